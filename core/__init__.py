@@ -1,0 +1,1 @@
+"""Shuffleproof's core: data, rankers, perturbations, measures and studies, without a screen."""

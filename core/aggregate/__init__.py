@@ -1,0 +1,1 @@
+"""Rank aggregation: preferences in, one order out."""

@@ -1,0 +1,1 @@
+"""Benchmarks: our speed beside a peer's, both measured in one run."""

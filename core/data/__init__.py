@@ -1,0 +1,1 @@
+"""Ranking data: LETOR text, data sets, candidate lists, batches."""

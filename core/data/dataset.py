@@ -1,0 +1,113 @@
+"""A judged ranking data set: one feature matrix, labels, and the bounds of its queries."""
+
+import hashlib
+from dataclasses import dataclass, field
+
+import numpy as np
+from jaxtyping import Float32, Int64
+
+from core.data import ragged
+from core.data.text import TextColumn
+from core.errors import ShapeError
+
+
+@dataclass(frozen=True, eq=False)
+class RankingDataset:
+    """Documents of many queries, the documents of a query in consecutive rows.
+
+    Attributes:
+        features: one row a document; row-major; may be memory-mapped; read-only.
+        labels: graded relevance, 0 = not relevant.
+        offsets: rows of query q are `offsets[q] … offsets[q + 1] − 1`.
+        query_ids: one id a query.
+        feature_ids: the id (1-based in LETOR files) of every feature column.
+        doc_ids: one id a document, where the source names them.
+        comments: what followed `#` on each line, where there was anything.
+        fingerprint: digest of all of the above; computed when not given.
+    """
+
+    features: Float32[np.ndarray, "docs features"]
+    labels: Float32[np.ndarray, " docs"]
+    offsets: Int64[np.ndarray, " bounds"]
+    query_ids: tuple[str, ...]
+    feature_ids: tuple[int, ...]
+    doc_ids: TextColumn | None = None
+    comments: TextColumn | None = None
+    fingerprint: str = field(default="")
+
+    def __post_init__(self) -> None:
+        """Check that the arrays belong together and make them read-only."""
+        docs, features = self.features.shape
+        if len(self.labels) != docs:
+            raise ShapeError("labels", f"{len(self.labels)} labels", f"{docs}, one a document")
+        if len(self.feature_ids) != features:
+            raise ShapeError("feature_ids", f"{len(self.feature_ids)} ids", f"{features}")
+        if len(self.query_ids) != len(self.offsets) - 1:
+            raise ShapeError("query_ids", f"{len(self.query_ids)}", f"{len(self.offsets) - 1}")
+        rising = bool(np.all(np.diff(self.offsets) >= 0))
+        if self.offsets[0] != 0 or self.offsets[-1] != docs or not rising:
+            raise ShapeError("offsets", "bounds that do not rise from 0 to docs", f"0 … {docs}")
+        for array in (self.features, self.labels, self.offsets):
+            array.flags.writeable = False
+        if not self.fingerprint:
+            object.__setattr__(self, "fingerprint", _fingerprint(self))
+
+    @property
+    def queries(self) -> int:
+        """The number of queries."""
+        return len(self.query_ids)
+
+    @property
+    def documents(self) -> int:
+        """The number of documents, over all queries."""
+        return len(self.labels)
+
+    def feature(self, feature_id: int) -> Float32[np.ndarray, " docs"]:
+        """One feature's column by its id.
+
+        Raises:
+            ShapeError: the data set has no feature of that id.
+        """
+        if feature_id not in self.feature_ids:
+            bounds = f"ids {min(self.feature_ids)} … {max(self.feature_ids)}"
+            raise ShapeError("feature", f"id {feature_id}", bounds)
+        return self.features[:, self.feature_ids.index(feature_id)]
+
+    def select(self, queries: Int64[np.ndarray, " chosen"]) -> "RankingDataset":
+        """The data set of these queries, in the order given; copies their rows."""
+        rows = ragged.elements_of(self.offsets, queries)
+        return RankingDataset(
+            features=self.features[rows],
+            labels=self.labels[rows],
+            offsets=ragged.offsets_of(np.diff(self.offsets)[queries]),
+            query_ids=tuple(self.query_ids[query] for query in queries),
+            feature_ids=self.feature_ids,
+            doc_ids=None if self.doc_ids is None else self.doc_ids.take(rows),
+            comments=None if self.comments is None else self.comments.take(rows),
+        )
+
+
+@dataclass(frozen=True)
+class Fold:
+    """One train / validation / test split; the three share their feature columns."""
+
+    train: RankingDataset
+    valid: RankingDataset
+    test: RankingDataset
+
+    @property
+    def fingerprint(self) -> str:
+        """Digest of the three parts."""
+        parts = (self.train, self.valid, self.test)
+        return hashlib.sha256("".join(part.fingerprint for part in parts).encode()).hexdigest()
+
+
+def _fingerprint(dataset: RankingDataset) -> str:
+    digest = hashlib.sha256()
+    for array in (dataset.features, dataset.labels, dataset.offsets):
+        digest.update(repr(array.shape).encode())
+        digest.update(np.ascontiguousarray(array).data)
+    digest.update(repr((dataset.query_ids, dataset.feature_ids)).encode())
+    for column in (dataset.doc_ids, dataset.comments):
+        digest.update(b"-" if column is None else "\n".join(column).encode())
+    return digest.hexdigest()

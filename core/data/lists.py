@@ -1,0 +1,140 @@
+"""Candidate lists: which documents a ranker is shown, in which order, with which prior ranks.
+
+The order shown and the prior rank are different things and live in different fields: `rows` is
+in the order shown; column j of `ranks` is the rank under initial ranking j, wherever it is shown.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Float32, Int32, Int64
+
+from core.data import ragged
+from core.data.dataset import RankingDataset
+from core.errors import ShapeError
+
+
+@dataclass(frozen=True, eq=False)
+class CandidateLists:
+    """Ragged lists of candidate documents of a data set; every array is read-only.
+
+    Attributes:
+        offsets: candidates of list i are `offsets[i] … offsets[i + 1] − 1`.
+        queries: the query (index into the data set) that each list answers.
+        rows: data set row of each candidate, in the order shown.
+        ranks: 0-based rank in the list under each initial ranking (none, one or many columns);
+            documents tied under a ranking share the best rank of their block (0, 1, 1, 3).
+        prior: score under each initial ranking; `ranks` is the competition rank of `prior`.
+    """
+
+    offsets: Int64[np.ndarray, " bounds"]
+    queries: Int64[np.ndarray, " lists"]
+    rows: Int64[np.ndarray, " candidates"]
+    ranks: Int32[np.ndarray, "candidates rankings"]
+    prior: Float32[np.ndarray, "candidates rankings"]
+
+    def __post_init__(self) -> None:
+        """Check that the arrays belong together and make them read-only."""
+        if len(self.queries) != len(self.offsets) - 1:
+            raise ShapeError("queries", f"{len(self.queries)}", f"{len(self.offsets) - 1}")
+        if self.offsets[-1] != len(self.rows) or self.ranks.shape != self.prior.shape:
+            raise ShapeError("lists", f"{len(self.rows)} rows, ranks {self.ranks.shape}", "equals")
+        for array in (self.offsets, self.queries, self.rows, self.ranks, self.prior):
+            array.flags.writeable = False
+
+    def __len__(self) -> int:
+        """The number of lists."""
+        return len(self.queries)
+
+    @property
+    def lengths(self) -> Int64[np.ndarray, " lists"]:
+        """The number of candidates of each list."""
+        return np.diff(self.offsets)
+
+    @property
+    def rankings(self) -> int:
+        """The number of initial rankings."""
+        return self.ranks.shape[1]
+
+    @classmethod
+    def everything(cls, dataset: RankingDataset) -> "CandidateLists":
+        """All documents of every query in file order, without initial rankings."""
+        return cls(
+            offsets=dataset.offsets,
+            queries=np.arange(dataset.queries, dtype=np.int64),
+            rows=np.arange(dataset.documents, dtype=np.int64),
+            ranks=np.zeros((dataset.documents, 0), dtype=np.int32),
+            prior=np.zeros((dataset.documents, 0), dtype=np.float32),
+        )
+
+    @classmethod
+    def ranked_by(
+        cls,
+        dataset: RankingDataset,
+        scores: Float32[np.ndarray, "docs rankings"],
+        depth: int | None = None,
+    ) -> "CandidateLists":
+        """Lists cut from initial rankings: the top `depth` by the first, shown in its order.
+
+        Ties are cut and shown by data set row; ranks count the documents kept, ties sharing one.
+        """
+        order = ragged.order_within(dataset.offsets, -scores[:, 0])
+        kept = np.diff(dataset.offsets)
+        if depth is not None:
+            order = order[ragged.places_of(dataset.offsets) < depth]
+            kept = np.minimum(kept, depth)
+        offsets = ragged.offsets_of(kept)
+        prior = scores[order]
+        return cls(
+            offsets=offsets,
+            queries=np.arange(dataset.queries, dtype=np.int64),
+            rows=order,
+            ranks=_ranks_of(offsets, prior),
+            prior=prior,
+        )
+
+    def shown_as(self, order: Int64[np.ndarray, " candidates"]) -> "CandidateLists":
+        """The same candidates and prior ranks shown in another order.
+
+        Args:
+            order: old candidate index for each new one; stays within each list.
+        """
+        return replace(
+            self, rows=self.rows[order], ranks=self.ranks[order], prior=self.prior[order]
+        )
+
+    def reranked(self, prior: Float32[np.ndarray, "candidates rankings"]) -> "CandidateLists":
+        """The same candidates under other initial rankings, shown by the first of them.
+
+        Ties are shown by data set row. What a perturbation of the initial ranking returns.
+        """
+        changed = replace(self, prior=prior, ranks=_ranks_of(self.offsets, prior))
+        return changed.shown_as(ragged.order_within(self.offsets, -prior[:, 0], self.rows))
+
+    def select(self, lists: Int64[np.ndarray, " chosen"]) -> "CandidateLists":
+        """These lists, in the order given."""
+        taken = ragged.elements_of(self.offsets, lists)
+        return CandidateLists(
+            offsets=ragged.offsets_of(self.lengths[lists]),
+            queries=self.queries[lists],
+            rows=self.rows[taken],
+            ranks=self.ranks[taken],
+            prior=self.prior[taken],
+        )
+
+
+@dataclass(frozen=True)
+class JudgedLists:
+    """Candidate lists together with the data set that holds their features and labels."""
+
+    dataset: RankingDataset
+    lists: CandidateLists
+
+
+def _ranks_of(
+    offsets: Int64[np.ndarray, " bounds"], prior: Float32[np.ndarray, "candidates rankings"]
+) -> Int32[np.ndarray, "candidates rankings"]:
+    ranks = np.empty(prior.shape, dtype=np.int32)
+    for column in range(prior.shape[1]):
+        ranks[:, column] = ragged.competition_ranks(offsets, prior[:, column])
+    return ranks

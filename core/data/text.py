@@ -1,0 +1,49 @@
+"""Ragged text held in one byte array: document ids and comments of millions of rows.
+
+Python strings for ten million document ids would cost a gigabyte; spans of one UTF-8 blob are
+memory-mappable, and two columns can share a blob (a document id is a span of its comment).
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Int64, UInt8
+
+
+@dataclass(frozen=True, eq=False)
+class TextColumn:
+    """One string a row: row i is `blob[starts[i]:ends[i]]` in UTF-8."""
+
+    blob: UInt8[np.ndarray, " bytes"]
+    starts: Int64[np.ndarray, " rows"]
+    ends: Int64[np.ndarray, " rows"]
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> "TextColumn":
+        """A column of the given strings.
+
+        >>> TextColumn.of(["GX01", ""])[0]
+        'GX01'
+        """
+        encoded = [text.encode() for text in texts]
+        bounds = np.zeros(len(encoded) + 1, dtype=np.int64)
+        np.cumsum([len(text) for text in encoded], out=bounds[1:])
+        blob = np.frombuffer(b"".join(encoded), dtype=np.uint8)
+        return cls(blob, bounds[:-1], bounds[1:])
+
+    def __len__(self) -> int:
+        """The number of rows."""
+        return len(self.starts)
+
+    def __getitem__(self, row: int) -> str:
+        """The string of one row; bytes that are no UTF-8 show as replacement characters."""
+        return bytes(self.blob[self.starts[row] : self.ends[row]]).decode(errors="replace")
+
+    def __iter__(self) -> Iterator[str]:
+        """The strings, in row order."""
+        return (self[row] for row in range(len(self)))
+
+    def take(self, rows: Int64[np.ndarray, " taken"]) -> "TextColumn":
+        """The column of these rows; the blob is shared, not copied."""
+        return TextColumn(self.blob, self.starts[rows], self.ends[rows])

@@ -1,0 +1,90 @@
+"""Every deliberate error; each class builds its message from the facts it is given.
+
+A message says where, what was found and what to do. The command line prints it and ends with
+the class's exit code; anything that is not a ShuffleproofError is a defect of ours.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import ClassVar
+
+LONGEST_QUOTE = 120
+
+
+def quoted(text: str) -> str:
+    r"""Text made safe to show: control characters escaped, cut to 120 characters.
+
+    >>> print(quoted("a\x00b"))
+    'a\x00b'
+    """
+    shown = text if len(text) <= LONGEST_QUOTE else text[:LONGEST_QUOTE] + "…"
+    return ascii(shown) if not shown.isprintable() else repr(shown)
+
+
+class ShuffleproofError(Exception):
+    """Anything a user's input or environment can cause."""
+
+    exit_code: ClassVar[int] = 1
+
+
+class UsageError(ShuffleproofError):
+    """The call itself is wrong: an unknown name, an impossible value."""
+
+    exit_code: ClassVar[int] = 2
+
+
+class UnknownNameError(UsageError):
+    """A name that no registry entry has."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        super().__init__(f"no {kind} is called {quoted(name)}; known: {', '.join(sorted(known))}")
+
+
+class ParameterError(UsageError):
+    """A parameter outside its declared type, bounds or choices."""
+
+    def __init__(self, name: str, found: object, allowed: str) -> None:
+        super().__init__(f"{name} is {quoted(str(found))}; it must be {allowed}")
+
+
+class DataError(ShuffleproofError):
+    """Data that cannot be used, and what to do about it."""
+
+    def __init__(self, place: str, found: str, remedy: str) -> None:
+        self.place, self.found, self.remedy = place, found, remedy
+        super().__init__(f"{place}: {found}. {remedy}")
+
+
+class LetorError(DataError):
+    """A malformed line of LETOR text, named by file and line number (1-based)."""
+
+    def __init__(
+        self, path: Path | str, line_number: int, line: str, found: str, remedy: str
+    ) -> None:
+        self.line_number = line_number
+        super().__init__(f"{path}:{line_number}", f"{found} in {quoted(line)}", remedy)
+
+
+class ShapeError(DataError):
+    """Arrays that do not belong together."""
+
+    def __init__(self, name: str, found: str, expected: str) -> None:
+        super().__init__(name, found, f"Expected {expected}.")
+
+
+class ArtefactError(ShuffleproofError):
+    """A stored artefact that is missing, broken or being written by someone else."""
+
+    def __init__(self, key: str, found: str, remedy: str) -> None:
+        super().__init__(f"artefact {key}: {found}. {remedy}")
+
+
+class MissingRankingError(DataError):
+    """A ranker that reads initial rankings was given lists without (enough of) them."""
+
+    def __init__(self, ranker: str, needed: int, found: int) -> None:
+        super().__init__(
+            ranker,
+            f"reads {needed} initial ranking(s), the lists carry {found}",
+            "Name the initial rankers (--initial) when the lists are made.",
+        )

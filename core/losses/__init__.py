@@ -1,0 +1,1 @@
+"""Loss functions: tensors in, one value a list out."""

@@ -1,0 +1,1 @@
+"""Measures of relevance and agreement, and the statistics on them."""

@@ -1,0 +1,1 @@
+"""Perturbations: what may happen to a ranker's input."""

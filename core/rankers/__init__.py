@@ -1,0 +1,1 @@
+"""Rankers: anything that scores candidate lists, and how each is fitted."""

@@ -1,0 +1,103 @@
+"""What a ranker is, and what makes one: two protocols without torch.
+
+A `Ranker` scores candidate lists; a `RankerSpec` is a frozen recipe that fits one. Fitting is a
+generator of `Progress`, so that the caller prints, plots or stops; its return value is the ranker.
+"""
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float32
+
+from core.data.dataset import RankingDataset
+from core.data.lists import CandidateLists, JudgedLists
+
+Input = Literal["features", "order", "ranks", "neighbours"]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """One report of work under way.
+
+    Attributes:
+        done: finished units (epochs, trees, trials), counting from 0.
+        total: how many there will be at most.
+        unit: what is counted.
+        values: what was measured, by name (`loss`, `valid`, `lists_per_second`, …).
+    """
+
+    done: int
+    total: int
+    unit: str
+    values: Mapping[str, float] = field(default_factory=dict)
+
+
+@runtime_checkable
+class Ranker(Protocol):
+    """Anything that scores candidate lists.
+
+    A ranker without "order" in `reads` is tested to be presentation-invariant; one without
+    "neighbours", to score a document alike whatever else is in its list.
+    """
+
+    @property
+    def name(self) -> str:
+        """The registry's name."""
+
+    @property
+    def reads(self) -> frozenset[Input]:
+        """What of the input can change a score."""
+
+    @property
+    def rankings(self) -> int:
+        """How many initial rankings the lists must carry at least."""
+
+    def score(
+        self, dataset: RankingDataset, lists: CandidateLists
+    ) -> Float32[np.ndarray, " candidates"]:
+        """One score a candidate, in the order of `lists.rows`; higher is better.
+
+        Raises:
+            MissingRankingError: the lists carry fewer initial rankings than the ranker reads.
+        """
+
+    def save(self, directory: Path) -> None:
+        """Write everything that `load` of the same family needs into an empty directory."""
+
+
+@runtime_checkable
+class RankerSpec(Protocol):
+    """A frozen recipe that fits a ranker."""
+
+    @property
+    def name(self) -> str:
+        """The registry's name."""
+
+    @property
+    def reads(self) -> frozenset[Input]:
+        """What of the input the fitted ranker will read."""
+
+    @property
+    def rankings(self) -> int:
+        """How many initial rankings its lists must carry at least."""
+
+    @property
+    def fits_documents(self) -> bool:
+        """True: fit it on all documents of the queries; False: on the candidate lists."""
+
+    def recipe(self) -> dict[str, Any]:
+        """Everything that determines the result, as plain JSON values."""
+
+    def fit(
+        self, train: JudgedLists, valid: JudgedLists, workspace: Path | None = None
+    ) -> Generator[Progress, None, Ranker]:
+        """Fit on `train`, select on `valid`, yielding progress; the return value is the ranker.
+
+        Args:
+            train: lists to learn from.
+            valid: lists to select on.
+            workspace: a directory that outlives a killed process; with it, the work is resumed.
+        """

@@ -1,0 +1,1 @@
+"""Sparse retrieval: collections, indexes, lexical and learned."""

@@ -1,0 +1,1 @@
+"""Artefacts on disk, found by the digest of what made them."""

@@ -1,0 +1,1 @@
+"""How a network is trained: recipe, loop, schedule, checkpoints."""
