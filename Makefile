@@ -1,0 +1,56 @@
+# Every target sets up what it needs; nothing has to be installed first but Python 3.11 or newer.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+export OMP_WAIT_POLICY ?= passive
+
+.PHONY: setup setup-dev app test check demo bench format lock sample clean
+
+setup: $(VENV)/.ready
+setup-dev: $(VENV)/.ready-dev
+
+# torch first and alone: nothing after it may choose another build of it.
+$(VENV)/.ready: constraints.txt pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) -c constraints.txt torch==2.13.0
+	$(PIP) -c constraints.txt -e .
+	touch $@
+
+$(VENV)/.ready-dev: $(VENV)/.ready
+	$(PIP) -c constraints.txt -e '.[dev]'
+	touch $@
+
+app: setup
+	$(BIN)/python -m core app
+
+test: setup-dev
+	$(BIN)/python -m pytest
+
+check: setup-dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/lint-imports
+	$(BIN)/mypy
+
+demo: setup
+	$(BIN)/python -m core demo
+
+bench: setup-dev
+	$(BIN)/python -m core bench
+
+format: setup-dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+# The shipped sample set with its trained rankers and its stored Figure 3.
+sample: setup
+	$(BIN)/python -m core.data.synthetic sample_data
+	$(BIN)/python -m core sample sample_data
+
+# Pins what is installed now; CUDA builds bring packages of their own, which are left to torch.
+lock: setup-dev
+	$(BIN)/python -m pip freeze --exclude-editable | grep -viE '^(nvidia-|triton==|cuda-)' > constraints.txt
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
