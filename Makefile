@@ -50,7 +50,7 @@ sample: setup
 
 # Pins what is installed now; CUDA builds bring packages of their own, which are left to torch.
 lock: setup-dev
-	$(BIN)/python -m pip freeze --exclude-editable | grep -viE '^(nvidia-|triton==|cuda-)' > constraints.txt
+	$(BIN)/python -m pip freeze --exclude-editable | grep -viE '^(nvidia-|triton==|cuda-)' | sed 's/^\(torch==[0-9.]*\)+.*/\1/' > constraints.txt
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

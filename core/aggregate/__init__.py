@@ -1,1 +1,0 @@
-"""Rank aggregation: preferences in, one order out."""

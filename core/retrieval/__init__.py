@@ -1,1 +1,0 @@
-"""Sparse retrieval: collections, indexes, lexical and learned."""

@@ -1,0 +1,141 @@
+"""Does the order in which documents are shown change a ranker's answer? Real permutations tell.
+
+Every query's list is shown in many random orders with its prior ranks unchanged, the ranker
+really scores each of them, and the scores are compared document by document. Nothing is carried
+over here: a ranker that ought to be invariant by theorem is measured like any other.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from core.data.lists import CandidateLists, JudgedLists
+from core.metrics.agreement import kendall_tau
+from core.metrics.passing import documents_passed, smallest_gap
+from core.rankers.base import Ranker
+from core.studies.carrying import scores_of_all, source_of
+from core.studies.result import StudyResult
+
+MEASURES = ("score-deviation", "documents-moved", "tau", "smallest-gap")
+TOLERANCE = 1e-5
+
+
+def measured(
+    ranker: Ranker, base: JudgedLists, variants: Sequence[CandidateLists]
+) -> tuple[list[Any], dict[str, Any]]:
+    """The study's step: per query, what each permutation did to the scores and to their order."""
+    before = ranker.score(base.dataset, base.lists)
+    floor = numeric_floor(ranker, base, before)
+    gap = smallest_gap(base.lists.offsets, before)
+    values = []
+    scored = scores_of_all(ranker, base, variants)
+    for variant, scores in zip(variants, scored, strict=True):
+        after = np.empty_like(before)
+        after[source_of(base.lists, variant)] = scores
+        values.append(_compared(base.lists, before, after, floor, gap))
+    scale = float(np.abs(before).max(initial=0.0))
+    return values, {"numeric_floor": floor, "largest_score": scale}
+
+
+def _compared(lists: CandidateLists, before: Any, after: Any, floor: float, gap: Any) -> Any:
+    filled = lists.lengths > 0
+    deviation = np.zeros(len(lists), dtype=np.float32)
+    difference = np.abs(before - after)
+    if filled.any():
+        deviation[filled] = np.maximum.reduceat(difference, lists.offsets[:-1][filled])
+    moved = documents_passed(lists.offsets, before, after, floor)
+    tau = kendall_tau(lists.offsets, before, after)
+    return np.stack([deviation, moved, tau, gap]).astype(np.float32)
+
+
+def numeric_floor(ranker: Ranker, base: JudgedLists, scores: Any) -> float:
+    """How far scores move by arithmetic alone, when nothing about the lists has changed.
+
+    The larger of the float32 spacing at the largest score and the deviation seen when the same
+    lists, in the same orders shown, are scored in reverse succession (other batches and padding).
+    """
+    backwards = np.arange(len(base.lists))[::-1].copy()
+    turned = base.lists.select(backwards)
+    again = ranker.score(base.dataset, turned)
+    source = np.concatenate(
+        [np.arange(base.lists.offsets[i], base.lists.offsets[i + 1]) for i in backwards]
+        or [np.zeros(0, dtype=np.int64)]
+    )
+    seen = float(np.abs(scores[source] - again).max(initial=0.0))
+    return max(seen, float(np.spacing(np.float32(np.abs(scores).max(initial=1.0)))))
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """The verdict on one ranker.
+
+    Attributes:
+        ranker: its label.
+        reads: what it declares to read.
+        max_score_deviation: largest difference of one document's score under two orders.
+        positions_moved: documents that changed places with one further away than the floor,
+            over all queries and permutations.
+        permutations: real permutations scored, over all queries.
+        numeric_floor: deviation by arithmetic alone.
+        invariant: no document moved and the deviation is below 1e-5 of the score scale.
+        queries_moved: queries in which some permutation moved a document.
+        queries: queries examined.
+    """
+
+    ranker: str
+    reads: tuple[str, ...]
+    max_score_deviation: float
+    positions_moved: int
+    permutations: int
+    numeric_floor: float
+    invariant: bool
+    queries_moved: int
+    queries: int
+
+    def plain(self) -> dict[str, Any]:
+        """The certificate as JSON values."""
+        return asdict(self) | {"reads": list(self.reads)}
+
+
+def certificates(result: StudyResult, reads: dict[str, frozenset[str]]) -> list[Certificate]:
+    """One certificate a ranker of an invariance study."""
+    found = []
+    for label in dict.fromkeys(result.trials.ranker):
+        rows = np.flatnonzero((result.trials.ranker == label).to_numpy())
+        block = np.asarray(result.values[rows])
+        facts = result.trials.iloc[rows]
+        deviation = float(block[:, 0].max(initial=0.0))
+        moved = block[:, 1]
+        scale = max(1.0, float(facts["largest_score"].max()))
+        found.append(
+            Certificate(
+                ranker=str(label),
+                reads=tuple(sorted(reads[str(label)])),
+                max_score_deviation=deviation,
+                positions_moved=int(moved.sum()),
+                permutations=block.shape[0] * block.shape[2],
+                numeric_floor=float(facts["numeric_floor"].max()),
+                invariant=bool(moved.sum() == 0 and deviation < TOLERANCE * scale),
+                queries_moved=int((moved.max(axis=0) > 0).sum()) if len(rows) else 0,
+                queries=block.shape[2],
+            )
+        )
+    return found
+
+
+def per_query(result: StudyResult, ranker: str) -> pd.DataFrame:
+    """One row a query: its largest deviation, most documents moved, lowest τ, smallest gap."""
+    rows = np.flatnonzero((result.trials.ranker == ranker).to_numpy())
+    block = np.asarray(result.values[rows])
+    return pd.DataFrame(
+        {
+            "query": result.query_ids,
+            "deviation": block[:, 0].max(axis=0),
+            "moved": block[:, 1].max(axis=0).astype(int),
+            "tau": block[:, 2].min(axis=0),
+            "gap": block[:, 3].min(axis=0),
+        }
+    ).sort_values(["moved", "deviation"], ascending=False, kind="stable", ignore_index=True)

@@ -1,0 +1,133 @@
+"""What a study found: a cube of per-query values and the frame that says what each slice is."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float32
+
+from core.metrics.measure import Measure
+from core.metrics.relevance import mean_of
+from core.metrics.significance import bootstrap_interval
+from core.seeds import generator
+
+CONFIDENCE = 0.95
+RESAMPLES = 2000
+SUMMARY_COLUMNS = (
+    "ranker", "family", "level", "tau", "set_size", "measure", "mean", "low", "high", "n",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class StudyResult:
+    """The stored outcome of a study.
+
+    Attributes:
+        recipe: the study's description.
+        trials: one row a trial: ranker, family, level, draw, tau, set_size, seconds.
+        values: per-query values; NaN where a measure's convention drops the query.
+        query_ids: one id a query.
+        facts: what else was noted (proofs, seconds, data set name).
+    """
+
+    recipe: Mapping[str, Any]
+    trials: pd.DataFrame
+    values: Float32[np.ndarray, "trials measures queries"]
+    query_ids: tuple[str, ...]
+    facts: Mapping[str, Any]
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """The measures, as text, along the second axis of `values`."""
+        return tuple(self.recipe["measures"])
+
+    def per_query(
+        self, ranker: str, family: str, level: float, measure: str
+    ) -> Float32[np.ndarray, " queries"]:
+        """A point's value for every query: the mean over the draws."""
+        return _over_draws(self.values[self._rows(ranker, family, level)], self._at(measure))
+
+    def summary(self) -> pd.DataFrame:
+        """The tidy frame: one row a ranker, family, level and measure, with a 95 % interval.
+
+        The mean is over queries, after the mean over draws; the interval is a bootstrap over
+        queries (BCa), the draws held fixed; `tau` is the mean Kendall τ-b that was really left.
+        """
+        points = self.trials.groupby(["ranker", "family", "level"], sort=False)
+        rows = []
+        for (ranker, family, level), group in points:
+            block = self.values[group.index.to_numpy()]
+            facts = {
+                "ranker": ranker, "family": family, "level": level,
+                "tau": group["tau"].mean(), "set_size": group["set_size"].mean(),
+            }  # fmt: skip
+            rows += [
+                facts | _estimate(measure, _over_draws(block, at))
+                for at, measure in enumerate(self.measures)
+            ]
+        return pd.DataFrame(rows, columns=list(SUMMARY_COLUMNS))
+
+    def save(self, directory: Path) -> None:
+        """Write values.npy, trials.json and study.json into an empty directory."""
+        np.save(directory / "values.npy", self.values)
+        self.trials.to_json(directory / "trials.json", orient="split", index=False)
+        head = {"recipe": self.recipe, "query_ids": self.query_ids, "facts": self.facts}
+        (directory / "study.json").write_text(json.dumps(head, indent=1))
+        self.summary().to_json(directory / "summary.json", orient="split", index=False)
+
+    @classmethod
+    def open(cls, directory: Path) -> "StudyResult":
+        """Open a stored result; the values stay on disk until they are read."""
+        head = json.loads((directory / "study.json").read_text())
+        return cls(
+            recipe=head["recipe"],
+            trials=_frame(directory / "trials.json"),
+            values=np.load(directory / "values.npy", mmap_mode="r"),
+            query_ids=tuple(head["query_ids"]),
+            facts=head["facts"],
+        )
+
+    def _rows(self, ranker: str, family: str, level: float) -> Any:
+        trials = self.trials
+        chosen = (trials.ranker == ranker) & (trials.family == family) & (trials.level == level)
+        return np.flatnonzero(chosen.to_numpy())
+
+    def _at(self, measure: str) -> int:
+        return self.measures.index(measure)
+
+
+def stored_summary(directory: Path) -> pd.DataFrame:
+    """The summary that was written with a stored result; nothing is recomputed."""
+    return _frame(directory / "summary.json")
+
+
+def _frame(path: Path) -> pd.DataFrame:
+    parts = json.loads(path.read_text())
+    return pd.DataFrame(parts["data"], columns=parts["columns"])
+
+
+def _over_draws(
+    block: Float32[np.ndarray, "draws measures queries"], at: int
+) -> Float32[np.ndarray, " queries"]:
+    return block[:, at].mean(axis=0, dtype=np.float64).astype(np.float32)
+
+
+def _estimate(measure: str, values: Float32[np.ndarray, " queries"]) -> dict[str, Any]:
+    counted = values[~np.isnan(values)].astype(np.float64)
+    mean = mean_of(Measure.parse(measure), values) if _is_measure(measure) else counted.mean()
+    facts = {"measure": measure, "mean": float(mean), "n": len(counted)}
+    if len(counted) < 2 or np.ptp(counted) == 0:
+        return facts | {"low": float(mean), "high": float(mean)}
+    low, high = bootstrap_interval(
+        counted, generator(0, "summary"), confidence=CONFIDENCE, resamples=RESAMPLES
+    )
+    return facts | {"low": float(low), "high": float(high)}
+
+
+def _is_measure(text: str) -> bool:
+    """Measures of relevance are written in capitals (NDCG@10), facts of a study in small letters."""
+    return text[:1].isupper()

@@ -1,0 +1,129 @@
+"""Running a study: trial after trial, each stored as it finishes and never done twice."""
+
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float32
+
+from core.data.lists import CandidateLists, JudgedLists
+from core.perturb.registry import perturbation, tau_left
+from core.rankers.base import Progress, Ranker
+from core.seeds import generator
+from core.store.records import Records
+from core.studies.result import StudyResult
+from core.studies.study import Study, Trial, plan
+
+UNCHANGED = "unchanged"
+PER_QUERY = Float32[np.ndarray, "measures queries"]
+
+
+@dataclass(frozen=True)
+class Point:
+    """The variants of one perturbation at one level, one a draw, with the τ each one left."""
+
+    variants: list[CandidateLists]
+    tau: list[float]
+
+
+Measured = Callable[[Ranker, JudgedLists, Sequence[CandidateLists]], tuple[list[Any], dict[str, Any]]]
+
+
+def run_study(
+    study: Study,
+    base: JudgedLists,
+    rankers: Mapping[str, Ranker],
+    records: Records,
+    measured: Measured,
+) -> Generator[Progress, None, StudyResult]:
+    """Run what is not stored yet; yields after every ranker and level, returns the result.
+
+    Args:
+        study: the plan's source.
+        base: the lists as they are.
+        rankers: a ranker for every label in `study.rankers`.
+        records: where finished trials are kept.
+        measured: (ranker, base, variants) → per-query values [measures, queries] of each variant
+            and facts about how they were obtained.
+    """
+    trials = plan(study)
+    done: dict[Trial, tuple[dict[str, Any], np.ndarray]] = {}
+    for (family, level), of_point in groupby(trials, key=lambda trial: (trial.family, trial.level)):
+        point: Point | None = None
+        for label, of_ranker in groupby(of_point, key=lambda trial: trial.ranker):
+            batch = list(of_ranker)
+            missing = [trial for trial in batch if _stored(study, trial, records, done) is None]
+            if missing:
+                point = point or _perturbed(study, base, family, level, len(batch))
+                _run_batch(study, base, rankers[label], (missing, point), records, done, measured)
+            yield Progress(len(done), len(trials), "trials", {"level": level})
+    return _assembled(study, base, trials, done)
+
+
+def _stored(
+    study: Study, trial: Trial, records: Records, done: dict[Trial, tuple[dict[str, Any], np.ndarray]]
+) -> np.ndarray | None:
+    found = records.get(study.digest_of(trial))
+    if found is None:
+        return None
+    done[trial] = (found[0], found[1]["values"])
+    return found[1]["values"]
+
+
+def _perturbed(study: Study, base: JudgedLists, family: str, level: float, draws: int) -> Point:
+    if family == UNCHANGED:
+        return Point([base.lists] * draws, [1.0] * draws)
+    change = perturbation(family, level)
+    variants = [
+        change(base.lists, generator(study.seed, family, float(level), draw))
+        for draw in range(draws)
+    ]
+    left = [tau_left(base.lists, variant, change) for variant in variants]
+    return Point(variants, [float(tau.mean()) if len(tau) else 1.0 for tau in left])
+
+
+def _run_batch(  # noqa: PLR0913 (the loop's own state, handed down once)
+    study: Study,
+    base: JudgedLists,
+    ranker: Ranker,
+    work: tuple[list[Trial], Point],
+    records: Records,
+    done: dict[Trial, tuple[dict[str, Any], np.ndarray]],
+    measured: Measured,
+) -> None:
+    missing, point = work
+    start = time.perf_counter()
+    values, facts = measured(ranker, base, [point.variants[trial.draw] for trial in missing])
+    seconds = (time.perf_counter() - start) / len(missing)
+    for trial, value in zip(missing, values, strict=True):
+        meta = facts | {
+            "tau": point.tau[trial.draw],
+            "set_size": float(base.lists.lengths.mean()) if len(base.lists) else 0.0,
+            "seconds": seconds,
+        }
+        records.put(study.digest_of(trial), meta, {"values": value})
+        done[trial] = (meta, value)
+
+
+def _assembled(
+    study: Study,
+    base: JudgedLists,
+    trials: Sequence[Trial],
+    done: Mapping[Trial, tuple[dict[str, Any], np.ndarray]],
+) -> StudyResult:
+    rows = [
+        {"ranker": trial.ranker, "family": trial.family, "level": trial.level, "draw": trial.draw}
+        | done[trial][0]
+        for trial in trials
+    ]
+    return StudyResult(
+        recipe=study.recipe(),
+        trials=pd.DataFrame(rows),
+        values=np.stack([done[trial][1] for trial in trials]).astype(np.float32),
+        query_ids=tuple(base.dataset.query_ids[query] for query in base.lists.queries),
+        facts={},
+    )
