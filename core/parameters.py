@@ -20,8 +20,8 @@ class Parameter:
     type: Any
     default: Any
     help: str
-    low: float | None = None
-    high: float | None = None
+    low: int | float | None = None
+    high: int | float | None = None
     choices: tuple[str, ...] = ()
     unit: str = ""
 
@@ -41,8 +41,8 @@ def parameter(  # noqa: PLR0913 (each argument is one fact a field states)
     default: Any,
     help: str,  # noqa: A002 (the word that argparse and Streamlit use)
     *,
-    low: float | None = None,
-    high: float | None = None,
+    low: int | float | None = None,
+    high: int | float | None = None,
     choices: tuple[str, ...] = (),
     unit: str = "",
 ) -> Any:
