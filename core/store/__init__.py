@@ -1,1 +1,1 @@
-"""Artefacts on disk, found by the digest of what made them."""
+"""Artefacts by content key: temporary directory + rename, lock, list, verify, evict."""

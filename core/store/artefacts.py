@@ -1,0 +1,298 @@
+"""A folder of artefacts filed under content keys, safe for several processes at once.
+
+Layout of a root: `artefacts/<key>/` with the files and their manifest, `names/<name>` naming a
+key, `records/` (see `records`), `workspaces/<key>/` of work under way, `locks/`, and `incoming/`
+where artefacts are written before they are renamed. A folder in `incoming` belongs to a living
+process as long as its lock is held; every `add` and `evict` removes the folders of dead ones.
+"""
+
+import json
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from core.errors import ArtefactError, ParameterError
+from core.store import locks, manifest
+from core.store.keys import ArtefactKey
+from core.store.manifest import Artefact
+from core.store.records import Records
+
+NAME = re.compile(r"\w[\w .+@=-]{0,59}")
+
+
+@dataclass(frozen=True)
+class Store:
+    """Artefacts under a root folder and, read-only, under bundled ones.
+
+    Attributes:
+        root: where artefacts are written; made when first needed.
+        bundled: further roots of the same layout that are found but never written.
+    """
+
+    root: Path
+    bundled: Sequence[Path] = ()
+
+    def find(self, key: ArtefactKey) -> Artefact | None:
+        """The artefact of a key, or None; files up to 1 MiB are digested, sizes always checked.
+
+        Raises:
+            ArtefactError: it is there but not as it was stored.
+        """
+        for root in (self.root, *self.bundled):
+            directory = root / "artefacts" / str(key)
+            if not directory.is_dir():
+                continue
+            try:
+                artefact = manifest.read(directory)
+                manifest.check(directory, manifest.CHECKED_ON_FIND)
+            except (ArtefactError, FileNotFoundError):
+                if directory.is_dir():
+                    raise
+                continue  # another process removed it meanwhile
+            if artefact.key != key:
+                raise ArtefactError(str(key), "another digest begins alike", f"See {directory}.")
+            if root == self.root:
+                with suppress(OSError):  # the time of last use is a hint; a read-only root has none
+                    os.utime(directory / manifest.MANIFEST)
+            return artefact
+        return None
+
+    def lock(self, key: ArtefactKey) -> AbstractContextManager[bool]:
+        """Hold the key's lock: other processes and threads wait, eviction passes by.
+
+        Not re-entrant. The operating system releases it when its holder dies.
+        """
+        return locks.held(self._lock_path(key))
+
+    def add(
+        self,
+        key: ArtefactKey,
+        recipe: Mapping[str, Any],
+        write: Callable[[Path], None],
+        facts: Mapping[str, Any] | None = None,
+    ) -> Artefact:
+        """Store what `write` puts into an empty directory; all of it or nothing.
+
+        An artefact that is there already is kept and returned. The key's workspace is removed.
+
+        Raises:
+            ArtefactError: the disk is full or may not be written to, or the existing one is broken.
+        """
+        existing = self.find(key)
+        if existing is None:
+            with manifest.explained(str(key), self.root), self._incoming(str(key)) as directory:
+                content = directory / "content"
+                content.mkdir()
+                write(content)
+                manifest.write(content, key, recipe, facts or {})
+                self._publish(content, key)
+            existing = manifest.read(self._directory(key))
+        shutil.rmtree(self._workspace(key), ignore_errors=True)
+        return existing
+
+    def artefacts(self, kind: str | None = None) -> Iterator[Artefact]:
+        """All artefacts (of a kind) by key, each once, unchecked; unreadable ones are left out."""
+        seen: set[ArtefactKey] = set()
+        for root in (self.root, *self.bundled):
+            for directory in sorted((root / "artefacts").glob("*")):
+                try:
+                    artefact = manifest.read(directory)
+                except ArtefactError:  # find and verify say what is wrong with it
+                    continue
+                if artefact.key not in seen and kind in {None, artefact.key.kind}:
+                    seen.add(artefact.key)
+                    yield artefact
+
+    def resolve(self, text: str, kind: str | None = None) -> Artefact:
+        """The artefact meant by a name, a key as printed, or an unambiguous start of either.
+
+        Raises:
+            ArtefactError: nothing or several artefacts fit, or the one that fits is broken.
+        """
+        named = self.names().get(text)
+        fitting = [
+            artefact.key
+            for artefact in self.artefacts(kind)
+            if (artefact.key == named if named else _begins(artefact.key, text))
+        ]
+        what = kind or "artefact"
+        if not fitting:
+            known = ", ".join(sorted(self.names())) or "none"
+            raise ArtefactError(text, f"no such {what} in the store", f"Names known: {known}.")
+        if len(fitting) > 1:
+            found = ", ".join(str(key) for key in fitting)
+            raise ArtefactError(text, f"could be any of {found}", "Give more digits.")
+        artefact = self.find(fitting[0])
+        if artefact is None:
+            raise ArtefactError(text, "was removed a moment ago", "Try again.")
+        return artefact
+
+    def verify(self, artefact: Artefact) -> None:
+        """Check the size and the SHA-256 of every file.
+
+        Raises:
+            ArtefactError: a file is missing, added, or not what was stored.
+        """
+        manifest.check(artefact.path)
+
+    def remove(self, key: ArtefactKey) -> None:
+        """Remove an artefact with its names and workspace; processes reading it may go on.
+
+        Raises:
+            ArtefactError: it is not there, or is bundled.
+        """
+        if not self._directory(key).is_dir():
+            found = "not in the store" if self.find(key) is None else "comes with the program"
+            raise ArtefactError(str(key), found, "Nothing was removed.")
+        for name, named in _names_in(self.root).items():
+            if named == key:
+                (self.root / "names" / name).unlink(missing_ok=True)
+        with manifest.explained(str(key), self.root), self._incoming(str(key)) as directory:
+            self._directory(key).rename(directory / "content")
+        shutil.rmtree(self._workspace(key), ignore_errors=True)
+
+    def evict(self, keep_bytes: int) -> list[ArtefactKey]:
+        """Remove artefacts, the longest unused first, until at most `keep_bytes` are left.
+
+        Named, locked and bundled artefacts stay, even where that leaves more.
+        """
+        self._sweep()
+        own = [artefact for artefact in self.artefacts() if self._is_own(artefact)]
+        own.sort(key=lambda artefact: (artefact.path / manifest.MANIFEST).stat().st_mtime_ns)
+        total, removed = sum(artefact.size for artefact in own), []
+        for artefact in own:
+            if total <= keep_bytes or artefact.key in self.names().values():
+                continue
+            with locks.held(self._lock_path(artefact.key), blocking=False) as free:
+                if free:
+                    self.remove(artefact.key)
+                    total -= artefact.size
+                    removed.append(artefact.key)
+        return removed
+
+    def workspace(self, key: ArtefactKey) -> Path:
+        """A folder for work towards this artefact: it survives kills, `add` and `remove` end it.
+
+        Raises:
+            ArtefactError: the disk is full or may not be written to.
+        """
+        with manifest.explained(str(key), self.root):
+            self._workspace(key).mkdir(parents=True, exist_ok=True)
+        return self._workspace(key)
+
+    def set_name(self, name: str, key: ArtefactKey) -> None:
+        """Let a name mean this artefact from now on; a name also protects from eviction.
+
+        Raises:
+            ParameterError: the name cannot be a file name.
+            ArtefactError: the artefact is not in the store.
+        """
+        if not NAME.fullmatch(name):
+            raise ParameterError("name", name, "1 to 60 letters, digits, blanks and . _ + @ = -")
+        if self.find(key) is None:
+            raise ArtefactError(str(key), "not in the store", "Store it before naming it.")
+        with manifest.explained(str(key), self.root), self._incoming("name") as directory:
+            entry = directory / "name"
+            entry.write_text(json.dumps({"kind": key.kind, "digest": key.digest}))
+            (self.root / "names").mkdir(exist_ok=True)
+            entry.replace(self.root / "names" / name)
+
+    def names(self) -> dict[str, ArtefactKey]:
+        """What every name means, sorted; a name of one's own hides a bundled one."""
+        merged: dict[str, ArtefactKey] = {}
+        for root in (*reversed(self.bundled), self.root):
+            merged.update(_names_in(root))
+        return dict(sorted(merged.items()))
+
+    @property
+    def records(self) -> Records:
+        """Small results of finished trials, by digest."""
+        return Records(self.root / "records")
+
+    def _directory(self, key: ArtefactKey) -> Path:
+        return self.root / "artefacts" / str(key)
+
+    def _workspace(self, key: ArtefactKey) -> Path:
+        return self.root / "workspaces" / str(key)
+
+    def _lock_path(self, key: ArtefactKey) -> Path:
+        return self.root / "locks" / f"{key}.lock"
+
+    def _is_own(self, artefact: Artefact) -> bool:
+        return artefact.path == self._directory(artefact.key)
+
+    def _publish(self, content: Path, key: ArtefactKey) -> None:
+        target = self._directory(key)
+        target.parent.mkdir(exist_ok=True)
+        try:
+            content.rename(target)
+        except OSError:
+            if not target.is_dir():
+                raise
+            return  # another process was first; both made the same
+        manifest.sync_directory(target.parent)
+
+    @contextmanager
+    def _incoming(self, label: str) -> Iterator[Path]:
+        """A folder in `incoming` whose lock is held; removed at the end."""
+        self._sweep()
+        (self.root / "incoming").mkdir(parents=True, exist_ok=True)
+        while True:
+            directory = Path(tempfile.mkdtemp(prefix=f"{label}.", dir=self.root / "incoming"))
+            directory.chmod(0o755)
+            with locks.held(directory / "lock", blocking=False) as ours:
+                if not ours:  # swept before its lock was held: take another
+                    continue
+                try:
+                    yield directory
+                finally:
+                    shutil.rmtree(directory, ignore_errors=True)
+                return
+
+    def _sweep(self) -> None:
+        """Remove the folders of processes that died while writing."""
+        for directory in (self.root / "incoming").glob("*"):
+            with locks.held(directory / "lock", blocking=False) as orphaned:
+                if orphaned:
+                    shutil.rmtree(directory, ignore_errors=True)
+
+
+def default_store() -> Store:
+    """The user's store: `SHUFFLEPROOF_HOME` or the platform's data folder, and the sample's."""
+    chosen = os.environ.get("SHUFFLEPROOF_HOME")
+    if chosen:
+        root = Path(chosen).expanduser()
+    elif sys.platform == "darwin":
+        root = Path.home() / "Library" / "Application Support" / "shuffleproof"
+    else:
+        home = os.environ.get("XDG_DATA_HOME")
+        root = (Path(home) if home else Path.home() / ".local" / "share") / "shuffleproof"
+    sample = Path(__file__).resolve().parents[2] / "sample_data" / "artefacts"
+    return Store(root, (sample,) if sample.is_dir() else ())
+
+
+def _begins(key: ArtefactKey, text: str) -> bool:
+    return bool(text) and (
+        f"{key.kind}-{key.digest}".startswith(text) or key.digest.startswith(text)
+    )
+
+
+def _names_in(root: Path) -> dict[str, ArtefactKey]:
+    found = {}
+    for path in (root / "names").glob("*"):
+        with suppress(FileNotFoundError):  # removed between listing and reading
+            try:
+                entry = json.loads(path.read_text(encoding="utf-8"))
+                found[path.name] = ArtefactKey(entry["kind"], entry["digest"])
+            except (ValueError, TypeError, KeyError, ParameterError) as error:
+                raise ArtefactError(
+                    path.name, "its name file is damaged", f"Remove {path}."
+                ) from error
+    return found

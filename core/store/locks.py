@@ -1,0 +1,60 @@
+"""A lock between processes and threads that the operating system releases when its holder dies."""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def held(path: Path, *, blocking: bool = True) -> Iterator[bool]:
+    """Hold the exclusive lock on a file, which exists only while somebody wants it.
+
+    The lock is not re-entrant: a second one on the same path waits even in the same thread.
+
+    Args:
+        path: the lock file; its folder is made when absent.
+        blocking: wait for another holder; otherwise give up at once.
+
+    Yields:
+        Whether the lock is held (always True when blocking).
+    """
+    descriptor = _acquired(path, blocking=blocking)
+    if descriptor is None:
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        # Removed while still held: whoever waits on this very file sees that it is gone.
+        if _is_still(path, descriptor):
+            path.unlink(missing_ok=True)
+        os.close(descriptor)
+
+
+def _acquired(path: Path, *, blocking: bool) -> int | None:
+    while True:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        except FileNotFoundError:  # another process removed the folder in between
+            continue
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if blocking else fcntl.LOCK_NB))
+            if _is_still(path, descriptor):
+                return descriptor
+        except BlockingIOError:
+            os.close(descriptor)
+            return None
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+
+
+def _is_still(path: Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(path.stat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
