@@ -1,0 +1,238 @@
+"""The only place where ragged lists become padded tensors, and where it is decided how.
+
+Lists are grouped by length under a budget of documents, so that little of a batch is padding:
+padded / real documents stay within 1.05 when scoring and 1.4 in training. A whole set is held as
+ragged tensors on its device, and a batch is one gather from there.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float32, Int64, Shaped
+from torch import Tensor
+
+from core.data.lists import CandidateLists
+
+SCORING_WASTE = 1.05
+TRAINING_WASTE = 1.4
+LENGTH_JITTER = 1.2  # training lists share a batch with lists up to about this much longer
+
+
+@dataclass(frozen=True, eq=False)
+class ListBatch:
+    """Some lists padded to the longest of them; padding is never read.
+
+    Attributes:
+        features: feature vectors (or anything computed from them); zeros where padded.
+        ranks: best rank of each document's tied block under each initial ranking.
+        tied: size of that block (1 = no tie).
+        labels: graded relevance; 0 where padded.
+        mask: True = a real document.
+        rows: slot of each document in the held lists; the last slot where padded.
+    """
+
+    features: Float32[Tensor, "lists docs features"]
+    ranks: Int64[Tensor, "lists docs rankings"]
+    tied: Int64[Tensor, "lists docs rankings"]
+    labels: Float32[Tensor, "lists docs"]
+    mask: Bool[Tensor, "lists docs"]
+    rows: Int64[Tensor, "lists docs"]
+
+
+@dataclass(frozen=True, eq=False)
+class HeldLists:
+    """Candidate lists as ragged tensors on one device; slot i = candidate i, the last one zeros.
+
+    Attributes:
+        features: what the network reads of a document, by source slot.
+        source: for each slot the row of `features` that it shows (several lists can share rows).
+        labels: graded relevance.
+        ranks: best rank of the tied block.
+        tied: size of the tied block.
+        starts: first slot of each list.
+        lengths: candidates of each list, on the host.
+    """
+
+    features: Float32[Tensor, "sources features"]
+    source: Int64[Tensor, " slots"]
+    labels: Float32[Tensor, " slots"]
+    ranks: Int64[Tensor, "slots rankings"]
+    tied: Int64[Tensor, "slots rankings"]
+    starts: Int64[Tensor, " lists"]
+    lengths: Int64[np.ndarray, " lists"]
+
+    def batch(self, chosen: Int64[np.ndarray, " chosen"]) -> ListBatch:
+        """These lists padded to the longest of them."""
+        device = self.starts.device
+        longest = int(self.lengths[chosen].max(initial=0))
+        places = torch.arange(longest, device=device)
+        lengths = torch.from_numpy(self.lengths[chosen]).to(device)
+        starts = self.starts[torch.from_numpy(chosen).to(device)]
+        mask = places < lengths[:, None]
+        rows = torch.where(mask, starts[:, None] + places, len(self.source) - 1)
+        flat = rows.flatten()
+        return ListBatch(
+            features=_gathered(self.features, self.source[flat], rows),
+            ranks=_gathered(self.ranks, flat, rows),
+            tied=_gathered(self.tied, flat, rows),
+            labels=self.labels[flat].view(rows.shape),
+            mask=mask,
+            rows=rows,
+        )
+
+
+def held(
+    lists: CandidateLists,
+    features: Float32[np.ndarray, "candidates features"],
+    labels: Float32[np.ndarray, " candidates"],
+    device: str = "cpu",
+) -> HeldLists:
+    """Lists with the features and labels of their candidates, put on a device.
+
+    Args:
+        lists: the lists; only their bounds and ranks are read.
+        features: one row a candidate, in the order of `lists.rows`.
+        labels: one label a candidate.
+        device: a torch device.
+    """
+    slots = len(lists.rows) + 1
+    return HeldLists(
+        features=_with_slot(features).to(device),
+        source=torch.arange(slots, device=device),
+        labels=_with_slot(labels).to(device),
+        ranks=_with_slot(lists.ranks.astype(np.int64)).to(device),
+        tied=_with_slot(tied_blocks(lists)).to(device),
+        starts=torch.from_numpy(lists.offsets[:-1].copy()).to(device),
+        lengths=lists.lengths,
+    )
+
+
+def reheld(
+    lists: CandidateLists,
+    features: Float32[Tensor, "sources features"],
+    source: Int64[np.ndarray, " candidates"],
+) -> HeldLists:
+    """Lists whose candidates show rows of a tensor that is held already; labels are zeros.
+
+    Args:
+        lists: the lists; only their bounds and ranks are read.
+        features: what is known of each source document; the last row is the padding's.
+        source: for each candidate its row of `features`.
+    """
+    device = features.device
+    slots = np.append(source, len(features) - 1)
+    return HeldLists(
+        features=features,
+        source=torch.from_numpy(slots).to(device),
+        labels=torch.zeros(len(slots), device=device),
+        ranks=_with_slot(lists.ranks.astype(np.int64)).to(device),
+        tied=_with_slot(tied_blocks(lists)).to(device),
+        starts=torch.from_numpy(lists.offsets[:-1].copy()).to(device),
+        lengths=lists.lengths,
+    )
+
+
+def tied_blocks(lists: CandidateLists) -> Int64[np.ndarray, "candidates rankings"]:
+    """The number of candidates that share each candidate's rank, per initial ranking.
+
+    >>> ranks = np.array([[0], [1], [1], [0]], dtype=np.int32)
+    >>> lists = CandidateLists(np.array([0, 3, 4]), np.array([0, 1]), np.arange(4), ranks,
+    ...                        -ranks.astype(np.float32))
+    >>> tied_blocks(lists)[:, 0].tolist()
+    [1, 2, 2, 1]
+    """
+    first = np.repeat(lists.offsets[:-1], lists.lengths)
+    sizes = np.empty(lists.ranks.shape, dtype=np.int64)
+    for column in range(lists.rankings):
+        place = first + lists.ranks[:, column]
+        sizes[:, column] = np.bincount(place, minlength=len(place))[place]
+    return sizes
+
+
+def scoring_plan(
+    lengths: Int64[np.ndarray, " lists"], budget: int
+) -> Iterator[Int64[np.ndarray, " chosen"]]:
+    """Groups of lists to be scored together, longest first; lists without documents are left out.
+
+    Args:
+        lengths: candidates of each list.
+        budget: padded documents a batch, at most (a longer list is a batch of its own).
+
+    >>> [group.tolist() for group in scoring_plan(np.array([2, 40, 0, 40, 3]), 80)]
+    [[1, 3], [4, 0]]
+    """
+    order = np.argsort(-lengths, kind="stable")
+    return _cut(order[lengths[order] > 0], lengths, (len(lengths), budget), SCORING_WASTE)
+
+
+def training_plan(
+    lengths: Int64[np.ndarray, " lists"],
+    chosen: Int64[np.ndarray, " chosen"],
+    limits: tuple[int, int],
+    generator: np.random.Generator,
+) -> list[Int64[np.ndarray, " batch"]]:
+    """An epoch's batches: lists of similar length together, drawn and ordered at random.
+
+    Lists of one length are shuffled; others are sorted by their length times a random factor in
+    [1, 1.2) before they are cut into batches, and the batches are shuffled.
+
+    Args:
+        lengths: candidates of each list.
+        chosen: the epoch's lists; one that occurs twice is seen twice.
+        limits: at most so many lists, and so many padded documents, a batch.
+        generator: decides the shuffle.
+    """
+    chosen = chosen[lengths[chosen] > 0]
+    keys = lengths[chosen] * generator.uniform(1.0, LENGTH_JITTER, len(chosen))
+    batches = list(_cut(chosen[np.argsort(-keys)], lengths, limits, TRAINING_WASTE))
+    return [batches[index] for index in generator.permutation(len(batches))]
+
+
+def waste_of(
+    lengths: Int64[np.ndarray, " lists"], batches: list[Int64[np.ndarray, " _batch"]]
+) -> float:
+    """Padded documents over real documents of these batches."""
+    padded = sum(int(lengths[batch].max(initial=0)) * len(batch) for batch in batches)
+    return padded / max(1, sum(int(lengths[batch].sum()) for batch in batches))
+
+
+def _cut(
+    order: Int64[np.ndarray, " ordered"],
+    lengths: Int64[np.ndarray, " lists"],
+    limits: tuple[int, int],
+    waste: float,
+) -> Iterator[Int64[np.ndarray, " chosen"]]:
+    """Cut an order of lists into runs, each as long as the limits and the total waste allow."""
+    most_lists, budget = limits
+    start = padded_before = real_before = 0
+    while start < len(order):
+        most = max(1, min(most_lists, budget // int(lengths[order[start]])))
+        window = lengths[order[start : start + most]]
+        padded = np.maximum.accumulate(window) * np.arange(1, len(window) + 1)
+        real = np.cumsum(window)
+        fits = (padded <= budget) & (padded_before + padded <= waste * (real_before + real))
+        fits[0] = True
+        count = int(np.flatnonzero(fits)[-1]) + 1
+        padded_before += int(padded[count - 1])
+        real_before += int(real[count - 1])
+        yield order[start : start + count]
+        start += count
+
+
+def _gathered(
+    values: Shaped[Tensor, "sources columns"],
+    flat: Int64[Tensor, " cells"],
+    rows: Int64[Tensor, "lists docs"],
+) -> Shaped[Tensor, "lists docs columns"]:
+    return values.index_select(0, flat).view(*rows.shape, values.shape[1])
+
+
+def _with_slot(
+    values: Shaped[np.ndarray, "candidates *columns"],
+) -> Shaped[Tensor, "slots *columns"]:
+    """The values as a tensor with one more row of zeros, the padding's."""
+    padded = np.zeros((len(values) + 1, *values.shape[1:]), dtype=values.dtype)
+    padded[:-1] = values
+    return torch.from_numpy(padded)
