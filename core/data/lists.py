@@ -11,6 +11,7 @@ from jaxtyping import Float32, Int32, Int64
 
 from core.data import ragged
 from core.data.dataset import RankingDataset
+from core.data.falling import falling_order
 from core.errors import ShapeError
 
 
@@ -78,7 +79,7 @@ class CandidateLists:
 
         Ties are cut and shown by data set row; ranks count the documents kept, ties sharing one.
         """
-        order = ragged.order_within(dataset.offsets, -scores[:, 0])
+        order = falling_order(dataset.offsets, scores[:, 0])
         kept = np.diff(dataset.offsets)
         if depth is not None:
             order = order[ragged.places_of(dataset.offsets) < depth]
@@ -109,7 +110,7 @@ class CandidateLists:
         Ties are shown by data set row. What a perturbation of the initial ranking returns.
         """
         changed = replace(self, prior=prior, ranks=_ranks_of(self.offsets, prior))
-        return changed.shown_as(ragged.order_within(self.offsets, -prior[:, 0], self.rows))
+        return changed.shown_as(falling_order(self.offsets, prior[:, 0], self.rows))
 
     def select(self, lists: Int64[np.ndarray, " chosen"]) -> "CandidateLists":
         """These lists, in the order given."""

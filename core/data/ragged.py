@@ -3,6 +3,8 @@
 import numpy as np
 from jaxtyping import Int64, Shaped
 
+from core.data.falling import blocks_of, falling_order
+
 
 def lengths_of(offsets: Int64[np.ndarray, " bounds"]) -> Int64[np.ndarray, " segments"]:
     """The number of elements of every segment."""
@@ -61,11 +63,4 @@ def competition_ranks(
     >>> competition_ranks(np.array([0, 4]), np.array([1.0, 3.0, 3.0, 0.0])).tolist()
     [2, 0, 0, 3]
     """
-    order = order_within(offsets, -scores)
-    owner, place, falling = segment_ids(offsets), places_of(offsets), scores[order]
-    opens_block = np.ones(len(scores), dtype=bool)
-    opens_block[1:] = (falling[1:] != falling[:-1]) | (owner[1:] != owner[:-1])
-    block_start = np.maximum.accumulate(np.where(opens_block, np.arange(len(scores)), 0))
-    ranks = np.empty(len(scores), dtype=np.int64)
-    ranks[order] = place[block_start]
-    return ranks
+    return blocks_of(offsets, scores, falling_order(offsets, scores))

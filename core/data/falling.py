@@ -1,0 +1,125 @@
+"""Sorting each segment of a ragged array by falling score: the one compiled sort of the house.
+
+NumPy's lexsort sorts the whole array at once; sorting every list alone is five times faster, and
+a list that is in order already costs one pass.
+"""
+
+from typing import no_type_check
+
+import numba
+import numpy as np
+from jaxtyping import Int64, Shaped
+
+_RUN = 8  # elements that are sorted by insertion before merging starts
+
+
+def falling_order(
+    offsets: Int64[np.ndarray, " bounds"],
+    scores: Shaped[np.ndarray, " elements"],
+    ties: Int64[np.ndarray, " elements"] | None = None,
+) -> Int64[np.ndarray, " elements"]:
+    """Element indexes that put each segment in falling order of score.
+
+    Args:
+        offsets: bounds of the segments.
+        scores: what is sorted by; NaN comes last.
+        ties: equal scores stand in rising order of these; without them, as they stood.
+
+    >>> falling_order(np.array([0, 3, 5]), np.array([1.0, 3.0, 3.0, 0.0, 9.0])).tolist()
+    [1, 2, 0, 4, 3]
+    """
+    places = np.arange(len(scores), dtype=np.int64)
+    return _sorted(offsets, scores, places if ties is None else ties, places.copy())
+
+
+def blocks_of(
+    offsets: Int64[np.ndarray, " bounds"],
+    scores: Shaped[np.ndarray, " elements"],
+    order: Int64[np.ndarray, " elements"],
+) -> Int64[np.ndarray, " elements"]:
+    """The 0-based competition rank of each element, given the order by falling score.
+
+    >>> blocks_of(np.array([0, 4]), np.array([1.0, 3.0, 3.0, 0.0]), np.array([1, 2, 0, 3])).tolist()
+    [2, 0, 0, 3]
+    """
+    return _ranked(offsets, scores, order)
+
+
+@numba.njit(cache=True)
+@no_type_check  # the test run wraps every function that lacks it, and numba cannot take those
+def _precedes(scores: np.ndarray, ties: np.ndarray, one: int, other: int) -> bool:
+    ours, theirs = scores[one], scores[other]
+    if ours > theirs:
+        return True
+    if ours == theirs or (ours != ours and theirs != theirs):  # noqa: PLR0124 (NaN test)
+        return ties[one] < ties[other]
+    return ours == ours and theirs != theirs  # noqa: PLR0124 (NaN test)
+
+
+@numba.njit(cache=True)
+@no_type_check
+def _sorted(
+    offsets: np.ndarray, scores: np.ndarray, ties: np.ndarray, order: np.ndarray
+) -> np.ndarray:
+    """Stable merge sort: insertion-sorted runs, merged only where they are out of order."""
+    buffer = np.empty_like(order)
+    for segment in range(len(offsets) - 1):
+        low, high = offsets[segment], offsets[segment + 1]
+        _insert_runs(scores, ties, order, low, high)
+        width = _RUN
+        while width < high - low:
+            for left in range(low, high, 2 * width):
+                middle, right = min(left + width, high), min(left + 2 * width, high)
+                if middle < right and _precedes(scores, ties, order[middle], order[middle - 1]):
+                    _merge(scores, ties, order, buffer, (left, middle, right))
+            width *= 2
+    return order
+
+
+@numba.njit(cache=True)
+@no_type_check
+def _insert_runs(
+    scores: np.ndarray, ties: np.ndarray, order: np.ndarray, low: int, high: int
+) -> None:
+    for left in range(low, high, _RUN):
+        for place in range(left + 1, min(left + _RUN, high)):
+            element, hole = order[place], place
+            while hole > left and _precedes(scores, ties, element, order[hole - 1]):
+                order[hole] = order[hole - 1]
+                hole -= 1
+            order[hole] = element
+
+
+@numba.njit(cache=True)
+@no_type_check
+def _merge(
+    scores: np.ndarray, ties: np.ndarray, order: np.ndarray, buffer: np.ndarray, bounds: tuple
+) -> None:
+    left, middle, right = bounds
+    buffer[left:middle] = order[left:middle]
+    one, other, place = left, middle, left
+    while one < middle and other < right:
+        if _precedes(scores, ties, order[other], buffer[one]):
+            order[place] = order[other]
+            other += 1
+        else:
+            order[place] = buffer[one]
+            one += 1
+        place += 1
+    while one < middle:
+        order[place] = buffer[one]
+        one += 1
+        place += 1
+
+
+@numba.njit(cache=True)
+@no_type_check
+def _ranked(offsets: np.ndarray, scores: np.ndarray, order: np.ndarray) -> np.ndarray:
+    ranks = np.empty(len(order), dtype=np.int64)
+    for segment in range(len(offsets) - 1):
+        low, start = offsets[segment], offsets[segment]
+        for place in range(low, offsets[segment + 1]):
+            if place > low and scores[order[place]] != scores[order[place - 1]]:
+                start = place
+            ranks[order[place]] = start - low
+    return ranks
