@@ -1,0 +1,129 @@
+"""Listwise losses: attention rank, softmax cross entropy, ListMLE.
+
+Every loss is a pure function (scores, labels, mask), each [lists, docs], to one value a list;
+mask True = a real document. Float64 scores are kept, anything else is computed in float32.
+A list with nothing to learn from contributes exactly 0 and gradients of exactly 0.
+"""
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from core.losses.masked import attention_of_labels, exact, without_pads
+from core.losses.masked import unit_norm as normalised
+
+
+def attention_rank(
+    scores: Float[Tensor, "lists docs"],
+    labels: Float[Tensor, "lists docs"],
+    mask: Bool[Tensor, "lists docs"],
+) -> Float[Tensor, " lists"]:
+    """Cross entropy of two attention distributions, both terms.
+
+    −Σ a^y log a^s + (1 − a^y) log(1 − a^s), with a^s = softmax(s). Lists of one document and
+    lists without a relevant one are 0. Ai et al., SIGIR 2018, Eq. 11.
+
+    >>> one = torch.ones(1, 2)
+    >>> round(attention_rank(0 * one, torch.tensor([[1.0, 0.0]]), one.bool()).item(), 4)  # 2 log 2
+    1.3863
+    """
+    logits = without_pads(exact(scores), mask)
+    target = attention_of_labels(labels.to(logits.dtype), mask)
+    attention = logits.log_softmax(-1)
+    terms = target * attention + (1 - target) * _log_complement(logits, attention)
+    taught = (target.sum(-1) > 0) & (mask.sum(-1) > 1)
+    return -torch.where(mask & taught[:, None], terms, 0).sum(-1)
+
+
+def softmax_ce(
+    scores: Float[Tensor, "lists docs"],
+    labels: Float[Tensor, "lists docs"],
+    mask: Bool[Tensor, "lists docs"],
+    temper: float = 1.0,
+) -> Float[Tensor, " lists"]:
+    """−Σ a^y log a^s with a^y ∝ exp(temper · y) where y > 0: what was released for SetRank.
+
+    >>> one = torch.ones(1, 2)
+    >>> round(softmax_ce(0 * one, torch.tensor([[1.0, 0.0]]), one.bool()).item(), 4)  # log 2
+    0.6931
+    """
+    logits = without_pads(exact(scores), mask)
+    target = attention_of_labels(labels.to(logits.dtype), mask, temper)
+    return -torch.where(target > 0, target * logits.log_softmax(-1), 0).sum(-1)
+
+
+def list_mle(
+    scores: Float[Tensor, "lists docs"],
+    labels: Float[Tensor, "lists docs"],
+    mask: Bool[Tensor, "lists docs"],
+    *,
+    unit_norm: bool = False,
+) -> Float[Tensor, " lists"]:
+    """Negative log-likelihood of the ranking by labels under Plackett and Luce.
+
+    Documents of equal label have no order; drawing one would make the loss depend on a seed or
+    on the order shown. The l-th of m tied documents is divided by the mass of all documents
+    not above them, less l/m of their own (Efron, JASA 1977): without ties this is ListMLE
+    (Xia et al., ICML 2008), and with equal scores inside a tie it equals every one of its orders.
+    Lists whose documents all share one label are 0: there is no order to learn.
+
+    Args:
+        scores: one a document.
+        labels: grades.
+        mask: True = real.
+        unit_norm: divide the scores by their norm first (DLCM's released code).
+
+    >>> s, y = torch.tensor([[1.0, 0.0]]), torch.tensor([[1.0, 0.0]])
+    >>> round(list_mle(s, y, y > -1).item(), 4)  # log(1 + e^-1)
+    0.3133
+    """
+    values = exact(scores)
+    if unit_norm:
+        values = normalised(values, mask)
+    values = values.masked_fill(~mask, 0)
+    grades, order = labels.to(values.dtype).masked_fill(~mask, torch.inf).sort(-1)
+    values, real = values.gather(-1, order), mask.gather(-1, order)
+    level, place, size = _levels(grades)
+    tied = _log_sum_by_level(without_pads(values, real), level)
+    below = tied.logcumsumexp(-1).gather(-1, level)
+    share = place.to(values.dtype) / size * (tied.gather(-1, level) - below).exp()
+    terms = below + torch.log1p(-share) - values
+    taught = (real & (level > 0)).any(-1)
+    return torch.where(real & taught[:, None], terms, 0).sum(-1)
+
+
+def _log_complement(
+    logits: Float[Tensor, "lists docs"], attention: Float[Tensor, "lists docs"]
+) -> Float[Tensor, "lists docs"]:
+    """log(1 − a): by the sum over the others for the top document, by log1p for the rest.
+
+    Whatever is not the top has a ≤ 1/2, where log1p(−a) is exact and its gradient bounded.
+    """
+    top = torch.zeros_like(logits, dtype=torch.bool)
+    top.scatter_(-1, logits.argmax(-1, keepdim=True), value=True)
+    others = without_pads(logits, ~top).logsumexp(-1, keepdim=True)
+    of_top = others - logits.logsumexp(-1, keepdim=True)
+    return torch.where(top, of_top, torch.log1p(-attention.masked_fill(top, -1.0).exp()))
+
+
+def _levels(grades: Float[Tensor, "lists docs"]) -> tuple[Tensor, Tensor, Tensor]:
+    """Of rising grades: the level of each, its 0-based place in the level, the level's size."""
+    opens = torch.zeros_like(grades, dtype=torch.long)
+    opens[:, 1:] = grades[:, 1:] != grades[:, :-1]
+    level = opens.cumsum(-1)
+    sizes = torch.zeros_like(level).scatter_add_(-1, level, torch.ones_like(level))
+    start = sizes.cumsum(-1) - sizes
+    position = torch.arange(grades.shape[-1], device=grades.device)
+    return level, position - start.gather(-1, level), sizes.gather(-1, level)
+
+
+def _log_sum_by_level(
+    values: Float[Tensor, "lists docs"], level: Tensor
+) -> Float[Tensor, "lists docs"]:
+    """Log of summed exponentials of the values of each level; slots without a level are very low."""
+    low = torch.finfo(values.dtype).min / 2
+    highest = torch.full_like(values, low).scatter_reduce(-1, level, values.detach(), "amax")
+    shifted = (values - highest.gather(-1, level)).exp()
+    sums = torch.zeros_like(values).scatter_add(-1, level, shifted)
+    used = sums > 0
+    return torch.where(used, highest + sums.masked_fill(~used, 1).log(), low)

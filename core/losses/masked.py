@@ -1,0 +1,40 @@
+"""What every listwise loss needs: padding that can neither be read nor produce a NaN."""
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+
+def exact(scores: Float[Tensor, "lists docs"]) -> Float[Tensor, "lists docs"]:
+    """Scores in a type that losses may be computed in: float32, or float64 where it is given."""
+    return scores if scores.dtype == torch.float64 else scores.float()
+
+
+def without_pads(
+    values: Float[Tensor, "lists docs"], mask: Bool[Tensor, "lists docs"]
+) -> Float[Tensor, "lists docs"]:
+    """Logits with half of the type's lowest value at pads: weight 0 in any softmax, never NaN."""
+    return values.masked_fill(~mask, torch.finfo(values.dtype).min / 2)
+
+
+def attention_of_labels(
+    labels: Float[Tensor, "lists docs"], mask: Bool[Tensor, "lists docs"], temper: float = 1.0
+) -> Float[Tensor, "lists docs"]:
+    """The best attention a^y: τ(y) = exp(temper · y) where y > 0, else 0, normalised in the list.
+
+    All zeros in a list without relevant documents (Pang et al., SIGIR 2020, section 4.5).
+
+    >>> a = attention_of_labels(torch.tensor([[1.0, 0.0, 1.0]]), torch.ones(1, 3).bool())
+    >>> a.tolist()
+    [[0.5, 0.0, 0.5]]
+    """
+    relevant = mask & (labels > 0)
+    return torch.where(relevant, without_pads(labels * temper, relevant).softmax(-1), 0)
+
+
+def unit_norm(
+    scores: Float[Tensor, "lists docs"], mask: Bool[Tensor, "lists docs"]
+) -> Float[Tensor, "lists docs"]:
+    """Scores divided by the Euclidean norm of their list, as in DLCM's released code."""
+    real = scores.masked_fill(~mask, 0)
+    return real * real.square().sum(-1, keepdim=True).clamp(min=1e-12).rsqrt()

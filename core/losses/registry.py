@@ -1,0 +1,89 @@
+"""The losses by name; listing them imports no torch."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+from core.errors import UnknownNameError
+
+
+@dataclass(frozen=True)
+class LossEntry:
+    """A loss that can be chosen.
+
+    Attributes:
+        name: what a recipe calls it.
+        summary: what it compares, in one line.
+        source: paper and equation.
+        module: where its function lives.
+        function: the function's name there.
+        options: keyword arguments it takes, with their defaults.
+    """
+
+    name: str
+    summary: str
+    source: str
+    module: str
+    function: str
+    options: tuple[tuple[str, float | bool], ...] = ()
+
+
+LOSSES: dict[str, LossEntry] = {
+    entry.name: entry
+    for entry in (
+        LossEntry(
+            "attention-rank",
+            "attention by scores against attention by labels, both terms of the cross entropy",
+            "Ai et al., SIGIR 2018, Eq. 11; Pang et al., SIGIR 2020, section 4.5",
+            "core.losses.listwise",
+            "attention_rank",
+        ),
+        LossEntry(
+            "softmax-ce",
+            "softmax cross entropy with rectified exponential targets, as released for SetRank",
+            "Pang et al., SIGIR 2020, released code",
+            "core.losses.listwise",
+            "softmax_ce",
+            (("temper", 1.0),),
+        ),
+        LossEntry(
+            "list-mle",
+            "negative log-likelihood of the label order, Efron's terms for tied labels",
+            "Xia et al., ICML 2008; Efron, JASA 1977 (ties)",
+            "core.losses.listwise",
+            "list_mle",
+            (("unit_norm", False),),
+        ),
+        LossEntry(
+            "softrank",
+            "1 − expected NDCG when every score carries Gaussian noise",
+            "Taylor et al., WSDM 2008; Ai et al., SIGIR 2018, Eq. 8",
+            "core.losses.softrank",
+            "softrank",
+            (("deviation", 0.1), ("unit_norm", False)),
+        ),
+    )
+}
+
+
+def loss(name: str, **options: float | bool) -> Callable[..., Any]:
+    """The loss function of a name: (scores, labels, mask), each [lists, docs] → [lists].
+
+    Args:
+        name: a key of `LOSSES`.
+        options: keyword arguments that the entry declares.
+
+    Raises:
+        UnknownNameError: no such loss, or no such option.
+    """
+    if name not in LOSSES:
+        raise UnknownNameError("loss", name, LOSSES)
+    entry = LOSSES[name]
+    known = dict(entry.options)
+    for option in options:
+        if option not in known:
+            raise UnknownNameError(f"option of {name}", option, known)
+    function: Callable[..., Any] = getattr(import_module(entry.module), entry.function)
+    return partial(function, **options) if options else function
