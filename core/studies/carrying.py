@@ -46,9 +46,7 @@ def source_of(base: CandidateLists, variant: CandidateLists) -> Int64[np.ndarray
     return source
 
 
-def score_variants(
-    ranker: Ranker, base: JudgedLists, variants: Sequence[CandidateLists]
-) -> Scored:
+def score_variants(ranker: Ranker, base: JudgedLists, variants: Sequence[CandidateLists]) -> Scored:
     """Score the same candidates under several orders and rankings, carrying over what may be.
 
     Args:

@@ -19,6 +19,7 @@ from core.errors import MissingRankingError
 from core.metrics.measure import Measure
 from core.metrics.relevance import evaluate
 from core.metrics.robustness import breakdown_point
+from core.metrics.significance import paired_t
 from core.rankers.base import Input, Ranker
 from core.studies.carrying import score_variants
 from core.studies.result import StudyResult
@@ -89,14 +90,17 @@ def falls(summary: pd.DataFrame, family: str, measure: str) -> list[Fall]:
     """The fall of every ranker, in the summary's order."""
     chosen = summary[(summary.family == family) & (summary.measure == measure)]
     chosen = chosen.sort_values("level", kind="stable")
-    curves = {label: group for label, group in chosen.groupby("ranker", sort=False)}
+    curves = dict(iter(chosen.groupby("ranker", sort=False)))
     initial = curves.get(INITIAL)
     reference = None if initial is None else float(initial["mean"].iloc[0])
     rows = []
     for label in dict.fromkeys(summary.ranker):
         if label not in curves:
             continue
-        levels, means = curves[label]["level"].to_numpy(float), curves[label]["mean"].to_numpy(float)
+        levels, means = (
+            curves[label]["level"].to_numpy(float),
+            curves[label]["mean"].to_numpy(float),
+        )
         crossing = None
         if reference is not None and label != INITIAL:
             crossing = breakdown_point(levels, means, np.full(len(means), reference))
@@ -136,8 +140,6 @@ def claim(result: StudyResult, family: str, measure: str) -> dict[str, Any]:
     Compares the per-query falls of the two at the highest level by a paired t test; holds /
     does not / cannot be told at p ≤ 0.05. Empty where the study lacks one of the two.
     """
-    from core.metrics.significance import paired_t  # noqa: PLC0415 (used by this verdict alone)
-
     labels = [label for label, _ in result.recipe["rankers"]]
     dlcm = next((x for x in labels if x.startswith("dlcm") and "without-init" not in x), None)
     setrank = next((x for x in labels if x.startswith("setrank") and "-init" in x), None)

@@ -5,7 +5,7 @@ really scores each of them, and the scores are compared document by document. No
 over here: a ranker that ought to be invariant by theorem is measured like any other.
 """
 
-from collections.abc import Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -15,11 +15,14 @@ import pandas as pd
 from core.data.lists import CandidateLists, JudgedLists
 from core.metrics.agreement import kendall_tau
 from core.metrics.passing import documents_passed, smallest_gap
-from core.rankers.base import Ranker
+from core.rankers.base import Progress, Ranker
 from core.studies.carrying import scores_of_all, source_of
 from core.studies.result import StudyResult
+from core.studies.run import Memory, run_study
+from core.studies.study import Study
 
 MEASURES = ("score-deviation", "documents-moved", "tau", "smallest-gap")
+FAMILY = "shuffle-shown"
 TOLERANCE = 1e-5
 
 
@@ -68,6 +71,31 @@ def numeric_floor(ranker: Ranker, base: JudgedLists, scores: Any) -> float:
     return max(seen, float(np.spacing(np.float32(np.abs(scores).max(initial=1.0)))))
 
 
+def certified(
+    ranker: Ranker, base: JudgedLists, permutations: int, seed: int
+) -> Generator[Progress, None, "Certificate"]:
+    """The certificate of one ranker on these lists, without a store (a callable, a foreign model).
+
+    Args:
+        ranker: anything that scores.
+        base: the lists as they are.
+        permutations: random orders shown, for every list.
+        seed: of the permutations.
+    """
+    study = Study(
+        kind="invariance",
+        rankers=((ranker.name, ""),),
+        lists="",
+        initial=(),
+        perturbations=((FAMILY, 1.0),),
+        measures=MEASURES,
+        draws=permutations,
+        seed=seed,
+    )
+    result = yield from run_study(study, base, {ranker.name: ranker}, Memory(), measured)
+    return certificates(result, {ranker.name: ranker.reads})[0]
+
+
 @dataclass(frozen=True)
 class Certificate:
     """The verdict on one ranker.
@@ -100,7 +128,7 @@ class Certificate:
         return asdict(self) | {"reads": list(self.reads)}
 
 
-def certificates(result: StudyResult, reads: dict[str, frozenset[str]]) -> list[Certificate]:
+def certificates(result: StudyResult, reads: Mapping[str, frozenset[Any]]) -> list[Certificate]:
     """One certificate a ranker of an invariance study."""
     found = []
     for label in dict.fromkeys(result.trials.ranker):

@@ -129,5 +129,5 @@ def _estimate(measure: str, values: Float32[np.ndarray, " queries"]) -> dict[str
 
 
 def _is_measure(text: str) -> bool:
-    """Measures of relevance are written in capitals (NDCG@10), facts of a study in small letters."""
+    """Measures of relevance are written in capitals (NDCG@10), a study's own facts are not."""
     return text[:1].isupper()

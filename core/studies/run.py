@@ -1,25 +1,48 @@
 """Running a study: trial after trial, each stored as it finishes and never done twice."""
 
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float32
 
 from core.data.lists import CandidateLists, JudgedLists
 from core.perturb.registry import perturbation, tau_left
 from core.rankers.base import Progress, Ranker
 from core.seeds import generator
-from core.store.records import Records
 from core.studies.result import StudyResult
 from core.studies.study import Study, Trial, plan
 
 UNCHANGED = "unchanged"
-PER_QUERY = Float32[np.ndarray, "measures queries"]
+
+
+class TrialRecords(Protocol):
+    """Where finished trials are kept: `core.store.records.Records`, or a process's memory."""
+
+    def get(self, digest: str) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
+        """A record's facts and arrays, or None."""
+
+    def put(self, digest: str, meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        """Keep a record."""
+
+
+class Memory:
+    """Records that live as long as the process: for rankers whose identity no digest tells."""
+
+    def __init__(self) -> None:
+        """Begin empty."""
+        self.kept: dict[str, tuple[dict[str, Any], dict[str, np.ndarray]]] = {}
+
+    def get(self, digest: str) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
+        """A record's facts and arrays, or None."""
+        return self.kept.get(digest)
+
+    def put(self, digest: str, meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        """Keep a record."""
+        self.kept[digest] = (meta, arrays)
 
 
 @dataclass(frozen=True)
@@ -30,14 +53,16 @@ class Point:
     tau: list[float]
 
 
-Measured = Callable[[Ranker, JudgedLists, Sequence[CandidateLists]], tuple[list[Any], dict[str, Any]]]
+Measured = Callable[
+    [Ranker, JudgedLists, Sequence[CandidateLists]], tuple[list[Any], dict[str, Any]]
+]
 
 
 def run_study(
     study: Study,
     base: JudgedLists,
     rankers: Mapping[str, Ranker],
-    records: Records,
+    records: TrialRecords,
     measured: Measured,
 ) -> Generator[Progress, None, StudyResult]:
     """Run what is not stored yet; yields after every ranker and level, returns the result.
@@ -59,13 +84,18 @@ def run_study(
             missing = [trial for trial in batch if _stored(study, trial, records, done) is None]
             if missing:
                 point = point or _perturbed(study, base, family, level, len(batch))
-                _run_batch(study, base, rankers[label], (missing, point), records, done, measured)
+                for trial, meta, value in _measured(base, rankers[label], missing, point, measured):
+                    records.put(study.digest_of(trial), meta, {"values": value})
+                    done[trial] = (meta, value)
             yield Progress(len(done), len(trials), "trials", {"level": level})
     return _assembled(study, base, trials, done)
 
 
 def _stored(
-    study: Study, trial: Trial, records: Records, done: dict[Trial, tuple[dict[str, Any], np.ndarray]]
+    study: Study,
+    trial: Trial,
+    records: TrialRecords,
+    done: dict[Trial, tuple[dict[str, Any], np.ndarray]],
 ) -> np.ndarray | None:
     found = records.get(study.digest_of(trial))
     if found is None:
@@ -86,27 +116,19 @@ def _perturbed(study: Study, base: JudgedLists, family: str, level: float, draws
     return Point(variants, [float(tau.mean()) if len(tau) else 1.0 for tau in left])
 
 
-def _run_batch(  # noqa: PLR0913 (the loop's own state, handed down once)
-    study: Study,
-    base: JudgedLists,
-    ranker: Ranker,
-    work: tuple[list[Trial], Point],
-    records: Records,
-    done: dict[Trial, tuple[dict[str, Any], np.ndarray]],
-    measured: Measured,
-) -> None:
-    missing, point = work
+def _measured(
+    base: JudgedLists, ranker: Ranker, missing: Sequence[Trial], point: Point, measured: Measured
+) -> Iterator[tuple[Trial, dict[str, Any], np.ndarray]]:
     start = time.perf_counter()
     values, facts = measured(ranker, base, [point.variants[trial.draw] for trial in missing])
     seconds = (time.perf_counter() - start) / len(missing)
+    size = float(base.lists.lengths.mean()) if len(base.lists) else 0.0
     for trial, value in zip(missing, values, strict=True):
-        meta = facts | {
-            "tau": point.tau[trial.draw],
-            "set_size": float(base.lists.lengths.mean()) if len(base.lists) else 0.0,
-            "seconds": seconds,
-        }
-        records.put(study.digest_of(trial), meta, {"values": value})
-        done[trial] = (meta, value)
+        yield (
+            trial,
+            facts | {"tau": point.tau[trial.draw], "set_size": size, "seconds": seconds},
+            value,
+        )
 
 
 def _assembled(

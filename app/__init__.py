@@ -1,0 +1,1 @@
+"""Shuffleproof's screen: choose, call the core, draw."""

@@ -1,0 +1,1 @@
+"""Figures: frames in, Plotly figures out; no streamlit, no torch, no core."""

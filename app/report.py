@@ -1,0 +1,90 @@
+"""A stored study as one self-contained HTML file: `python -m app.report STUDY… OUT.html`."""
+
+import html
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+from core.perturb.registry import PERTURBATIONS
+
+from app.figures.initial_ranking import alt_text, curves
+from core.studies.initial_ranking import claim, finding
+from core.studies.invariance import certificates
+from core.studies.result import StudyResult, stored_summary
+
+STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
+table { border-collapse: collapse; font-size: 14px; display: block; overflow-x: auto; }
+td, th { padding: .2rem .6rem; border-bottom: 1px solid #8884; text-align: right; }
+td:first-child, th:first-child { text-align: left; }
+figcaption, footer { color: #777; font-size: 14px; }
+@media (prefers-color-scheme: dark) { body { background: #14161a; color: #e6e6e6; } }
+"""
+
+
+def report(studies: Sequence[Path]) -> str:
+    """The report of stored studies (their directories), in the order given."""
+    parts = [_study(directory, first=index == 0) for index, directory in enumerate(studies)]
+    return (
+        "<!doctype html><html lang='en'><meta charset='utf-8'>"
+        "<meta name='viewport' content='width=device-width'>"
+        f"<title>Shuffleproof report</title><style>{STYLE}</style>"
+        f"<body><h1>Will my ranker survive?</h1>{''.join(parts)}</body></html>"
+    )
+
+
+def _study(directory: Path, *, first: bool) -> str:
+    result = StudyResult.open(directory)
+    if result.recipe["kind"] == "invariance":
+        return _invariance(result)
+    return _initial_ranking(result, stored_summary(directory), first=first)
+
+
+def _initial_ranking(result: StudyResult, summary: pd.DataFrame, *, first: bool) -> str:
+    parts = ["<h2>If the initial ranking gets worse, how fast does each ranker follow?</h2>"]
+    for family, measure in summary[["family", "measure"]].drop_duplicates().itertuples(index=False):
+        figure = curves(summary, family, measure, PERTURBATIONS[family].unit)
+        picture = figure.to_html(full_html=False, include_plotlyjs=first)
+        first = False
+        words = html.escape(alt_text(summary, family, measure))
+        parts.append(f"<figure role='img' aria-label='{words}'>{picture}")
+        parts.append(f"<figcaption>{words}</figcaption></figure>")
+        parts.append(f"<p><b>{html.escape(finding(summary, family, measure))}</b></p>")
+        verdict = claim(result, family, measure)
+        if verdict:
+            parts.append(
+                f"<p>The paper's claim that {html.escape(verdict['claim'])}: "
+                f"<b>{verdict['verdict']}</b> here (difference {verdict['difference']:+.3f}, "
+                f"p = {verdict['p']:.3g}, n = {verdict['n']}, paired t test).</p>"
+            )
+    parts.append("<details><summary>Every number</summary>")
+    parts.append(_table(summary))
+    parts.append(f"</details>{_recipe(result)}")
+    return "".join(parts)
+
+
+def _invariance(result: StudyResult) -> str:
+    reads = {name: frozenset(found) for name, found in result.facts["reads"].items()}
+    frame = pd.DataFrame([card.plain() for card in certificates(result, reads)])
+    return (
+        "<h2>Does the order in which documents are shown change a ranker's answer?</h2>"
+        + _table(frame)
+        + _recipe(result)
+    )
+
+
+def _table(frame: pd.DataFrame) -> str:
+    return frame.to_html(index=False, border=0, float_format=lambda value: f"{value:.4g}")
+
+
+def _recipe(result: StudyResult) -> str:
+    text = html.escape(json.dumps(result.recipe, indent=1))
+    return f"<details><summary>Recipe</summary><pre>{text}</pre></details>"
+
+
+if __name__ == "__main__":
+    *directories, out = map(Path, sys.argv[1:])
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(report(directories), encoding="utf-8")

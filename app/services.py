@@ -1,0 +1,71 @@
+"""Cached doors to the core: what pages ask for, found without torch and without training."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+from core.perturb.registry import PERTURBATIONS
+
+from core.errors import ArtefactError
+from core.store.artefacts import Artefact, Store, default_store
+from core.studies import initial_ranking
+from core.studies.invariance import Certificate, certificates
+from core.studies.result import StudyResult, stored_summary
+
+
+@dataclass(frozen=True)
+class Figure3:
+    """A stored initial-ranking study, ready to be drawn."""
+
+    key: str
+    facts: dict[str, Any]
+    recipe: dict[str, Any]
+    summary: pd.DataFrame
+    claims: dict[tuple[str, str], dict[str, Any]]
+
+    def unit(self, family: str) -> str:
+        """What the levels of a family count."""
+        return PERTURBATIONS[family].unit
+
+    def finding(self, family: str, measure: str) -> str:
+        """The sentences that the numbers amount to."""
+        return initial_ranking.finding(self.summary, family, measure)
+
+
+@st.cache_resource
+def store() -> Store:
+    """The user's store, with the shipped artefacts behind it."""
+    return default_store()
+
+
+def studies(kind: str, data: str) -> list[Artefact]:
+    """Stored studies of one kind on one data set, newest first."""
+    found = [
+        artefact
+        for artefact in store().artefacts("study")
+        if artefact.recipe["kind"] == kind and artefact.facts["data"] == data
+    ]
+    return sorted(found, key=lambda artefact: artefact.created, reverse=True)
+
+
+@st.cache_data(max_entries=64)
+def figure3(key: str) -> Figure3:
+    """A stored study by its key; the key is a digest of content, so the cache never goes stale."""
+    artefact = store().resolve(key, "study")
+    if artefact.recipe["kind"] != "initial-ranking":
+        raise ArtefactError(key, "it is another kind of study", "Choose an initial-ranking study.")
+    result = StudyResult.open(artefact.path)
+    summary = stored_summary(artefact.path)
+    pairs = summary[["family", "measure"]].drop_duplicates().itertuples(index=False)
+    claims = {(row[0], row[1]): initial_ranking.claim(result, row[0], row[1]) for row in pairs}
+    return Figure3(key, dict(artefact.facts), dict(artefact.recipe), summary, claims)
+
+
+@st.cache_data(max_entries=64)
+def invariance_cards(key: str) -> list[Certificate]:
+    """The certificates of a stored invariance study."""
+    artefact = store().resolve(key, "study")
+    reads = {label: frozenset(names) for label, names in artefact.facts["reads"].items()}
+    return certificates(StudyResult.open(Path(artefact.path)), reads)

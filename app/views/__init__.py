@@ -1,0 +1,1 @@
+"""Pages: one file each; each chooses, calls and draws."""

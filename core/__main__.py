@@ -1,0 +1,16 @@
+"""The entry point of `python -m core` and of the `shuffleproof` command."""
+
+import os
+import sys
+
+
+def run() -> int:
+    """Run the command line; threads are told not to spin before any library starts them."""
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    from core.cli.arguments import main  # noqa: PLC0415 (after the environment is set)
+
+    return main(sys.argv[1:])
+
+
+if __name__ == "__main__":
+    sys.exit(run())

@@ -1,0 +1,79 @@
+"""What a command answers, and how it reaches the terminal: JSON or a plain table on stdout."""
+
+import json
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A command's answer.
+
+    Attributes:
+        json: plain values, printed with --json.
+        text: what is printed without it; by default a table of `json`.
+        exit_code: 0 done, 1 the work failed.
+    """
+
+    json: Any
+    text: str = ""
+    exit_code: int = 0
+
+
+def show(answer: Answer, as_json: bool) -> None:  # noqa: FBT001 (the flag as it was given)
+    """Print an answer on stdout."""
+    if as_json:
+        print(json.dumps(finite(answer.json), indent=None, allow_nan=False))
+    else:
+        print(answer.text or table(answer.json))
+
+
+def finite(value: Any) -> Any:
+    """The value with NaN and infinities as null, which is all that JSON can say of them."""
+    if isinstance(value, Mapping):
+        return {str(key): finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(item) for item in value]
+    if hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """A frame's rows as plain dictionaries."""
+    return [finite(row) for row in frame.to_dict("records")]
+
+
+def table(rows: Any) -> str:
+    """Rows as an aligned table; a mapping as one line a field."""
+    if isinstance(rows, Mapping):
+        width = max((len(str(key)) for key in rows), default=0)
+        return "\n".join(f"{key!s:<{width}}  {_cell(value)}" for key, value in rows.items())
+    if not isinstance(rows, Sequence) or not rows:
+        return "nothing"
+    frame = pd.DataFrame([{key: _cell(value) for key, value in row.items()} for row in rows])
+    return frame.to_string(index=False, justify="left")
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, float):
+        return f"{value:.3g}" if abs(value) < 1e-3 and value else f"{value:.3f}"
+    if isinstance(value, Mapping):
+        return " ".join(f"{key}={_cell(item)}" for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return " ".join(_cell(item) for item in value)
+    return str(value)
+
+
+def warn(text: str) -> None:
+    """One line on stderr."""
+    print(text, file=sys.stderr)

@@ -1,0 +1,154 @@
+"""The commands and their flags; each command names the function that answers it."""
+
+import argparse
+import importlib
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+
+from core.cli.answer import Answer, show, warn
+from core.errors import ShuffleproofError
+
+LEVELS = "levels of each family, comma-separated; by default the family's own"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run one command and return its exit code.
+
+    0 done · 1 wrong input or failed work · 2 wrong usage. A defect of ours prints its traceback.
+    """
+    chosen = parser().parse_args(list(arguments))
+    module, _, name = chosen.answer.partition(":")
+    try:
+        answer: Answer = getattr(importlib.import_module(f"core.cli.{module}"), name)(chosen)
+    except ShuffleproofError as error:
+        warn(f"shuffleproof: {error}")
+        return error.exit_code
+    except FileNotFoundError as error:
+        warn(f"shuffleproof: {error.filename}: no such file or folder.")
+        return 1
+    except KeyboardInterrupt:
+        warn("shuffleproof: stopped. What was finished is stored; the same command goes on.")
+        return 1
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 1
+    except Exception:  # noqa: BLE001 (the last border: the defect is shown, the exit code is 1)
+        traceback.print_exc()
+        warn("shuffleproof: this is a defect of ours; please report the lines above.")
+        return 1
+    show(answer, chosen.json)
+    return answer.exit_code
+
+
+def parser() -> argparse.ArgumentParser:
+    """The whole command line."""
+    root = argparse.ArgumentParser(
+        prog="shuffleproof",
+        description="Will my ranker survive? Robustness studies for learning to rank.",
+    )
+    commands = root.add_subparsers(required=True, metavar="COMMAND")
+    _data_commands(commands)
+    _ranker_commands(commands)
+    _study_commands(commands)
+    _other_commands(commands)
+    return root
+
+
+def _command(
+    commands: "argparse._SubParsersAction[argparse.ArgumentParser]",
+    name: str,
+    answer: str,
+    summary: str,
+) -> argparse.ArgumentParser:
+    command = commands.add_parser(name, help=summary, description=summary)
+    command.set_defaults(answer=answer)
+    command.add_argument("--json", action="store_true", help="answer in JSON on stdout")
+    command.add_argument("--store", type=Path, help="folder of the store (default: your own)")
+    return command
+
+
+def _data_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    ingest = _command(commands, "ingest", "data:ingest", "read LETOR files into the store")
+    ingest.add_argument("path", type=Path, nargs="?", help="a file, or a folder of parts or folds")
+    ingest.add_argument("--name", required=True, help="the name to find it by")
+    for part in ("train", "valid", "test"):
+        ingest.add_argument(f"--{part}", type=Path, nargs="+", help=f"files of the {part} part")
+    ingest.add_argument("--groups", type=Path, nargs="+", help="group-size files instead of qid")
+    ingest.add_argument("--split", default="0.6,0.2,0.2", help="fractions for a single file")
+    ingest.add_argument("--seed", type=int, default=0, help="seed of the split by query")
+    ingest.add_argument("--nulls", default="error", help="what a NULL or NaN cell becomes")
+    doctor = _command(commands, "doctor", "data:doctor", "what an upload hides")
+    doctor.add_argument("data", help="a stored name, a key, a LETOR file or folder, or `sample`")
+    doctor.add_argument("--part", choices=("all", "train", "valid", "test"), default="all")
+
+
+def _ranker_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    names = _command(commands, "list", "rankers:names", "what can be chosen")
+    names.add_argument(
+        "kind", choices=("rankers", "losses", "measures", "perturbations", "studies", "stored")
+    )
+    train = _command(commands, "train", "rankers:train", "train a ranker, or find it trained")
+    train.add_argument("ranker", help="a name of `list rankers`, with @preset if you like")
+    train.add_argument("--set", nargs="+", default=[], metavar="FIELD=VALUE", help="recipe fields")
+    _workbench(train)
+    certify = _command(
+        commands, "certify", "rankers:certify", "is it invariant to the order shown?"
+    )
+    certify.add_argument("ranker", help="a ranker, or a Python callable `module:function`")
+    certify.add_argument("--permutations", type=int, default=20, help="a query (default 20)")
+    certify.add_argument("--queries", type=int, help="only the first so many test queries")
+    _workbench(certify)
+
+
+def _study_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    study = commands.add_parser("study", help="run a study; finished trials are never repeated")
+    studies = study.add_subparsers(required=True, metavar="STUDY")
+    figure = _command(
+        studies, "initial-ranking", "studies:initial_ranking", "Figure 3: a worse initial ranking"
+    )
+    figure.add_argument("--families", default="transpositions", help="comma-separated")
+    figure.add_argument("--levels", help=LEVELS)
+    figure.add_argument("--draws", type=int, default=10, help="random draws a level (default 10)")
+    figure.add_argument("--measures", default="NDCG@10", help="comma-separated")
+    invariance = _command(
+        studies, "invariance", "studies:invariance", "certificates by real permutations"
+    )
+    invariance.add_argument("--permutations", type=int, default=20, help="a query (default 20)")
+    for one in (figure, invariance):
+        one.add_argument("--rankers", required=True, help="comma-separated, each with @preset")
+        _workbench(one)
+
+
+def _other_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    export = _command(commands, "export", "export:export", "write something stored to a file")
+    export.add_argument("what", help="a stored study, ranker or data set: key or name")
+    export.add_argument("out", type=Path, help="the file to write; its ending says the format")
+    export.add_argument(
+        "--format", choices=("run", "qrels", "letor", "csv", "parquet", "latex", "html", "json")
+    )
+    export.add_argument("--part", choices=("train", "valid", "test"), default="test")
+    _workbench(export)
+    bench = _command(commands, "bench", "work:bench", "our speed beside a peer's, one run")
+    bench.add_argument("jobs", nargs="*", help="job names; all by default")
+    bench.add_argument("--quick", action="store_true", help="small sizes")
+    demo = _command(commands, "demo", "work:demo", "the main job on the sample set, in minutes")
+    demo.add_argument("--out", type=Path, default=Path("reports/demo.html"), help="the report")
+    sample = _command(commands, "sample", "work:sample", "train what sample_data ships")
+    sample.add_argument("folder", type=Path, help="where sample_data lies")
+    app = _command(commands, "app", "work:app", "open the dashboard")
+    app.add_argument("--host", default="127.0.0.1", help="address to listen on")
+    app.add_argument("--port", type=int, default=8501)
+
+
+def _workbench(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--data", default="sample", help="stored name, key, folder, or `sample`")
+    command.add_argument(
+        "--initial", help="initial rankers, comma-separated (default lambdamart); `none` for none"
+    )
+    command.add_argument("--depth", type=int, default=40, help="candidates a query (default 40)")
+    command.add_argument("--scores", choices=("cross-fitted", "in-sample"), default="cross-fitted")
+    command.add_argument("--preset", help="preset of rankers named without one")
+    command.add_argument("--seed", type=int, default=0)
+    command.add_argument("--device", help="cuda or cpu (default: cuda where there is one)")

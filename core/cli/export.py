@@ -1,0 +1,64 @@
+"""The command that writes stored things to files: results, runs, judgments, data."""
+
+import argparse
+from pathlib import Path
+
+from core.cli.answer import Answer
+from core.cli.open import store_of, workbench_of
+from core.cli.work import report
+from core.data import letor, trec
+from core.data.catalogue import resolve
+from core.errors import UsageError
+from core.rankers import registry
+from core.store.artefacts import Artefact
+from core.studies.result import stored_summary
+
+ENDINGS = {
+    ".run": "run", ".qrels": "qrels", ".txt": "letor", ".gz": "letor", ".csv": "csv",
+    ".parquet": "parquet", ".tex": "latex", ".html": "html", ".json": "json",
+}  # fmt: skip
+
+
+def export(arguments: argparse.Namespace) -> Answer:
+    """`export`: a study's numbers, a ranker's run, a data set's judgments or LETOR text."""
+    chosen = arguments.format or ENDINGS.get(arguments.out.suffix)
+    if chosen is None:
+        raise UsageError(f"the ending {arguments.out.suffix!r} names no format; add --format")
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    if chosen in {"qrels", "letor"}:
+        _data(arguments, chosen)
+    elif chosen == "run":
+        _run(arguments)
+    else:
+        _study(store_of(arguments).resolve(arguments.what, "study"), chosen, arguments.out)
+    return Answer({"out": str(arguments.out), "bytes": arguments.out.stat().st_size})
+
+
+def _data(arguments: argparse.Namespace, chosen: str) -> None:
+    part = getattr(resolve(arguments.what, store_of(arguments)), arguments.part)
+    if chosen == "qrels":
+        trec.write_qrels(part, arguments.out)
+    else:
+        letor.write(part, arguments.out)
+
+
+def _run(arguments: argparse.Namespace) -> None:
+    artefact = store_of(arguments).resolve(arguments.what, "ranker")
+    ranker = registry.load(artefact.path)
+    judged = getattr(workbench_of(arguments).prepared, arguments.part)
+    scores = ranker.score(judged.dataset, judged.lists)
+    trec.write_run(judged.dataset, judged.lists, scores, arguments.out, tag=ranker.name)
+
+
+def _study(artefact: Artefact, chosen: str, out: Path) -> None:
+    summary = stored_summary(artefact.path)
+    if chosen == "csv":
+        summary.to_csv(out, index=False)
+    elif chosen == "parquet":
+        summary.to_parquet(out, index=False)
+    elif chosen == "latex":
+        out.write_text(summary.to_latex(index=False, float_format="%.4f", escape=True))
+    elif chosen == "json":
+        summary.to_json(out, orient="records")
+    else:
+        report([artefact], out)

@@ -1,0 +1,41 @@
+"""From flags to a store, a workbench and finished work."""
+
+import argparse
+from collections.abc import Generator
+from typing import TypeVar
+
+from core.cli.progress import ProgressLine
+from core.rankers.base import Progress
+from core.rankers.initial import ListRecipe
+from core.store.artefacts import Store, default_store
+from core.studies.workbench import Workbench, finished
+
+Value = TypeVar("Value")
+
+
+def store_of(arguments: argparse.Namespace) -> Store:
+    """The store that the flags name, or the user's own."""
+    own = default_store()
+    return Store(arguments.store, own.bundled) if arguments.store else own
+
+
+def done(title: str, work: Generator[Progress, None, Value]) -> Value:
+    """Run work to its end with its progress on stderr."""
+    line = ProgressLine(title)
+    try:
+        return finished(work, line)
+    finally:
+        line.close()
+
+
+def workbench_of(arguments: argparse.Namespace) -> Workbench:
+    """The workbench that --data, --initial, --depth, --scores and --preset describe."""
+    store = store_of(arguments)
+    preset = arguments.preset or ("small" if arguments.data == "sample" else "paper")
+    named = f"lambdamart@{preset}" if arguments.initial is None else arguments.initial
+    recipe = ListRecipe(
+        initial=() if named == "none" else tuple(named.split(",")),
+        depth=arguments.depth,
+        scores=arguments.scores,
+    )
+    return done("lists", Workbench.opened(arguments.data, recipe, store, preset))

@@ -1,0 +1,96 @@
+"""The commands that run studies."""
+
+import argparse
+import re
+from pathlib import Path
+
+from core.cli.answer import Answer, records, table
+from core.cli.open import done, workbench_of
+from core.perturb.registry import PERTURBATIONS, entry
+from core.store.artefacts import Artefact
+from core.studies import initial_ranking as figure
+from core.studies.invariance import certificates
+from core.studies.result import StudyResult, stored_summary
+
+
+def initial_ranking(arguments: argparse.Namespace) -> Answer:
+    """`study initial-ranking`: the curves of Figure 3, and the sentence they amount to."""
+    bench = workbench_of(arguments)
+    families = arguments.families.split(",")
+    pairs = [(family, level) for family in families for level in levels_of(family, arguments)]
+    artefact = done(
+        "initial ranking",
+        bench.initial_ranking(
+            arguments.rankers.split(","),
+            pairs,
+            re.split(r",(?![^()]*\))", arguments.measures),
+            arguments.draws,
+            arguments.seed,
+        ),
+    )
+    return Answer(
+        {"result": str(artefact.key), "summary": summary_of(artefact)}, figure_text(artefact)
+    )
+
+
+def levels_of(family: str, arguments: argparse.Namespace) -> list[float]:
+    """The levels of a family: those given, else its own; level 0 (unchanged) always first."""
+    given = arguments.levels.split(",") if arguments.levels else entry(family).default_levels
+    return sorted({0.0, *(float(level) for level in given)})
+
+
+def figure_text(artefact: Artefact) -> str:
+    """The curves as a table for the terminal: rankers × levels, then what they show."""
+    result = StudyResult.open(artefact.path)
+    summary = stored_summary(artefact.path)
+    parts = []
+    for (family, measure), group in summary.groupby(["family", "measure"], sort=False):
+        wide = group.pivot_table("mean", "ranker", "level", sort=False)
+        left = group.groupby("level")["tau"].mean()
+        wide.loc["Kendall τ left"] = left
+        unit = PERTURBATIONS[str(family)].unit
+        parts += [f"{measure} under {family} ({unit})", wide.round(3).to_string(), ""]
+        parts += [figure.finding(summary, str(family), str(measure))]
+        verdict = figure.claim(result, str(family), str(measure))
+        if verdict:
+            parts.append(
+                f"The paper's claim that {verdict['claim']}: {verdict['verdict']} here "
+                f"(difference {verdict['difference']:+.3f}, p = {verdict['p']:.3g}, "
+                f"n = {verdict['n']}, paired t)."
+            )
+        parts.append("")
+    parts.append(f"stored as {artefact.key}")
+    return "\n".join(parts)
+
+
+def invariance(arguments: argparse.Namespace) -> Answer:
+    """`study invariance`: real permutations of every test list, one certificate a ranker."""
+    bench = workbench_of(arguments)
+    names = arguments.rankers.split(",")
+    work = bench.invariance(names, arguments.permutations, arguments.seed)
+    artefact = done("invariance", work)
+    cards = cards_of(artefact)
+    text = table([{key: card[key] for key in CARD} for card in cards])
+    return Answer(
+        {"result": str(artefact.key), "summary": summary_of(artefact), "certificates": cards},
+        f"{text}\nstored as {artefact.key}",
+    )
+
+
+CARD = (
+    "ranker", "invariant", "max_score_deviation", "numeric_floor", "positions_moved",
+    "queries_moved", "queries", "permutations",
+)  # fmt: skip
+
+
+def cards_of(artefact: Artefact) -> list[dict[str, object]]:
+    """The certificates of a stored invariance study as plain values."""
+    result = StudyResult.open(artefact.path)
+    reads = {label: frozenset(names) for label, names in artefact.facts["reads"].items()}
+    return [card.plain() for card in certificates(result, reads)]
+
+
+def summary_of(artefact: Artefact) -> list[dict[str, object]]:
+    """The stored summary as rows."""
+    path: Path = artefact.path
+    return records(stored_summary(path))

@@ -1,0 +1,128 @@
+"""The commands around the core: benchmarks, the demo, the shipped sample, the dashboard."""
+
+import argparse
+import importlib
+import os
+import pkgutil
+import shutil
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+from subprocess import run
+
+import core.bench
+from core.bench.result import BenchRow
+from core.cli.answer import Answer, table, warn
+from core.cli.open import done, store_of
+from core.cli.studies import CARD, cards_of, figure_text, summary_of
+from core.errors import ShuffleproofError, UnknownNameError, UsageError
+from core.perturb.registry import entry
+from core.store.artefacts import Artefact, Store
+from core.studies.workbench import Workbench
+
+DEMO = ("lambdamart", "dlcm", "setrank-imsab", "setrank-imsab-init")
+SAMPLE = (*DEMO, "dlcm-without-init", "setrank-msab", "setrank-msab-init")
+FAMILY = "transpositions"
+DRAWS = 10
+PERMUTATIONS = 20
+SHIPPED = ("ranker", "scores", "study")
+
+
+def bench(arguments: argparse.Namespace) -> Answer:
+    """`bench`: every job's rows; a ratio below its floor makes the exit code 1."""
+    jobs = _jobs()
+    chosen = arguments.jobs or list(jobs)
+    unknown = [name for name in chosen if name not in jobs]
+    if unknown:
+        raise UnknownNameError("bench job", unknown[0], jobs)
+    rows: list[BenchRow] = []
+    for name in chosen:
+        start = time.perf_counter()
+        rows += jobs[name](arguments.quick)
+        warn(f"{name}: {time.perf_counter() - start:.0f} s")
+    missed = [row for row in rows if row.floor and row.ratio and row.ratio < row.floor]
+    return Answer([asdict(row) for row in rows], exit_code=1 if missed else 0)
+
+
+def _jobs() -> dict[str, object]:
+    found: dict[str, object] = {}
+    for module in pkgutil.iter_modules(core.bench.__path__, "core.bench."):
+        found |= getattr(importlib.import_module(module.name), "JOBS", {})
+    return found
+
+
+def demo(arguments: argparse.Namespace) -> Answer:
+    """`demo`: train four rankers on the sample set, Figure 3, certificates, one HTML report."""
+    start = time.perf_counter()
+    store = Store(arguments.store) if arguments.store else Store(store_of(arguments).root)
+    workbench = done("lists", Workbench.opened("sample", store=store))
+    for name in DEMO:
+        done(name, workbench.trained(name))
+    figure, cards = _studies(workbench, DEMO)
+    report([cards, figure], arguments.out)
+    rows = [{key: card[key] for key in CARD} for card in cards_of(cards)]
+    took = f"{time.perf_counter() - start:.0f} s; report: {arguments.out}"
+    answer = {
+        "certificates": cards_of(cards),
+        "summary": summary_of(figure),
+        "report": str(arguments.out),
+        "seconds": time.perf_counter() - start,
+    }
+    return Answer(answer, f"{table(rows)}\n\n{figure_text(figure)}\n{took}")
+
+
+def sample(arguments: argparse.Namespace) -> Answer:
+    """`sample`: train the shipped rankers, run the shipped studies, write both beside the data."""
+    store = Store(arguments.folder / "building")
+    workbench = done("lists", Workbench.opened("sample", store=store))
+    for name in SAMPLE:
+        done(name, workbench.trained(name))
+    _studies(workbench, SAMPLE)
+    target = arguments.folder / "artefacts"
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir()
+    rows = []
+    for artefact in store.artefacts():
+        if artefact.key.kind in SHIPPED:
+            shutil.copytree(artefact.path, target / str(artefact.key))
+            rows.append({"key": str(artefact.key), "bytes": artefact.size})
+    shutil.rmtree(store.root)
+    return Answer(rows)
+
+
+def _studies(workbench: Workbench, rankers: tuple[str, ...]) -> tuple[Artefact, Artefact]:
+    pairs = [(FAMILY, level) for level in sorted({0.0, *entry(FAMILY).default_levels})]
+    figure = done("Figure 3", workbench.initial_ranking(rankers, pairs, ("NDCG@10",), DRAWS))
+    cards = done("certificates", workbench.invariance(rankers, PERMUTATIONS))
+    return figure, cards
+
+
+def report(studies: list[Artefact], out: Path) -> None:
+    """Write stored studies as one self-contained HTML file, drawn by the app's figures.
+
+    Raises:
+        ShuffleproofError: the report's process failed.
+    """
+    paths = [str(study.path) for study in studies]
+    command = [sys.executable, "-m", "app.report", *paths, str(out)]
+    finished = run(command, capture_output=True, text=True, check=False)
+    if finished.returncode:
+        raise ShuffleproofError(f"the report could not be written: {finished.stderr[-500:]}")
+
+
+def app(arguments: argparse.Namespace) -> Answer:
+    """`app`: start the dashboard's server and stay until it ends."""
+    main = Path(__file__).resolve().parents[2] / "app" / "main.py"
+    if not main.is_file():
+        raise UsageError(f"the dashboard is not installed beside the core ({main} is missing)")
+    command = [
+        sys.executable, "-m", "streamlit", "run", str(main),
+        f"--server.address={arguments.host}", f"--server.port={arguments.port}",
+    ]  # fmt: skip
+    environment = os.environ | {"OMP_WAIT_POLICY": "passive"}
+    if arguments.store:
+        environment["SHUFFLEPROOF_HOME"] = str(arguments.store)
+    warn(f"Shuffleproof opens on http://{arguments.host}:{arguments.port} (Ctrl+C ends it)")
+    code = run(command, env=environment, cwd=main.parents[1], check=False).returncode
+    return Answer({"exit_code": code}, "stopped", exit_code=1 if code else 0)

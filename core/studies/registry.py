@@ -1,0 +1,33 @@
+"""The studies by name: what each asks, and the figure or table it answers."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class StudyEntry:
+    """One study.
+
+    Attributes:
+        question: what it asks, in plain words; the title of its page.
+        source: the figure, table or property it comes from.
+    """
+
+    question: str
+    source: str
+
+    @property
+    def summary(self) -> str:
+        """The question."""
+        return self.question
+
+
+STUDIES = {
+    "invariance": StudyEntry(
+        "Does the order in which documents are shown change a ranker's answer?",
+        "SetRank (SIGIR 2020), Proposition 1",
+    ),
+    "initial-ranking": StudyEntry(
+        "If the initial ranking gets worse, how fast does each ranker follow?",
+        "SetRank (SIGIR 2020), Figure 3",
+    ),
+}

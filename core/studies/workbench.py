@@ -1,0 +1,201 @@
+"""The whole job in one place: a data set, its candidate lists, rankers, and studies over them.
+
+What the command line, the app's workers and a person's script all call. Every step is a
+generator of Progress; `finished` runs one to its end.
+"""
+
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+
+from core.data.catalogue import resolve
+from core.data.dataset import Fold
+from core.data.lists import JudgedLists
+from core.errors import MissingRankingError
+from core.metrics.measure import Measure
+from core.parameters import parsed
+from core.rankers import registry
+from core.rankers.base import Progress, Ranker
+from core.rankers.fitting import Trained, train
+from core.rankers.initial import ListRecipe, PreparedFold, prepare
+from core.store.artefacts import Artefact, Store, default_store
+from core.store.keys import key_of
+from core.studies import initial_ranking, invariance
+from core.studies.result import StudyResult
+from core.studies.run import UNCHANGED, run_study
+from core.studies.study import Study
+
+Answer = TypeVar("Answer")
+
+
+def finished(
+    work: Generator[Progress, None, Answer], watch: Callable[[Progress], None] | None = None
+) -> Answer:
+    """Run a generator of Progress to its end and return its value.
+
+    >>> def two_steps():
+    ...     yield Progress(1, 2, "steps")
+    ...     return "done"
+    >>> finished(two_steps())
+    'done'
+    """
+    while True:
+        try:
+            progress = next(work)
+        except StopIteration as stop:
+            return stop.value
+        if watch is not None:
+            watch(progress)
+
+
+@dataclass(frozen=True)
+class Workbench:
+    """One fold with its candidate lists, and the store that remembers everything made from it.
+
+    Attributes:
+        name: what the user calls the data set.
+        fold: train, validation and test parts.
+        recipe: how the candidate lists are made.
+        prepared: the lists of the three parts.
+        store: where rankers and results are kept.
+        preset: the preset of rankers named without one.
+    """
+
+    name: str
+    fold: Fold
+    recipe: ListRecipe
+    prepared: PreparedFold
+    store: Store
+    preset: str
+
+    @classmethod
+    def opened(
+        cls,
+        data: str,
+        recipe: ListRecipe | None = None,
+        store: Store | None = None,
+        preset: str | None = None,
+    ) -> Generator[Progress, None, "Workbench"]:
+        """Open a data set and make its candidate lists (initial rankers are fitted if need be).
+
+        Args:
+            data: a stored name, a key, a folder with train/vali/test, or `sample`.
+            recipe: how lists are made; by default the top 40 by LambdaMART, cross-fitted.
+            store: where everything is kept; the user's own by default.
+            preset: preset of rankers named without one; `small` for the sample, else `paper`.
+        """
+        store = store or default_store()
+        preset = preset or ("small" if data == "sample" else "paper")
+        recipe = recipe or ListRecipe(initial=(f"lambdamart@{preset}",))
+        fold = resolve(data, store)
+        prepared = yield from prepare(fold, recipe, store)
+        return cls(data, fold, recipe, prepared, store, preset)
+
+    def trained(
+        self, name: str, changes: Mapping[str, str] | None = None
+    ) -> Generator[Progress, None, Trained]:
+        """Train a ranker, or find it.
+
+        Args:
+            name: `ranker` or `ranker@preset`.
+            changes: fields of its recipe that differ from the preset, as text.
+        """
+        ranker, _, preset = name.partition("@")
+        spec = registry.spec(ranker, preset or self.preset)
+        if changes:
+            spec = parsed(spec, changes)
+        if spec.rankings > self.prepared.test.lists.rankings:
+            raise MissingRankingError(name, spec.rankings, self.prepared.test.lists.rankings)
+        return (yield from train(spec, self.fold, self.recipe, self.prepared, self.store))
+
+    def test_lists(self, queries: int | None = None) -> JudgedLists:
+        """The test part's candidate lists, or the first so many of them."""
+        test = self.prepared.test
+        if queries is None or queries >= len(test.lists):
+            return test
+        return JudgedLists(test.dataset, test.lists.select(np.arange(queries)))
+
+    def initial_ranking(
+        self,
+        rankers: Sequence[str],
+        perturbations: Iterable[tuple[str, float]],
+        measures: Sequence[str] = ("NDCG@10",),
+        draws: int = 10,
+        seed: int = 0,
+    ) -> Generator[Progress, None, Artefact]:
+        """Figure 3: train what is missing, disturb the initial ranking, measure every ranker."""
+        found = yield from self._all(rankers)
+        labelled: dict[str, Ranker] = {initial_ranking.INITIAL: initial_ranking.InitialRanking()}
+        labelled |= {label: trained.ranker for label, trained in found.items()}
+        texts = tuple(str(Measure.parse(text)) for text in measures)
+        study = self._study("initial-ranking", found, tuple(perturbations), texts, (draws, seed))
+        step = initial_ranking.measured_by([Measure.parse(text) for text in texts])
+        return (yield from self._run(study, labelled, step))
+
+    def invariance(
+        self, rankers: Sequence[str], permutations: int = 20, seed: int = 0
+    ) -> Generator[Progress, None, Artefact]:
+        """Certificates: show every test list in many orders and compare the scores."""
+        found = yield from self._all(rankers)
+        labelled = {label: trained.ranker for label, trained in found.items()}
+        study = self._study(
+            "invariance", found, ((invariance.FAMILY, 1.0),), invariance.MEASURES,
+            (permutations, seed),
+        )  # fmt: skip
+        return (yield from self._run(study, labelled, invariance.measured))
+
+    def _all(self, names: Sequence[str]) -> Generator[Progress, None, dict[str, Trained]]:
+        found = {}
+        for name in names:
+            found[name] = yield from self.trained(name)
+        return found
+
+    def _study(
+        self,
+        kind: str,
+        found: Mapping[str, Trained],
+        perturbations: tuple[tuple[str, float], ...],
+        measures: tuple[str, ...],
+        draws_and_seed: tuple[int, int],
+    ) -> Study:
+        rankers = tuple((label, trained.artefact.key.digest) for label, trained in found.items())
+        if kind == "initial-ranking":
+            own = key_of("ranker", {"ranker": initial_ranking.INITIAL}).digest
+            rankers = ((initial_ranking.INITIAL, own), *rankers)
+        return Study(
+            kind=kind,
+            rankers=rankers,
+            lists=key_of("lists", asdict(self.recipe), (self.fold.fingerprint,)).digest,
+            initial=self.recipe.initial,
+            perturbations=perturbations,
+            measures=measures,
+            draws=draws_and_seed[0],
+            seed=draws_and_seed[1],
+        )
+
+    def _run(
+        self, study: Study, rankers: Mapping[str, Ranker], step: Any
+    ) -> Generator[Progress, None, Artefact]:
+        key = key_of("study", study.recipe())
+        with self.store.lock(key):
+            stored = self.store.find(key)
+            if stored is not None:
+                return stored
+            base: JudgedLists = self.prepared.test
+            result = yield from run_study(study, base, rankers, self.store.records, step)
+            facts = {
+                "data": self.name,
+                "reads": {label: sorted(ranker.reads) for label, ranker in rankers.items()},
+                "queries": len(base.lists),
+                "candidates": int(base.lists.offsets[-1]),
+            }
+            return self.store.add(key, study.recipe(), _with_facts(result, facts).save, facts)
+
+
+def _with_facts(result: StudyResult, facts: Mapping[str, Any]) -> StudyResult:
+    return StudyResult(result.recipe, result.trials, result.values, result.query_ids, facts)
+
+
+__all__ = ["UNCHANGED", "Workbench", "finished"]

@@ -1,0 +1,232 @@
+"""Studies: the plan is pure, trials are never repeated, carried scores are the real ones."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from core.data.dataset import RankingDataset
+from core.data.lists import CandidateLists, JudgedLists
+from core.metrics.measure import Measure
+from core.perturb.registry import perturbation
+from core.seeds import generator
+from core.store.records import Records
+from core.studies import initial_ranking, invariance
+from core.studies.carrying import score_variants, source_of
+from core.studies.result import StudyResult, stored_summary
+from core.studies.run import Memory, run_study
+from core.studies.study import Study, plan
+from core.studies.workbench import finished
+
+LEVELS = (0.0, 1.0, 5.0, 20.0)
+
+
+@pytest.fixture(scope="module")
+def judged():
+    draw = generator(0, "studies")
+    lengths = np.array([0, 1, 2, 8, 12, 30, 30])
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    features = draw.normal(size=(offsets[-1], 3)).astype(np.float32)
+    labels = np.clip(np.round(features[:, 0] + draw.normal(size=len(features))), 0, 4)
+    dataset = RankingDataset(
+        features=features,
+        labels=labels.astype(np.float32),
+        offsets=offsets,
+        query_ids=tuple(f"q{i}" for i in range(len(lengths))),
+        feature_ids=(1, 2, 3),
+    )
+    return JudgedLists(dataset, CandidateLists.ranked_by(dataset, features[:, :1]))
+
+
+@dataclass
+class FeatureRanker:
+    """Scores by one feature; reads nothing else; counts how often it is asked."""
+
+    name: str = "by-feature"
+    reads: frozenset = frozenset({"features"})
+    rankings: int = 0
+    asked: list = field(default_factory=list)
+
+    def score(self, dataset, lists):
+        self.asked.append(len(lists))
+        return dataset.features[lists.rows, 0].copy()
+
+    def save(self, directory):
+        raise AssertionError(directory)
+
+
+@dataclass
+class PositionRanker(FeatureRanker):
+    """Scores by the place at which a document is shown, so any new order changes its answer."""
+
+    name: str = "by-position"
+    reads: frozenset = frozenset({"order"})
+
+    def score(self, dataset, lists):
+        self.asked.append(len(lists))
+        place = np.arange(len(lists.rows)) - np.repeat(lists.offsets[:-1], lists.lengths)
+        return (-place).astype(np.float32)
+
+
+@dataclass
+class LiarRanker(PositionRanker):
+    """Claims to read features only, but follows the order shown."""
+
+    name: str = "liar"
+    reads: frozenset = frozenset({"features"})
+
+
+def figure3(rankers, draws=3, measures=("NDCG@10",)):
+    return Study(
+        kind="initial-ranking",
+        rankers=tuple((ranker.name, f"digest of {ranker.name}") for ranker in rankers),
+        lists="lists",
+        initial=("feature:1",),
+        perturbations=tuple(("transpositions", level) for level in LEVELS),
+        measures=measures,
+        draws=draws,
+        seed=3,
+    )
+
+
+def ran(study, judged, rankers, records):
+    step = initial_ranking.measured_by([Measure.parse(text) for text in study.measures])
+    by_label = {ranker.name: ranker for ranker in rankers}
+    return finished(run_study(study, judged, by_label, records, step))
+
+
+def test_plan_is_pure_and_level_zero_is_drawn_once():
+    study = figure3([FeatureRanker(), PositionRanker()])
+    assert plan(study) == plan(study)
+    assert len(plan(study)) == 2 * (1 + 3 * 3)
+
+
+def test_source_finds_the_same_documents(judged):
+    shuffled = perturbation("shuffle-shown", 1)(judged.lists, generator(1, "x"))
+    source = source_of(judged.lists, shuffled)
+    np.testing.assert_array_equal(judged.lists.rows[source], shuffled.rows)
+
+
+def test_carried_scores_equal_real_ones(judged):
+    ranker = FeatureRanker()
+    variants = [perturbation("shuffle", 1)(judged.lists, generator(1, i)) for i in range(9)]
+    scored = score_variants(ranker, judged, variants)
+    assert scored.carried
+    assert len(ranker.asked) == 1 + 3
+    for variant, scores in zip(variants, scored.scores, strict=True):
+        np.testing.assert_array_equal(scores, ranker.score(judged.dataset, variant))
+
+
+def test_a_ranker_that_lies_about_what_it_reads_is_found_out(judged):
+    ranker = LiarRanker()
+    variants = [perturbation("shuffle", 1)(judged.lists, generator(1, i)) for i in range(5)]
+    scored = score_variants(ranker, judged, variants)
+    assert not scored.carried
+    assert scored.deviation > 0
+    np.testing.assert_array_equal(scored.scores[4], ranker.score(judged.dataset, variants[4]))
+
+
+def test_figure3_flat_for_features_falling_for_the_initial_ranking(judged):
+    rankers = [initial_ranking.InitialRanking(), FeatureRanker(), PositionRanker()]
+    result = ran(figure3(rankers), judged, rankers, Memory())
+    summary = result.summary()
+    curve = {label: group["mean"].to_numpy() for label, group in summary.groupby("ranker")}
+    assert np.ptp(curve["by-feature"]) == 0
+    assert curve["initial ranking"][0] > curve["initial ranking"][-1]
+    # The lists are shown by the disturbed ranking, so position and initial ranking are one.
+    np.testing.assert_allclose(curve["by-position"], curve["initial ranking"], atol=1e-6)
+    assert list(summary.columns) == [
+        *("ranker", "family", "level", "tau", "set_size", "measure", "mean", "low", "high", "n")
+    ]
+    assert (summary.low <= summary["mean"]).all()
+    assert (summary["mean"] <= summary.high).all()
+    text = initial_ranking.finding(summary, "transpositions", "NDCG@10")
+    assert "by-feature keeps" in text
+    assert "initial ranking loses" in text
+
+
+def test_finished_trials_are_not_repeated(judged, tmp_path):
+    ranker = PositionRanker()
+    records = Records(tmp_path)
+    study = figure3([ranker])
+    step = initial_ranking.measured_by([Measure.parse("NDCG@10")])
+    work = run_study(study, judged, {ranker.name: ranker}, records, step)
+    next(work)
+    next(work)
+    work.close()
+    asked = len(ranker.asked)
+    resumed = ran(study, judged, [ranker], records)
+    fresh = ran(study, judged, [PositionRanker()], Memory())
+    np.testing.assert_array_equal(resumed.values, fresh.values)
+    assert len(ranker.asked) - asked == 2 * 3  # two of the four levels were stored
+    again = len(ranker.asked)
+    ran(study, judged, [ranker], records)
+    assert len(ranker.asked) == again
+
+
+def test_a_trial_depends_on_itself_alone(judged):
+    """Adding a ranker or a level changes no value of what was there."""
+    small = figure3([PositionRanker()])
+    big = figure3([FeatureRanker(), PositionRanker()])
+    alone = ran(small, judged, [PositionRanker()], Memory())
+    beside = ran(big, judged, [FeatureRanker(), PositionRanker()], Memory())
+    for level in LEVELS:
+        np.testing.assert_array_equal(
+            alone.per_query("by-position", "transpositions", level, "NDCG@10"),
+            beside.per_query("by-position", "transpositions", level, "NDCG@10"),
+        )
+    trial = plan(small)[0]
+    assert small.digest_of(trial) == big.digest_of(trial)
+
+
+def test_result_saves_and_opens(judged, tmp_path):
+    rankers = [initial_ranking.InitialRanking(), PositionRanker()]
+    result = ran(figure3(rankers, measures=("NDCG@10", "RR")), judged, rankers, Memory())
+    result.save(tmp_path)
+    opened = StudyResult.open(tmp_path)
+    np.testing.assert_array_equal(opened.values, result.values)
+    pd.testing.assert_frame_equal(opened.summary(), result.summary())
+    pd.testing.assert_frame_equal(
+        stored_summary(tmp_path), result.summary(), check_dtype=False, rtol=1e-9
+    )
+
+
+def test_certificates_tell_invariant_from_order_reading(judged):
+    still = finished(invariance.certified(FeatureRanker(), judged, 10, 0))
+    assert still.invariant
+    assert (still.positions_moved, still.max_score_deviation) == (0, 0.0)
+    assert still.permutations == 10 * len(judged.lists)
+    moved = finished(invariance.certified(PositionRanker(), judged, 10, 0))
+    assert not moved.invariant
+    assert moved.positions_moved > 0
+    assert moved.queries_moved == 5  # all lists of two documents or more
+
+
+def test_rounding_is_not_called_a_move(judged):
+    """Scores that change by less than the numeric floor move nothing, nor break the verdict."""
+
+    @dataclass
+    class Rounding(FeatureRanker):
+        name: str = "rounding"
+        reads: frozenset = frozenset({"order"})
+
+        def score(self, dataset, lists):
+            exact = np.round(dataset.features[lists.rows, 0])
+            place = np.arange(len(lists.rows)) - np.repeat(lists.offsets[:-1], lists.lengths)
+            return (exact + place * 1e-9).astype(np.float32)
+
+    card = finished(invariance.certified(Rounding(), judged, 5, 0))
+    assert card.invariant
+
+
+def test_per_query_damage_sorts_the_worst_first(judged):
+    ranker = PositionRanker()
+    study = Study(
+        "invariance", ((ranker.name, "d"),), "", (), (("shuffle-shown", 1.0),),
+        invariance.MEASURES, 4, 0,
+    )  # fmt: skip
+    work = run_study(study, judged, {ranker.name: ranker}, Memory(), invariance.measured)
+    frame = invariance.per_query(finished(work), ranker.name)
+    assert list(frame.moved) == sorted(frame.moved, reverse=True)
+    assert frame.moved.iloc[-1] == 0
