@@ -88,3 +88,14 @@ class MissingRankingError(DataError):
             f"reads {needed} initial ranking(s), the lists carry {found}",
             "Name the initial rankers (--initial) when the lists are made.",
         )
+
+
+class DivergedError(ShuffleproofError):
+    """Training whose loss is no longer a finite number."""
+
+    def __init__(self, ranker: str, epoch: int, learning_rate: float) -> None:
+        super().__init__(
+            f"{ranker}: the training loss became infinite or NaN in epoch {epoch} (1-based). "
+            f"Lower learning_rate (it was {learning_rate:g}), set clip, or choose another "
+            "normalisation."
+        )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float32, Int64, Shaped
+from jaxtyping import Bool, Float, Float32, Int64, Shaped
 from torch import Tensor
 
 from core.data.lists import CandidateLists
@@ -33,7 +33,7 @@ class ListBatch:
         rows: slot of each document in the held lists; the last slot where padded.
     """
 
-    features: Float32[Tensor, "lists docs features"]
+    features: Float[Tensor, "lists docs features"]
     ranks: Int64[Tensor, "lists docs rankings"]
     tied: Int64[Tensor, "lists docs rankings"]
     labels: Float32[Tensor, "lists docs"]
@@ -55,7 +55,7 @@ class HeldLists:
         lengths: candidates of each list, on the host.
     """
 
-    features: Float32[Tensor, "sources features"]
+    features: Float[Tensor, "sources features"]
     source: Int64[Tensor, " slots"]
     labels: Float32[Tensor, " slots"]
     ranks: Int64[Tensor, "slots rankings"]
@@ -99,11 +99,11 @@ def held(
     """
     slots = len(lists.rows) + 1
     return HeldLists(
-        features=_with_slot(features).to(device),
+        features=with_slot(features).to(device),
         source=torch.arange(slots, device=device),
-        labels=_with_slot(labels).to(device),
-        ranks=_with_slot(lists.ranks.astype(np.int64)).to(device),
-        tied=_with_slot(tied_blocks(lists)).to(device),
+        labels=with_slot(labels).to(device),
+        ranks=with_slot(lists.ranks.astype(np.int64)).to(device),
+        tied=with_slot(tied_blocks(lists)).to(device),
         starts=torch.from_numpy(lists.offsets[:-1].copy()).to(device),
         lengths=lists.lengths,
     )
@@ -111,7 +111,7 @@ def held(
 
 def reheld(
     lists: CandidateLists,
-    features: Float32[Tensor, "sources features"],
+    features: Float[Tensor, "sources features"],
     source: Int64[np.ndarray, " candidates"],
 ) -> HeldLists:
     """Lists whose candidates show rows of a tensor that is held already; labels are zeros.
@@ -127,11 +127,20 @@ def reheld(
         features=features,
         source=torch.from_numpy(slots).to(device),
         labels=torch.zeros(len(slots), device=device),
-        ranks=_with_slot(lists.ranks.astype(np.int64)).to(device),
-        tied=_with_slot(tied_blocks(lists)).to(device),
+        ranks=with_slot(lists.ranks.astype(np.int64)).to(device),
+        tied=with_slot(tied_blocks(lists)).to(device),
         starts=torch.from_numpy(lists.offsets[:-1].copy()).to(device),
         lengths=lists.lengths,
     )
+
+
+def with_slot(
+    values: Shaped[np.ndarray, "candidates *columns"],
+) -> Shaped[Tensor, "slots *columns"]:
+    """The values as a tensor with one more row of zeros, which padding shows."""
+    padded = np.zeros((len(values) + 1, *values.shape[1:]), dtype=values.dtype)
+    padded[:-1] = values
+    return torch.from_numpy(padded)
 
 
 def tied_blocks(lists: CandidateLists) -> Int64[np.ndarray, "candidates rankings"]:
@@ -227,12 +236,3 @@ def _gathered(
     rows: Int64[Tensor, "lists docs"],
 ) -> Shaped[Tensor, "lists docs columns"]:
     return values.index_select(0, flat).view(*rows.shape, values.shape[1])
-
-
-def _with_slot(
-    values: Shaped[np.ndarray, "candidates *columns"],
-) -> Shaped[Tensor, "slots *columns"]:
-    """The values as a tensor with one more row of zeros, the padding's."""
-    padded = np.zeros((len(values) + 1, *values.shape[1:]), dtype=values.dtype)
-    padded[:-1] = values
-    return torch.from_numpy(padded)

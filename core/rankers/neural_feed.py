@@ -1,0 +1,71 @@
+"""What a network is fed: normalised features of the candidates, in the order it is to read them."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from jaxtyping import Float32, Int64, UInt64
+
+from core.data import ragged
+from core.data.dataset import RankingDataset
+from core.data.features import Normalisation
+from core.data.lists import CandidateLists
+from core.models.config import DLCMConfig
+from core.rankers.recipes import NeuralSpec
+from core.seeds import derived_seed
+
+GROUP = 1 << 18  # candidates whose features are held at once
+
+
+def groups_of(lists: CandidateLists) -> Iterator[tuple[CandidateLists, slice]]:
+    """Consecutive lists, as many as fit, and where their candidates are among all."""
+    first = 0
+    while first < len(lists):
+        fitting = int(np.searchsorted(lists.offsets, lists.offsets[first] + GROUP, "right")) - 1
+        last = min(max(fitting, first + 1), len(lists))
+        inside = slice(int(lists.offsets[first]), int(lists.offsets[last]))
+        whole = first == 0 and last == len(lists)
+        yield (lists if whole else lists.select(np.arange(first, last))), inside
+        first = last
+
+
+def document_features(
+    normalisation: Normalisation, dataset: RankingDataset, rows: Int64[np.ndarray, " rows"]
+) -> Float32[np.ndarray, "rows features"]:
+    """The normalised features of these documents; per-query kinds see the whole query."""
+    if not normalisation.kind.startswith("query-"):
+        return normalisation.apply(dataset.features[rows], np.array([0, len(rows)]))
+    query = np.searchsorted(dataset.offsets, rows, side="right") - 1
+    queries, member = np.unique(query, return_inverse=True)
+    offsets = ragged.offsets_of(np.diff(dataset.offsets)[queries])
+    members = ragged.elements_of(dataset.offsets, queries)
+    whole = normalisation.apply(dataset.features[members], offsets)
+    return whole[offsets[member] + rows - dataset.offsets[query]]
+
+
+def fed(
+    spec: NeuralSpec, dataset: RankingDataset, lists: CandidateLists
+) -> Int64[np.ndarray, " candidates"] | None:
+    """The order in which a network is fed the candidates; None: as they are shown.
+
+    A shuffled feed permutes the places of a list, as drawn from (seed, query id, length): what is
+    shown first comes anywhere, and the same list is always fed alike.
+    """
+    if not isinstance(spec.model, DLCMConfig) or spec.model.feed == "shown":
+        return None
+    seeds = np.array(
+        [
+            derived_seed(spec.training.seed, "feed", dataset.query_ids[query], int(length))
+            for query, length in zip(lists.queries, lists.lengths, strict=True)
+        ],
+        dtype=np.uint64,
+    )
+    keys = mixed(np.repeat(seeds, lists.lengths) + ragged.places_of(lists.offsets).view(np.uint64))
+    return ragged.order_within(lists.offsets, keys)
+
+
+def mixed(values: UInt64[np.ndarray, " values"]) -> UInt64[np.ndarray, " values"]:
+    """SplitMix64's output function (Steele, Lea & Flood, OOPSLA 2014): 64 well-mixed bits."""
+    values = values * np.uint64(0x9E3779B97F4A7C15)
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(31))

@@ -1,0 +1,214 @@
+"""The training loop: a generator of one report an epoch; the caller prints, plots or stops.
+
+Whatever is drawn in an epoch is drawn from (seed, epoch), so a run that is killed and resumed
+from its checkpoint takes the same steps as one that was left alone.
+"""
+
+import math
+import time
+from collections.abc import Generator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Int64
+
+from core.data.batches import HeldLists, scoring_plan, training_plan
+from core.data.lists import JudgedLists
+from core.errors import DataError, DivergedError
+from core.losses.registry import loss as loss_named
+from core.metrics.measure import Measure
+from core.metrics.relevance import evaluate, mean_of
+from core.seeds import generator
+from core.training import checkpoint
+from core.training.checkpoint import RunState
+from core.training.network import (
+    BUDGET,
+    Network,
+    arithmetic,
+    held_scores,
+    sampled_starts,
+    scores_of,
+    weights_of,
+)
+from core.training.recipe import TrainingRecipe
+from core.training.schedule import learning_rate
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingData:
+    """What a network is trained and selected on; features are normalised.
+
+    Attributes:
+        name: what errors call the network.
+        train: training lists, on the network's device.
+        valid: validation lists, there too.
+        judged: the validation lists as the measures see them, in the order held.
+    """
+
+    name: str
+    train: HeldLists
+    valid: HeldLists
+    judged: JudgedLists
+
+
+@dataclass(frozen=True)
+class EpochReport:
+    """What one epoch did.
+
+    Attributes:
+        epoch: finished epochs.
+        epochs: epochs at most.
+        loss: mean training loss of a list.
+        valid: validation NDCG@10, or the negative validation loss: larger is better.
+        best_epoch: the best epoch so far (1-based).
+        learning_rate: of the epoch's last step.
+        lists_per_second: training lists a second.
+    """
+
+    epoch: int
+    epochs: int
+    loss: float
+    valid: float
+    best_epoch: int
+    learning_rate: float
+    lists_per_second: float
+
+
+def train(
+    network: Network, data: TrainingData, recipe: TrainingRecipe, workspace: Path | None = None
+) -> Generator[EpochReport, None, RunState]:
+    """Train a network in place; at the end it holds the best epoch's weights.
+
+    Args:
+        network: with its first weights.
+        data: lists to learn from and to select on.
+        recipe: how.
+        workspace: where checkpoints go, and where a killed run is resumed from.
+
+    Raises:
+        DataError: no training list has a document.
+        DivergedError: the loss is no longer a finite number.
+    """
+    if not data.train.lengths.any():
+        raise DataError(data.name, "no training list has a document", "Check the training part.")
+    optimiser = _optimiser(network, recipe)
+    facts = {"training": asdict(recipe), "model": asdict(network.config)}
+    state = RunState()
+    if workspace is not None:
+        state = checkpoint.restore(workspace, facts, (network, optimiser))
+    while state.epoch < recipe.epochs and not _out_of_patience(state, recipe):
+        start = time.perf_counter()
+        loss, lists = _epoch(network, data, (recipe, state), optimiser)
+        seconds = time.perf_counter() - start
+        rate = optimiser.param_groups[0]["lr"]
+        if not math.isfinite(loss):
+            raise DivergedError(data.name, state.epoch + 1, rate)
+        valid = _selection_value(network, data, recipe)
+        state = _after(state, network, valid)
+        state = replace(state, schedule=state.schedule.after(recipe, loss))
+        if workspace is not None:
+            checkpoint.save(workspace, facts, state, (network, optimiser))
+        yield EpochReport(
+            state.epoch, recipe.epochs, loss, valid, state.best_epoch, rate, lists / seconds
+        )
+    network.load_state_dict(state.best_weights)
+    return state
+
+
+def _epoch(
+    network: Network,
+    data: TrainingData,
+    plan: tuple[TrainingRecipe, RunState],
+    optimiser: torch.optim.Optimizer,
+) -> tuple[float, int]:
+    """One epoch of steps; the mean loss of a list, and how many lists there were."""
+    recipe, state = plan
+    loss_of = loss_named(recipe.loss, **recipe.loss_options())
+    device = data.train.features.device
+    draws = generator(recipe.seed, "training", "epoch", state.epoch)
+    batches = _batches(data.train.lengths, recipe, draws)
+    total = torch.zeros((), device=device)
+    network.train()
+    for index, chosen in enumerate(batches):
+        share = (state.epoch + (index + 0.5) / len(batches)) / recipe.epochs
+        for group in optimiser.param_groups:
+            group["lr"] = learning_rate(recipe, share, state.schedule)
+        batch = data.train.batch(chosen)
+        starts = sampled_starts(network.config, data.train.lengths[chosen], draws)
+        placed = None if starts is None else torch.from_numpy(starts).to(device)
+        optimiser.zero_grad(set_to_none=True)
+        with arithmetic(recipe.precision, device.type):
+            scores = scores_of(network, batch, placed)
+        loss = loss_of(scores.float(), batch.labels, batch.mask).mean()
+        loss.backward()
+        if recipe.clip is not None:
+            torch.nn.utils.clip_grad_norm_(network.parameters(), recipe.clip)
+        optimiser.step()
+        total += loss.detach() * len(chosen)
+    lists = sum(len(chosen) for chosen in batches)
+    return float(total) / lists, lists
+
+
+def _batches(
+    lengths: Int64[np.ndarray, " lists"], recipe: TrainingRecipe, draws: np.random.Generator
+) -> list[Int64[np.ndarray, " _batch"]]:
+    filled = np.flatnonzero(lengths)
+    wanted = len(filled)
+    if recipe.steps_per_epoch is not None:
+        wanted = recipe.steps_per_epoch * recipe.batch_lists
+    if recipe.sampling == "replacement":
+        chosen = filled[draws.integers(0, len(filled), wanted)]
+    else:
+        chosen = np.resize(draws.permutation(filled), wanted)
+    return training_plan(lengths, chosen, (recipe.batch_lists, recipe.batch_documents), draws)
+
+
+def _selection_value(network: Network, data: TrainingData, recipe: TrainingRecipe) -> float:
+    """The value that the best epoch has most of."""
+    network.eval()
+    if recipe.selection == "valid-loss":
+        return -_valid_loss(network, data.valid, recipe)
+    scores = held_scores(network, data.valid)
+    measure = Measure.parse("NDCG@10")
+    values = evaluate([measure], data.judged.dataset, data.judged.lists, scores)
+    return mean_of(measure, values[0])
+
+
+@torch.inference_mode()
+def _valid_loss(network: Network, lists: HeldLists, recipe: TrainingRecipe) -> float:
+    loss_of = loss_named(recipe.loss, **recipe.loss_options())
+    device = lists.features.device.type
+    total = 0.0
+    with arithmetic("fp32", device):
+        for chosen in scoring_plan(lists.lengths, BUDGET[device]):
+            batch = lists.batch(chosen)
+            total += float(loss_of(scores_of(network, batch), batch.labels, batch.mask).sum())
+    return total / max(1, len(lists.lengths))
+
+
+def _after(state: RunState, network: Network, valid: float) -> RunState:
+    epoch = state.epoch + 1
+    if state.best_epoch and not valid > state.best_value:
+        return replace(state, epoch=epoch)
+    value = valid if math.isfinite(valid) else float("-inf")
+    return replace(
+        state,
+        epoch=epoch,
+        best_epoch=epoch,
+        best_value=value,
+        best_weights=weights_of(network),
+    )
+
+
+def _out_of_patience(state: RunState, recipe: TrainingRecipe) -> bool:
+    return recipe.patience is not None and state.epoch - state.best_epoch >= recipe.patience
+
+
+def _optimiser(network: Network, recipe: TrainingRecipe) -> torch.optim.Optimizer:
+    values: dict[str, Any] = {"lr": recipe.learning_rate, "weight_decay": recipe.weight_decay}
+    if recipe.optimiser == "sgd":
+        return torch.optim.SGD(network.parameters(), **values)
+    return torch.optim.AdamW(network.parameters(), fused=True, **values)

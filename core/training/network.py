@@ -1,0 +1,159 @@
+"""How a network meets its batches: built from a config, run on held lists, numbers back.
+
+Scoring is exact float32 (TF32 off) unless bf16 is asked for; every batch stays under a budget of
+documents, and the networks never see where it came from.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from jaxtyping import Float, Float32, Int64
+from torch import Tensor, nn
+
+from core.data.batches import HeldLists, ListBatch, scoring_plan
+from core.errors import DataError
+from core.execution import devices
+from core.models.config import DLCMConfig, SetRankConfig
+from core.models.dlcm import DLCM
+from core.models.setrank import SetRank
+from core.seeds import derived_seed
+
+Network = SetRank | DLCM
+Precision = Literal["fp32", "bf16", "auto"]
+
+BUDGET = {"cpu": 4096, "cuda": 131_072}  # padded documents a scoring batch
+
+
+def built(config: SetRankConfig | DLCMConfig, features: int, seed: int) -> Network:
+    """A network with its first weights, drawn from the seed; the global generator stays as it was.
+
+    Args:
+        config: the architecture.
+        features: features of a document.
+        seed: master seed; the same seed gives the same weights on every machine.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(derived_seed(seed, "first-weights"))
+        if isinstance(config, SetRankConfig):
+            return SetRank(features, config)
+        return DLCM(features, config)
+
+
+def scores_of(
+    network: Network, batch: ListBatch, start: Int64[Tensor, " lists"] | None = None
+) -> Float[Tensor, "lists docs"]:
+    """The network's scores of a batch of feature vectors; what stands at padding is undefined."""
+    return embedded_scores(network, network.embed(batch.features), batch, start)
+
+
+def embedded_scores(
+    network: Network,
+    embedded: Float[Tensor, "lists docs width"],
+    batch: ListBatch,
+    start: Int64[Tensor, " lists"] | None = None,
+) -> Float[Tensor, "lists docs"]:
+    """The scores of documents that were embedded before."""
+    if isinstance(network, DLCM):
+        return network.score(embedded, batch.mask)
+    if not network.config.rankings:
+        return network.score(embedded, batch.mask, None)
+    read = network.config.rankings
+    lengths = batch.mask.sum(dim=1)
+    ordinals = network.ordinals(batch.ranks[..., :read], batch.tied[..., :read], start, lengths)
+    return network.score(embedded, batch.mask, ordinals)
+
+
+def sampled_starts(
+    config: SetRankConfig | DLCMConfig,
+    lengths: Int64[np.ndarray, " lists"],
+    generator: np.random.Generator,
+) -> Int64[np.ndarray, " lists"] | None:
+    """The rank that each training list's ordinals start from (relative sampling); else None."""
+    if isinstance(config, DLCMConfig) or not (config.rankings and config.relative_ordinals):
+        return None
+    return generator.integers(0, config.ordinals - lengths + 1)
+
+
+def check_lengths(
+    name: str, config: SetRankConfig | DLCMConfig, lengths: Int64[np.ndarray, " lists"]
+) -> None:
+    """Refuse lists that are longer than the table of ordinals.
+
+    Raises:
+        DataError: a list has more candidates than the network has ordinals.
+    """
+    longest = int(lengths.max(initial=0))
+    if isinstance(config, SetRankConfig) and config.rankings and longest > config.ordinals:
+        found = f"a list of {longest} candidates, {config.ordinals} ordinals"
+        raise DataError(name, found, "Cut the lists (--depth), or train with more ordinals.")
+
+
+@torch.inference_mode()
+def held_scores(
+    network: Network, lists: HeldLists, precision: Precision = "fp32", *, embedded: bool = False
+) -> Float32[np.ndarray, " candidates"]:
+    """The score of every candidate of held lists, in the order held.
+
+    Args:
+        network: on the device of the lists.
+        lists: lists of features, or of embedded documents.
+        precision: fp32 is exact; bf16 moves positions.
+        embedded: the lists hold what `embed` returned.
+    """
+    scores = torch.zeros(len(lists.source), device=lists.features.device)
+    run = _embedded_batch if embedded else scores_of
+    with arithmetic(precision, scores.device.type):
+        for chosen in scoring_plan(lists.lengths, BUDGET[scores.device.type]):
+            batch = lists.batch(chosen)
+            scores[batch.rows] = run(network, batch).float()
+    return scores[:-1].cpu().numpy()
+
+
+@torch.inference_mode()
+def held_embeddings(
+    network: Network, features: Float32[Tensor, "slots features"], precision: Precision = "fp32"
+) -> Float[Tensor, "slots width"]:
+    """What the network makes of each document alone."""
+    budget = BUDGET[features.device.type]
+    with arithmetic(precision, features.device.type):
+        parts = [network.embed(part[None])[0] for part in features.split(budget)]
+    return torch.cat(parts)
+
+
+def weights_of(network: nn.Module) -> dict[str, Tensor]:
+    """A copy of the network's weights, on the host."""
+    state = network.state_dict()
+    return {name: value.detach().to("cpu", copy=True) for name, value in state.items()}
+
+
+@contextmanager
+def arithmetic(precision: Precision, device: str) -> Iterator[None]:
+    """Float32 without TF32 or bf16 shortcuts, or bf16 autocast where that is asked for.
+
+    Args:
+        precision: auto means bf16 where a probe shows that it is faster here.
+        device: "cpu" or "cuda".
+    """
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("highest")
+    try:
+        with torch.autocast(device, torch.bfloat16) if lowered(precision, device) else _plain():
+            yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+def lowered(precision: Precision, device: str) -> bool:
+    """Whether this precision means bf16 on this device."""
+    return precision == "bf16" or (precision == "auto" and devices.bf16_pays(device))
+
+
+def _plain() -> Any:
+    return nullcontext()
+
+
+def _embedded_batch(network: Network, batch: ListBatch) -> Float[Tensor, "lists docs"]:
+    return embedded_scores(network, batch.features, batch)

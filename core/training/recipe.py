@@ -1,0 +1,153 @@
+"""How a network is trained, as a frozen value; loads without torch.
+
+Presets stand under the dataclass, one table a family of networks; what paper and released code
+do is in PAPERS.md, what neither says is said here.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from core.data.features import NORMALISATIONS
+from core.losses.registry import LOSSES
+from core.parameters import check, parameter
+
+
+@dataclass(frozen=True)
+class TrainingRecipe:
+    """Loss, optimiser, schedule, batches, selection and seed of a training run.
+
+    An epoch is one pass over the training lists, or `steps_per_epoch` batches; after each one the
+    network is measured on the validation lists, and the best epoch's network is the result.
+
+    >>> TrainingRecipe(learning_rate=0.01).optimiser
+    'adam'
+
+    Raises:
+        ParameterError: a value outside its bounds or choices.
+    """
+
+    loss: str = parameter("attention-rank", "training loss", choices=tuple(LOSSES))
+    temper: float = parameter(
+        1.0, "relevant labels y weigh exp(y · temper) in the target", low=0.0, high=20.0
+    )
+    unit_norm: bool = parameter(
+        default=False,
+        help="scores are L2-normalised before list-mle and softrank (the released handicap)",
+    )
+    deviation: float = parameter(0.1, "standard deviation of a score in softrank", low=1e-6)
+    optimiser: Literal["adam", "sgd"] = parameter("adam", "optimiser", choices=("adam", "sgd"))
+    learning_rate: float = parameter(0.001, "learning rate at the start", low=0.0, high=10.0)
+    weight_decay: float = parameter(0.0, "decoupled decay of the weights", low=0.0, high=1.0)
+    schedule: Literal["constant", "stall", "cosine"] = parameter(
+        "constant",
+        "learning rate: constant, × decay whenever the training loss stalls, or a warm-up and "
+        "half a cosine down to 0",
+        choices=("constant", "stall", "cosine"),
+    )
+    decay: float = parameter(0.8, "factor of the stall schedule", low=0.01, high=1.0)
+    stall_epochs: int = parameter(
+        3, "the loss stalls when it exceeds all of so many epochs before", low=1, unit="epochs"
+    )
+    warm_up: float = parameter(0.1, "share of the steps that the cosine warms up", low=0, high=1)
+    batch_lists: int = parameter(32, "lists a batch, at most", low=1, unit="lists")
+    batch_documents: int = parameter(
+        16_384, "padded documents a batch, at most", low=1, unit="documents"
+    )
+    sampling: Literal["shuffled", "replacement"] = parameter(
+        "shuffled",
+        "each epoch sees every list once, or draws lists with replacement",
+        choices=("shuffled", "replacement"),
+    )
+    steps_per_epoch: int | None = parameter(
+        None, "batches an epoch; none: one pass over the lists", low=1, unit="steps"
+    )
+    epochs: int = parameter(100, "epochs at most", low=1, unit="epochs")
+    patience: int | None = parameter(
+        15, "stop after so many epochs without a better one; none: never", low=1, unit="epochs"
+    )
+    clip: float | None = parameter(None, "largest norm of the gradient; none: no bound", low=0.0)
+    selection: Literal["valid-ndcg@10", "valid-loss"] = parameter(
+        "valid-ndcg@10",
+        "what the best epoch is chosen by",
+        choices=("valid-ndcg@10", "valid-loss"),
+    )
+    normalisation: str = parameter(
+        "z-score", "normalisation of the features, fitted on train", choices=tuple(NORMALISATIONS)
+    )
+    precision: Literal["fp32", "bf16", "auto"] = parameter(
+        "fp32",
+        "arithmetic of the training steps; auto: bf16 where a probe shows that it is faster",
+        choices=("fp32", "bf16", "auto"),
+    )
+    seed: int = parameter(0, "seed of the first weights and of every draw", low=0)
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        check(self)
+
+    def loss_options(self) -> dict[str, float | bool]:
+        """The fields that the chosen loss takes.
+
+        >>> TrainingRecipe(loss="softrank").loss_options()
+        {'deviation': 0.1, 'unit_norm': False}
+        """
+        return {name: getattr(self, name) for name, _ in LOSSES[self.loss].options}
+
+
+SETRANK_TRAINING: dict[str, TrainingRecipe] = {
+    # The paper names Adam, its rate and the selection; batches and patience are ours.
+    "paper": TrainingRecipe(),
+    "released": TrainingRecipe(
+        loss="softmax-ce",
+        learning_rate=0.0005,
+        sampling="replacement",
+        steps_per_epoch=100,
+        epochs=100,
+        patience=None,
+        clip=5.0,
+        selection="valid-loss",
+        normalisation="min-max",
+    ),
+    "tuned": TrainingRecipe(
+        loss="softmax-ce",
+        schedule="cosine",
+        batch_lists=32,
+        epochs=40,
+        patience=12,
+        clip=1.0,
+        weight_decay=0.01,
+    ),
+    "small": TrainingRecipe(
+        learning_rate=0.003, schedule="cosine", batch_lists=16, epochs=30, patience=10, clip=1.0
+    ),
+}
+
+_DLCM = TrainingRecipe(
+    optimiser="sgd",
+    learning_rate=0.5,
+    schedule="stall",
+    batch_lists=256,
+    batch_documents=65_536,
+    sampling="replacement",
+    steps_per_epoch=100,
+    epochs=100,
+    patience=None,
+    clip=5.0,
+    normalisation="min-max",
+)
+DLCM_TRAINING: dict[str, TrainingRecipe] = {
+    # The paper's own optimiser is the released one; it is restated here as PAPERS.md has it.
+    "paper": _DLCM,
+    "released": _DLCM,
+    "tuned": TrainingRecipe(
+        loss="softmax-ce",
+        schedule="cosine",
+        batch_lists=32,
+        epochs=40,
+        patience=12,
+        clip=1.0,
+    ),
+    "small": TrainingRecipe(
+        learning_rate=0.005, schedule="cosine", batch_lists=16, epochs=30, patience=10, clip=1.0
+    ),
+}
