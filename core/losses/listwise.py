@@ -120,7 +120,7 @@ def _levels(grades: Float[Tensor, "lists docs"]) -> tuple[Tensor, Tensor, Tensor
 def _log_sum_by_level(
     values: Float[Tensor, "lists docs"], level: Tensor
 ) -> Float[Tensor, "lists docs"]:
-    """Log of summed exponentials of the values of each level; slots without a level are very low."""
+    """Log-sum-exp of the values of each level; very low where a slot has no level."""
     low = torch.finfo(values.dtype).min / 2
     highest = torch.full_like(values, low).scatter_reduce(-1, level, values.detach(), "amax")
     shifted = (values - highest.gather(-1, level)).exp()

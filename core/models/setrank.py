@@ -1,0 +1,100 @@
+"""SetRank: documents of a list scored jointly, without regard to the order they are shown in.
+
+Pang et al., "SetRank: Learning a Permutation-Invariant Ranking Model for Information Retrieval",
+SIGIR 2020, section 4. Tensors are [lists, docs, …]; mask True = a real document.
+"""
+
+import torch
+from jaxtyping import Bool, Float, Int64
+from torch import Tensor, nn
+
+from core.models.blocks import IMSAB, MSAB
+from core.models.config import SetRankConfig
+from core.models.dense import dense
+from core.models.inputs import input_layer
+from core.models.ordinal import OrdinalEmbedding
+
+
+class SetRank(nn.Module):
+    """Input layer, a stack of MSAB or IMSAB blocks, one score a document (Eq. 8).
+
+    Args:
+        features: how many features a document has.
+        config: the architecture.
+
+    >>> from core.models.config import SETRANK_PRESETS
+    >>> model = SetRank(3, SETRANK_PRESETS["small"])
+    >>> model(torch.ones(2, 5, 3), None, *[torch.zeros(2, 5, 0, dtype=torch.long)] * 2).shape
+    torch.Size([2, 5])
+    """
+
+    def __init__(self, features: int, config: SetRankConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.input = input_layer(features, config)
+        self.ordinal = OrdinalEmbedding(config) if config.rankings else None
+        block = IMSAB if config.block == "imsab" else MSAB
+        self.blocks = nn.ModuleList(block(config) for _ in range(config.depth))
+        self.output = nn.Linear(config.width, 1)
+
+    def embed(self, features: Float[Tensor, "*docs features"]) -> Float[Tensor, "*docs width"]:
+        """The representation of each document by itself: what need not be computed twice."""
+        if isinstance(self.input, nn.Linear):
+            return dense(features, self.input.weight, self.input.bias)
+        embedded: Tensor = self.input(features)
+        return embedded
+
+    def ordinals(
+        self,
+        ranks: Int64[Tensor, "lists docs rankings"],
+        tied: Int64[Tensor, "lists docs rankings"],
+        start: Int64[Tensor, " lists"] | None = None,
+    ) -> Float[Tensor, "lists docs width"] | None:
+        """The summed ordinal embeddings (see `OrdinalEmbedding`); None when none are read."""
+        if self.ordinal is None:
+            return None
+        embedded: Tensor = self.ordinal(ranks, tied, start)
+        return embedded
+
+    def score(
+        self,
+        embedded: Float[Tensor, "lists docs width"],
+        mask: Bool[Tensor, "lists docs"] | None = None,
+        ordinal: Float[Tensor, "lists docs width"] | None = None,
+        record: list[Tensor] | None = None,
+    ) -> Float[Tensor, "lists docs"]:
+        """One score a document, higher is better; 0 at pads.
+
+        Args:
+            embedded: from `embed`.
+            mask: True = real; None = every document is, which is faster.
+            ordinal: from `ordinals`.
+            record: where given, every attention's weights [lists, heads, queries, keys] are
+                appended to it: one tensor an MSAB, two an IMSAB.
+        """
+        x = embedded
+        if mask is not None:
+            mask = None if bool(mask.all()) else mask
+        keys = mask
+        if mask is not None:
+            x = torch.where(mask[..., None], x, 0)
+            keys = mask | ~mask.any(-1, keepdim=True)
+        every_block = self.config.ordinal_place == "every-block"
+        if ordinal is not None and not every_block:
+            x = x + ordinal
+        for block in self.blocks:
+            x = block(x + ordinal if ordinal is not None and every_block else x, keys, record)
+        scores = dense(x, self.output.weight, self.output.bias).squeeze(-1)
+        return scores if mask is None else torch.where(mask, scores, 0)
+
+    def forward(
+        self,
+        features: Float[Tensor, "lists docs features"],
+        mask: Bool[Tensor, "lists docs"] | None,
+        ranks: Int64[Tensor, "lists docs rankings"],
+        tied: Int64[Tensor, "lists docs rankings"],
+        start: Int64[Tensor, " lists"] | None = None,
+    ) -> Float[Tensor, "lists docs"]:
+        """Scores from features and initial ranks; arguments as in `score` and `ordinals`."""
+        real = features if mask is None else torch.where(mask[..., None], features, 0)
+        return self.score(self.embed(real), mask, self.ordinals(ranks, tied, start))
