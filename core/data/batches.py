@@ -27,9 +27,10 @@ class ListBatch:
     Attributes:
         features: feature vectors (or anything computed from them); zeros where padded.
         ranks: best rank of each document's tied block under each initial ranking.
-        tied: size of that block (1 = no tie).
+        tied: size of that block (1 = no tie, and where padded).
         labels: graded relevance; 0 where padded.
         mask: True = a real document.
+        full: every document is real, so that no mask is needed.
         rows: slot of each document in the held lists; the last slot where padded.
     """
 
@@ -38,6 +39,7 @@ class ListBatch:
     tied: Int64[Tensor, "lists docs rankings"]
     labels: Float32[Tensor, "lists docs"]
     mask: Bool[Tensor, "lists docs"]
+    full: bool
     rows: Int64[Tensor, "lists docs"]
 
 
@@ -79,6 +81,7 @@ class HeldLists:
             tied=_gathered(self.tied, flat, rows),
             labels=self.labels[flat].view(rows.shape),
             mask=mask,
+            full=bool((self.lengths[chosen] == longest).all()),
             rows=rows,
         )
 
@@ -103,7 +106,7 @@ def held(
         source=torch.arange(slots, device=device),
         labels=with_slot(labels).to(device),
         ranks=with_slot(lists.ranks.astype(np.int64)).to(device),
-        tied=with_slot(tied_blocks(lists)).to(device),
+        tied=with_slot(tied_blocks(lists), fill=1).to(device),
         starts=torch.from_numpy(lists.offsets[:-1].copy()).to(device),
         lengths=lists.lengths,
     )
@@ -128,17 +131,17 @@ def reheld(
         source=torch.from_numpy(slots).to(device),
         labels=torch.zeros(len(slots), device=device),
         ranks=with_slot(lists.ranks.astype(np.int64)).to(device),
-        tied=with_slot(tied_blocks(lists)).to(device),
+        tied=with_slot(tied_blocks(lists), fill=1).to(device),
         starts=torch.from_numpy(lists.offsets[:-1].copy()).to(device),
         lengths=lists.lengths,
     )
 
 
 def with_slot(
-    values: Shaped[np.ndarray, "candidates *columns"],
+    values: Shaped[np.ndarray, "candidates *columns"], fill: int = 0
 ) -> Shaped[Tensor, "slots *columns"]:
-    """The values as a tensor with one more row of zeros, which padding shows."""
-    padded = np.zeros((len(values) + 1, *values.shape[1:]), dtype=values.dtype)
+    """The values as a tensor with one more row, which padding shows."""
+    padded = np.full((len(values) + 1, *values.shape[1:]), fill, dtype=values.dtype)
     padded[:-1] = values
     return torch.from_numpy(padded)
 

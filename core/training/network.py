@@ -56,14 +56,10 @@ def embedded_scores(
     start: Int64[Tensor, " lists"] | None = None,
 ) -> Float[Tensor, "lists docs"]:
     """The scores of documents that were embedded before."""
+    mask = None if batch.full else batch.mask
     if isinstance(network, DLCM):
-        return network.score(embedded, batch.mask)
-    if not network.config.rankings:
-        return network.score(embedded, batch.mask, None)
-    read = network.config.rankings
-    lengths = batch.mask.sum(dim=1)
-    ordinals = network.ordinals(batch.ranks[..., :read], batch.tied[..., :read], start, lengths)
-    return network.score(embedded, batch.mask, ordinals)
+        return network.score(embedded, mask)
+    return network.score(embedded, mask, network.ordinals(batch.ranks, batch.tied, start))
 
 
 def sampled_starts(

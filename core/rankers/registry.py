@@ -1,0 +1,164 @@
+"""Every ranker by name: its recipe from a preset, and what was saved, opened again.
+
+Listing and recipes load neither torch nor LightGBM; a ranker's module loads when it fits or opens.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from core.errors import ArtefactError, UnknownNameError
+from core.rankers.base import Ranker, RankerSpec
+from core.rankers.recipes import PRESETS, NeuralSpec, replaced
+
+FEATURE = "feature:<id>"
+
+
+@dataclass(frozen=True)
+class RankerEntry:
+    """A ranker that can be chosen.
+
+    Attributes:
+        name: what it is called; `feature:<id>` stands for one name a feature.
+        summary: what it does, in one line.
+        source: where it comes from.
+        module: where its recipes are.
+        presets: the presets that it has; the first is the default.
+    """
+
+    name: str
+    summary: str
+    source: str
+    module: str
+    presets: tuple[str, ...]
+
+
+_SETRANK = "Pang et al., SIGIR 2020"
+_DLCM = "Ai et al., SIGIR 2018"
+_NEURAL, _TREES, _PLAIN = "core.rankers.recipes", "core.rankers.trees", "core.rankers.univariate"
+_TREE_PRESETS = ("paper", "tuned", "small")
+
+RANKERS: dict[str, RankerEntry] = {
+    entry.name: entry
+    for entry in (
+        RankerEntry(
+            "setrank-msab", "SetRank, self-attention over the set", _SETRANK, _NEURAL, PRESETS
+        ),
+        RankerEntry("setrank-imsab", "SetRank through induced points", _SETRANK, _NEURAL, PRESETS),
+        RankerEntry(
+            "setrank-msab-init",
+            "SetRank, self-attention, with ordinal embeddings of the initial ranking(s)",
+            _SETRANK,
+            _NEURAL,
+            PRESETS,
+        ),
+        RankerEntry(
+            "setrank-imsab-init",
+            "SetRank through induced points, with ordinal embeddings of the initial ranking(s)",
+            _SETRANK,
+            _NEURAL,
+            PRESETS,
+        ),
+        RankerEntry("dlcm", "DLCM, a GRU fed by the initial ranking", _DLCM, _NEURAL, PRESETS),
+        RankerEntry(
+            "dlcm-without-init",
+            "DLCM fed in an order that carries no information",
+            _DLCM,
+            _NEURAL,
+            PRESETS,
+        ),
+        RankerEntry(
+            "lambdamart",
+            "boosted trees on lambda gradients, rows in a canonical order",
+            "Burges 2010; LightGBM",
+            _TREES,
+            _TREE_PRESETS,
+        ),
+        RankerEntry(
+            "mart",
+            "boosted regression trees on the grades, rows in a canonical order",
+            "Friedman 2001; LightGBM",
+            _TREES,
+            _TREE_PRESETS,
+        ),
+        RankerEntry(FEATURE, "one feature, the larger the better", "–", _PLAIN, ("paper",)),
+        RankerEntry("file-order", "the order of the rows in the file", "–", _PLAIN, ("paper",)),
+        RankerEntry("random", "chance, from a seed", "–", _PLAIN, ("paper",)),
+        RankerEntry("ideal", "the judgments themselves", "–", _PLAIN, ("paper",)),
+    )
+}
+
+FAMILIES: Mapping[str, str] = {
+    "neural": "core.rankers.neural",
+    "trees": _TREES,
+    "univariate": _PLAIN,
+}
+"""The module that opens what a family saved, by the family named in `ranker.json`."""
+
+
+def entry(name: str) -> RankerEntry:
+    """The entry of a ranker; `feature:39` has that of `feature:<id>`.
+
+    >>> entry("feature:39").name
+    'feature:<id>'
+
+    Raises:
+        UnknownNameError: no such ranker.
+    """
+    prefix, _, feature = name.partition(":")
+    if prefix == "feature" and feature.isdecimal():
+        return RANKERS[FEATURE]
+    if name not in RANKERS or name == FEATURE:
+        raise UnknownNameError("ranker", name, RANKERS)
+    return RANKERS[name]
+
+
+def spec(name: str, preset: str = "paper", **changes: Any) -> RankerSpec:
+    """The recipe of a ranker: a preset with fields replaced.
+
+    Rankers that are not fitted have one recipe, whatever the preset.
+
+    Args:
+        name: the ranker.
+        preset: one of its entry's presets.
+        changes: values by field name; text is read as the field's type demands.
+
+    >>> spec("setrank-imsab-init", "small", epochs="3").rankings
+    1
+
+    Raises:
+        UnknownNameError: no such ranker or preset.
+        ParameterError: an unknown field, or a value that it does not take.
+    """
+    found = entry(name)
+    if found.module == _PLAIN:
+        plain: RankerSpec = import_module(_PLAIN).spec(name, **changes)
+        return plain
+    if preset not in found.presets:
+        raise UnknownNameError(f"preset of {name}", preset, found.presets)
+    if found.module == _NEURAL:
+        return NeuralSpec.preset(name, preset, **changes)
+    trees = import_module(_TREES)
+    kind = trees.MARTSpec if name == "mart" else trees.LambdaMARTSpec
+    fitted: RankerSpec = replaced(kind.preset(preset), changes)
+    return fitted
+
+
+def load(directory: Path) -> Ranker:
+    """Open a ranker that was saved, whatever its family.
+
+    Raises:
+        ArtefactError: the directory holds no ranker, or one of a family unknown here.
+    """
+    head = directory / "ranker.json"
+    if not head.is_file():
+        raise ArtefactError(str(directory), "no ranker.json", "Train the ranker again.")
+    family = json.loads(head.read_text(encoding="utf-8")).get("family")
+    if family not in FAMILIES:
+        known = ", ".join(FAMILIES)
+        raise ArtefactError(str(directory), f"a ranker of family {family!r}", f"Known: {known}.")
+    ranker: Ranker = import_module(FAMILIES[family]).load(directory)
+    return ranker
