@@ -4,6 +4,8 @@ Two float32 scorings of the same list differ in their last bits. A document coun
 if it changed places with a document whose score lay further away than a stated floor.
 """
 
+from typing import no_type_check
+
 import numba
 import numpy as np
 from jaxtyping import Float32, Int64
@@ -37,8 +39,9 @@ def smallest_gap(
     return _gaps(offsets, scores)
 
 
+@no_type_check  # jaxtyping's import hook wraps what it checks, and numba takes no wrapped function
 @numba.njit(cache=True)
-def _passed(offsets, before, after, floor):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _passed(offsets: np.ndarray, before: np.ndarray, after: np.ndarray, floor: float) -> np.ndarray:
     counts = np.zeros(len(offsets) - 1, dtype=np.int64)
     for segment in range(len(offsets) - 1):
         start, stop = offsets[segment], offsets[segment + 1]
@@ -51,8 +54,9 @@ def _passed(offsets, before, after, floor):  # type: ignore[no-untyped-def]  # n
     return counts
 
 
+@no_type_check
 @numba.njit(cache=True)
-def _gaps(offsets, scores):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _gaps(offsets: np.ndarray, scores: np.ndarray) -> np.ndarray:
     gaps = np.full(len(offsets) - 1, np.inf, dtype=np.float32)
     for segment in range(len(offsets) - 1):
         inside = np.sort(scores[offsets[segment] : offsets[segment + 1]])

@@ -1,0 +1,334 @@
+"""Measures of ranked lists made of tied blocks: expected values over all orders of each block.
+
+A ranked list is its labels in ranked order and the bounds of its blocks; what stands in a block
+is in random order, blocks of one document make the ordinary measure. With s documents before a
+block of n, and a cut-off k, the expectation is exact and needs no sampling:
+
+* DCG, P, R: every document of a block stands at each of its positions with probability 1/n
+  (McSherry & Najork 2008, "Computing information retrieval performance measures efficiently in
+  the presence of tied scores").
+* AP: at offset j of a block with r relevant documents, a relevant document stands with
+  probability r/n, and then j(r − 1)/(n − 1) of the block's relevant ones are expected before it.
+* RR: only the first block with a relevant document matters; its first j places hold none with
+  probability Π (n − r − i)/(n − i), i < j.
+* ERR: with x = 1 − R the chance that a document does not satisfy, the mean m_j of the product of
+  x over all j-subsets of the block gives E[Π of the first j · R of the next] = m_j − m_{j+1}.
+  Adding document t of the block, m_j ← ((t − j) m_j + j x_t m_{j−1}) / t: O(n · min(n, k − s)).
+
+Every function here is compiled and calls only its neighbours in this file (a cached compilation
+does not notice changes of a function that it calls in another file).
+"""
+
+from typing import no_type_check
+
+import numba
+import numpy as np
+
+NDCG, DCG, ERR, AP, RR, P, R = range(7)
+NAMES = ("NDCG", "DCG", "ERR", "AP", "RR", "P", "R")
+# Columns of the table that describes measures to the kernels, one row a measure.
+KIND, CUTOFF, EXP2, LETOR, AVERAGED, RELEVANT, TOP = range(7)
+WHOLE = 2**62  # the cut-off of a measure of the whole list
+GRADES = 64  # whole grades below this are counted, others sorted
+_EXP2_GAIN = np.exp2(np.arange(GRADES, dtype=np.float64)) - 1.0
+_ROW_BITS = np.uint64(32)
+_ROW_MASK = np.uint64(0xFFFFFFFF)
+_SIGN = np.uint64(0x80000000)
+_REST = np.uint64(0x7FFFFFFF)
+
+# `no_type_check`: jaxtyping's import hook wraps what it checks; numba takes no wrapped function.
+
+
+@no_type_check
+@numba.njit(cache=True)
+def sort_keys(
+    bits: np.ndarray, rows: np.ndarray, offsets: np.ndarray, starts: np.ndarray
+) -> np.ndarray:
+    """One u64 a candidate whose ascending order is: falling score, then data set row.
+
+    Args:
+        bits: the scores' float32 bit patterns as u32, −0 already made +0.
+        rows: data set row of each candidate.
+        offsets: bounds of the lists.
+        starts: first data set row of each list's query.
+    """
+    keys = np.empty(len(bits), dtype=np.uint64)
+    for one in range(len(starts)):
+        start = starts[one]
+        for i in range(offsets[one], offsets[one + 1]):
+            score = np.uint64(bits[i])
+            falling = score if score & _SIGN else score ^ _REST
+            keys[i] = (falling << _ROW_BITS) | np.uint64(rows[i] - start)
+    return keys
+
+
+@no_type_check
+@numba.njit(cache=True)
+def _gain(label: float, exp2: int) -> float:
+    if label <= 0.0:
+        return 0.0
+    if not exp2:
+        return label
+    grade = int(label)
+    if grade == label and grade < GRADES:
+        return _EXP2_GAIN[grade]
+    return 2.0**label - 1.0
+
+
+@no_type_check
+@numba.njit(cache=True)
+def _dcg(
+    labels: np.ndarray, bounds: np.ndarray, cutoff: int, exp2: int, discounts: np.ndarray
+) -> float:
+    total = 0.0
+    for block in range(len(bounds) - 1):
+        first, end = bounds[block], bounds[block + 1]
+        if first >= cutoff:
+            break
+        gains = 0.0
+        for i in range(first, end):
+            gains += _gain(labels[i], exp2)
+        total += gains / (end - first) * (discounts[min(end, cutoff)] - discounts[first])
+    return total
+
+
+@no_type_check
+@numba.njit(cache=True)
+def _found(labels: np.ndarray, bounds: np.ndarray, cutoff: int, relevant: float) -> float:
+    """The expected number of relevant documents above the cut-off."""
+    total = 0.0
+    for block in range(len(bounds) - 1):
+        first, end = bounds[block], bounds[block + 1]
+        if first >= cutoff:
+            break
+        count = 0
+        for i in range(first, end):
+            count += labels[i] >= relevant
+        total += count * (min(end, cutoff) - first) / (end - first)
+    return total
+
+
+@no_type_check
+@numba.njit(cache=True)
+def _precisions(labels: np.ndarray, bounds: np.ndarray, cutoff: int, relevant: float) -> float:
+    """The expected sum of the precisions at the relevant documents (AP before its division)."""
+    total, before = 0.0, 0
+    for block in range(len(bounds) - 1):
+        first, end = bounds[block], bounds[block + 1]
+        if first >= cutoff:
+            break
+        size, count = end - first, 0
+        for i in range(first, end):
+            count += labels[i] >= relevant
+        if count:
+            slope = (count - 1) / (size - 1) if size > 1 else 0.0
+            for j in range(min(end, cutoff) - first):
+                total += count / size * (before + 1 + j * slope) / (first + j + 1)
+        before += count
+    return total
+
+
+@no_type_check
+@numba.njit(cache=True)
+def _reciprocal(labels: np.ndarray, bounds: np.ndarray, cutoff: int, relevant: float) -> float:
+    for block in range(len(bounds) - 1):
+        first, end = bounds[block], bounds[block + 1]
+        if first >= cutoff:
+            break
+        size, count = end - first, 0
+        for i in range(first, end):
+            count += labels[i] >= relevant
+        if count:
+            total, none_yet = 0.0, 1.0
+            for j in range(min(end, cutoff, end - count + 1) - first):
+                total += none_yet * count / (size - j) / (first + j + 1)
+                none_yet *= (size - count - j) / (size - j)
+            return total
+    return 0.0
+
+
+@no_type_check
+@numba.njit(cache=True)
+def _cascade(
+    labels: np.ndarray, bounds: np.ndarray, cutoff: int, top: float, means: np.ndarray
+) -> float:
+    """Expected ERR; `means` is room for one more number than the longest list has documents."""
+    total, unsatisfied, scale = 0.0, 1.0, 2.0**-top
+    for block in range(len(bounds) - 1):
+        first, end = bounds[block], bounds[block + 1]
+        if first >= cutoff:
+            break
+        size, places = end - first, min(end, cutoff) - first
+        means[0] = 1.0
+        means[1 : places + 1] = 0.0
+        for t in range(1, size + 1):
+            missed = 1.0 - _gain(labels[first + t - 1], 1) * scale
+            for j in range(min(t, places), 0, -1):
+                means[j] = ((t - j) * means[j] + j * missed * means[j - 1]) / t
+        for j in range(places):
+            total += unsatisfied * (means[j] - means[j + 1]) / (first + j + 1)
+        unsatisfied *= means[places]
+    return total
+
+
+@no_type_check
+@numba.njit(cache=True)
+def _prefix(
+    keys: np.ndarray, judged: np.ndarray, depth: int, labels: np.ndarray, bounds: np.ndarray
+) -> int:
+    """Fill in the labels, and the block bounds, down to the block that holds place `depth`.
+
+    `labels[0]` gets them with ties by row; `labels[1]` the same, sorted within each block, so
+    that no rounding depends on the order of the rows. Returns the number of blocks.
+    """
+    blocks, i = 0, 0
+    bounds[0] = 0
+    while i < min(len(keys), depth):
+        first, score = i, keys[i] >> _ROW_BITS
+        while i < len(keys) and keys[i] >> _ROW_BITS == score:
+            labels[:, i] = judged[np.int64(keys[i] & _ROW_MASK)]
+            i += 1
+        if i - first > 1:
+            labels[1, first:i].sort()
+        blocks += 1
+        bounds[blocks] = i
+    return blocks
+
+
+@no_type_check
+@numba.njit(cache=True)
+def _value(
+    code: np.ndarray,
+    labels: np.ndarray,
+    bounds: np.ndarray,
+    discounts: np.ndarray,
+    room: np.ndarray,
+) -> float:
+    """One measure of one list before any division by what the query could have."""
+    kind, cutoff = code[KIND], code[CUTOFF]
+    if kind in (NDCG, DCG):
+        return _dcg(labels, bounds, cutoff, code[EXP2], discounts[code[LETOR]])
+    if kind == ERR:
+        return _cascade(labels, bounds, cutoff, code[TOP], room)
+    if kind == AP:
+        return _precisions(labels, bounds, cutoff, code[RELEVANT])
+    if kind == RR:
+        return _reciprocal(labels, bounds, cutoff, code[RELEVANT])
+    return _found(labels, bounds, cutoff, code[RELEVANT])
+
+
+@no_type_check
+@numba.njit(cache=True)
+def measured(
+    codes: np.ndarray,
+    lists: tuple[np.ndarray, np.ndarray],
+    judged: tuple[np.ndarray, np.ndarray, np.ndarray],
+    normalisers: np.ndarray,
+    discounts: np.ndarray,
+) -> np.ndarray:
+    """Every measure of every list; 0 where a list's normaliser is 0.
+
+    Args:
+        codes: i64[measures, 7], the columns named above.
+        lists: bounds of the lists; u64[candidates] from `sort_keys`, sorted within each list.
+        judged: f32[docs] labels; first data set row, and one past the last, of each list's query.
+        normalisers: f64[measures, lists] from `normalised_by`.
+        discounts: f64[2, positions + 1], sums of the first discounts: log2's and LETOR's.
+
+    Returns:
+        f32[measures, lists].
+    """
+    (offsets, keys), (labels, starts, stops) = lists, judged
+    longest, depth = 0, codes[:, CUTOFF].max()
+    for one in range(len(starts)):
+        longest = max(longest, offsets[one + 1] - offsets[one])
+    ranked, bounds = np.empty((2, longest)), np.empty(longest + 1, dtype=np.int64)
+    single, room = np.arange(longest + 1), np.empty(longest + 1)
+    values = np.zeros((len(codes), len(starts)), dtype=np.float32)
+    for one in range(len(starts)):
+        inside = keys[offsets[one] : offsets[one + 1]]
+        blocks = _prefix(inside, labels[starts[one] : stops[one]], depth, ranked, bounds)
+        for m in range(len(codes)):
+            code, most = codes[m], normalisers[m, one]
+            if most == 0.0:
+                continue
+            ends = bounds[: blocks + 1] if code[AVERAGED] else single[: bounds[blocks] + 1]
+            value = _value(code, ranked[code[AVERAGED]], ends, discounts, room)
+            if code[KIND] in (NDCG, AP, R):
+                value /= most
+            elif code[KIND] == P:
+                value /= code[CUTOFF] if code[CUTOFF] < WHOLE else max(len(inside), 1)
+            values[m, one] = value
+    return values
+
+
+@no_type_check
+@numba.njit(cache=True)
+def _counted(labels: np.ndarray, counts: np.ndarray) -> int:
+    """Count whole grades; returns the highest, or −1 where a label is no whole grade < GRADES."""
+    whole = True
+    counts[:] = 0
+    for label in labels:
+        grade = max(int(label), 0)
+        whole &= (grade == label) | (label < 0)
+        whole &= grade < GRADES
+        counts[grade % GRADES] += 1  # no branch to mispredict; wrong only where `whole` falls
+    highest = GRADES - 1
+    while highest > 0 and counts[highest] == 0:
+        highest -= 1
+    return highest if whole else -1
+
+
+@no_type_check
+@numba.njit(cache=True)
+def _ideal(code: np.ndarray, counts: np.ndarray, highest: int, discounts: np.ndarray) -> float:
+    total, place, cutoff = 0.0, 0, code[CUTOFF]
+    for grade in range(highest, 0, -1):
+        if place >= cutoff:
+            break
+        end = place + counts[grade]
+        total += _gain(grade, code[EXP2]) * (discounts[min(end, cutoff)] - discounts[place])
+        place = end
+    return total
+
+
+@no_type_check
+@numba.njit(cache=True)
+def normalised_by(
+    codes: np.ndarray,
+    labels: np.ndarray,
+    starts: np.ndarray,
+    stops: np.ndarray,
+    discounts: np.ndarray,
+) -> np.ndarray:
+    """What each list's documents could give: the ideal DCG, or how many are relevant.
+
+    Args:
+        codes: i64[measures, 7], the columns named above.
+        labels: labels, those of list i from `starts[i]` to `stops[i]`.
+        starts: i64[lists].
+        stops: i64[lists].
+        discounts: f64[2, positions + 1].
+
+    Returns:
+        f64[measures, lists]; 0 exactly where a list has no relevant document.
+    """
+    found = np.empty((len(codes), len(starts)))
+    counts = np.empty(GRADES, dtype=np.int64)
+    for one in range(len(starts)):
+        inside = labels[starts[one] : stops[one]]
+        highest = _counted(inside, counts)
+        for m in range(len(codes)):
+            code = codes[m]
+            kind, sums = code[KIND], discounts[code[LETOR]]
+            if kind in (NDCG, DCG) and highest >= 0:
+                found[m, one] = _ideal(code, counts, highest, sums)
+            elif kind in (NDCG, DCG):
+                falling = -np.sort(-inside.astype(np.float64))
+                single = np.arange(len(falling) + 1)
+                found[m, one] = _dcg(falling, single, code[CUTOFF], code[EXP2], sums)
+            elif kind == ERR:
+                found[m, one] = (inside > 0).sum()
+            else:
+                found[m, one] = (inside >= code[RELEVANT]).sum()
+    return found

@@ -1,0 +1,214 @@
+"""A measure is a frozen value that prints and parses back to itself: `NDCG(ideal=shown)@10`.
+
+Only conventions that differ from the default are printed. The registry says for every name what
+it is, whence it comes and which conventions it has; setting one it has not is refused, since it
+would be silently without effect.
+"""
+
+import dataclasses
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from core.errors import ParameterError, UnknownNameError
+from core.parameters import check, parameter, parameters, parsed
+
+EVERY = ("ideal", "empty", "ties")
+
+
+@dataclass(frozen=True)
+class MeasureEntry:
+    """What the registry knows of a measure's name.
+
+    Attributes:
+        name: as printed.
+        summary: one sentence.
+        source: where it is defined.
+        conventions: the fields of `Measure` that it listens to.
+    """
+
+    name: str
+    summary: str
+    source: str
+    conventions: tuple[str, ...]
+
+
+_ENTRIES = (
+    MeasureEntry(
+        "NDCG",
+        "discounted gain of the ranking, divided by that of the ideal ranking",
+        "Järvelin & Kekäläinen 2002; gain 2^y − 1 of Burges et al. 2005",
+        ("gain", "discount", *EVERY),
+    ),
+    MeasureEntry(
+        "DCG",
+        "sum of the documents' gains, each discounted by its position",
+        "Järvelin & Kekäläinen 2002; gain 2^y − 1 of Burges et al. 2005",
+        ("gain", "discount", *EVERY),
+    ),
+    MeasureEntry(
+        "ERR",
+        "expected reciprocal rank at which a reader who scans downwards is satisfied",
+        "Chapelle, Metzler, Zhang & Grinspan 2009",
+        ("top_grade", *EVERY),
+    ),
+    MeasureEntry(
+        "AP",
+        "mean over the relevant documents of the precision at their positions",
+        "Buckley & Voorhees 2000 (trec_eval: map, map_cut)",
+        ("relevant", *EVERY),
+    ),
+    MeasureEntry(
+        "RR",
+        "reciprocal rank of the first relevant document",
+        "Kantor & Voorhees 2000 (trec_eval: recip_rank)",
+        ("relevant", *EVERY),
+    ),
+    MeasureEntry(
+        "P",
+        "share of the first positions that hold relevant documents",
+        "trec_eval: P; without a cut-off, set_P",
+        ("relevant", *EVERY),
+    ),
+    MeasureEntry(
+        "R",
+        "share of the relevant documents that stand in the first positions",
+        "trec_eval: recall; without a cut-off, set_recall",
+        ("relevant", *EVERY),
+    ),
+)
+MEASURES: dict[str, MeasureEntry] = {entry.name: entry for entry in _ENTRIES}
+
+EMPTY_WORDS = {"zero": "0", "one": "1", "skip": "left out", "nan": "NaN"}
+_SHAPE = re.compile(r"\s*(?P<name>\w+)\s*(?:\((?P<terms>[^()]*)\))?\s*(?:@\s*(?P<cutoff>\S+))?\s*")
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One measure of a ranked list under stated conventions.
+
+    Raises:
+        UnknownNameError: the registry has no such measure.
+        ParameterError: a convention out of its bounds, or one that this measure does not have.
+
+    >>> str(Measure("NDCG", 10, ideal="shown"))
+    'NDCG(ideal=shown)@10'
+    >>> Measure.parse("ndcg @ 10").convention()
+    'NDCG@10 · ideal: judged · no relevant: 0 · ties: averaged'
+    """
+
+    name: str
+    cutoff: int | None = parameter(None, "positions that count; none: the whole list", low=1)
+    gain: str = parameter("exp2", "gain of grade y: 2^y − 1 or y", choices=("exp2", "linear"))
+    discount: str = parameter(
+        "log2",
+        "1/log2(position + 1), or LETOR 3.0's, which weighs positions 1 and 2 alike",
+        choices=("log2", "letor"),
+    )
+    ideal: str = parameter(
+        "judged",
+        "documents that make the ideal ranking, the total of relevant ones and the queries "
+        "without any: all judged ones of the query, or those shown",
+        choices=("judged", "shown"),
+    )
+    empty: str = parameter(
+        "zero",
+        "value of a query without relevant documents; skip: left out of means",
+        choices=("zero", "one", "skip", "nan"),
+    )
+    ties: str = parameter(
+        "averaged",
+        "equal scores: the expected value over their orders, or the order of data set rows",
+        choices=("averaged", "row"),
+    )
+    relevant: int = parameter(1, "lowest grade that counts as relevant", low=1, unit="grade")
+    top_grade: int = parameter(4, "grade that satisfies with (2^y − 1)/2^y", low=1, unit="grade")
+
+    def __post_init__(self) -> None:
+        """Check the name, the bounds and that no convention is set in vain."""
+        if self.name not in MEASURES:
+            raise UnknownNameError("measure", self.name, MEASURES)
+        check(self)
+        for name in ("cutoff", "relevant", "top_grade"):
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+                raise ParameterError(name, value, "a whole number")
+        for name in self._changed():
+            if name not in self.entry.conventions:
+                allowed = ", ".join(self.entry.conventions)
+                raise ParameterError(
+                    f"{self.name}({name})", getattr(self, name), f"left: {allowed}"
+                )
+
+    @property
+    def entry(self) -> MeasureEntry:
+        """What the registry says of the name."""
+        return MEASURES[self.name]
+
+    @classmethod
+    def parse(cls, text: str) -> "Measure":
+        """The measure that prints as `text`; spaces and the case of the name do not matter.
+
+        Raises:
+            UnknownNameError: no measure has that name.
+            ParameterError: not of the form NAME(convention=value,…)@cutoff, or a wrong value.
+
+        >>> Measure.parse("P(relevant=2)@5")
+        Measure('P(relevant=2)@5')
+        """
+        found = _SHAPE.fullmatch(text)
+        if found is None:
+            raise ParameterError("measure", text, "like NDCG@10 or NDCG(ideal=shown)@10")
+        name, terms = found["name"].upper(), found["terms"] or ""
+        if name not in MEASURES:
+            raise UnknownNameError("measure", found["name"], MEASURES)
+        values: dict[str, str] = {}
+        for term in filter(None, (part.strip() for part in terms.split(","))):
+            key, equals, value = (part.strip() for part in term.partition("="))
+            if not equals or key in values or key == "cutoff":
+                raise ParameterError(f"{name}({term})", text, "convention=value, each once")
+            values[key] = value
+        if found["cutoff"] is not None:
+            values["cutoff"] = found["cutoff"]
+        return parsed(cls(name), values)
+
+    def under(self, **conventions: Any) -> "Measure":
+        """The same measure under other conventions; those it does not have are passed over.
+
+        >>> [str(Measure.parse(text).under(gain="linear")) for text in ("NDCG@5", "AP")]
+        ['NDCG(gain=linear)@5', 'AP']
+        """
+        fitting = {k: v for k, v in conventions.items() if k in (*self.entry.conventions, "cutoff")}
+        return dataclasses.replace(self, **fitting)
+
+    def convention(self) -> str:
+        """The measure and its conventions in words, for the screen."""
+        short = self.name if self.cutoff is None else f"{self.name}@{self.cutoff}"
+        changed = self._changed()
+        words = [short]
+        words += [
+            f"{name}: {getattr(self, name)}" for name in ("gain", "discount") if name in changed
+        ]
+        if "relevant" in self.entry.conventions:
+            words.append(f"relevant: grade ≥ {self.relevant}")
+        if "top_grade" in self.entry.conventions:
+            words.append(f"top grade: {self.top_grade}")
+        words.append(f"ideal: {self.ideal}")
+        words.append(f"no relevant: {EMPTY_WORDS[self.empty]}")
+        words.append(f"ties: {self.ties if self.ties == 'averaged' else 'by row'}")
+        return " · ".join(words)
+
+    def __str__(self) -> str:
+        """The text that parses back to this measure."""
+        terms = ",".join(f"{name}={getattr(self, name)}" for name in self._changed())
+        cutoff = "" if self.cutoff is None else f"@{self.cutoff}"
+        return self.name + (f"({terms})" if terms else "") + cutoff
+
+    def __repr__(self) -> str:
+        """The text, marked as a measure."""
+        return f"Measure({str(self)!r})"
+
+    def _changed(self) -> list[str]:
+        """The conventions that differ from their default, in the order declared."""
+        named = (entry for entry in parameters(Measure) if entry.name != "cutoff")
+        return [entry.name for entry in named if getattr(self, entry.name) != entry.default]

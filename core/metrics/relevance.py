@@ -1,0 +1,208 @@
+"""DCG, NDCG, ERR, AP, RR, P and R of many lists in one call over ragged arrays.
+
+Every list is sorted once for all measures. Values do not depend on the order in which documents
+are shown: ties are averaged over, or ordered by data set row. Negative labels (TREC's junk) earn
+nothing and are not relevant. AP and R divide by all relevant documents, whatever the cut-off, and
+P by the cut-off even where the list is shorter, as trec_eval does.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Bool, Float32, Float64, Int64
+
+from core.data.dataset import RankingDataset
+from core.data.lists import CandidateLists
+from core.errors import DataError, ShapeError
+from core.metrics import blocks, segments
+from core.metrics.measure import Measure
+
+BLANKS = {"zero": 0.0, "one": 1.0, "skip": np.nan, "nan": np.nan}
+
+
+def evaluate(
+    measures: Sequence[Measure],
+    dataset: RankingDataset,
+    lists: CandidateLists,
+    scores: Float32[np.ndarray, " candidates"],
+) -> Float32[np.ndarray, "measures lists"]:
+    """Every measure of every list ranked by falling score.
+
+    A list whose query has no relevant document gets what the measure's `empty` says, NaN for
+    skip and nan; whether it has one is looked up where `ideal` says.
+
+    Args:
+        measures: what to compute.
+        dataset: holds the labels.
+        lists: the candidates.
+        scores: one a candidate, in the order of `lists.rows`; infinite ones are ranked as such.
+
+    Raises:
+        ShapeError: the scores are not one a candidate.
+        DataError: a score is NaN, or ERR meets a grade above its `top_grade`.
+
+    >>> grades, bounds = np.array([0, 1, 2], np.float32), np.array([0, 3])
+    >>> judged = RankingDataset(np.zeros((3, 0), np.float32), grades, bounds, ("1",), ())
+    >>> lists = CandidateLists.everything(judged)
+    >>> measures = [Measure.parse(text) for text in ("NDCG", "DCG@1", "RR", "AP", "R@1")]
+    >>> print(evaluate(measures, judged, lists, np.array([3, 2, 1], np.float32)).T.round(4))
+    [[0.5869 0.     0.5    0.5833 0.    ]]
+    >>> print(evaluate(measures, judged, lists, np.zeros(3, np.float32)).T.round(4))
+    [[0.7825 1.3333 0.8333 0.8056 0.3333]]
+    """
+    return evaluate_many(measures, dataset, [(lists, scores)])[0]
+
+
+def evaluate_many(
+    measures: Sequence[Measure],
+    dataset: RankingDataset,
+    runs: Sequence[tuple[CandidateLists, Float32[np.ndarray, " _"]]],
+) -> Float32[np.ndarray, "runs measures lists"]:
+    """`evaluate` for many runs over the same queries; what they share is computed once.
+
+    Raises:
+        ShapeError: the runs differ in their queries, or scores are not one a candidate.
+        DataError: as in `evaluate`.
+    """
+    if not runs:
+        return np.empty((0, len(measures), 0), dtype=np.float32)
+    queries = runs[0][0].queries
+    values = np.empty((len(runs), len(measures), len(queries)), dtype=np.float32)
+    if not measures:
+        return values
+    _check_grades(measures, dataset)
+    codes = _codes(measures)
+    discounts = _discounts(dataset, [lists for lists, _ in runs])
+    starts, stops = dataset.offsets[queries], dataset.offsets[queries + 1]
+    labels = (dataset.labels, starts, stops)
+    judged = _over_judged(measures, dataset, queries, discounts)
+    blanks = np.array([BLANKS[measure.empty] for measure in measures], dtype=np.float32)
+    for run, (lists, scores) in enumerate(runs):
+        if not np.array_equal(lists.queries, queries):
+            raise ShapeError("runs", f"run {run} answers other queries", "the same in every run")
+        keys = _sorted_keys(lists, scores, starts)
+        normalisers = _with_shown(judged, measures, dataset, lists, discounts)
+        found = blocks.measured(codes, (lists.offsets, keys), labels, normalisers, discounts)
+        values[run] = np.where(normalisers == 0.0, blanks[:, None], found)
+    return values
+
+
+def without_relevant(
+    measures: Sequence[Measure], dataset: RankingDataset, lists: CandidateLists
+) -> Bool[np.ndarray, "measures lists"]:
+    """Which lists have no relevant document, as each measure counts them: its `empty` applies."""
+    if not measures:
+        return np.zeros((0, len(lists)), dtype=bool)
+    discounts = _discounts(dataset, [lists])
+    judged = _over_judged(measures, dataset, lists.queries, discounts)
+    return _with_shown(judged, measures, dataset, lists, discounts) == 0.0
+
+
+def converted(
+    values: Float32[np.ndarray, " lists"], without: Bool[np.ndarray, " lists"], empty: str
+) -> Float32[np.ndarray, " lists"]:
+    """Values under another convention for lists without relevant documents; nothing is measured.
+
+    >>> converted(np.array([0.5, 0.0], np.float32), np.array([False, True]), "one").tolist()
+    [0.5, 1.0]
+    """
+    return np.where(without, np.float32(BLANKS[empty]), values).astype(np.float32)
+
+
+def mean_of(measure: Measure, values: Float32[np.ndarray, " lists"]) -> float:
+    """The mean over lists; `empty=skip` leaves NaN out; NaN where nothing is left to average.
+
+    >>> values = np.array([0.5, np.nan], np.float32)
+    >>> mean_of(Measure("NDCG", empty="skip"), values), mean_of(Measure("NDCG"), values)
+    (0.5, nan)
+    """
+    counted = values[~np.isnan(values)] if measure.empty == "skip" else values
+    return float(counted.mean(dtype=np.float64)) if len(counted) else float("nan")
+
+
+def _codes(measures: Sequence[Measure]) -> Int64[np.ndarray, "measures columns"]:
+    """The table that describes the measures to the kernels; its columns are named there."""
+    rows = [
+        (
+            blocks.NAMES.index(measure.name),
+            blocks.WHOLE if measure.cutoff is None else measure.cutoff,
+            measure.gain == "exp2",
+            measure.discount == "letor",
+            measure.ties == "averaged",
+            measure.relevant,
+            measure.top_grade,
+        )
+        for measure in measures
+    ]
+    return np.array(rows, dtype=np.int64)
+
+
+def _discounts(
+    dataset: RankingDataset, lists: Sequence[CandidateLists]
+) -> Float64[np.ndarray, "kinds bounds"]:
+    """Sums of the first 0, 1, 2, … discounts, for log2 and LETOR 3.0's (1, 1, 1/log2 3, …)."""
+    lengths = [np.diff(dataset.offsets), *(one.lengths for one in lists)]
+    longest = max(int(length.max(initial=0)) for length in lengths)
+    log2 = 1.0 / np.log2(np.arange(2, longest + 2))
+    letor = np.concatenate([[1.0], log2])[:longest]
+    return np.stack([np.concatenate([[0.0], np.cumsum(kind)]) for kind in (log2, letor)])
+
+
+def _over_judged(
+    measures: Sequence[Measure],
+    dataset: RankingDataset,
+    queries: Int64[np.ndarray, " lists"],
+    discounts: Float64[np.ndarray, "kinds bounds"],
+) -> Float64[np.ndarray, "measures lists"]:
+    """The normalisers of measures over judged documents; NaN rows for those over shown ones."""
+    found = np.full((len(measures), len(queries)), np.nan)
+    over = np.array([measure.ideal == "judged" for measure in measures])
+    if over.any():
+        starts, stops = dataset.offsets[queries], dataset.offsets[queries + 1]
+        codes = _codes(measures)[over]
+        found[over] = blocks.normalised_by(codes, dataset.labels, starts, stops, discounts)
+    return found
+
+
+def _with_shown(
+    judged: Float64[np.ndarray, "measures lists"],
+    measures: Sequence[Measure],
+    dataset: RankingDataset,
+    lists: CandidateLists,
+    discounts: Float64[np.ndarray, "kinds bounds"],
+) -> Float64[np.ndarray, "measures lists"]:
+    """The normalisers of all measures, those over shown documents filled in."""
+    over = np.array([measure.ideal == "shown" for measure in measures])
+    if not over.any():
+        return judged
+    labels, bounds = dataset.labels[lists.rows], lists.offsets
+    found = judged.copy()
+    found[over] = blocks.normalised_by(
+        _codes(measures)[over], labels, bounds[:-1], bounds[1:], discounts
+    )
+    return found
+
+
+def _sorted_keys(
+    lists: CandidateLists,
+    scores: Float32[np.ndarray, " _"],
+    starts: Int64[np.ndarray, " lists"],
+) -> np.ndarray:
+    if len(scores) != len(lists.rows):
+        raise ShapeError("scores", f"{len(scores)}", f"{len(lists.rows)}, one a candidate")
+    unknown = int(np.isnan(scores).sum())
+    if unknown:
+        found = f"{unknown} of {len(scores)} are NaN"
+        raise DataError("scores", found, "A ranking needs numbers: mend or replace the ranker.")
+    bits = (scores + np.float32(0.0)).view(np.uint32)  # −0 + 0 = +0: the two zeros tie
+    keys = blocks.sort_keys(bits, lists.rows, lists.offsets, starts)
+    segments.sort_within(lists.offsets, keys)
+    return keys
+
+
+def _check_grades(measures: Sequence[Measure], dataset: RankingDataset) -> None:
+    tops = [measure.top_grade for measure in measures if measure.name == "ERR"]
+    highest = float(dataset.labels.max(initial=0)) if tops else 0.0
+    if tops and highest > min(tops):
+        remedy = f"Say which grade is the highest: ERR(top_grade={int(np.ceil(highest))})."
+        raise DataError("labels", f"grade {highest:g} is above ERR's top grade {min(tops)}", remedy)

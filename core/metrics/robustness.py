@@ -1,0 +1,127 @@
+"""How well a ranker holds up, from values at rising levels of a perturbation or over queries."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float64, Real
+
+from core.errors import ShapeError
+
+
+@dataclass(frozen=True)
+class WinTieLoss:
+    """How many queries got better, stayed, got worse."""
+
+    wins: int
+    ties: int
+    losses: int
+
+
+def area_under_curve(
+    levels: Real[np.ndarray, " levels"],
+    values: Real[np.ndarray, "*curves levels"],
+    reference: float | None = None,
+) -> Float64[np.ndarray, "*curves"]:
+    """The mean height of curves over their levels (trapezoids); 1 = unharmed with a reference.
+
+    Args:
+        levels: strictly rising.
+        values: one a level, last axis; any number of curves.
+        reference: the value taken for 1, often the unperturbed one; none: heights as they are.
+
+    Raises:
+        ShapeError: the levels do not rise, or there are none.
+
+    >>> float(area_under_curve(np.array([0, 1, 3]), np.array([1.0, 0.5, 0.5])))
+    0.5833333333333334
+    """
+    _check_levels(levels, values)
+    heights = values.astype(np.float64)
+    if len(levels) == 1:
+        mean = heights[..., 0]
+    else:
+        mean = np.trapezoid(heights, levels, axis=-1) / (levels[-1] - levels[0])
+    return np.asarray(mean if reference is None else mean / reference)
+
+
+def breakdown_point(
+    levels: Real[np.ndarray, " levels"],
+    values: Real[np.ndarray, " levels"],
+    reference: float | Real[np.ndarray, " levels"],
+) -> float | None:
+    """The level at which a curve first falls below its reference; None if it never does.
+
+    Both are taken as straight between levels. A curve below from the start breaks at its first
+    level; touching is not falling below.
+
+    Args:
+        levels: strictly rising.
+        values: the curve.
+        reference: a height, or another curve such as the initial ranking's own.
+
+    >>> breakdown_point(np.array([0, 10, 20]), np.array([0.9, 0.7, 0.3]), 0.5)
+    15.0
+    """
+    _check_levels(levels, values)
+    excess = values.astype(np.float64) - reference
+    below = np.flatnonzero(excess < 0)
+    if not len(below):
+        return None
+    first = int(below[0])
+    if first == 0 or np.isnan(excess[first - 1]):
+        return float(levels[first])
+    above, under = excess[first - 1], excess[first]
+    share = above / (above - under)
+    return float(levels[first - 1] + share * (levels[first] - levels[first - 1]))
+
+
+def conditional_value_at_risk(values: Real[np.ndarray, " queries"], share: float = 0.05) -> float:
+    """The mean of the worst `share` of the queries; the last of them counts in part.
+
+    NaN values are left out; NaN where none is left. Rockafellar & Uryasev 2000 (lower tail).
+
+    >>> conditional_value_at_risk(np.array([0.0, 1.0, 2.0, 3.0]), share=0.375)
+    0.3333333333333333
+    """
+    counted = np.sort(values[~np.isnan(values)].astype(np.float64))
+    if not len(counted):
+        return float("nan")
+    amount = share * len(counted)
+    weights = np.clip(amount - np.arange(len(counted)), 0.0, 1.0)
+    return float(counted @ weights / amount)
+
+
+def worst_query(values: Real[np.ndarray, " queries"]) -> int | None:
+    """The index of the lowest value, the first of several; NaN left out; None where none is left.
+
+    Give differences (after − before) to find the query that lost most.
+
+    >>> worst_query(np.array([0.5, np.nan, -0.25]))
+    2
+    """
+    counted = np.flatnonzero(~np.isnan(values))
+    return int(counted[np.argmin(values[counted])]) if len(counted) else None
+
+
+def win_tie_loss(
+    before: Real[np.ndarray, " queries"],
+    after: Real[np.ndarray, " queries"],
+    tolerance: float = 0.0,
+) -> WinTieLoss:
+    """How many queries rose or fell by more than `tolerance`; those with a NaN are left out.
+
+    >>> win_tie_loss(np.array([0.0, 0.5, 0.5]), np.array([1.0, 0.5, 0.25]))
+    WinTieLoss(wins=1, ties=1, losses=1)
+    """
+    change = after.astype(np.float64) - before.astype(np.float64)
+    change = change[~np.isnan(change)]
+    wins, losses = int((change > tolerance).sum()), int((change < -tolerance).sum())
+    return WinTieLoss(wins, len(change) - wins - losses, losses)
+
+
+def _check_levels(
+    levels: Real[np.ndarray, " levels"], values: Real[np.ndarray, "*curves levels"]
+) -> None:
+    if not len(levels) or values.shape[-1] != len(levels) or not (np.diff(levels) > 0).all():
+        found = f"{levels.tolist()} for values {values.shape}"
+        raise ShapeError("levels", found, "strictly rising levels, one a value")

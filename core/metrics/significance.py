@@ -1,0 +1,213 @@
+"""Is a difference over queries more than chance: paired tests, intervals, many comparisons.
+
+Both sides of a test hold one value a query, of the same queries in the same order. A query with
+a NaN on either side (a measure that skips it) is left out of both.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float64, Real
+from scipy.special import ndtr, ndtri, stdtr
+
+from core.errors import ShapeError
+
+Queries = Real[np.ndarray, " queries"]
+DRAWN_AT_ONCE = 2**22  # random numbers held at a time
+
+
+@dataclass(frozen=True)
+class PairedTest:
+    """A two-sided test of paired values.
+
+    Attributes:
+        difference: mean of first − second.
+        statistic: Student's t, or the mean difference.
+        p_value: chance of so large a statistic if first and second were exchangeable.
+        effect_size: Cohen's d of the differences, their mean over their standard deviation.
+        n: queries counted.
+    """
+
+    difference: float
+    statistic: float
+    p_value: float
+    effect_size: float
+    n: int
+
+
+def paired_t(first: Queries, second: Queries) -> PairedTest:
+    """Student's paired t test.
+
+    Equal differences have no spread: p is 1 where they are all 0, else 0. Fewer than two queries
+    give p = NaN.
+
+    >>> test = paired_t(np.array([1.0, 2.0, 4.0]), np.array([0.0, 2.0, 2.0]))
+    >>> round(test.statistic, 4), round(test.p_value, 4), round(test.effect_size, 4)
+    (1.7321, 0.2254, 1.0)
+    """
+    differences = _differences(first, second)
+    n, effect = len(differences), effect_size(differences)
+    statistic = effect * np.sqrt(n)
+    p = np.nan if n < 2 else 1.0 if np.isnan(statistic) else 2 * stdtr(n - 1, -abs(statistic))
+    return PairedTest(_mean(differences), float(statistic), float(p), effect, n)
+
+
+def paired_randomisation(
+    first: Queries,
+    second: Queries,
+    generator: np.random.Generator,
+    resamples: int = 10_000,
+) -> PairedTest:
+    """Fisher's paired randomisation test of the mean difference.
+
+    All 2ⁿ exchanges of first and second are counted where they are no more than `resamples`, and
+    nothing is drawn; else `resamples` random ones are, the one observed being counted among them.
+    Smucker, Allan & Carterette 2007.
+
+    >>> values = np.array([1.0, 2.0, 3.0])
+    >>> paired_randomisation(values, np.zeros(3), np.random.default_rng(0)).p_value
+    0.25
+    """
+    differences = _differences(first, second)
+    n, observed = len(differences), abs(differences.sum())
+    least = observed - 1e-12 * np.abs(differences).sum()  # equal sums differ in their last bits
+    if n == 0:
+        p = np.nan
+    elif n < 63 and 2**n <= resamples:
+        sums = np.zeros(1)
+        for difference in differences:
+            sums = np.concatenate([sums + difference, sums - difference])
+        p = np.mean(np.abs(sums) >= least)
+    else:
+        larger = 0
+        for draws in _batches(resamples, n):
+            signs = generator.integers(0, 2, size=(draws, n), dtype=np.int8) * 2 - 1
+            larger += int((np.abs(signs @ differences) >= least).sum())
+        p = (larger + 1) / (resamples + 1)
+    mean = _mean(differences)
+    return PairedTest(mean, mean, float(p), effect_size(differences), n)
+
+
+def effect_size(differences: Queries) -> float:
+    """Cohen's d of paired differences: mean / standard deviation (n − 1).
+
+    NaN below two differences, or where all are 0; ±inf where all are equal and not 0.
+    """
+    if len(differences) < 2:
+        return float("nan")
+    mean, spread = _mean(differences), float(np.std(differences, ddof=1))
+    if np.ptp(differences) == 0:
+        return float("nan") if mean == 0 else float(np.copysign(np.inf, mean))
+    return mean / spread
+
+
+def bootstrap_interval(
+    values: Queries,
+    generator: np.random.Generator,
+    confidence: float = 0.95,
+    resamples: int = 2_000,
+    method: Literal["bca", "percentile"] = "bca",
+) -> tuple[float, float]:
+    """A bootstrap interval of the mean over queries; NaN values are left out.
+
+    `bca` is Efron's bias-corrected and accelerated interval (Efron & Tibshirani 1993, Eq. 14.10).
+    Values that are all equal give an interval of no width, none at all give NaN.
+    """
+    counted = values[~np.isnan(values)].astype(np.float64)
+    if not len(counted) or np.ptp(counted) == 0:
+        return (float(counted[0]),) * 2 if len(counted) else (float("nan"),) * 2
+    means = np.concatenate(
+        [
+            counted[generator.integers(0, len(counted), size=(draws, len(counted)))].mean(axis=1)
+            for draws in _batches(resamples, len(counted))
+        ]
+    )
+    low, high = _interval(counted, means, confidence, method)
+    return low, high
+
+
+def bootstrap_intervals(
+    values: Real[np.ndarray, "curves queries"],
+    generator: np.random.Generator,
+    confidence: float = 0.95,
+    resamples: int = 2_000,
+    method: Literal["bca", "percentile"] = "bca",
+) -> tuple[Float64[np.ndarray, " curves"], Float64[np.ndarray, " curves"]]:
+    """`bootstrap_interval` of many curves over the same queries, resampled together.
+
+    One matrix product a batch of resamples serves all curves: hundreds of points of a figure cost
+    about as much as a few. Each curve's NaN values are left out of its means.
+    """
+    curves, queries = values.shape
+    known = ~np.isnan(values)
+    filled, counts = np.where(known, values, 0.0).astype(np.float64), known.astype(np.float64)
+    means = []
+    for draws in _batches(resamples, max(queries, 1)):
+        chosen = generator.integers(0, max(queries, 1), size=(draws, queries))
+        rows = np.arange(draws)[:, None] * queries
+        times = np.bincount((chosen + rows).ravel(), minlength=draws * queries)
+        weights = times.reshape(draws, queries).astype(np.float64)
+        with np.errstate(invalid="ignore"):  # a resample may hold none of a curve's queries
+            means.append((weights @ filled.T) / (weights @ counts.T))
+    drawn = np.concatenate(means)
+    bounds = np.full((2, curves), np.nan)
+    for curve in range(curves):
+        own = values[curve, known[curve]].astype(np.float64)
+        if len(own):
+            of_curve = drawn[~np.isnan(drawn[:, curve]), curve]
+            equal = np.ptp(own) == 0
+            bounds[:, curve] = own[0] if equal else _interval(own, of_curve, confidence, method)
+    return bounds[0], bounds[1]
+
+
+def holm(p_values: Real[np.ndarray, " tests"]) -> Float64[np.ndarray, " tests"]:
+    """Holm's (1979) adjusted p values: reject those ≤ α and the family-wise error is ≤ α.
+
+    >>> holm(np.array([0.01, 0.04, 0.03])).round(4).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    order = np.argsort(p_values, kind="stable")
+    steps = p_values[order].astype(np.float64) * np.arange(len(p_values), 0, -1)
+    adjusted = np.empty(len(p_values))
+    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
+    return adjusted
+
+
+def _interval(
+    values: Float64[np.ndarray, " queries"],
+    means: Float64[np.ndarray, " resamples"],
+    confidence: float,
+    method: Literal["bca", "percentile"],
+) -> tuple[float, float]:
+    tails = np.array([(1 - confidence) / 2, (1 + confidence) / 2])
+    if method == "bca":
+        mean = values.mean()
+        # Half of the resamples that equal the mean count as below it.
+        below = (np.count_nonzero(means < mean) + np.count_nonzero(means <= mean)) / 2
+        bias = ndtri(np.clip(below / len(means), 0.5 / len(means), 1 - 0.5 / len(means)))
+        deviations = values - mean  # proportional to the jackknife's
+        acceleration = (deviations**3).sum() / (6 * (deviations**2).sum() ** 1.5)
+        shifted = bias + ndtri(tails)
+        tails = ndtr(bias + shifted / (1 - acceleration * shifted))
+    low, high = np.quantile(means, tails)
+    return float(low), float(high)
+
+
+def _differences(first: Queries, second: Queries) -> Float64[np.ndarray, " counted"]:
+    if first.shape != second.shape:
+        raise ShapeError("paired values", f"{len(first)} and {len(second)}", "one pair a query")
+    differences = first.astype(np.float64) - second.astype(np.float64)
+    return differences[~np.isnan(differences)]
+
+
+def _mean(values: Queries) -> float:
+    return float(values.mean()) if len(values) else float("nan")
+
+
+def _batches(resamples: int, queries: int) -> Iterator[int]:
+    """Numbers of resamples that fit in memory together."""
+    at_once = max(1, DRAWN_AT_ONCE // queries)
+    for done in range(0, resamples, at_once):
+        yield min(at_once, resamples - done)
