@@ -1,0 +1,114 @@
+"""DLCM: a recurrent network reads the list, its final state re-ranks it.
+
+Ai et al., "Learning a Deep Listwise Context Model for Ranking Refinement", SIGIR 2018, section 4.
+Tensors are [lists, docs, …], documents in the order shown, real ones first; mask True = real.
+"""
+
+import torch
+import torch.nn.functional as F  # noqa: N812 (the field's name for it)
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from core.models.config import DLCMConfig
+from core.models.dense import dense
+from core.models.recurrence import GatedRecurrence
+
+
+class LocalRanking(nn.Module):
+    """φ(o, s): the score of an output under the list's context (Eq. 5).
+
+    `multiply`: v · (o · tanh(W s + b)) with W s + b in k rows; `add`: v · tanh(U o + W s + b).
+    """
+
+    def __init__(self, hidden: int, config: DLCMConfig) -> None:
+        super().__init__()
+        self.heads = config.heads
+        self.additive = config.context == "add"
+        self.context = nn.Linear(hidden, config.heads * (1 if self.additive else hidden))
+        self.outputs = nn.Linear(hidden, config.heads, bias=False) if self.additive else None
+        self.head = nn.Linear(config.heads, 1, bias=False)
+
+    def forward(
+        self, outputs: Float[Tensor, "lists docs hidden"], state: Float[Tensor, "lists hidden"]
+    ) -> Float[Tensor, "lists docs"]:
+        """One score an output."""
+        context = self.context(state)
+        if self.outputs is not None:
+            units = torch.tanh(self.outputs(outputs) + context[:, None])
+        else:
+            rows = torch.tanh(context).view(len(state), self.heads, -1)
+            units = outputs @ rows.transpose(1, 2)
+        scores: Tensor = self.head(units).squeeze(-1)
+        return scores
+
+
+class DLCM(nn.Module):
+    """Input net, recurrent network over the shown order, local ranking function.
+
+    Args:
+        features: α, how many features a document has.
+        config: the architecture.
+
+    >>> from core.models.config import DLCM_PRESETS
+    >>> DLCM(3, DLCM_PRESETS["small"])(torch.ones(2, 5, 3)).shape
+    torch.Size([2, 5])
+    """
+
+    def __init__(self, features: int, config: DLCMConfig) -> None:
+        super().__init__()
+        self.config = config
+        second = config.second_layer(features)
+        self.layers: nn.ModuleList = nn.ModuleList()
+        if second:
+            self.layers.append(nn.Linear(features, config.first_layer))
+            self.layers.append(nn.Linear(config.first_layer, second))
+        hidden = config.hidden_width(features)
+        backwards = config.direction == "lowest-first"
+        directions = (backwards, not backwards) if config.two_directions else (backwards,)
+        self.recurrences = nn.ModuleList(
+            GatedRecurrence(hidden, backwards=way, reset_after=config.reset == "after")
+            for way in directions
+        )
+        self.products = nn.Linear(config.input_width(features), 3 * hidden * len(directions))
+        nn.init.uniform_(self.products.weight, -(hidden**-0.5), hidden**-0.5)
+        nn.init.zeros_(self.products.bias)
+        self.ranking = LocalRanking(hidden * len(directions), config)
+
+    def embed(self, features: Float[Tensor, "*docs features"]) -> Float[Tensor, "*docs gates"]:
+        """All that depends on a document alone: its input vector's products with the gates.
+
+        3 · hidden numbers a document (twice that for two directions): make them once, gather.
+        """
+        vector = features
+        for layer in self.layers:
+            vector = F.elu(layer(vector))
+        if self.layers:
+            vector = torch.cat((features, vector), -1)
+        return dense(vector, self.products.weight, self.products.bias)
+
+    def score(
+        self,
+        embedded: Float[Tensor, "lists docs gates"],
+        mask: Bool[Tensor, "lists docs"] | None = None,
+    ) -> Float[Tensor, "lists docs"]:
+        """One score a document, higher is better; 0 at pads.
+
+        Args:
+            embedded: from `embed`, in the order shown.
+            mask: True = real, real documents first; None = every document is.
+        """
+        mask = None if mask is None or bool(mask.all()) else mask
+        parts = embedded.chunk(len(self.recurrences), -1)
+        read = [walk(part, mask) for walk, part in zip(self.recurrences, parts, strict=True)]
+        outputs = torch.cat([states for states, _ in read], -1)
+        scores: Tensor = self.ranking(outputs, torch.cat([state for _, state in read], -1))
+        return scores if mask is None else torch.where(mask, scores, 0)
+
+    def forward(
+        self,
+        features: Float[Tensor, "lists docs features"],
+        mask: Bool[Tensor, "lists docs"] | None = None,
+    ) -> Float[Tensor, "lists docs"]:
+        """Scores from features; arguments as in `score`."""
+        real = features if mask is None else torch.where(mask[..., None], features, 0)
+        return self.score(self.embed(real), mask)
