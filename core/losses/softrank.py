@@ -51,8 +51,8 @@ def softrank(
     owner, document = (mask & (gains > 0)).nonzero(as_tuple=True)
     above = _above(values, owner, document, deviation)
     others = mask[owner].scatter(1, document[:, None], value=False)
-    discounts = 1 / torch.log2(torch.arange(2, scores.shape[1] + 2, device=values.device))
-    discounts = discounts.to(values.dtype)
+    places = torch.arange(scores.shape[1], dtype=values.dtype, device=values.device)
+    discounts = 1 / torch.log2(places + 2)
     expected: Tensor = _ExpectedDiscount.apply(  # type: ignore[no-untyped-call]
         above.masked_fill(~others, 0), discounts
     )

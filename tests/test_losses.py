@@ -1,0 +1,154 @@
+"""Every loss of the registry: invariance, padding, degenerate lists, extreme scores, gradients."""
+
+import subprocess
+import sys
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.errors import UnknownNameError
+from core.losses.registry import LOSSES, loss
+
+CASES = [(name, {}) for name in LOSSES] + [
+    ("softmax-ce", {"temper": 0.5}),
+    ("list-mle", {"unit_norm": True}),
+    ("softrank", {"unit_norm": True}),
+    ("softrank", {"deviation": 1.0}),
+]
+every_loss = pytest.mark.parametrize(("name", "options"), CASES)
+
+
+def drawn(lists, docs, seed=0, dtype=torch.float64, spread=0.3):
+    """Scores, grades 0 … 4 with ties, and a mask of real lengths ≥ 1."""
+    made = torch.Generator().manual_seed(seed)
+    scores = spread * torch.randn(lists, docs, generator=made, dtype=dtype)
+    labels = torch.randint(0, 5, (lists, docs), generator=made).to(dtype)
+    lengths = torch.randint(1, docs + 1, (lists, 1), generator=made)
+    return scores, labels, torch.arange(docs) < lengths
+
+
+@every_loss
+def test_the_order_shown_changes_nothing(name, options):
+    scores, labels, _ = drawn(4, 12, seed=1)
+    real = torch.ones(4, 12, dtype=torch.bool)
+    order = torch.randperm(12, generator=torch.Generator().manual_seed(1))
+    due = loss(name, **options)(scores, labels, real)
+    found = loss(name, **options)(scores[:, order], labels[:, order], real)
+    torch.testing.assert_close(found, due, rtol=1e-12, atol=1e-12)
+
+
+@every_loss
+def test_pads_are_never_read(name, options):
+    scores, labels, mask = drawn(6, 9, seed=2)
+    poisoned = scores.masked_fill(~mask, torch.nan).requires_grad_()
+    found = loss(name, **options)(poisoned, labels.masked_fill(~mask, torch.nan), mask)
+    for index, length in enumerate(mask.sum(1).tolist()):
+        one = slice(index, index + 1)
+        alone = loss(name, **options)(
+            scores[one, :length], labels[one, :length], mask[one, :length]
+        )
+        torch.testing.assert_close(found[one], alone)
+    (grad,) = torch.autograd.grad(found.sum(), poisoned)
+    assert (grad[~mask] == 0).all()
+    assert grad.isfinite().all()
+
+
+@every_loss
+def test_nothing_to_learn_is_exactly_zero_with_zero_gradients(name, options):
+    cases = {
+        "one relevant document": ([[3.0, 9.0]], [[2.0, 0.0]], [[True, False]]),
+        "one irrelevant document": ([[3.0, 9.0]], [[0.0, 0.0]], [[True, False]]),
+        "no relevant document": ([[3.0, 9.0]], [[0.0, 0.0]], [[True, True]]),
+        "no document": ([[3.0, 9.0]], [[1.0, 0.0]], [[False, False]]),
+    }
+    for what, (scores, labels, mask) in cases.items():
+        given_scores = torch.tensor(scores, requires_grad=True)
+        value = loss(name, **options)(given_scores, torch.tensor(labels), torch.tensor(mask))
+        (grad,) = torch.autograd.grad(value.sum(), given_scores)
+        assert value.tolist() == [0.0], what
+        assert grad.tolist() == [[0.0, 0.0]], what
+
+
+@every_loss
+@pytest.mark.parametrize("gap", [1e3, -1e3, 1e4])
+def test_finite_at_gaps_of_a_thousand(name, options, gap):
+    scores = torch.tensor([[gap, 0.0, -gap]], requires_grad=True)
+    labels = torch.tensor([[2.0, 0.0, 1.0]])
+    value = loss(name, **options)(scores, labels, torch.ones(1, 3, dtype=torch.bool))
+    (grad,) = torch.autograd.grad(value.sum(), scores)
+    assert value.isfinite().all()
+    assert grad.isfinite().all()
+
+
+@every_loss
+def test_gradients_by_finite_differences(name, options):
+    scores, labels, mask = drawn(5, 6, seed=3)
+    function = loss(name, **options)
+    scores = (scores * 0.3).requires_grad_()
+    assert torch.autograd.gradcheck(lambda s: function(s, labels, mask), scores)
+
+
+@every_loss
+def test_equal_labels_give_no_preference(name, options):
+    scores = torch.zeros(1, 4, requires_grad=True, dtype=torch.float64)
+    labels = torch.full((1, 4), 2.0, dtype=torch.float64)
+    value = loss(name, **options)(scores, labels, labels > 0)
+    (grad,) = torch.autograd.grad(value.sum(), scores)
+    torch.testing.assert_close(grad, torch.zeros_like(grad), atol=1e-12, rtol=0)
+
+
+@every_loss
+def test_descending_the_gradient_ranks_a_list(name, options):
+    torch.manual_seed(0)
+    labels = torch.tensor([[0.0, 2.0, 1.0, 0.0, 3.0]])
+    scores = (0.1 * torch.randn(1, 5)).requires_grad_()
+    rule = torch.optim.Adam([scores], lr=0.05)
+    for _ in range(200):
+        rule.zero_grad()
+        loss(name, **options)(scores, labels, labels >= 0).sum().backward()
+        rule.step()
+    order = scores.detach()[0].argsort(descending=True)
+    assert labels[0, order].tolist() == [3.0, 2.0, 1.0, 0.0, 0.0]
+
+
+@every_loss
+@pytest.mark.parametrize("low", [torch.float16, torch.bfloat16])
+def test_low_precision_scores_are_computed_in_float32(name, options, low):
+    scores, labels, mask = drawn(3, 8, seed=4, dtype=torch.float32)
+    rounded = scores.to(low)
+    value = loss(name, **options)(rounded, labels, mask)
+    assert value.dtype == torch.float32
+    torch.testing.assert_close(value, loss(name, **options)(rounded.float(), labels, mask))
+
+
+@every_loss
+@settings(max_examples=25, deadline=None)
+@given(
+    rows=st.lists(
+        st.tuples(st.floats(-50, 50, width=32), st.integers(0, 4)), min_size=1, max_size=12
+    )
+)
+def test_any_list_gives_a_finite_value(name, options, rows):
+    scores = torch.tensor([[score for score, _ in rows]])
+    labels = torch.tensor([[float(grade) for _, grade in rows]])
+    value = loss(name, **options)(scores, labels, torch.ones_like(labels, dtype=torch.bool))
+    assert value.isfinite().all()
+    assert (value >= -1e-5).all()
+
+
+def test_listing_needs_no_torch():
+    code = (
+        "import sys; from core.losses.registry import LOSSES; print(*LOSSES);"
+        "assert 'torch' not in sys.modules"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == list(LOSSES)
+
+
+def test_unknown_names_are_refused():
+    with pytest.raises(UnknownNameError, match="attention-rank"):
+        loss("attentionrank")
+    with pytest.raises(UnknownNameError, match="deviation"):
+        loss("softrank", sigma=1.0)
