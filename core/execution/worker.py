@@ -1,0 +1,36 @@
+"""A worker process: one JSON request a line on stdin, one JSON answer a line on stdout.
+
+Started as `python -m core.execution.worker`. What the work prints goes to stderr, so it cannot
+spoil the answers. The worker ends when its stdin closes, and at the latest a second after its
+parent died.
+"""
+
+import json
+import os
+import threading
+import time
+
+from core.execution.work import answered
+
+
+def serve() -> None:
+    """Answer requests until stdin closes."""
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    with os.fdopen(os.dup(0), encoding="utf-8") as requests:
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        for line in requests:
+            function, item = json.loads(line)
+            answers.write(answered(function, item) + "\n")
+            answers.flush()
+
+
+def _end_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    serve()
