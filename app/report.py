@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
-from core.perturb.registry import PERTURBATIONS
 
 from app.figures.initial_ranking import alt_text, curves
+from core.perturb.registry import PERTURBATIONS
 from core.studies.initial_ranking import claim, finding
 from core.studies.invariance import certificates
 from core.studies.result import StudyResult, stored_summary

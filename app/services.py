@@ -6,9 +6,9 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
-from core.perturb.registry import PERTURBATIONS
 
 from core.errors import ArtefactError
+from core.perturb.registry import PERTURBATIONS
 from core.store.artefacts import Artefact, Store, default_store
 from core.studies import initial_ranking
 from core.studies.invariance import Certificate, certificates

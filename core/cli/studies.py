@@ -6,7 +6,8 @@ from pathlib import Path
 
 from core.cli.answer import Answer, records, table
 from core.cli.open import done, workbench_of
-from core.perturb.registry import PERTURBATIONS, entry
+from core.errors import ParameterError, UnknownNameError
+from core.perturb.registry import PERTURBATIONS, perturbation
 from core.store.artefacts import Artefact
 from core.studies import initial_ranking as figure
 from core.studies.invariance import certificates
@@ -17,7 +18,9 @@ def initial_ranking(arguments: argparse.Namespace) -> Answer:
     """`study initial-ranking`: the curves of Figure 3, and the sentence they amount to."""
     bench = workbench_of(arguments)
     families = arguments.families.split(",")
-    pairs = [(family, level) for family in families for level in levels_of(family, arguments)]
+    pairs = [
+        (family, level) for family in families for level in levels_of(family, arguments.levels)
+    ]
     artefact = done(
         "initial ranking",
         bench.initial_ranking(
@@ -33,10 +36,18 @@ def initial_ranking(arguments: argparse.Namespace) -> Answer:
     )
 
 
-def levels_of(family: str, arguments: argparse.Namespace) -> list[float]:
-    """The levels of a family: those given, else its own; level 0 (unchanged) always first."""
-    given = arguments.levels.split(",") if arguments.levels else entry(family).default_levels
-    return sorted({0.0, *(float(level) for level in given)})
+def levels_of(family: str, given: str | None = None) -> list[float]:
+    """The levels of a family, those given or its own; the unchanged level first, then outwards."""
+    if family not in PERTURBATIONS:
+        raise UnknownNameError("perturbation", family, PERTURBATIONS)
+    entry = PERTURBATIONS[family]
+    try:
+        levels = [float(level) for level in given.split(",")] if given else entry.default_levels
+    except ValueError:
+        raise ParameterError("--levels", given, "numbers, comma-separated") from None
+    for level in levels:
+        perturbation(family, level)
+    return sorted({entry.unchanged, *levels}, key=lambda level: abs(level - entry.unchanged))
 
 
 def figure_text(artefact: Artefact) -> str:

@@ -15,9 +15,8 @@ import core.bench
 from core.bench.result import BenchRow
 from core.cli.answer import Answer, table, warn
 from core.cli.open import done, store_of
-from core.cli.studies import CARD, cards_of, figure_text, summary_of
+from core.cli.studies import CARD, cards_of, figure_text, levels_of, summary_of
 from core.errors import ShuffleproofError, UnknownNameError, UsageError
-from core.perturb.registry import entry
 from core.store.artefacts import Artefact, Store
 from core.studies.workbench import Workbench
 
@@ -92,7 +91,7 @@ def sample(arguments: argparse.Namespace) -> Answer:
 
 
 def _studies(workbench: Workbench, rankers: tuple[str, ...]) -> tuple[Artefact, Artefact]:
-    pairs = [(FAMILY, level) for level in sorted({0.0, *entry(FAMILY).default_levels})]
+    pairs = [(FAMILY, level) for level in levels_of(FAMILY)]
     figure = done("Figure 3", workbench.initial_ranking(rankers, pairs, ("NDCG@10",), DRAWS))
     cards = done("certificates", workbench.invariance(rankers, PERMUTATIONS))
     return figure, cards

@@ -70,8 +70,8 @@ class Fall:
 
     Attributes:
         ranker: its label.
-        start: mean at level 0.
-        end: mean at the highest level.
+        start: mean over the lists as they are.
+        end: mean at the last level.
         below_initial_at: level from which it lies below the undisturbed initial ranking, or None.
     """
 
@@ -87,9 +87,8 @@ class Fall:
 
 
 def falls(summary: pd.DataFrame, family: str, measure: str) -> list[Fall]:
-    """The fall of every ranker, in the summary's order."""
+    """The fall of every ranker, from the summary's first level (unchanged) to its last."""
     chosen = summary[(summary.family == family) & (summary.measure == measure)]
-    chosen = chosen.sort_values("level", kind="stable")
     curves = dict(iter(chosen.groupby("ranker", sort=False)))
     initial = curves.get(INITIAL)
     reference = None if initial is None else float(initial["mean"].iloc[0])
@@ -111,7 +110,7 @@ def falls(summary: pd.DataFrame, family: str, measure: str) -> list[Fall]:
 def finding(summary: pd.DataFrame, family: str, measure: str) -> str:
     """One paragraph, written from the numbers: who stays, who falls, how far, and past what."""
     chosen = summary[(summary.family == family) & (summary.measure == measure)]
-    highest = chosen.level.max()
+    highest = chosen.level.iloc[-1]
     flat, falling = [], []
     for fall in falls(summary, family, measure):
         curve = chosen[chosen.ranker == fall.ranker]["mean"].to_numpy()
@@ -163,5 +162,5 @@ def claim(result: StudyResult, family: str, measure: str) -> dict[str, Any]:
         "difference": float(further.mean()),
         "p": float(p.p_value),
         "n": int(counted.sum()),
-        "level": float(max(levels)),
+        "level": float(levels[-1]),
     }

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Float64
 
 from core.data.lists import CandidateLists, JudgedLists
 from core.perturb.registry import perturbation, tau_left
@@ -15,8 +16,6 @@ from core.rankers.base import Progress, Ranker
 from core.seeds import generator
 from core.studies.result import StudyResult
 from core.studies.study import Study, Trial, plan
-
-UNCHANGED = "unchanged"
 
 
 class TrialRecords(Protocol):
@@ -105,15 +104,19 @@ def _stored(
 
 
 def _perturbed(study: Study, base: JudgedLists, family: str, level: float, draws: int) -> Point:
-    if family == UNCHANGED:
-        return Point([base.lists] * draws, [1.0] * draws)
     change = perturbation(family, level)
     variants = [
         change(base.lists, generator(study.seed, family, float(level), draw))
         for draw in range(draws)
     ]
     left = [tau_left(base.lists, variant, change) for variant in variants]
-    return Point(variants, [float(tau.mean()) if len(tau) else 1.0 for tau in left])
+    return Point(variants, [_mean_defined(tau) for tau in left])
+
+
+def _mean_defined(tau: Float64[np.ndarray, " lists"]) -> float:
+    """The mean over the lists that have a τ at all; 1 where none has (nothing can move)."""
+    defined = tau[~np.isnan(tau)]
+    return float(defined.mean()) if len(defined) else 1.0
 
 
 def _measured(

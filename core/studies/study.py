@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from core.perturb.registry import PERTURBATIONS
 from core.store.keys import key_of
 
 
@@ -12,7 +13,7 @@ class Trial:
 
     Attributes:
         ranker: label of the ranker in the study.
-        family: perturbation family; "unchanged" for the lists as they are.
+        family: perturbation family.
         level: strength in the family's unit.
         draw: which random draw, from 0; rankers share the draws, so that they compare in pairs.
     """
@@ -86,5 +87,5 @@ def plan(study: Study) -> tuple[Trial, ...]:
         Trial(label, family, level, draw)
         for family, level in study.perturbations
         for label, _ in study.rankers
-        for draw in range(study.draws if level else 1)
+        for draw in range(1 if level == PERTURBATIONS[family].unchanged else study.draws)
     )

@@ -24,7 +24,7 @@ from core.store.artefacts import Artefact, Store, default_store
 from core.store.keys import key_of
 from core.studies import initial_ranking, invariance
 from core.studies.result import StudyResult
-from core.studies.run import UNCHANGED, run_study
+from core.studies.run import run_study
 from core.studies.study import Study
 
 Answer = TypeVar("Answer")
@@ -196,6 +196,3 @@ class Workbench:
 
 def _with_facts(result: StudyResult, facts: Mapping[str, Any]) -> StudyResult:
     return StudyResult(result.recipe, result.trials, result.values, result.query_ids, facts)
-
-
-__all__ = ["UNCHANGED", "Workbench", "finished"]
