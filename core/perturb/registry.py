@@ -193,7 +193,8 @@ def tau_left(
 
     Documents are matched by row. For a change of the ranking it is the τ-b of the old and the
     new prior scores, the mean over the rankings; for a change of presentation alone, of the
-    positions shown. Undefined (NaN) where a list has no two documents in strict order.
+    positions shown. 1 for lists of fewer than two documents; NaN where all documents of a longer
+    list tie under a ranking.
     """
     old, new = _by_row(before), _by_row(after)
     if "ranking" in change.changes:

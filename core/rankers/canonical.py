@@ -1,0 +1,126 @@
+"""Judged lists in an order that depends on their content alone, as gradient boosting needs it.
+
+Documents of a list stand by a 64-bit digest of their features and label, lists by a digest of
+their documents'. Rows that are alike in every bit are interchangeable, so nothing is left to the
+order of the file.
+"""
+
+from dataclasses import dataclass
+from typing import no_type_check
+
+import numba
+import numpy as np
+from jaxtyping import Float32, Float64, Int64, UInt64
+
+from core.data import ragged
+from core.data.falling import falling_order
+from core.data.lists import JudgedLists
+
+HIGHEST_GRADE = 30  # of LightGBM's own gain table
+
+
+@dataclass(frozen=True, eq=False)
+class CanonicalLists:
+    """Documents with features and labels, list after list, in canonical order; no empty lists."""
+
+    features: Float32[np.ndarray, "candidates features"]
+    labels: Float32[np.ndarray, " candidates"]
+    lengths: Int64[np.ndarray, " lists"]
+
+    @classmethod
+    def of(cls, judged: JudgedLists) -> "CanonicalLists":
+        """The lists' documents, gathered into canonical order."""
+        dataset, lists = judged.dataset, judged.lists
+        digests = _digests(dataset.features, dataset.labels, lists.rows)
+        inside = falling_order(lists.offsets, digests)
+        filled = np.flatnonzero(lists.lengths)
+        of_lists = _joined(digests[inside], lists.offsets)[filled]
+        order = filled[np.argsort(of_lists, kind="stable")]
+        rows = lists.rows[inside[ragged.elements_of(lists.offsets, order)]]
+        return cls(dataset.features[rows], dataset.labels[rows], lists.lengths[order])
+
+
+@dataclass(frozen=True, eq=False)
+class Grades:
+    """Labels as the whole numbers that LightGBM ranks by, and the gain of each.
+
+    Attributes:
+        labels: the label of every grade, rising; None: labels are grades as they are.
+    """
+
+    labels: Float32[np.ndarray, " grades"] | None
+
+    @classmethod
+    def of(cls, *parts: Float32[np.ndarray, " candidates"]) -> "Grades":
+        """The grades of all labels that occur: as they are if whole numbers from 0 to 30."""
+        distinct = np.unique(np.concatenate([np.unique(labels) for labels in parts]))
+        whole = bool(np.all(distinct == np.rint(distinct)))
+        usual = whole and distinct[0] >= 0 and distinct[-1] <= HIGHEST_GRADE
+        return cls(None if usual else distinct.astype(np.float32))
+
+    def grade(
+        self, labels: Float32[np.ndarray, " candidates"]
+    ) -> Float32[np.ndarray, " candidates"]:
+        """The grade of every label."""
+        if self.labels is None:
+            return labels
+        return np.searchsorted(self.labels, labels).astype(np.float32)
+
+    def gains(self) -> Float64[np.ndarray, " grades"] | None:
+        """2^label − 1 of every grade, 0 for labels below 0; None: LightGBM's table serves.
+
+        Above the table all gains are scaled by a power of two, which NDCG does not notice.
+
+        >>> Grades.of(np.array([0, 0.5, 2], dtype=np.float32)).gains().round(3).tolist()
+        [0.0, 0.414, 3.0]
+        """
+        if self.labels is None:
+            return None
+        labels = np.maximum(self.labels.astype(np.float64), 0)
+        scale = max(float(labels.max()) - HIGHEST_GRADE, 0.0)
+        return np.exp2(labels - scale) - np.exp2(-scale)
+
+
+def _digests(
+    features: Float32[np.ndarray, "docs features"],
+    labels: Float32[np.ndarray, " docs"],
+    rows: Int64[np.ndarray, " candidates"],
+) -> UInt64[np.ndarray, " candidates"]:
+    return _row_digests(features.view(np.uint32), labels.view(np.uint32), rows)
+
+
+_START = np.uint64(0x9E3779B97F4A7C15)
+_FACTOR = np.uint64(0xFF51AFD7ED558CCD)  # of MurmurHash3's 64-bit finaliser
+_SHIFT = np.uint64(32)
+
+
+@numba.njit(cache=True)
+@no_type_check  # the test run wraps every function that lacks it, and numba cannot take those
+def _mixed(digest: np.uint64, bits: np.uint64) -> np.uint64:
+    digest = (digest ^ bits) * _FACTOR
+    return digest ^ (digest >> _SHIFT)
+
+
+@numba.njit(cache=True)
+@no_type_check
+def _row_digests(features: np.ndarray, labels: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    digests = np.empty(len(rows), np.uint64)
+    for place in range(len(rows)):
+        row = rows[place]
+        digest = _mixed(_START, np.uint64(labels[row]))
+        for column in range(features.shape[1]):
+            digest = _mixed(digest, np.uint64(features[row, column]))
+        digests[place] = digest
+    return digests
+
+
+@numba.njit(cache=True)
+@no_type_check
+def _joined(digests: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    joined = np.empty(len(offsets) - 1, np.uint64)
+    for segment in range(len(offsets) - 1):
+        digest = _START
+        for place in range(offsets[segment], offsets[segment + 1]):
+            digest = _mixed(digest, digests[place])
+        joined[segment] = digest
+    return joined

@@ -1,0 +1,208 @@
+"""Candidate lists of a fold: initial rankers fitted, all documents scored, lists cut and ranked.
+
+A ranker scores its own training queries too well. So by default the scores of training queries
+are cross-fitted: K models, each fitted without one part of the queries, score that part;
+`in-sample` is the papers' way. Validation and test queries are scored by the model fitted on all
+training queries.
+"""
+
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float32, Int64
+from safetensors import safe_open
+from safetensors.numpy import save_file
+
+from core.data.dataset import Fold, RankingDataset
+from core.data.lists import CandidateLists, JudgedLists
+from core.errors import DataError, ParameterError, UsageError
+from core.parameters import check, parameter
+from core.rankers import registry, univariate
+from core.rankers.base import Progress, Ranker, RankerSpec
+from core.rankers.kept import ALL_DOCUMENTS, Kept, kept
+from core.seeds import derived_seed
+from core.store.artefacts import Store
+from core.store.keys import key_of
+
+SCORES = "scores.safetensors"
+PARTS = ("train", "valid", "test")
+
+Resolve = Callable[[str, str], RankerSpec]
+"""(name, preset) → recipe."""
+
+
+@dataclass(frozen=True)
+class ListRecipe:
+    """How the candidate lists of a fold are made.
+
+    Attributes:
+        initial: initial rankers, `name` or `name@preset`; the first one cuts and orders the lists,
+            each gives a column of prior scores and ranks.
+    """
+
+    initial: tuple[str, ...] = ("lambdamart@paper",)
+    depth: int | None = parameter(
+        40, "documents kept by the first initial ranking; none: all", low=1, unit="documents"
+    )
+    scores: str = parameter(
+        "cross-fitted",
+        "how training queries are scored by rankers that are fitted",
+        choices=("cross-fitted", "in-sample"),
+    )
+    folds: int = parameter(5, "parts of the training queries when cross-fitting", low=2)
+    seed: int = parameter(0, "seed of the parts, and of random initial rankings")
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        check(self)
+        if not self.initial:
+            raise ParameterError("initial", self.initial, "at least one ranker")
+
+
+@dataclass(frozen=True)
+class PreparedFold:
+    """The candidate lists of the three parts, one column of ranks an initial ranker."""
+
+    train: JudgedLists
+    valid: JudgedLists
+    test: JudgedLists
+
+
+def prepare(
+    fold: Fold, recipe: ListRecipe, store: Store, resolve: Resolve | None = None
+) -> Generator[Progress, None, PreparedFold]:
+    """Make a fold's candidate lists; fitted rankers and their scores are kept in the store.
+
+    Args:
+        fold: train, validation and test.
+        recipe: initial rankers, depth, and how training queries are scored.
+        store: where models and scores are kept; what is there is not made again.
+        resolve: (name, preset) → recipe of a ranker; the registry's by default.
+
+    Raises:
+        UnknownNameError: no such ranker.
+        UsageError: a ranker that itself reads an initial ranking or the order shown.
+        DataError: too few training queries to cross-fit.
+    """
+    columns = []
+    for text in recipe.initial:
+        spec = initial_spec(text, recipe.seed, resolve)
+        columns.append((yield from _scores(spec, fold, recipe, store)))
+    parts = {}
+    for part in PARTS:
+        dataset: RankingDataset = getattr(fold, part)
+        scores = np.stack([column[part] for column in columns], axis=1)
+        parts[part] = JudgedLists(
+            dataset, CandidateLists.ranked_by(dataset, scores, depth=recipe.depth)
+        )
+    return PreparedFold(**parts)
+
+
+def initial_spec(text: str, seed: int = 0, resolve: Resolve | None = None) -> RankerSpec:
+    """The recipe of an initial ranker written as `name` or `name@preset`.
+
+    Raises:
+        UnknownNameError: no such ranker or preset.
+        UsageError: it reads an initial ranking or the order shown, which are not there yet.
+    """
+    name, _, preset = text.partition("@")
+    spec = (resolve or registry.spec)(name, preset or "paper")
+    if spec.rankings or spec.reads & {"ranks", "order"}:
+        raise UsageError(
+            f"{text} reads an initial ranking or the order shown, so it cannot be the initial one; "
+            "name a ranker of single documents, such as lambdamart or feature:1"
+        )
+    return univariate.spec(name, seed) if name == univariate.RandomRanker.name else spec
+
+
+def part_of_query(
+    query_ids: tuple[str, ...], folds: int, seed: int
+) -> Int64[np.ndarray, " queries"]:
+    """The cross-fitting part of every query: even parts, by the queries' ids and the seed alone.
+
+    >>> np.bincount(part_of_query(("a", "b", "c", "d", "e"), 2, 0)).tolist()
+    [3, 2]
+    """
+    draws = np.array([derived_seed(seed, "part", query) for query in query_ids], dtype=np.int64)
+    parts = np.empty(len(draws), dtype=np.int64)
+    parts[np.argsort(draws, kind="stable")] = np.arange(len(draws)) % folds
+    return parts
+
+
+def _scores(
+    spec: RankerSpec, fold: Fold, recipe: ListRecipe, store: Store
+) -> Generator[Progress, None, Mapping[str, Float32[np.ndarray, " docs"]]]:
+    """One initial ranker's scores of all documents, by part."""
+    if isinstance(spec, univariate.UnivariateSpec):
+        return {part: _everywhere(spec.ranker, getattr(fold, part)) for part in PARTS}
+    made: dict[str, Any] = {"ranker": spec.recipe(), "scores": recipe.scores}
+    if recipe.scores == "cross-fitted":
+        made |= {"folds": recipe.folds, "seed": recipe.seed}
+    key = key_of("scores", made, [getattr(fold, part).fingerprint for part in PARTS])
+    with store.lock(key):
+        found = store.find(key)
+        if found is None:
+            scores = yield from _fitted_scores(spec, fold, recipe, store)
+            found = store.add(key, made, lambda directory: _save(scores, directory))
+    with safe_open(found.path / SCORES, framework="numpy") as stored:
+        return {part: stored.get_tensor(part) for part in PARTS}
+
+
+def _fitted_scores(
+    spec: RankerSpec, fold: Fold, recipe: ListRecipe, store: Store
+) -> Generator[Progress, None, Mapping[str, Float32[np.ndarray, " docs"]]]:
+    train, valid = _everything(fold.train), _everything(fold.valid)
+    fitting = kept(spec, train, valid, ALL_DOCUMENTS, store)
+    ranker = (yield from _told(fitting, f"of {spec.name}")).ranker
+    scores = {part: _everywhere(ranker, getattr(fold, part)) for part in ("valid", "test")}
+    if recipe.scores == "in-sample":
+        return scores | {"train": _everywhere(ranker, fold.train)}
+    return scores | {"train": (yield from _cross_fitted(spec, fold, recipe, store))}
+
+
+def _cross_fitted(
+    spec: RankerSpec, fold: Fold, recipe: ListRecipe, store: Store
+) -> Generator[Progress, None, Float32[np.ndarray, " docs"]]:
+    folds = min(recipe.folds, fold.train.queries)
+    if folds < 2:
+        raise DataError(
+            "train",
+            f"{fold.train.queries} queries, too few to cross-fit {spec.name}",
+            "Take --initial-scores in-sample, or an initial ranker that is not fitted.",
+        )
+    parts = part_of_query(fold.train.query_ids, folds, recipe.seed)
+    everything, valid = CandidateLists.everything(fold.train), _everything(fold.valid)
+    scores = np.empty(fold.train.documents, dtype=np.float32)
+    for part in range(folds):
+        learnt = JudgedLists(fold.train, everything.select(np.flatnonzero(parts != part)))
+        made = {"without part": part, "of": folds, "seed": recipe.seed}
+        fitting = kept(spec, learnt, valid, made, store)
+        told = yield from _told(fitting, f"of {spec.name}, part {part + 1} of {folds}")
+        held = everything.select(np.flatnonzero(parts == part))
+        scores[held.rows] = told.ranker.score(fold.train, held)
+    return scores
+
+
+def _everything(dataset: RankingDataset) -> JudgedLists:
+    return JudgedLists(dataset, CandidateLists.everything(dataset))
+
+
+def _everywhere(ranker: Ranker, dataset: RankingDataset) -> Float32[np.ndarray, " docs"]:
+    return ranker.score(dataset, CandidateLists.everything(dataset))
+
+
+def _told(fitting: Generator[Progress, None, Kept], what: str) -> Generator[Progress, None, Kept]:
+    """The same reports with `what` is being fitted in the unit."""
+    while True:
+        try:
+            progress = next(fitting)
+        except StopIteration as finished:
+            return finished.value
+        yield replace(progress, unit=f"{progress.unit} {what}")
+
+
+def _save(scores: Mapping[str, Float32[np.ndarray, " docs"]], directory: Path) -> None:
+    save_file({part: np.ascontiguousarray(scores[part]) for part in PARTS}, directory / SCORES)

@@ -1,0 +1,88 @@
+"""A fitted ranker from the store, fitted first if it is not there: the cache around every fit.
+
+The key is the digest of the ranker's recipe, of how its lists were made and of the data it saw;
+the cache wraps the fitting, no ranker knows of it.
+"""
+
+import time
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+from core.data.lists import JudgedLists
+from core.metrics.measure import Measure
+from core.metrics.relevance import evaluate, mean_of
+from core.rankers import registry
+from core.rankers.base import Progress, Ranker, RankerSpec
+from core.store.artefacts import Store
+from core.store.keys import key_of
+from core.store.manifest import Artefact
+
+ALL_DOCUMENTS = "all documents"
+VALID_MEASURES = ("NDCG@1", "NDCG@3", "NDCG@5", "NDCG@10")
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A fitted ranker and where it is kept.
+
+    Attributes:
+        ranker: ready to score.
+        artefact: its place in the store; facts: epochs, valid, seconds, name, rows.
+        cached: it was found, nothing was fitted.
+    """
+
+    ranker: Ranker
+    artefact: Artefact
+    cached: bool
+
+
+def kept(
+    spec: RankerSpec, train: JudgedLists, valid: JudgedLists, made: Any, store: Store
+) -> Generator[Progress, None, Kept]:
+    """Fit a ranker, or open the one that was fitted; yields progress.
+
+    A second process that wants the same ranker waits for the first and finds its work.
+
+    Args:
+        spec: the recipe.
+        train: lists to learn from.
+        valid: lists to select on; the ranker's quality is measured on them.
+        made: how the lists were made from their data sets, as plain JSON: ALL_DOCUMENTS, or more.
+        store: where the ranker is kept.
+    """
+    recipe = {"ranker": spec.recipe(), "lists": made}
+    key = key_of("ranker", recipe, (train.dataset.fingerprint, valid.dataset.fingerprint))
+    with store.lock(key):
+        found = store.find(key)
+        if found is not None:
+            return Kept(registry.load(found.path), found, cached=True)
+        start, done = time.perf_counter(), 0
+        fitting = spec.fit(train, valid, store.workspace(key))
+        while True:
+            try:
+                progress = next(fitting)
+            except StopIteration as finished:
+                ranker: Ranker = finished.value
+                break
+            done = progress.done
+            yield progress
+        facts = {
+            "epochs": done,
+            "valid": quality(ranker, valid),
+            "seconds": time.perf_counter() - start,
+            "name": spec.name,
+            "rows": len(train.lists.rows),
+        }
+        return Kept(ranker, store.add(key, recipe, ranker.save, facts), cached=False)
+
+
+def quality(ranker: Ranker, judged: JudgedLists) -> dict[str, float]:
+    """The mean NDCG@1, 3, 5 and 10 of a ranker on judged lists, default conventions."""
+    measures = [Measure.parse(text) for text in VALID_MEASURES]
+    scores = ranker.score(judged.dataset, judged.lists)
+    values = evaluate(measures, judged.dataset, judged.lists, scores)
+    return {
+        text: mean_of(measure, value)
+        for text, measure, value in zip(VALID_MEASURES, measures, values, strict=True)
+    }

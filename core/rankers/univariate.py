@@ -1,0 +1,226 @@
+"""Rankers that need no fitting: one feature, the order of the file, chance, the judgments.
+
+They serve as initial rankings and as yardsticks. None reads the order shown or the other
+documents of a list; a score depends on the document's row alone.
+"""
+
+import json
+import re
+from collections.abc import Generator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from jaxtyping import Float32, Int64
+
+from core.data import ragged
+from core.data.dataset import RankingDataset
+from core.data.lists import CandidateLists, JudgedLists
+from core.errors import ParameterError, UnknownNameError
+from core.parameters import check, parameter
+from core.rankers.base import Input, Progress
+from core.seeds import generator
+
+FAMILY = "univariate"
+FILE = "ranker.json"
+FEATURE = re.compile(r"feature:(\d+)")
+
+
+@dataclass(frozen=True)
+class FeatureRanker:
+    """Ranks by one feature, the larger the better; a missing value (NaN) comes last."""
+
+    feature: int = parameter(1, "id of the feature, as in the file", low=0)
+    reads: ClassVar[frozenset[Input]] = frozenset({"features"})
+    rankings: ClassVar[int] = 0
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        check(self)
+
+    @property
+    def name(self) -> str:
+        """The registry's name, `feature:<id>`."""
+        return f"feature:{self.feature}"
+
+    def score(
+        self, dataset: RankingDataset, lists: CandidateLists
+    ) -> Float32[np.ndarray, " candidates"]:
+        """The feature's value of every candidate.
+
+        Raises:
+            ShapeError: the data set has no such feature.
+        """
+        values = dataset.feature(self.feature)[lists.rows]
+        return np.where(np.isnan(values), np.finfo(np.float32).min, values)
+
+    def save(self, directory: Path) -> None:
+        """Write `ranker.json`."""
+        _save(self, directory)
+
+
+@dataclass(frozen=True)
+class FileOrderRanker:
+    """Ranks by the order of the rows in the file: not neutral where that order leaks relevance."""
+
+    name: ClassVar[str] = "file-order"
+    reads: ClassVar[frozenset[Input]] = frozenset()
+    rankings: ClassVar[int] = 0
+
+    def score(
+        self, dataset: RankingDataset, lists: CandidateLists
+    ) -> Float32[np.ndarray, " candidates"]:
+        """Minus the 0-based place of the row in its query."""
+        return -_places_in_query(dataset, lists).astype(np.float32)
+
+    def save(self, directory: Path) -> None:
+        """Write `ranker.json`."""
+        _save(self, directory)
+
+
+@dataclass(frozen=True)
+class RandomRanker:
+    """Ranks by chance; a score depends on the seed, the query's id and the row's place in it."""
+
+    seed: int = parameter(0, "seed of the draw")
+    name: ClassVar[str] = "random"
+    reads: ClassVar[frozenset[Input]] = frozenset()
+    rankings: ClassVar[int] = 0
+
+    def score(
+        self, dataset: RankingDataset, lists: CandidateLists
+    ) -> Float32[np.ndarray, " candidates"]:
+        """An even draw from [0, 1) for every candidate, the same in every list it is in."""
+        lengths = np.diff(dataset.offsets)
+        places = _places_in_query(dataset, lists)
+        scores = np.empty(len(lists.rows), dtype=np.float32)
+        for index, query in enumerate(lists.queries.tolist()):
+            draws = generator(self.seed, self.name, dataset.query_ids[query])
+            own = slice(lists.offsets[index], lists.offsets[index + 1])
+            scores[own] = draws.random(lengths[query], dtype=np.float32)[places[own]]
+        return scores
+
+    def save(self, directory: Path) -> None:
+        """Write `ranker.json`."""
+        _save(self, directory)
+
+
+@dataclass(frozen=True)
+class IdealRanker:
+    """Ranks by the judgments themselves: the ceiling of every measure."""
+
+    name: ClassVar[str] = "ideal"
+    reads: ClassVar[frozenset[Input]] = frozenset()
+    rankings: ClassVar[int] = 0
+
+    def score(
+        self, dataset: RankingDataset, lists: CandidateLists
+    ) -> Float32[np.ndarray, " candidates"]:
+        """The label of every candidate."""
+        return dataset.labels[lists.rows]
+
+    def save(self, directory: Path) -> None:
+        """Write `ranker.json`."""
+        _save(self, directory)
+
+
+UnivariateRanker = FeatureRanker | FileOrderRanker | RandomRanker | IdealRanker
+
+_BY_NAME: Mapping[str, type[FileOrderRanker | RandomRanker | IdealRanker]] = {
+    ranker.name: ranker for ranker in (FileOrderRanker, RandomRanker, IdealRanker)
+}
+NAMES = ("feature:<id>", *_BY_NAME)
+
+
+@dataclass(frozen=True)
+class UnivariateSpec:
+    """The recipe of a ranker that needs no fitting."""
+
+    ranker: UnivariateRanker = field(default_factory=FeatureRanker)
+
+    @property
+    def name(self) -> str:
+        """The registry's name."""
+        return self.ranker.name
+
+    @property
+    def reads(self) -> frozenset[Input]:
+        """What of the input the ranker reads."""
+        return self.ranker.reads
+
+    @property
+    def rankings(self) -> int:
+        """None of them reads an initial ranking."""
+        return 0
+
+    @property
+    def fits_documents(self) -> bool:
+        """True: candidate lists play no part."""
+        return True
+
+    def recipe(self) -> dict[str, Any]:
+        """Everything that determines the result, as plain JSON values."""
+        return {"name": self.name, **asdict(self.ranker)}
+
+    def fit(
+        self, train: JudgedLists, valid: JudgedLists, workspace: Path | None = None
+    ) -> Generator[Progress, None, UnivariateRanker]:
+        """Nothing to learn: one report, and the ranker.
+
+        Raises:
+            ShapeError: a feature that the training set does not have.
+        """
+        del valid, workspace
+        if isinstance(self.ranker, FeatureRanker):
+            train.dataset.feature(self.ranker.feature)
+        yield Progress(1, 1, "rankers")
+        return self.ranker
+
+
+def spec(name: str, seed: int | str = 0) -> UnivariateSpec:
+    """The recipe of `feature:<id>`, `file-order`, `random` or `ideal`.
+
+    Args:
+        name: the ranker's name.
+        seed: of `random`, also as text; the others draw nothing.
+
+    Raises:
+        UnknownNameError: none of these names.
+        ParameterError: a seed that is no whole number.
+
+    >>> spec("feature:39").recipe()
+    {'name': 'feature:39', 'feature': 39}
+    """
+    try:
+        whole = int(seed)
+    except ValueError:
+        raise ParameterError("seed", seed, "a whole number") from None
+    return UnivariateSpec(_ranker(name, whole))
+
+
+def load(directory: Path) -> UnivariateRanker:
+    """The ranker that `save` wrote."""
+    saved = json.loads((directory / FILE).read_text(encoding="utf-8"))
+    return _ranker(saved["name"], saved.get("seed", 0))
+
+
+def _ranker(name: str, seed: int) -> UnivariateRanker:
+    feature = FEATURE.fullmatch(name)
+    if feature:
+        return FeatureRanker(int(feature[1]))
+    if name not in _BY_NAME:
+        raise UnknownNameError("univariate ranker", name, NAMES)
+    return RandomRanker(seed) if name == RandomRanker.name else _BY_NAME[name]()
+
+
+def _save(ranker: UnivariateRanker, directory: Path) -> None:
+    saved = {"family": FAMILY, "name": ranker.name, **asdict(ranker)}
+    (directory / FILE).write_text(json.dumps(saved, indent=1), encoding="utf-8")
+
+
+def _places_in_query(
+    dataset: RankingDataset, lists: CandidateLists
+) -> Int64[np.ndarray, " candidates"]:
+    owner = ragged.segment_ids(lists.offsets)
+    return lists.rows - dataset.offsets[lists.queries[owner]]
