@@ -1,0 +1,153 @@
+"""The Measure value prints and parses back to itself; the registry knows every name."""
+
+import dataclasses
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.errors import ParameterError, UnknownNameError, UsageError
+from core.metrics import blocks
+from core.metrics.measure import MEASURES, Measure
+from core.parameters import parameters
+
+DECLARED = {declared.name: declared for declared in parameters(Measure)}
+
+
+@st.composite
+def fields(draw):
+    """The fields of a measure; the measure itself is made in the test, where beartype may draw."""
+    entry = MEASURES[draw(st.sampled_from(sorted(MEASURES)))]
+    values = {"cutoff": draw(st.none() | st.integers(1, 10_000))}
+    for name in entry.conventions:
+        choices = DECLARED[name].choices
+        values[name] = draw(st.sampled_from(choices) if choices else st.integers(1, 60))
+    return {"name": entry.name, **values}
+
+
+@given(fields())
+def test_a_measure_prints_and_parses_back_to_itself(chosen):
+    measure = Measure(**chosen)
+    assert Measure.parse(str(measure)) == measure
+    assert eval(repr(measure), {"Measure": Measure.parse}) == measure  # noqa: S307 (our own text)
+
+
+@given(fields())
+def test_only_conventions_that_differ_are_printed(chosen):
+    measure = Measure(**chosen)
+    for name, declared in DECLARED.items():
+        if name != "cutoff":
+            printed = f"{name}={getattr(measure, name)}" in str(measure)
+            assert printed == (getattr(measure, name) != declared.default)
+
+
+def test_the_texts_of_the_papers_conventions():
+    assert str(Measure("NDCG", 10)) == "NDCG@10"
+    assert str(Measure("NDCG", 10, ideal="shown")) == "NDCG(ideal=shown)@10"
+    assert str(Measure("NDCG", ideal="shown", gain="linear")) == "NDCG(gain=linear,ideal=shown)"
+    assert str(Measure("AP", relevant=2)) == "AP(relevant=2)"
+
+
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        ("ndcg@10", "NDCG@10"),
+        (" NDCG ( ideal = shown , gain=linear ) @ 5 ", "NDCG(gain=linear,ideal=shown)@5"),
+        ("NDCG(ideal=judged)@10", "NDCG@10"),
+        ("err(top_grade=2)@20", "ERR(top_grade=2)@20"),
+        ("P()@5", "P@5"),
+    ],
+)
+def test_parsing_is_lenient_in_spaces_and_case(text, printed):
+    assert str(Measure.parse(text)) == printed
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "@10",
+        "NDCG@",
+        "NDCG@0",
+        "NDCG@-1",
+        "NDCG@2.5",
+        "NDCG@ten",
+        "NDCG(ideal=best)@10",
+        "NDCG(ideal)@10",
+        "NDCG(ideal=shown,ideal=shown)",
+        "NDCG(colour=red)",
+        "NDCG(cutoff=5)@10",
+        "NDCG(ideal=shown",
+        "NDCG@10@5",
+        "P(gain=linear)@5",
+        "NDCG(relevant=2)",
+        "AP(relevant=0)",
+        "ERR(top_grade=x)",
+    ],
+)
+def test_a_wrong_text_is_a_parameter_error(text):
+    with pytest.raises(ParameterError):
+        Measure.parse(text)
+
+
+def test_an_unknown_name_lists_the_known_ones():
+    with pytest.raises(UnknownNameError, match=r"NDGC.*AP, DCG, ERR, NDCG, P, R, RR"):
+        Measure.parse("NDGC@10")
+    with pytest.raises(UsageError):
+        Measure("ndcg")
+
+
+@pytest.mark.parametrize(("field", "value"), [("cutoff", 2.5), ("cutoff", True), ("relevant", 1.5)])
+def test_whole_numbers_are_asked_for(field, value):
+    with pytest.raises((ParameterError, Exception), match=r"whole number|type"):
+        Measure("P", **{field: value})
+
+
+def test_conventions_in_words():
+    assert (
+        Measure("NDCG", 10).convention()
+        == "NDCG@10 · ideal: judged · no relevant: 0 · ties: averaged"
+    )
+    words = Measure("NDCG", 5, "linear", "letor", empty="skip", ties="row").convention()
+    assert words == (
+        "NDCG@5 · gain: linear · discount: letor · ideal: judged"
+        " · no relevant: left out · ties: by row"
+    )
+    assert "relevant: grade ≥ 2" in Measure("P", 5, relevant=2).convention()
+    assert "top grade: 4" in Measure("ERR").convention()
+
+
+@given(fields())
+def test_two_measures_that_differ_differ_in_words_or_are_equal(chosen):
+    measure = Measure(**chosen)
+    for empty in DECLARED["empty"].choices:
+        other = measure.under(empty=empty)
+        assert (other.convention() == measure.convention()) == (other == measure)
+
+
+@pytest.mark.parametrize("name", sorted(MEASURES))
+def test_every_entry_tells_what_it_is(name):
+    entry = MEASURES[name]
+    assert entry.name == name in blocks.NAMES
+    assert entry.summary
+    assert entry.source
+    assert set(entry.conventions) <= set(DECLARED)
+
+
+@pytest.mark.parametrize("name", sorted(MEASURES))
+def test_under_passes_over_what_a_measure_does_not_have(name):
+    changed = Measure(name, 3).under(
+        gain="linear", discount="letor", ideal="shown", relevant=2, top_grade=3, cutoff=7
+    )
+    assert changed.cutoff == 7
+    assert changed.ideal == "shown"
+    for field in ("gain", "discount", "relevant", "top_grade"):
+        own = field in MEASURES[name].conventions
+        assert (getattr(changed, field) != DECLARED[field].default) == own
+
+
+def test_measures_are_frozen_and_hashable():
+    measure = Measure("NDCG", 10)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        measure.cutoff = 5
+    assert len({measure, Measure.parse("NDCG@10"), Measure("NDCG", 5)}) == 2

@@ -1,0 +1,356 @@
+"""Measures of relevance against plain formulas, with ties by enumerating every order."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.data.dataset import RankingDataset
+from core.data.lists import CandidateLists
+from core.errors import DataError, ShapeError
+from core.metrics.measure import MEASURES, Measure
+from core.metrics.relevance import (
+    converted,
+    evaluate,
+    evaluate_many,
+    mean_of,
+    without_relevant,
+)
+
+VARIANTS = {
+    "NDCG": ({}, {"gain": "linear"}, {"discount": "letor"}, {"ideal": "shown"}),
+    "DCG": ({}, {"gain": "linear", "discount": "letor"}),
+    "ERR": ({}, {"top_grade": 5}),
+    "AP": ({}, {"relevant": 2}, {"ideal": "shown"}),
+    "RR": ({}, {"relevant": 2}),
+    "P": ({}, {"relevant": 2}),
+    "R": ({}, {"relevant": 2}, {"ideal": "shown"}),
+}
+ALL = [
+    Measure(name, cutoff, **conventions)
+    for name, variants in VARIANTS.items()
+    for conventions in variants
+    for cutoff in (None, 1, 3)
+]
+
+
+def dataset_of(*queries):
+    labels = np.concatenate([np.array(query, dtype=np.float32) for query in queries])
+    offsets = np.cumsum([0, *map(len, queries)]).astype(np.int64)
+    names = tuple(str(number) for number in range(len(queries)))
+    return RankingDataset(np.zeros((len(labels), 0), np.float32), labels, offsets, names, ())
+
+
+def lists_of(dataset, *rows):
+    """One list a query, of these rows of the query."""
+    chosen = [np.array(own, dtype=np.int64) for own in rows]
+    count = sum(map(len, rows))
+    return CandidateLists(
+        offsets=np.cumsum([0, *map(len, rows)]).astype(np.int64),
+        queries=np.arange(len(rows), dtype=np.int64),
+        rows=np.concatenate(
+            [own + start for own, start in zip(chosen, dataset.offsets, strict=False)]
+        ),
+        ranks=np.zeros((count, 0), np.int32),
+        prior=np.zeros((count, 0), np.float32),
+    )
+
+
+def discount(place, kind):
+    """The discount of a 0-based place."""
+    if kind == "letor":
+        return 1.0 if place < 2 else 1.0 / math.log2(place + 1)
+    return 1.0 / math.log2(place + 2)
+
+
+def dcg_of(labels, measure):
+    kept = labels if measure.cutoff is None else labels[: measure.cutoff]
+    return sum(
+        (2.0 ** max(y, 0) - 1 if measure.gain == "exp2" else max(y, 0))
+        * discount(i, measure.discount)
+        for i, y in enumerate(kept)
+    )
+
+
+def value_of(ranked, reference, measure):
+    """One measure of labels in ranked order, written from its definition."""
+    cutoff = len(ranked) if measure.cutoff is None else measure.cutoff
+    if measure.name in {"NDCG", "DCG"}:
+        best = dcg_of(sorted(reference, reverse=True), measure)
+        return dcg_of(ranked, measure) / (best if measure.name == "NDCG" else 1.0)
+    if measure.name == "ERR":
+        going, total = 1.0, 0.0
+        for place, label in enumerate(ranked[:cutoff], start=1):
+            satisfied = (2.0 ** max(label, 0) - 1) / 2.0**measure.top_grade
+            total += going * satisfied / place
+            going *= 1.0 - satisfied
+        return total
+    hits = [label >= measure.relevant for label in ranked[:cutoff]]
+    if measure.name == "RR":
+        return next((1 / place for place, hit in enumerate(hits, start=1) if hit), 0.0)
+    if measure.name == "P":
+        return sum(hits) / max(cutoff, 1)
+    relevant = sum(label >= measure.relevant for label in reference)
+    if measure.name == "R":
+        return sum(hits) / relevant
+    return sum(sum(hits[: i + 1]) / (i + 1) for i, hit in enumerate(hits) if hit) / relevant
+
+
+def is_empty(reference, measure):
+    least = measure.relevant if "relevant" in measure.entry.conventions else 1e-9
+    return not any(label >= least for label in reference)
+
+
+def expected(judged, rows, scores, measure):
+    """The measure's value of one list, by enumerating the orders that the scores allow."""
+    reference = judged if measure.ideal == "judged" else [judged[row] for row in rows]
+    if is_empty(reference, measure):
+        return {"zero": 0.0, "one": 1.0, "skip": math.nan, "nan": math.nan}[measure.empty]
+    documents = sorted(zip([-s for s in scores], rows, strict=True))
+    if measure.ties == "row":
+        return value_of([judged[row] for _, row in documents], reference, measure)
+    blocks = [
+        [row for _, row in block] for _, block in itertools.groupby(documents, lambda d: d[0])
+    ]
+    orders = itertools.product(*(itertools.permutations(block) for block in blocks))
+    values = [value_of([judged[r] for b in o for r in b], reference, measure) for o in orders]
+    return sum(values) / len(values)
+
+
+@st.composite
+def one_list(draw, grades=(0, 1, 2, 3, 4)):
+    judged = draw(st.lists(st.sampled_from(grades), min_size=1, max_size=8))
+    shown = draw(st.permutations(range(len(judged))))[: draw(st.integers(0, 6))]
+    scores = draw(st.lists(st.integers(-1, 2), min_size=len(shown), max_size=len(shown)))
+    return judged, shown, scores
+
+
+@settings(max_examples=120, deadline=None)
+@given(one_list(), st.sampled_from(["zero", "one", "skip"]))
+def test_every_measure_is_its_definition_averaged_over_the_orders_of_ties(case, empty):
+    judged, rows, scores = case
+    dataset = dataset_of(judged)
+    lists = lists_of(dataset, rows)
+    measures = [m.under(empty=empty, ties=ties) for m in ALL for ties in ("averaged", "row")]
+    found = evaluate(measures, dataset, lists, np.array(scores, np.float32))[:, 0]
+    for measure, value in zip(measures, found, strict=True):
+        wanted = expected(judged, rows, scores, measure)
+        assert value == pytest.approx(wanted, rel=2e-6, abs=1e-7, nan_ok=True), str(measure)
+
+
+@settings(max_examples=40, deadline=None)
+@given(one_list(grades=(-2, -0.5, 0, 0.25, 1, 1.5, 3)))
+def test_fractional_and_negative_grades_too(case):
+    judged, rows, scores = case
+    dataset = dataset_of(judged)
+    lists = lists_of(dataset, rows)
+    found = evaluate(ALL, dataset, lists, np.array(scores, np.float32))[:, 0]
+    for measure, value in zip(ALL, found, strict=True):
+        wanted = expected(judged, rows, scores, measure)
+        assert value == pytest.approx(wanted, rel=2e-6, abs=1e-7, nan_ok=True), str(measure)
+
+
+def test_seven_tied_documents_by_all_5040_orders():
+    judged, scores = [4, 0, 2, 0, 1, 3, 0], [0.0] * 7
+    dataset = dataset_of(judged)
+    measures = [Measure(name, 4) for name in MEASURES]
+    found = evaluate(measures, dataset, lists_of(dataset, range(7)), np.array(scores, np.float32))
+    for measure, value in zip(measures, found[:, 0], strict=True):
+        assert value == pytest.approx(expected(judged, range(7), scores, measure), rel=2e-6)
+
+
+def random_case(seed=0, longest=60, highest=5):
+    random = np.random.default_rng(seed)
+    queries = [random.integers(0, highest, size=random.integers(1, longest)) for _ in range(40)]
+    dataset = dataset_of(*queries)
+    everything = CandidateLists.everything(dataset)
+    scores = random.integers(-5, 6, size=dataset.documents).astype(np.float32)
+    return dataset, everything, scores, random
+
+
+@pytest.mark.parametrize("ties", ["averaged", "row"])
+@pytest.mark.parametrize("name", sorted(MEASURES))
+def test_no_value_depends_on_the_order_shown(name, ties):
+    dataset, lists, scores, random = random_case()
+    within = np.concatenate(
+        [
+            start + random.permutation(stop - start)
+            for start, stop in itertools.pairwise(lists.offsets)
+        ]
+    )
+    measure = [Measure(name, 5, ties=ties), Measure(name, ties=ties)]
+    before = evaluate(measure, dataset, lists, scores)
+    after = evaluate(measure, dataset, lists.shown_as(within), scores[within])
+    np.testing.assert_array_equal(before, after)
+
+
+@pytest.mark.parametrize("scale", [0, 1])  # a constant scorer, and one with ties
+@pytest.mark.parametrize("name", sorted(MEASURES))
+def test_averaged_ties_do_not_depend_on_the_order_of_rows(name, scale):
+    dataset, lists, scores, random = random_case()
+    scores *= scale
+    order = np.concatenate(
+        [
+            start + random.permutation(stop - start)
+            for start, stop in itertools.pairwise(lists.offsets)
+        ]
+    )
+    other = RankingDataset(
+        dataset.features, dataset.labels[order], dataset.offsets, dataset.query_ids, ()
+    )
+    measure = [Measure(name, 5), Measure(name)]
+    before = evaluate(measure, dataset, lists, scores)
+    np.testing.assert_array_equal(before, evaluate(measure, other, lists, scores[order]))
+
+
+@pytest.mark.parametrize("name", sorted(set(MEASURES) - {"P"}))
+def test_a_rising_transformation_of_the_scores_changes_nothing(name):
+    dataset, lists, scores, _ = random_case()
+    measure = [Measure(name, 10)]
+    before = evaluate(measure, dataset, lists, scores)
+    np.testing.assert_array_equal(before, evaluate(measure, dataset, lists, np.exp(scores) * 3 - 9))
+
+
+def test_infinite_scores_are_ranked_and_zeros_of_both_signs_tie():
+    dataset = dataset_of([0, 1, 2])
+    lists = CandidateLists.everything(dataset)
+    rr = [Measure("RR", relevant=2)]
+    high = np.array([1.0, -np.inf, np.inf], np.float32)
+    assert evaluate(rr, dataset, lists, high)[0, 0] == 1.0
+    assert evaluate(rr, dataset, lists, -high)[0, 0] == pytest.approx(1 / 3)
+    zeros = np.array([0.0, 0.0, -0.0], np.float32)
+    assert evaluate(rr, dataset, lists, zeros)[0, 0] == pytest.approx((1 + 1 / 2 + 1 / 3) / 3)
+
+
+@pytest.mark.parametrize("name", sorted(MEASURES))
+def test_a_query_without_relevant_documents_gets_what_was_asked(name):
+    dataset = dataset_of([0, 0, 0], [0, 1, 0])
+    lists = CandidateLists.everything(dataset)
+    scores = np.array([3, 2, 1, 1, 2, 3], np.float32)
+    values = {
+        empty: evaluate([Measure(name, empty=empty)], dataset, lists, scores)[0]
+        for empty in ("zero", "one", "skip", "nan")
+    }
+    assert [value[0] for value in values.values()][:2] == [0.0, 1.0]
+    assert np.isnan(values["skip"][0])
+    assert np.isnan(values["nan"][0])
+    assert len({float(value[1]) for value in values.values()}) == 1
+    rest = float(values["zero"][1])
+    means = {empty: mean_of(Measure(name, empty=empty), value) for empty, value in values.items()}
+    assert means["zero"] == pytest.approx(rest / 2)
+    assert means["one"] == pytest.approx((1 + rest) / 2)
+    assert means["skip"] == pytest.approx(rest)
+    assert math.isnan(means["nan"])
+
+
+@pytest.mark.parametrize("name", sorted(MEASURES))
+def test_another_convention_is_had_without_measuring_again(name):
+    dataset, lists, scores, _ = random_case(seed=3, longest=5, highest=2)
+    measure = Measure(name, 3)
+    without = without_relevant([measure], dataset, lists)[0]
+    assert 0 < without.sum() < len(without)
+    values = evaluate([measure], dataset, lists, scores)[0]
+    for empty in ("zero", "one", "skip", "nan"):
+        asked = evaluate([measure.under(empty=empty)], dataset, lists, scores)[0]
+        np.testing.assert_array_equal(converted(values, without, empty), asked)
+
+
+def test_where_the_ideal_is_looked_up():
+    dataset = dataset_of([2, 0, 1, 0])
+    lists = lists_of(dataset, [1, 2])  # the best document is not among the candidates
+    scores = np.array([0.0, 1.0], np.float32)
+    judged, shown = evaluate(
+        [Measure("NDCG"), Measure("NDCG", ideal="shown")], dataset, lists, scores
+    )
+    assert judged[0] == pytest.approx(1.0 / (3.0 + 1.0 / math.log2(3)))
+    assert shown[0] == 1.0
+    recalls = evaluate([Measure("R"), Measure("R", ideal="shown")], dataset, lists, scores)
+    assert recalls[:, 0].tolist() == [0.5, 1.0]
+    nothing = lists_of(dataset, [1, 3])
+    measures = [Measure("P"), Measure("P", ideal="shown")]
+    assert without_relevant(measures, dataset, nothing)[:, 0].tolist() == [False, True]
+
+
+def test_letor_weighs_the_first_two_positions_alike():
+    dataset = dataset_of([0, 1, 0, 1])
+    lists = CandidateLists.everything(dataset)
+    falling = np.array([4, 3, 2, 1], np.float32)
+    dcg = Measure("DCG", discount="letor")
+    assert evaluate([dcg], dataset, lists, falling)[0, 0] == pytest.approx(1.0 + 1.0 / math.log2(4))
+
+
+def test_precision_divides_by_the_cutoff_and_recall_by_all():
+    dataset = dataset_of([1, 1])
+    lists = CandidateLists.everything(dataset)
+    measures = [Measure("P", 5), Measure("P"), Measure("R", 1), Measure("AP", 1)]
+    found = evaluate(measures, dataset, lists, np.array([2, 1], np.float32))[:, 0]
+    assert found == pytest.approx([2 / 5, 1.0, 0.5, 0.5])
+
+
+def test_lists_of_none_and_of_one_document():
+    dataset = dataset_of([1, 0], [2])
+    lists = lists_of(dataset, [], [0])
+    measures = [Measure(name) for name in MEASURES]
+    found = evaluate(measures, dataset, lists, np.zeros(1, np.float32))
+    assert found[:, 0].tolist() == [0.0] * len(measures)
+    by_name = dict(zip(MEASURES, found[:, 1].tolist(), strict=True))
+    assert by_name == pytest.approx(
+        {"NDCG": 1, "DCG": 3, "ERR": 3 / 16, "AP": 1, "RR": 1, "P": 1, "R": 1}
+    )
+
+
+def test_many_runs_are_each_run_alone():
+    dataset, lists, _, random = random_case(seed=5)
+    measures = [Measure("NDCG", 10), Measure("AP", ideal="shown"), Measure("ERR", ties="row")]
+    cut = CandidateLists.ranked_by(
+        dataset, random.normal(size=(dataset.documents, 1)).astype(np.float32), depth=7
+    )
+    runs = [
+        (chosen, random.normal(size=len(chosen.rows)).astype(np.float32))
+        for chosen in (lists, cut, lists)
+    ]
+    together = evaluate_many(measures, dataset, runs)
+    for found, (chosen, scores) in zip(together, runs, strict=True):
+        np.testing.assert_array_equal(found, evaluate(measures, dataset, chosen, scores))
+    fewer = (lists.select(np.arange(3)), np.zeros(int(lists.offsets[3]), np.float32))
+    with pytest.raises(ShapeError, match="run 1 answers other queries"):
+        evaluate_many(measures, dataset, [runs[0], fewer])
+    assert evaluate_many(measures, dataset, []).shape == (0, 3, 0)
+
+
+def test_lists_may_answer_queries_in_any_order_and_twice():
+    dataset, lists, scores, _ = random_case(seed=6)
+    chosen = np.array([5, 0, 5, 39], dtype=np.int64)
+    taken = np.concatenate([np.arange(lists.offsets[q], lists.offsets[q + 1]) for q in chosen])
+    measures = [Measure(name, 5) for name in MEASURES]
+    whole = evaluate(measures, dataset, lists, scores)
+    part = evaluate(measures, dataset, lists.select(chosen), scores[taken])
+    np.testing.assert_array_equal(part, whole[:, chosen])
+
+
+def test_scores_that_cannot_be_ranked_are_refused():
+    dataset = dataset_of([1, 0])
+    lists = CandidateLists.everything(dataset)
+    with pytest.raises(DataError, match="1 of 2 are NaN"):
+        evaluate([Measure("RR")], dataset, lists, np.array([1, np.nan], np.float32))
+    with pytest.raises(ShapeError):
+        evaluate([Measure("RR")], dataset, lists, np.zeros(3, np.float32))
+
+
+def test_a_grade_above_the_top_grade_is_refused():
+    dataset = dataset_of([5, 0])
+    lists, scores = CandidateLists.everything(dataset), np.array([1, 0], np.float32)
+    with pytest.raises(DataError, match=r"ERR\(top_grade=5\)"):
+        evaluate([Measure("ERR")], dataset, lists, scores)
+    found = evaluate([Measure("ERR", top_grade=5)], dataset, lists, scores)
+    assert found[0, 0] == pytest.approx(31 / 32)
+
+
+def test_no_measures_is_an_empty_answer():
+    dataset, lists, scores, _ = random_case()
+    assert evaluate([], dataset, lists, scores).shape == (0, len(lists))
+    assert without_relevant([], dataset, lists).shape == (0, len(lists))
+    assert math.isnan(mean_of(Measure("AP"), np.empty(0, np.float32)))
