@@ -145,7 +145,7 @@ def _other_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParse
 def _workbench(command: argparse.ArgumentParser) -> None:
     command.add_argument("--data", default="sample", help="stored name, key, folder, or `sample`")
     command.add_argument(
-        "--initial", help="initial rankers, comma-separated (default lambdamart); `none` for none"
+        "--initial", help="initial rankers, comma-separated (default lambdamart)"
     )
     command.add_argument("--depth", type=int, default=40, help="candidates a query (default 40)")
     command.add_argument("--scores", choices=("cross-fitted", "in-sample"), default="cross-fitted")

@@ -34,7 +34,7 @@ def workbench_of(arguments: argparse.Namespace) -> Workbench:
     preset = arguments.preset or ("small" if arguments.data == "sample" else "paper")
     named = f"lambdamart@{preset}" if arguments.initial is None else arguments.initial
     recipe = ListRecipe(
-        initial=() if named == "none" else tuple(named.split(",")),
+        initial=tuple(named.split(",")),
         depth=arguments.depth,
         scores=arguments.scores,
     )

@@ -65,7 +65,17 @@ def train(arguments: argparse.Namespace) -> Answer:
             raise ParameterError("--set", pair, "FIELD=VALUE")
         changes[field] = value
     trained = done(arguments.ranker, bench.trained(arguments.ranker, changes))
-    return Answer(trained.report())
+    facts = trained.artefact.facts
+    return Answer(
+        {
+            "ranker": trained.ranker.name,
+            "artefact": str(trained.artefact.key),
+            "cached": trained.cached,
+            "epochs": facts["epochs"],
+            "valid": facts["valid"],
+            "seconds": 0.0 if trained.cached else facts["seconds"],
+        }
+    )
 
 
 def certify(arguments: argparse.Namespace) -> Answer:

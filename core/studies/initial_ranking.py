@@ -96,13 +96,13 @@ def falls(summary: pd.DataFrame, family: str, measure: str) -> list[Fall]:
     for label in dict.fromkeys(summary.ranker):
         if label not in curves:
             continue
-        levels, means = (
-            curves[label]["level"].to_numpy(float),
-            curves[label]["mean"].to_numpy(float),
-        )
+        curve = curves[label]
+        levels, means = curve["level"].to_numpy(float), curve["mean"].to_numpy(float)
         crossing = None
         if reference is not None and label != INITIAL:
-            crossing = breakdown_point(levels, means, np.full(len(means), reference))
+            crossing = breakdown_point(np.abs(levels - levels[0]), means, reference)
+            outwards = np.sign(levels[-1] - levels[0])
+            crossing = None if crossing is None else float(levels[0] + outwards * crossing)
         rows.append(Fall(str(label), float(means[0]), float(means[-1]), crossing))
     return rows
 

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
@@ -18,6 +18,7 @@ from core.studies.result import StudyResult
 from core.studies.study import Study, Trial, plan
 
 
+@runtime_checkable
 class TrialRecords(Protocol):
     """Where finished trials are kept: `core.store.records.Records`, or a process's memory."""
 

@@ -12,14 +12,13 @@ import numpy as np
 
 from core.data.catalogue import resolve
 from core.data.dataset import Fold
-from core.data.lists import JudgedLists
+from core.data.lists import CandidateLists, JudgedLists
 from core.errors import MissingRankingError
 from core.metrics.measure import Measure
-from core.parameters import parsed
 from core.rankers import registry
 from core.rankers.base import Progress, Ranker
-from core.rankers.fitting import Trained, train
 from core.rankers.initial import ListRecipe, PreparedFold, prepare
+from core.rankers.kept import ALL_DOCUMENTS, Kept, kept
 from core.store.artefacts import Artefact, Store, default_store
 from core.store.keys import key_of
 from core.studies import initial_ranking, invariance
@@ -95,7 +94,7 @@ class Workbench:
 
     def trained(
         self, name: str, changes: Mapping[str, str] | None = None
-    ) -> Generator[Progress, None, Trained]:
+    ) -> Generator[Progress, None, Kept]:
         """Train a ranker, or find it.
 
         Args:
@@ -103,12 +102,17 @@ class Workbench:
             changes: fields of its recipe that differ from the preset, as text.
         """
         ranker, _, preset = name.partition("@")
-        spec = registry.spec(ranker, preset or self.preset)
-        if changes:
-            spec = parsed(spec, changes)
+        spec = registry.spec(ranker, preset or self.preset, **(changes or {}))
         if spec.rankings > self.prepared.test.lists.rankings:
             raise MissingRankingError(name, spec.rankings, self.prepared.test.lists.rankings)
-        return (yield from train(spec, self.fold, self.recipe, self.prepared, self.store))
+        train, valid, made = self.prepared.train, self.prepared.valid, asdict(self.recipe)
+        if spec.fits_documents:
+            train, valid = (
+                JudgedLists(part, CandidateLists.everything(part))
+                for part in (self.fold.train, self.fold.valid)
+            )
+            made = ALL_DOCUMENTS
+        return (yield from kept(spec, train, valid, made, self.store))
 
     def test_lists(self, queries: int | None = None) -> JudgedLists:
         """The test part's candidate lists, or the first so many of them."""
@@ -146,7 +150,7 @@ class Workbench:
         )  # fmt: skip
         return (yield from self._run(study, labelled, invariance.measured))
 
-    def _all(self, names: Sequence[str]) -> Generator[Progress, None, dict[str, Trained]]:
+    def _all(self, names: Sequence[str]) -> Generator[Progress, None, dict[str, Kept]]:
         found = {}
         for name in names:
             found[name] = yield from self.trained(name)
@@ -155,7 +159,7 @@ class Workbench:
     def _study(
         self,
         kind: str,
-        found: Mapping[str, Trained],
+        found: Mapping[str, Kept],
         perturbations: tuple[tuple[str, float], ...],
         measures: tuple[str, ...],
         draws_and_seed: tuple[int, int],
