@@ -1,23 +1,17 @@
 """SoftRank: expected NDCG when every score carries Gaussian noise.
 
-The rank of a document is a sum of independent coin tosses, one for every other document that may
-stand above it, so its distribution grows by one document at a time. Only relevant documents have
-a gain, so only their distributions are built; value and gradient come from one pass forward and
-one back, in pieces of bounded memory.
+Only relevant documents have a gain, so only their rank distributions are built.
 """
 
 import math
-from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from core.losses.masked import exact
 from core.losses.masked import unit_norm as normalised
-
-PIECE = 1 << 24  # numbers kept of one piece of documents: 64 MiB of float32
+from core.losses.rank_distribution import expected_discount
 
 
 def softrank(
@@ -53,9 +47,7 @@ def softrank(
     others = mask[owner].scatter(1, document[:, None], value=False)
     places = torch.arange(scores.shape[1], dtype=values.dtype, device=values.device)
     discounts = 1 / torch.log2(places + 2)
-    expected: Tensor = _ExpectedDiscount.apply(  # type: ignore[no-untyped-call]
-        above.masked_fill(~others, 0), discounts
-    )
+    expected = expected_discount(above.masked_fill(~others, 0), discounts)
     ideal = (gains.sort(-1, descending=True).values * discounts).sum(-1)
     shares = gains[owner, document] / ideal[owner] * expected
     ndcg = torch.zeros_like(ideal).index_add(0, owner, shares)
@@ -66,59 +58,3 @@ def _above(values: Tensor, owner: Tensor, document: Tensor, deviation: float) ->
     """Probability [relevant, docs] that each document of the list stands above the relevant."""
     gaps = values[owner] - values[owner, document][:, None]
     return torch.special.ndtr(gaps / (deviation * math.sqrt(2)))
-
-
-class _ExpectedDiscount(torch.autograd.Function):
-    """E[discount(rank)] of documents, given the probability that each other is above them."""
-
-    @staticmethod
-    def forward(ctx: Any, above: Tensor, discounts: Tensor) -> Tensor:
-        docs = above.shape[1]
-        rows = max(1, PIECE // max(1, docs * docs))
-        expected = above.new_empty(len(above))
-        gradient = torch.empty_like(above.t())
-        for start in range(0, len(above), rows):
-            piece = slice(start, start + rows)
-            if ctx.needs_input_grad[0]:
-                expected[piece], gradient[:, piece] = _with_gradient(above[piece], discounts)
-            else:
-                expected[piece] = _expected(above[piece], discounts)
-        ctx.save_for_backward(gradient)
-        return expected
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        (gradient,) = ctx.saved_tensors
-        return gradient.t() * grad[:, None], None
-
-
-def _with_gradient(above: Tensor, discounts: Tensor) -> tuple[Tensor, Tensor]:
-    """E[discount] of some documents [documents], and its derivative by `above`, [docs, documents].
-
-    Forward, p_i(r) is the rank distribution once documents 0 … i − 1 are in; backward, v_i(r) is
-    the discount expected from rank r on while documents i … are still to come.
-    """
-    documents, docs = above.shape
-    steps = above.t().contiguous()[:, :, None]
-    ranks = above.new_zeros(docs, documents, docs)
-    ranks[0, :, 0] = 1
-    for step in range(docs - 1):
-        before, after = ranks[step], ranks[step + 1]
-        torch.mul(before, 1 - steps[step], out=after)
-        after[:, 1:].addcmul_(before[:, :-1], steps[step])
-    value = discounts.repeat(documents, 1)
-    gradient = above.new_empty(docs, documents)
-    for step in range(docs - 1, -1, -1):
-        gain = value.diff(dim=1)
-        torch.linalg.vecdot(ranks[step, :, :-1], gain, out=gradient[step])
-        value[:, :-1].addcmul_(gain, steps[step])
-    return value[:, 0], gradient
-
-
-def _expected(above: Tensor, discounts: Tensor) -> Tensor:
-    """E[discount] of some documents, without the derivative."""
-    value = discounts.repeat(len(above), 1)
-    for step in range(above.shape[1] - 1, -1, -1):
-        value[:, :-1].addcmul_(value.diff(dim=1), above[:, step : step + 1])
-    return value[:, 0]
