@@ -46,9 +46,9 @@ json_values = st.recursive(
 )
 
 
-def started(code: str, root: Path) -> subprocess.Popen[str]:
+def started(code: str, root: Path, *more: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-c", PRELUDE + code, str(root)],
+        [sys.executable, "-c", PRELUDE + code, str(root), *more],
         cwd=ROOT,
         text=True,
         stdout=subprocess.PIPE,
@@ -386,6 +386,34 @@ with store.lock(key):
     assert not list((tmp_path / "locks").iterdir())
 
 
+def test_a_crowd_adding_evicting_and_dying_leaves_a_sound_store(tmp_path):
+    code = """
+import random
+draws = random.Random(sys.argv[2])
+for _ in range(60):
+    recipe = {"number": draws.randrange(12)}
+    store.add(key_of("ranker", recipe), recipe, lambda d: (d / "w").write_bytes(b"x" * 1000))
+    choice = draws.random()
+    if choice < 0.2:
+        with store.lock(key_of("ranker", recipe)):
+            store.find(key_of("ranker", recipe))
+    elif choice < 0.5:
+        store.evict(5000)
+"""
+    workers = [started(code, tmp_path, str(number)) for number in range(5)]
+    time.sleep(0.5)
+    workers[0].kill()
+    for worker in workers:
+        _, stderr = worker.communicate(timeout=60)
+        assert worker.returncode == 0 or worker is workers[0], stderr
+    store = Store(tmp_path)
+    store.evict(5000)
+    assert not list((tmp_path / "incoming").iterdir())
+    for artefact in store.artefacts():
+        store.verify(artefact)
+    assert len(list(store.artefacts())) <= 5
+
+
 def killed_in(code: str, root: Path) -> None:
     worker = started(code, root)
     assert worker.stdout.readline() == "there\n"
@@ -407,7 +435,8 @@ def test_kill_in_the_middle_of_add_leaves_nothing_found_and_is_swept(tmp_path):
     killed_in(KILLED_WHILE_WRITING, tmp_path)
     assert store.find(key_of("ranker", recipe)) is None
     assert list(store.artefacts()) == []
-    assert len(list((tmp_path / "incoming").iterdir())) == 1
+    left = {path.suffix for path in (tmp_path / "incoming").iterdir()}
+    assert len(left) == 2  # the folder and its lock
     stored(store, 1)
     assert not list((tmp_path / "incoming").iterdir())
     assert store.find(key_of("ranker", recipe)) is None

@@ -6,15 +6,16 @@ where artefacts are written before they are renamed. A folder in `incoming` belo
 process as long as its lock is held; every `add` and `evict` removes the folders of dead ones.
 """
 
+import errno
 import json
 import os
 import re
 import shutil
 import sys
-import tempfile
+import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -59,8 +60,7 @@ class Store:
             if artefact.key != key:
                 raise ArtefactError(str(key), "another digest begins alike", f"See {directory}.")
             if root == self.root:
-                with suppress(OSError):  # the time of last use is a hint; a read-only root has none
-                    os.utime(directory / manifest.MANIFEST)
+                manifest.touch(directory)
             return artefact
         return None
 
@@ -92,8 +92,8 @@ class Store:
                 content.mkdir()
                 write(content)
                 manifest.write(content, key, recipe, facts or {})
+                existing = replace(manifest.read(content), path=self._directory(key))
                 self._publish(content, key)
-            existing = manifest.read(self._directory(key))
         shutil.rmtree(self._workspace(key), ignore_errors=True)
         return existing
 
@@ -148,15 +148,9 @@ class Store:
         Raises:
             ArtefactError: it is not there, or is bundled.
         """
-        if not self._directory(key).is_dir():
+        if not self._removed(key):
             found = "not in the store" if self.find(key) is None else "comes with the program"
             raise ArtefactError(str(key), found, "Nothing was removed.")
-        for name, named in _names_in(self.root).items():
-            if named == key:
-                (self.root / "names" / name).unlink(missing_ok=True)
-        with manifest.explained(str(key), self.root), self._incoming(str(key)) as directory:
-            self._directory(key).rename(directory / "content")
-        shutil.rmtree(self._workspace(key), ignore_errors=True)
 
     def evict(self, keep_bytes: int) -> list[ArtefactKey]:
         """Remove artefacts, the longest unused first, until at most `keep_bytes` are left.
@@ -165,16 +159,15 @@ class Store:
         """
         self._sweep()
         own = [artefact for artefact in self.artefacts() if self._is_own(artefact)]
-        own.sort(key=lambda artefact: (artefact.path / manifest.MANIFEST).stat().st_mtime_ns)
+        own.sort(key=lambda artefact: manifest.last_used(artefact.path))
         total, removed = sum(artefact.size for artefact in own), []
         for artefact in own:
             if total <= keep_bytes or artefact.key in self.names().values():
                 continue
             with locks.held(self._lock_path(artefact.key), blocking=False) as free:
-                if free:
-                    self.remove(artefact.key)
-                    total -= artefact.size
+                if free and self._removed(artefact.key):
                     removed.append(artefact.key)
+                    total -= artefact.size
         return removed
 
     def workspace(self, key: ArtefactKey) -> Path:
@@ -228,40 +221,52 @@ class Store:
     def _is_own(self, artefact: Artefact) -> bool:
         return artefact.path == self._directory(artefact.key)
 
+    def _removed(self, key: ArtefactKey) -> bool:
+        """Remove an own artefact, its names and workspace; False when it is not there."""
+        with manifest.explained(str(key), self.root), self._incoming(str(key)) as directory:
+            try:
+                self._directory(key).rename(directory / "content")
+            except FileNotFoundError:
+                return False
+        for name, named in _names_in(self.root).items():
+            if named == key:
+                (self.root / "names" / name).unlink(missing_ok=True)
+        shutil.rmtree(self._workspace(key), ignore_errors=True)
+        return True
+
     def _publish(self, content: Path, key: ArtefactKey) -> None:
         target = self._directory(key)
         target.parent.mkdir(exist_ok=True)
-        try:
-            content.rename(target)
-        except OSError:
-            if not target.is_dir():
-                raise
-            return  # another process was first; both made the same
-        manifest.sync_directory(target.parent)
+        while True:
+            try:
+                content.rename(target)
+            except OSError as error:
+                if target.is_dir():
+                    return  # another process was first; both made the same
+                if error.errno not in {errno.ENOTEMPTY, errno.EEXIST}:
+                    raise
+            else:
+                manifest.sync_directory(target.parent)
+                return
 
     @contextmanager
     def _incoming(self, label: str) -> Iterator[Path]:
-        """A folder in `incoming` whose lock is held; removed at the end."""
+        """An empty folder in `incoming` whose lock is held; removed at the end."""
         self._sweep()
-        (self.root / "incoming").mkdir(parents=True, exist_ok=True)
-        while True:
-            directory = Path(tempfile.mkdtemp(prefix=f"{label}.", dir=self.root / "incoming"))
-            directory.chmod(0o755)
-            with locks.held(directory / "lock", blocking=False) as ours:
-                if not ours:  # swept before its lock was held: take another
-                    continue
-                try:
-                    yield directory
-                finally:
-                    shutil.rmtree(directory, ignore_errors=True)
-                return
+        directory = self.root / "incoming" / f"{label}.{uuid.uuid4().hex}"
+        with locks.held(directory.with_name(f"{directory.name}.lock")):
+            directory.mkdir()
+            try:
+                yield directory
+            finally:
+                shutil.rmtree(directory, ignore_errors=True)
 
     def _sweep(self) -> None:
         """Remove the folders of processes that died while writing."""
-        for directory in (self.root / "incoming").glob("*"):
-            with locks.held(directory / "lock", blocking=False) as orphaned:
+        for lock in (self.root / "incoming").glob("*.lock"):
+            with locks.held(lock, blocking=False) as orphaned:
                 if orphaned:
-                    shutil.rmtree(directory, ignore_errors=True)
+                    shutil.rmtree(lock.with_suffix(""), ignore_errors=True)
 
 
 def default_store() -> Store:

@@ -14,7 +14,7 @@ def held(path: Path, *, blocking: bool = True) -> Iterator[bool]:
     The lock is not re-entrant: a second one on the same path waits even in the same thread.
 
     Args:
-        path: the lock file; its folder is made when absent.
+        path: the lock file; its folder is made when absent and must not be removed.
         blocking: wait for another holder; otherwise give up at once.
 
     Yields:
@@ -34,12 +34,9 @@ def held(path: Path, *, blocking: bool = True) -> Iterator[bool]:
 
 
 def _acquired(path: Path, *, blocking: bool) -> int | None:
+    path.parent.mkdir(parents=True, exist_ok=True)
     while True:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        except FileNotFoundError:  # another process removed the folder in between
-            continue
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if blocking else fcntl.LOCK_NB))
             if _is_still(path, descriptor):
