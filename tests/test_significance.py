@@ -1,0 +1,170 @@
+"""Tests and intervals against scipy, and Holm by hand."""
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jaxtyping import TypeCheckError
+
+from core.errors import ShapeError
+from core.metrics import significance
+
+
+def pair(n=30, shift=0.3, seed=0):
+    random = np.random.default_rng(seed)
+    first = random.normal(size=n)
+    return first, first + random.normal(shift, 1.0, size=n)
+
+
+@pytest.mark.parametrize("n", [2, 5, 30, 500])
+def test_paired_t_is_scipys(n):
+    first, second = pair(n)
+    found, wanted = significance.paired_t(first, second), scipy.stats.ttest_rel(first, second)
+    assert found.statistic == pytest.approx(wanted.statistic)
+    assert found.p_value == pytest.approx(wanted.pvalue)
+    assert found.difference == pytest.approx((first - second).mean())
+    assert found.n == n
+
+
+def test_differences_without_spread():
+    ones, zeros = np.ones(4), np.zeros(4)
+    assert significance.paired_t(ones, ones).p_value == 1.0
+    assert significance.paired_t(ones, zeros).p_value == 0.0
+    assert np.isnan(significance.paired_t(ones[:1], zeros[:1]).p_value)
+    assert np.isnan(significance.paired_t(ones[:0], zeros[:0]).p_value)
+
+
+def test_queries_with_a_nan_are_left_out_of_both():
+    first, second = pair()
+    holed = first.copy()
+    holed[[3, 7]] = np.nan
+    kept = ~np.isnan(holed)
+    assert significance.paired_t(holed, second) == significance.paired_t(first[kept], second[kept])
+    with pytest.raises((ShapeError, TypeCheckError)):  # the second: annotations are checked first
+        significance.paired_t(first[:5], second)
+
+
+@pytest.mark.parametrize("n", [2, 6, 11])
+def test_the_exact_randomisation_test_is_scipys(n):
+    first, second = pair(n)
+    wanted = scipy.stats.permutation_test(
+        (first, second),
+        lambda a, b: (a - b).mean(),
+        permutation_type="samples",
+        n_resamples=np.inf,
+    )
+    found = significance.paired_randomisation(first, second, np.random.default_rng(0))
+    assert found.p_value == pytest.approx(wanted.pvalue)
+    assert found.statistic == pytest.approx(wanted.statistic)
+
+
+def test_sums_that_differ_in_their_last_bits_are_equal():
+    """Of the 2³ sign patterns of three differences of .1, all but two have smaller sums."""
+    first, second = np.array([0.1, 0.7, 0.4]), np.array([0.0, 0.6, 0.3])
+    found = significance.paired_randomisation(first, second, np.random.default_rng(0))
+    assert found.p_value == pytest.approx(2 / 8)
+
+
+def test_the_drawn_randomisation_test_comes_near_the_exact_one():
+    first, second = pair(13, shift=0.5)
+    exact = significance.paired_randomisation(first, second, np.random.default_rng(0))
+    drawn = significance.paired_randomisation(first, second, np.random.default_rng(0), 8000)
+    assert exact.p_value != drawn.p_value
+    spread = np.sqrt(exact.p_value * (1 - exact.p_value) / 8000)
+    assert abs(drawn.p_value - exact.p_value) < 4 * spread + 1 / 8000
+
+
+def test_the_same_generator_gives_the_same_p_value():
+    first, second = pair(200, shift=0.1)
+    one, two, other = (
+        significance.paired_randomisation(first, second, np.random.default_rng(seed), 500).p_value
+        for seed in (1, 1, 2)
+    )
+    assert one == two
+    assert one != other
+
+
+@pytest.mark.parametrize("method", ["percentile", "bca"])
+@pytest.mark.parametrize("confidence", [0.9, 0.95])
+def test_the_bootstrap_interval_is_scipys(method, confidence):
+    values = np.random.default_rng(3).exponential(size=60)
+    found = significance.bootstrap_interval(
+        values, np.random.default_rng(5), confidence, resamples=3000, method=method
+    )
+    wanted = scipy.stats.bootstrap(
+        (values,),
+        np.mean,
+        confidence_level=confidence,
+        n_resamples=3000,
+        method=method,
+        rng=np.random.default_rng(5),
+    ).confidence_interval
+    assert found == pytest.approx((wanted.low, wanted.high))
+
+
+def test_an_interval_of_equal_values_has_no_width_and_of_none_is_nan():
+    generator = np.random.default_rng(0)
+    assert significance.bootstrap_interval(np.full(9, 0.5), generator) == (0.5, 0.5)
+    assert np.isnan(significance.bootstrap_interval(np.array([np.nan]), generator)).all()
+
+
+@pytest.mark.parametrize("method", ["percentile", "bca"])
+def test_intervals_of_many_curves_are_those_of_each(method):
+    random = np.random.default_rng(8)
+    values = random.normal(size=(3, 40))
+    values[1] = 0.25
+    low, high = significance.bootstrap_intervals(
+        values, np.random.default_rng(2), resamples=700, method=method
+    )
+    for curve in range(3):
+        alone = significance.bootstrap_interval(
+            values[curve], np.random.default_rng(2), resamples=700, method=method
+        )
+        assert (low[curve], high[curve]) == pytest.approx(alone)
+
+
+def test_curves_leave_out_their_own_missing_queries():
+    random = np.random.default_rng(9)
+    values = random.exponential(size=(3, 80))
+    values[0, ::3] = np.nan
+    values[2] = np.nan
+    low, high = significance.bootstrap_intervals(
+        values, random, resamples=4000, method="percentile"
+    )
+    alone = significance.bootstrap_interval(values[0], random, resamples=4000, method="percentile")
+    assert (low[0], high[0]) == pytest.approx(alone, abs=0.04)  # five times its noise
+    assert np.isnan([low[2], high[2]]).all()
+
+
+def test_an_interval_covers_the_mean_about_as_often_as_it_says():
+    random = np.random.default_rng(10)
+    samples = random.exponential(size=(300, 50))
+    bounds = [significance.bootstrap_interval(sample, random, 0.9, 300) for sample in samples]
+    covered = np.mean([low <= 1.0 <= high for low, high in bounds])
+    assert 0.83 < covered < 0.95
+
+
+def test_holm_by_hand():
+    """Rising: .005 · 4 = .02, .01 · 3 = .03, .03 · 2 = .06, and .04 · 1 is raised to .06."""
+    found = significance.holm(np.array([0.01, 0.04, 0.03, 0.005]))
+    assert found.tolist() == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert significance.holm(np.array([0.9, 0.8])).tolist() == [1.0, 1.0]
+    assert significance.holm(np.empty(0)).tolist() == []
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
+def test_holm_never_lowers_and_keeps_the_order(p_values):
+    p = np.array(p_values)
+    adjusted = significance.holm(p)
+    assert (adjusted >= p).all()
+    assert (adjusted <= 1).all()
+    assert (np.diff(adjusted[np.argsort(p, kind="stable")]) >= 0).all()
+
+
+def test_cohens_d_by_hand():
+    assert significance.effect_size(np.array([1.0, 2.0, 3.0])) == pytest.approx(2.0)
+    assert significance.effect_size(np.array([2.0, 2.0])) == np.inf
+    assert np.isnan(significance.effect_size(np.zeros(3)))
+    assert np.isnan(significance.effect_size(np.ones(1)))
