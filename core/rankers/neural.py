@@ -73,6 +73,11 @@ class NeuralRanker:
         """How many initial rankings the lists must carry at least."""
         return self.spec.rankings
 
+    @property
+    def device(self) -> str:
+        """Where the network is."""
+        return str(next(self.network.parameters()).device)
+
     def score(
         self, dataset: RankingDataset, lists: CandidateLists
     ) -> Float32[np.ndarray, " candidates"]:
@@ -115,7 +120,7 @@ class NeuralRanker:
         """
         for variant in variants:
             self._check(dataset, variant)
-        place = device(None)
+        place = self.device
 
         def features_of(rows: Int64[np.ndarray, " rows"]) -> Float32[Tensor, "slots features"]:
             features = document_features(self.normalisation, dataset, rows)
@@ -139,7 +144,7 @@ class NeuralRanker:
         (directory / "ranker.json").write_text(json.dumps(head, indent=1))
 
     def _held(self, dataset: RankingDataset, lists: CandidateLists) -> HeldLists:
-        return _held(self.normalisation, JudgedLists(dataset, lists), device(None))
+        return _held(self.normalisation, JudgedLists(dataset, lists), self.device)
 
     def _check(self, dataset: RankingDataset, lists: CandidateLists) -> None:
         if dataset.feature_ids != self.feature_ids:

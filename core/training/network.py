@@ -115,7 +115,7 @@ def held_embeddings(
     """What the network makes of each document alone."""
     budget = BUDGET[features.device.type]
     with arithmetic(precision, features.device.type):
-        parts = [network.embed(part[None])[0] for part in features.split(budget)]
+        parts = [network.embed(part[None])[0] for part in torch.split(features, budget)]
     return torch.cat(parts)
 
 
