@@ -109,5 +109,8 @@ def _fingerprint(dataset: RankingDataset) -> str:
         digest.update(np.ascontiguousarray(array).data)
     digest.update(repr((dataset.query_ids, dataset.feature_ids)).encode())
     for column in (dataset.doc_ids, dataset.comments):
-        digest.update(b"-" if column is None else "\n".join(column).encode())
+        digest.update(b"-" if column is None else b"+")
+        for lengths, text in () if column is None else column.pieces():
+            digest.update(lengths.data)
+            digest.update(np.ascontiguousarray(text).data)
     return digest.hexdigest()

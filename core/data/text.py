@@ -44,6 +44,19 @@ class TextColumn:
         """The strings, in row order."""
         return (self[row] for row in range(len(self)))
 
+    def pieces(self) -> Iterator[tuple[Int64[np.ndarray, " some"], UInt8[np.ndarray, " bytes"]]]:
+        """(lengths, bytes) of consecutive rows, 8,192 at a time: alike for alike content."""
+        for first in range(0, len(self), 1 << 13):
+            starts = self.starts[first : first + (1 << 13)]
+            ends = self.ends[first : first + (1 << 13)]
+            lengths = ends - starts
+            if np.array_equal(starts[1:], ends[:-1]):
+                yield lengths, self.blob[starts[0] : ends[-1]]
+            else:
+                before = np.cumsum(lengths) - lengths
+                places = np.arange(lengths.sum()) + np.repeat(starts - before, lengths)
+                yield lengths, self.blob[places]
+
     def take(self, rows: Int64[np.ndarray, " taken"]) -> "TextColumn":
         """The column of these rows; the blob is shared, not copied."""
         return TextColumn(self.blob, self.starts[rows], self.ends[rows])

@@ -1,0 +1,306 @@
+"""LETOR text (svmlight with `qid`) in: exact, streaming, every malformed line named.
+
+    2 qid:10 1:0.03 2:0.66 46:1 #docid = GX001-02 inc = 1 prob = 0.1
+
+Cells that a row leaves out are zero; columns are the feature ids that occur anywhere. Values
+beyond float32 (Istella's 1.797e308) are cut to the largest float32 and counted; infinity and
+anything from 1.8e308 on is an error. `NULL` and `NaN` cells are an error unless a policy is
+chosen. Rows of a query that are scattered over the file are gathered, in file order, and counted.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float32, Int64
+
+from core.data import letor_errors, ragged
+from core.data.dataset import RankingDataset
+from core.data.letor_kernel import parse
+from core.data.letor_sink import (
+    CLIPPINGS,
+    DONE,
+    MORE_COLUMNS,
+    NEEDED_ID,
+    NULLS,
+    PATCHES,
+    PATCHES_FULL,
+    RUN,
+    ZERO_BASED,
+    Rules,
+)
+from core.data.letor_stream import Block, Limits, Source, blocks
+from core.data.letor_table import GrowingTable, column_totals, fill_missing, highest_feature
+from core.data.letor_write import write
+from core.errors import DataError
+
+__all__ = [
+    "LetorTable",
+    "Limits",
+    "Missing",
+    "ParsedLetor",
+    "Source",
+    "read",
+    "read_parts",
+    "write",
+]
+
+
+class Missing(StrEnum):
+    """What becomes of a NULL or NaN cell.
+
+    Where smaller is better, as in MQ2007-agg's ranks, `largest` says what a missing rank means.
+    """
+
+    ERROR = "error"
+    ZERO = "zero"
+    MEAN = "mean"
+    LARGEST = "largest"
+
+
+@dataclass(frozen=True)
+class ParsedLetor:
+    """A data set and what had to be done to get it.
+
+    Attributes:
+        dataset: the data set.
+        gathered: ids of the queries whose rows were not contiguous.
+        clipped_cells: values beyond float32.
+        missing_cells: NULL and NaN cells that were filled.
+    """
+
+    dataset: RankingDataset
+    gathered: tuple[str, ...] = ()
+    clipped_cells: int = 0
+    missing_cells: int = 0
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a person should know, in sentences."""
+        notes = []
+        if self.gathered:
+            some = ", ".join(self.gathered[:5])
+            notes.append(f"The rows of {len(self.gathered):,} queries were scattered ({some} …).")
+        if self.clipped_cells:
+            notes.append(f"{self.clipped_cells:,} values were cut to the largest float32, 3.4e38.")
+        if self.missing_cells:
+            notes.append(f"{self.missing_cells:,} NULL or NaN cells were filled.")
+        return tuple(notes)
+
+
+def read(
+    source: Source | str,
+    *,
+    groups: Source | str | None = None,
+    missing: Missing | str = Missing.ERROR,
+    name: str | None = None,
+    limits: Limits | None = None,
+) -> ParsedLetor:
+    """Read one file, plain or compressed (.gz .bz2 .xz .zip, told by content).
+
+    Args:
+        source: a path, or a binary file that can seek.
+        groups: LightGBM's group file: the number of rows of each query, one a line; the rows
+            then carry no `qid`, and queries are named 1, 2, ….
+        missing: what becomes of NULL and NaN cells.
+        name: what errors call the file; its path by default.
+        limits: what the file may ask for.
+
+    Raises:
+        LetorError: a malformed line.
+        DataError: a damaged, empty or oversized file.
+    """
+    table = LetorTable(Missing(missing), limits or Limits())
+    table.add(source, groups=groups, name=name)
+    table.close()
+    return table.parsed(table.fillers())
+
+
+@dataclass
+class LetorTable:
+    """Rows of one or several files on their way to a data set: `add` …, `close`, `parsed`."""
+
+    missing: Missing = Missing.ERROR
+    limits: Limits = field(default_factory=Limits)
+
+    def __post_init__(self) -> None:
+        """Start empty."""
+        self._table = GrowingTable(self.limits)
+        self._queries: dict[bytes, int] = {}
+        self._run_rows: list[int] = []
+        self._run_queries: list[int] = []
+        self.feature_ids: Int64[np.ndarray, " features"] = np.zeros(0, dtype=np.int64)
+
+    def add(
+        self,
+        source: Source | str,
+        *,
+        groups: Source | str | None = None,
+        name: str | None = None,
+    ) -> None:
+        """Append the rows of a file; a query id met in a file before is the same query."""
+        source = Path(source) if isinstance(source, str) else source
+        called = name or str(
+            getattr(source, "name", source) if not isinstance(source, Path) else source
+        )
+        first_row = self._table.rows
+        for block in blocks(source, called, self.limits):
+            self._take(block, called, with_query=groups is None)
+        if self._table.rows == first_row:
+            raise DataError(called, "no documents", "LETOR text is expected: label qid:id 1:value")
+        if groups is None:
+            self._name_runs()
+        else:
+            self._name_groups(groups, first_row, called)
+
+    def _take(self, block: Block, name: str, *, with_query: bool) -> None:
+        table = self._table
+        table.reserve(block.lines, block.end, block.share)
+        start = place = block.buffer.ctypes.data
+        end = start + block.end
+        while place < end:
+            nulls = self.missing is not Missing.ERROR
+            rules = Rules(
+                table.width,
+                table.base,
+                self.limits.feature_id,
+                self.limits.line_bytes,
+                with_query,
+                nulls,
+            )
+            code, place = parse(table.sink, rules, place, end)
+            self._patch(block, start)
+            if code == DONE:
+                return
+            if code in (MORE_COLUMNS, ZERO_BASED):
+                self._widen(block, place - start, code, name)
+            elif code != PATCHES_FULL:
+                raise letor_errors.malformed(code, block, place - start, name, self.limits)
+
+    def _patch(self, block: Block, start: int) -> None:
+        """Finish the numbers that the compiled parser could not decide."""
+        sink = self._table.sink
+        for cell, first, last in sink.patches[: sink.state[PATCHES]].tolist():
+            token = block.buffer[first - start : last - start].tobytes()
+            if cell >= 0:
+                sink.cells[cell] = np.float32(float(token))
+            else:
+                sink.labels[-1 - cell] = np.float32(float(token))
+        sink.state[PATCHES] = 0
+
+    def _widen(self, block: Block, line: int, code: int, name: str) -> None:
+        table = self._table
+        base = 0 if code == ZERO_BASED else table.base
+        needed = int(table.sink.state[NEEDED_ID]) if code == MORE_COLUMNS else 0
+        seen = highest_feature(block.buffer, line, block.end)
+        highest = seen if needed <= seen <= self.limits.feature_id else needed
+        width = max(highest - base + 1, table.width + table.base - base)
+        if table.capacity * width * 4 > self.limits.matrix_bytes:
+            raise letor_errors.too_large((table.capacity, width), block, line, name, self.limits)
+        table.widen(width, base)
+
+    def _name_runs(self) -> None:
+        """Give the runs of rows of the file just read their queries."""
+        sink = self._table.sink
+        text = sink.run_text[: sink.runs[sink.state[RUN] - 1, 2]].tobytes()
+        for row, first, last in sink.runs[: sink.state[RUN]].tolist():
+            query = self._queries.setdefault(text[first:last], len(self._queries))
+            self._run_rows.append(row)
+            self._run_queries.append(query)
+        sink.state[RUN] = 0
+
+    def _name_groups(self, groups: Source | str, first_row: int, name: str) -> None:
+        sizes = letor_errors.group_sizes(groups, self._table.rows - first_row, name, self.limits)
+        start = first_row
+        for size in sizes:
+            label = str(len(self._queries) + 1).encode()
+            self._run_rows.append(start)
+            self._run_queries.append(self._queries.setdefault(label, len(self._queries)))
+            start += size
+
+    def close(self) -> None:
+        """Drop the columns of ids that never occurred; no file can be added any more."""
+        seen = np.flatnonzero(self._table.sink.seen).astype(np.int64)
+        self.feature_ids = seen
+        self._table.keep_columns(seen)
+        for array in (self._table.sink.labels,):
+            array.resize(self._table.rows, refcheck=False)
+
+    def align(self, feature_ids: Int64[np.ndarray, " union"]) -> None:
+        """Add zero columns, so that the columns are these ids, a rising superset of its own."""
+        if len(feature_ids) > len(self.feature_ids):
+            places = np.searchsorted(feature_ids, self.feature_ids).astype(np.int64)
+            self._table.add_columns(places, len(feature_ids))
+            self.feature_ids = feature_ids
+
+    def fillers(self) -> Float32[np.ndarray, " features"]:
+        """What a missing cell of each column becomes, taken from the present cells of it."""
+        matrix = self._table.matrix()
+        if self.missing in (Missing.ERROR, Missing.ZERO) or not self._table.sink.state[NULLS]:
+            return np.zeros(matrix.shape[1], dtype=np.float32)
+        sums, counts, largest = column_totals(matrix)
+        values = sums / np.maximum(counts, 1) if self.missing is Missing.MEAN else largest
+        return np.where(counts > 0, values, 0.0).astype(np.float32)
+
+    def parsed(self, fillers: Float32[np.ndarray, " features"]) -> ParsedLetor:
+        """The data set, missing cells filled and scattered queries gathered; ends the table."""
+        table, state = self._table, self._table.sink.state
+        if state[NULLS]:
+            fill_missing(table.matrix(), fillers)
+        comments, documents = table.comments()
+        offsets, order, scattered = self._gathered()
+        if order is not None:
+            table.reorder(order)
+            comments = None if comments is None else comments.take(order)
+            documents = None if documents is None else documents.take(order)
+        names = tuple(query.decode(errors="backslashreplace") for query in self._queries)
+        dataset = RankingDataset(
+            features=table.matrix(),
+            labels=table.sink.labels,
+            offsets=offsets,
+            query_ids=names,
+            feature_ids=tuple(self.feature_ids.tolist()),
+            doc_ids=documents,
+            comments=comments,
+        )
+        gathered = tuple(names[query] for query in scattered)
+        return ParsedLetor(dataset, gathered, int(state[CLIPPINGS]), int(state[NULLS]))
+
+    def _gathered(
+        self,
+    ) -> tuple[Int64[np.ndarray, " bounds"], Int64[np.ndarray, " docs"] | None, Sequence[int]]:
+        """(offsets of the queries, the order of rows that gathers them or None, which did)."""
+        queries = np.array(self._run_queries, dtype=np.int64)
+        bounds = np.array([*self._run_rows, self._table.rows], dtype=np.int64)
+        lengths = np.bincount(queries, weights=np.diff(bounds), minlength=len(self._queries))
+        offsets = ragged.offsets_of(lengths.astype(np.int64))
+        if len(queries) == len(self._queries):
+            return offsets, None, ()
+        runs = np.argsort(queries, kind="stable")
+        scattered = np.flatnonzero(np.bincount(queries) > 1).tolist()
+        return offsets, ragged.elements_of(bounds, runs), scattered
+
+
+def read_parts(
+    parts: Iterable[Sequence[Source]],
+    missing: Missing | str = Missing.ERROR,
+    limits: Limits | None = None,
+) -> list[ParsedLetor]:
+    """Read parts of one collection, each of one or more files, with the same feature columns.
+
+    Missing cells of all parts are filled with values of the first (the training) part.
+    """
+    tables = []
+    for files in parts:
+        table = LetorTable(Missing(missing), limits or Limits())
+        for file in files:
+            table.add(file)
+        table.close()
+        tables.append(table)
+    union = np.unique(np.concatenate([table.feature_ids for table in tables]))
+    for table in tables:
+        table.align(union)
+    fillers = tables[0].fillers()
+    return [table.parsed(fillers) for table in tables]

@@ -1,0 +1,50 @@
+"""What the LETOR parser fills, what it is told, and why it may stop."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+# Why `parse` stopped. The first five are no errors.
+DONE, MORE_COLUMNS, ZERO_BASED, PATCHES_FULL, UNORDERED = range(5)
+(BAD_LABEL, NO_QUERY, TWO_QUERIES, LONG_QUERY, BAD_CELL, BAD_ID, BAD_VALUE, INFINITE) = range(5, 13)
+(HIGH_ID, TWICE, NULL_CELL, BAD_END, LONG_LINE) = range(13, 18)
+
+# Places in `Sink.state`.
+ROW, COMMENT_END, RUN, QUERY_LENGTH, NULLS, CLIPPINGS, PATCHES, NEEDED_ID, COMMENTED, NAMED = range(
+    10
+)
+STATES = 10
+LONGEST_QUERY_ID = 255
+
+
+class Sink(NamedTuple):
+    """Where rows go; every array is long enough for the block at hand."""
+
+    cells: np.ndarray  # f32, row-major, `width` a row
+    labels: np.ndarray  # f32
+    comments: np.ndarray  # u8
+    comment_bounds: np.ndarray  # i64, one more than rows
+    doc_starts: np.ndarray  # i64, into comments
+    doc_ends: np.ndarray
+    runs: np.ndarray  # i64 [runs, 3]: first row, start and end of the query id in run_text
+    run_text: np.ndarray  # u8
+    query: np.ndarray  # u8, the query id of the row before
+    seen: np.ndarray  # u8 by feature id
+    stamps: np.ndarray  # i64 by feature id: 1 + the last unordered row that held it
+    words: np.ndarray  # u64 by place in the row: the last "12:" read there
+    masks: np.ndarray  # u64, the bytes of the word that belong to it
+    skips: np.ndarray  # i64, its length
+    ids: np.ndarray  # i64, its value
+    patches: np.ndarray  # i64 [patches, 3]: cell (or −1 − row for labels), token start and end
+    state: np.ndarray  # i64 by the names above
+
+
+class Rules(NamedTuple):
+    """What a block is read under."""
+
+    width: int  # columns
+    base: int  # feature id of the first column
+    highest_id: int
+    line_bytes: int
+    with_query: bool  # rows carry qid:
+    nulls: bool  # NULL and NaN are allowed

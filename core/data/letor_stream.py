@@ -1,0 +1,252 @@
+"""Blocks of whole lines from plain or compressed files, bounded against hostile ones."""
+
+import bz2
+import gzip
+import io
+import lzma
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Protocol, TypeAlias, cast, no_type_check, runtime_checkable
+
+import numba
+import numpy as np
+from jaxtyping import UInt8
+
+from core.errors import DataError, LetorError
+
+SLACK = 64  # readable bytes after the last line: the parser loads eight at a time
+NEWLINE = 10
+BROKEN = (EOFError, OSError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, RuntimeError)
+BYTE_ORDER_MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
+UTF8_MARK = b"\xef\xbb\xbf"
+
+
+@runtime_checkable
+class BinaryFile(Protocol):
+    """A file of bytes that can seek: an open file, an upload, `io.BytesIO`."""
+
+    def read(self, size: int = ..., /) -> bytes:
+        """Up to `size` bytes."""
+
+    def readinto(self, buffer: memoryview, /) -> int | None:
+        """Fill a buffer; how many bytes it took."""
+
+    def seek(self, offset: int, whence: int = ..., /) -> int:
+        """Go to a place."""
+
+    def tell(self) -> int:
+        """The place."""
+
+
+Source: TypeAlias = Path | BinaryFile
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a file may ask for before it is refused.
+
+    Attributes:
+        line_bytes: of one line.
+        feature_id: the highest; a matrix row holds every id up to it.
+        matrix_bytes: of the float32 matrix.
+        decoded_bytes: of text after decompression.
+        ratio: decoded to compressed bytes, once 64 MiB have been decoded.
+        block_bytes: read and parsed at a time.
+    """
+
+    line_bytes: int = 1 << 19
+    feature_id: int = 1 << 16
+    matrix_bytes: int = 1 << 36
+    decoded_bytes: int = 1 << 38
+    ratio: float = 250.0
+    block_bytes: int = 1 << 20
+
+
+@dataclass(frozen=True)
+class Block:
+    """Whole lines: `buffer[:end]`, the last byte a newline; only valid until the next one.
+
+    Attributes:
+        buffer: the bytes; `SLACK` of them may be read beyond `end`.
+        end: where the last whole line ends.
+        lines: how many lines there are.
+        first_line: the 1-based number of the first.
+        share: decoded bytes so far over those of the file, where known (plain files), else 0.
+    """
+
+    buffer: UInt8[np.ndarray, " bytes"]
+    end: int
+    lines: int
+    first_line: int
+    share: float
+
+
+@dataclass(frozen=True)
+class _Decoded:
+    stream: BinaryFile
+    consumed: Callable[[], int]  # bytes of the file as stored
+    size: int  # decoded bytes, 0 when unknown
+
+
+def blocks(source: Source, name: str, limits: Limits) -> Iterator[Block]:
+    """The whole file as blocks of lines; a missing last newline is added.
+
+    Raises:
+        DataError: unreadable, damaged, or larger than the limits.
+        LetorError: a line longer than the limits.
+    """
+    with _decoded(source, name) as decoded:
+        buffer = np.empty(limits.block_bytes + SLACK, dtype=np.uint8)
+        held, total, line = 0, 0, 1
+        while True:
+            if held + limits.block_bytes // 2 > len(buffer) - SLACK:
+                buffer = np.concatenate([buffer[:held], np.empty_like(buffer)])
+            got = _filled(decoded.stream, buffer, held, name)
+            if total == 0:
+                held, got = _without_mark(buffer, got, name)
+            total += got
+            _check_size(decoded, total, name, limits)
+            end = held + got
+            if got == 0 and held:
+                buffer[end] = NEWLINE
+                end += 1
+            whole = _last_newline(buffer, held, end)
+            if whole:
+                lines = newlines(buffer, whole)
+                share = total / decoded.size if decoded.size else 0.0
+                yield Block(buffer, whole, lines, line, share)
+                line += lines
+            if got == 0:
+                return
+            held = end - whole
+            buffer[:held] = buffer[whole:end].copy()
+            if held > limits.line_bytes:
+                raise long_line(name, line, buffer[:held].tobytes(), limits)
+
+
+def long_line(name: str, line: int, text: bytes, limits: Limits) -> LetorError:
+    """The error of a line that is too long."""
+    return LetorError(
+        name,
+        line,
+        text[:200].decode(errors="backslashreplace"),
+        f"a line of more than {limits.line_bytes:,} bytes",
+        "A row of LETOR text is one document; check that this is such a file.",
+    )
+
+
+def _filled(stream: BinaryFile, buffer: UInt8[np.ndarray, " bytes"], held: int, name: str) -> int:
+    """Fill the buffer behind the bytes held; how many it took, 0 at the end of the file."""
+    room = buffer.data[held : len(buffer) - SLACK]
+    filled = 0
+    try:
+        while filled < len(room):
+            got = stream.readinto(room[filled:])
+            if not got:
+                break
+            filled += got
+    except BROKEN as error:
+        raise _damaged(name, error) from error
+    return filled
+
+
+def _damaged(name: str, error: BaseException) -> DataError:
+    return DataError(
+        name,
+        f"damaged or incomplete compressed data ({error})",
+        "Fetch the file again or unpack it elsewhere; nothing of it was kept.",
+    )
+
+
+def _without_mark(buffer: UInt8[np.ndarray, " bytes"], got: int, name: str) -> tuple[int, int]:
+    """(bytes held, bytes got) of a first block, without a byte order mark."""
+    head = buffer[: min(got, 4096)].tobytes()
+    if head[:2] in BYTE_ORDER_MARKS:
+        encoding = BYTE_ORDER_MARKS[head[:2]]
+        raise DataError(name, f"text encoded as {encoding}", "Save it as UTF-8 or ASCII.")
+    if b"\0" in head:
+        raise DataError(
+            name, "binary data (a zero byte)", "LETOR text is expected: label qid:id 1:value …"
+        )
+    if head.startswith(UTF8_MARK):
+        buffer[: got - 3] = buffer[3:got].copy()
+        return 0, got - 3
+    return 0, got
+
+
+def _check_size(decoded: _Decoded, total: int, name: str, limits: Limits) -> None:
+    if total > limits.decoded_bytes:
+        raise DataError(
+            name, f"more than {limits.decoded_bytes:,} bytes of text", "Split the file."
+        )
+    if total > 1 << 26 and not decoded.size:
+        ratio = total / max(decoded.consumed(), 1)
+        if ratio > limits.ratio:
+            raise DataError(
+                name,
+                f"compressed data that grows {ratio:.0f}-fold, as a decompression bomb does",
+                "If it is genuine, unpack it first.",
+            )
+
+
+def _last_newline(buffer: UInt8[np.ndarray, " bytes"], held: int, end: int) -> int:
+    """Where the last whole line ends; the `held` bytes in front hold no newline."""
+    step = 1 << 16
+    for high in range(end, held, -step):
+        low = max(held, high - step)
+        found = buffer[low:high].tobytes().rfind(b"\n")
+        if found >= 0:
+            return low + found + 1
+    return 0
+
+
+@contextmanager
+def _decoded(source: Source, name: str) -> Iterator[_Decoded]:
+    """The decompressed stream of a file, told by its first bytes and not by its name."""
+    with ExitStack() as stack:
+        try:
+            raw = (
+                stack.enter_context(source.open("rb", buffering=0))
+                if isinstance(source, Path)
+                else source
+            )
+            head = raw.read(6)
+            raw.seek(0)
+            yield _opened(raw, head, name, stack)
+        except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
+            raise DataError(name, error.strerror or str(error), "Check the path.") from error
+        except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
+            raise _damaged(name, error) from error
+
+
+def _opened(raw: BinaryFile, head: bytes, name: str, stack: ExitStack) -> _Decoded:
+    file = cast("IO[bytes]", raw)
+    if head.startswith(b"\x1f\x8b"):
+        return _Decoded(stack.enter_context(gzip.GzipFile(fileobj=file)), raw.tell, 0)
+    if head.startswith(b"BZh"):
+        return _Decoded(stack.enter_context(bz2.BZ2File(file)), raw.tell, 0)
+    if head.startswith(b"\xfd7zXZ\x00"):
+        return _Decoded(stack.enter_context(lzma.LZMAFile(file)), raw.tell, 0)
+    if head.startswith(b"PK\x03\x04"):
+        archive = stack.enter_context(zipfile.ZipFile(file))
+        members = [member for member in archive.infolist() if not member.is_dir()]
+        if len(members) != 1:
+            names = ", ".join(member.filename for member in members[:5])
+            raise DataError(name, f"{len(members)} files in the archive ({names})", "Pack one.")
+        member = stack.enter_context(archive.open(members[0]))
+        return _Decoded(cast("BinaryFile", member), lambda: members[0].compress_size, 0)
+    return _Decoded(raw, raw.tell, raw.seek(0, io.SEEK_END) - raw.seek(0))
+
+
+@no_type_check
+@numba.njit(cache=True, nogil=True)
+def newlines(buffer: np.ndarray, end: int) -> int:
+    """How many lines end before `end`."""
+    count = 0
+    for place in range(end):
+        count += buffer[place] == NEWLINE
+    return count

@@ -1,0 +1,233 @@
+"""Growing arrays that LETOR files are parsed into, and the in-place surgery that they need.
+
+Everything happens in place, because the matrix may fill the memory: rows are appended by
+`realloc`, columns are inserted and dropped by moving rows, scattered queries are gathered by
+following the cycles of the permutation.
+"""
+
+from typing import no_type_check
+
+import numba
+import numpy as np
+from jaxtyping import Float32, Int64
+
+from core.data.letor_numbers import COLON, HASH, NEWLINE, NINE, ZERO
+from core.data.letor_sink import (
+    COMMENT_END,
+    COMMENTED,
+    NAMED,
+    ROW,
+    RUN,
+    STATES,
+    Sink,
+)
+from core.data.letor_stream import Limits
+from core.data.text import TextColumn
+
+GROWTH = 1.125
+_NO_WORD = np.iinfo(np.uint64).max
+
+
+class GrowingTable:
+    """The rows read so far. `sink` is what the parser fills; attributes are its own arrays."""
+
+    def __init__(self, limits: Limits) -> None:
+        ids = limits.feature_id + 2
+        self.width, self.base, self.capacity = 0, 1, 0
+        self.sink = Sink(
+            cells=np.zeros(0, dtype=np.float32),
+            labels=np.zeros(0, dtype=np.float32),
+            comments=np.zeros(0, dtype=np.uint8),
+            comment_bounds=np.zeros(1, dtype=np.int64),
+            doc_starts=np.zeros(0, dtype=np.int64),
+            doc_ends=np.zeros(0, dtype=np.int64),
+            runs=np.zeros((0, 3), dtype=np.int64),
+            run_text=np.zeros(0, dtype=np.uint8),
+            query=np.zeros(256, dtype=np.uint8),
+            seen=np.zeros(ids, dtype=np.uint8),
+            stamps=np.zeros(ids, dtype=np.int64),
+            words=np.full(ids, _NO_WORD, dtype=np.uint64),
+            masks=np.zeros(ids, dtype=np.uint64),
+            skips=np.zeros(ids, dtype=np.int64),
+            ids=np.zeros(ids, dtype=np.int64),
+            patches=np.zeros((2 * ids, 3), dtype=np.int64),
+            state=np.zeros(STATES, dtype=np.int64),
+        )
+
+    @property
+    def rows(self) -> int:
+        """Documents read."""
+        return int(self.sink.state[ROW])
+
+    def reserve(self, rows: int, text_bytes: int, share: float) -> None:
+        """Make room for a block of so many lines and bytes; `share` of the file is read with it."""
+        needed = self.rows + rows
+        if needed > self.capacity:
+            ahead = needed * GROWTH if share <= 0 else needed / share * 1.01 + 64
+            self.capacity = int(max(needed, min(ahead, needed * 64)))
+            self._resize_rows()
+        sink, state = self.sink, self.sink.state
+        self._at_least("comments", int(state[COMMENT_END]) + text_bytes)
+        if len(sink.runs) < state[RUN] + rows:
+            sink.runs.resize((int((state[RUN] + rows) * GROWTH), 3), refcheck=False)
+        used = int(sink.runs[state[RUN] - 1, 2]) if state[RUN] else 0
+        self._at_least("run_text", used + text_bytes)
+
+    def _at_least(self, name: str, length: int) -> None:
+        array = getattr(self.sink, name)
+        if len(array) < length:
+            array.resize(int(length * GROWTH), refcheck=False)
+
+    def _resize_rows(self) -> None:
+        sink = self.sink
+        for array in (sink.labels, sink.doc_starts, sink.doc_ends):
+            array.resize(self.capacity, refcheck=False)
+        sink.comment_bounds.resize(self.capacity + 1, refcheck=False)
+        self._resize_cells(self.capacity * self.width)
+
+    def _resize_cells(self, length: int) -> None:
+        """Resize the matrix; while empty it is only reserved, so that no page is touched twice."""
+        if self.rows == 0:
+            self.sink = self.sink._replace(cells=np.empty(length, dtype=np.float32))
+        else:
+            self.sink.cells.resize(length, refcheck=False)
+
+    def widen(self, width: int, base: int) -> None:
+        """Make room for columns up to `base + width − 1`; the rows read move apart in place."""
+        old, shift = self.width, self.base - base
+        self.width, self.base = width, base
+        self._resize_cells(self.capacity * width)
+        targets = np.arange(shift, shift + old, dtype=np.int64)
+        spread(self.sink.cells, self.rows, width, targets)
+
+    def keep_columns(self, feature_ids: Int64[np.ndarray, " kept"]) -> None:
+        """Drop every column whose id is not named; ids rise."""
+        columns = feature_ids - self.base
+        if len(columns) < self.width:
+            squeeze(self.sink.cells, self.rows, self.width, columns)
+        self.width = len(columns)
+        self.sink.cells.resize(self.rows * self.width, refcheck=False)
+
+    def add_columns(self, places: Int64[np.ndarray, " old"], width: int) -> None:
+        """Move column i to `places[i]` of `width` columns; the others are zero."""
+        self.sink.cells.resize(self.rows * width, refcheck=False)
+        spread(self.sink.cells, self.rows, width, places)
+        self.width = width
+
+    def matrix(self) -> Float32[np.ndarray, "docs features"]:
+        """The feature matrix; a view."""
+        return self.sink.cells[: self.rows * self.width].reshape(self.rows, self.width)
+
+    def reorder(self, order: Int64[np.ndarray, " docs"]) -> None:
+        """Put row `order[i]` in place i, without a second matrix."""
+        permute_rows(self.matrix(), order.copy())
+        self.sink.labels[: self.rows] = self.sink.labels[order]
+
+    def comments(self) -> tuple[TextColumn | None, TextColumn | None]:
+        """(comments, document ids) in the order of the file, sharing one blob; None where none."""
+        sink, rows = self.sink, self.rows
+        if not sink.state[COMMENTED]:
+            return None, None
+        end = int(sink.state[COMMENT_END])
+        sink.comments.resize(end, refcheck=False)
+        bounds = sink.comment_bounds[: rows + 1]
+        comments = TextColumn(sink.comments, bounds[:-1], bounds[1:])
+        if not sink.state[NAMED]:
+            return comments, None
+        return comments, TextColumn(sink.comments, sink.doc_starts[:rows], sink.doc_ends[:rows])
+
+
+@no_type_check
+@numba.njit(cache=True)
+def spread(cells: np.ndarray, rows: int, width: int, targets: np.ndarray) -> None:
+    """Widen rows in place from `len(targets)` to `width` columns; column i goes to targets[i]."""
+    old = len(targets)
+    for row in range(rows - 1, -1, -1):
+        source, goal, column = row * old, row * width, width - 1
+        for index in range(old - 1, -1, -1):
+            value = cells[source + index]
+            while column > targets[index]:
+                cells[goal + column] = np.float32(0)
+                column -= 1
+            cells[goal + column] = value
+            column -= 1
+        while column >= 0:
+            cells[goal + column] = np.float32(0)
+            column -= 1
+
+
+@no_type_check
+@numba.njit(cache=True)
+def squeeze(cells: np.ndarray, rows: int, width: int, columns: np.ndarray) -> None:
+    """Narrow rows in place to the columns named, which rise."""
+    kept = len(columns)
+    for row in range(rows):
+        for index in range(kept):
+            cells[row * kept + index] = cells[row * width + columns[index]]
+
+
+@no_type_check
+@numba.njit(cache=True)
+def permute_rows(matrix: np.ndarray, order: np.ndarray) -> None:
+    """Row `order[i]` goes to place i, in place; `order` is used up."""
+    held = np.empty(matrix.shape[1], dtype=matrix.dtype)
+    for start in range(len(order)):
+        if order[start] < 0 or order[start] == start:
+            continue
+        held[:] = matrix[start]
+        place = start
+        while order[place] != start:
+            source = order[place]
+            matrix[place] = matrix[source]
+            order[place] = -1
+            place = source
+        matrix[place] = held
+        order[place] = -1
+
+
+@no_type_check
+@numba.njit(cache=True)
+def column_totals(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(sum, count, largest) of the cells of every column that are not NaN, in float64."""
+    columns = matrix.shape[1]
+    sums, largest = np.zeros(columns), np.full(columns, -np.inf)
+    counts = np.zeros(columns, dtype=np.int64)
+    for row in range(len(matrix)):
+        for column in range(columns):
+            value = matrix[row, column]
+            if not np.isnan(value):
+                sums[column] += value
+                counts[column] += 1
+                largest[column] = max(largest[column], value)
+    return sums, counts, largest
+
+
+@no_type_check
+@numba.njit(cache=True)
+def fill_missing(matrix: np.ndarray, values: np.ndarray) -> None:
+    """Put `values[column]` where a cell is NaN, in place."""
+    for row in range(len(matrix)):
+        for column in range(matrix.shape[1]):
+            if np.isnan(matrix[row, column]):
+                matrix[row, column] = values[column]
+
+
+@no_type_check
+@numba.njit(cache=True, nogil=True)
+def highest_feature(buffer: np.ndarray, start: int, end: int) -> int:
+    """The highest id that stands before a colon outside comments."""
+    highest, feature, digits, place = 0, 0, 0, start
+    while place < end:
+        character = buffer[place]
+        if ZERO <= character <= NINE:
+            feature = min(feature * 10 + character - ZERO, 1_000_000_000)
+            digits += 1
+        else:
+            if character == COLON and digits > 0:
+                highest = max(highest, feature)
+            elif character == HASH:
+                while buffer[place] != NEWLINE:
+                    place += 1
+            feature, digits = 0, 0
+        place += 1
+    return highest

@@ -1,0 +1,167 @@
+"""Every malformed file gets its message, names its line, and leaves nothing behind."""
+
+import bz2
+import gzip
+import io
+import lzma
+import zipfile
+
+import numpy as np
+import pytest
+
+from core.data import letor
+from core.errors import DataError, LetorError
+
+GOOD = b"1 qid:1 1:0.5 2:1\n0 qid:1 1:0.25 2:0\n"
+MANY = b"".join(
+    b"%d qid:%d 1:%d.%06d\n" % (i % 2, i // 9, i, i * 7919 % 1000000) for i in range(9000)
+)
+
+
+def _zip(**members: bytes) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return file.getvalue()
+
+
+def _flipped(data: bytes) -> bytes:
+    middle = len(data) // 2
+    return (
+        data[:middle]
+        + bytes(255 - byte for byte in data[middle : middle + 40])
+        + data[middle + 40 :]
+    )
+
+
+MALFORMED_LINES = {
+    "missing qid": (GOOD + b"1 1:0.5 2:1\n", 3, "no qid"),
+    "empty qid": (GOOD + b"1 qid: 1:0.5\n", 3, "no qid"),
+    "long qid": (GOOD + b"1 qid:" + b"9" * 300 + b" 1:0.5\n", 3, "query id of more than 255"),
+    "label no number": (b"good qid:1 1:0.5\n", 1, "label is not a number"),
+    "label missing": (GOOD + b"qid:1 1:0.5\n", 3, "label is not a number"),
+    "label NaN": (GOOD + b"nan qid:1 1:0.5\n", 3, "label is not a number"),
+    "label huge": (GOOD + b"1e39 qid:1 1:0.5\n", 3, "label is not a number"),
+    "value no number": (GOOD + b"1 qid:1 1:0.5 2:abc\n", 3, "value that is not a number"),
+    "value missing": (GOOD + b"1 qid:1 1:0.5 2: 3:1\n", 3, "value that is not a number"),
+    "value with comma": (GOOD + b"1 qid:1 1:0,5\n", 3, "value that is not a number"),
+    "value 1_000": (GOOD + b"1 qid:1 1:1_000\n", 3, "value that is not a number"),
+    "value 1e": (GOOD + b"1 qid:1 1:1e\n", 3, "value that is not a number"),
+    "value two dots": (GOOD + b"1 qid:1 1:1.2.3\n", 3, "value that is not a number"),
+    "value hexadecimal": (GOOD + b"1 qid:1 1:0x1F\n", 3, "value that is not a number"),
+    "1e400": (GOOD + b"1 qid:1 1:1e400\n", 3, "infinite value"),
+    "inf": (GOOD + b"1 qid:1 1:inf\n", 3, "infinite value"),
+    "-Infinity": (GOOD + b"1 qid:1 1:-Infinity\n", 3, "infinite value"),
+    "NULL": (GOOD + b"1 qid:1 1:NULL\n", 3, "NULL or NaN"),
+    "the same feature twice": (GOOD + b"1 qid:1 1:1 2:2 1:1\n", 3, "same feature twice"),
+    "twice in a row": (GOOD + b"1 qid:1 2:1 2:2\n", 3, "same feature twice"),
+    "no colon": (GOOD + b"1 qid:1 1:1 22 3:1\n", 3, "not feature:value"),
+    "million feature ids": (GOOD + b"1 qid:1 1:1 1000000:2\n", 3, "feature id above 65,536"),
+    "endless feature id": (GOOD + b"1 qid:1 123456789012:2\n", 3, "feature id above 65,536"),
+    "negative feature id": (GOOD + b"1 qid:1 -3:2\n", 3, "behind the cells"),
+    "words behind cells": (GOOD + b"1 qid:1 1:1 docid = 3\n", 3, "behind the cells"),
+    "million characters": (GOOD + b"1 qid:1 1:" + b"1" * 1_000_000 + b"\n", 3, "more than 524,288"),
+    "million letters": (b"x" * 1_000_000, 1, "more than 524,288"),
+    "million of comment": (GOOD + b"1 qid:1 1:1 #" + b"x" * 1_000_000, 3, "more than 524,288"),
+    "lone carriage returns": (GOOD.replace(b"\n", b"\r"), 1, "behind the cells"),
+    "no text at all": (b"PDF-1.4 whatever\n", 1, "label is not a number"),
+    "truncated": (GOOD + b"1 qid:1 1:0.5 2", 3, "not feature:value"),
+    "latin-1": (GOOD + "1 qid:1 1:0.5 überall\n".encode("latin-1"), 3, "behind the cells"),
+    "UTF-16 without mark": ("1 qid:1 1:1\n".encode("utf-16-le"), None, "zero byte"),
+}
+
+DAMAGED = {
+    "zero documents": (b"", "no documents"),
+    "comments only": (b"# nothing\n\n  \n", "no documents"),
+    "binary": (bytes(range(256)) * 50, "binary data"),
+    "UTF-16": ("1 qid:1 1:1\n".encode("utf-16"), "UTF-16"),
+    "truncated gzip": (gzip.compress(MANY)[:-4000], "damaged or incomplete"),
+    "gzip cut in its head": (gzip.compress(MANY)[:5], "damaged or incomplete"),
+    "broken gzip": (_flipped(gzip.compress(MANY)), "damaged or incomplete"),
+    "truncated bzip2": (bz2.compress(MANY)[:-4000], "damaged or incomplete"),
+    "broken bzip2": (_flipped(bz2.compress(MANY)), "damaged or incomplete"),
+    "truncated xz": (lzma.compress(MANY)[:-4000], "damaged or incomplete"),
+    "broken xz": (_flipped(lzma.compress(MANY)), "damaged or incomplete"),
+    "truncated zip": (_zip(a=MANY)[:-4000], "damaged or incomplete"),
+    "broken zip": (_flipped(_zip(a=MANY)), "damaged or incomplete"),
+    "two files in a zip": (_zip(a=GOOD, b=GOOD), "2 files in the archive"),
+    "empty zip": (_zip(a=b""), "no documents"),
+}
+
+
+@pytest.mark.parametrize("case", MALFORMED_LINES)
+def test_malformed_lines_are_named(case, tmp_path):
+    text, line, message = MALFORMED_LINES[case]
+    path = tmp_path / "data.txt"
+    path.write_bytes(text)
+    with pytest.raises(DataError) as caught:
+        letor.read(path)
+    assert message in str(caught.value)
+    assert str(caught.value).startswith(f"{path}:{line}: " if line else f"{path}: ")
+    assert len(str(caught.value)) < 600
+    assert str(caught.value).isprintable()
+    assert [file.name for file in tmp_path.iterdir()] == ["data.txt"]
+
+
+@pytest.mark.parametrize("case", DAMAGED)
+def test_damaged_files_say_so(case, tmp_path):
+    data, message = DAMAGED[case]
+    path = tmp_path / "data.txt.gz"
+    path.write_bytes(data)
+    with pytest.raises(DataError, match=message) as caught:
+        letor.read(path)
+    assert str(path) in str(caught.value)
+    assert [file.name for file in tmp_path.iterdir()] == ["data.txt.gz"]
+
+
+def _bomb(packer) -> bytes:
+    packed, line = [packer.compress(GOOD)], b"0 qid:1 1:0\n" * (1 << 16)
+    packed += [packer.compress(line) for _ in range(100)]
+    return b"".join([*packed, packer.flush()])
+
+
+@pytest.mark.parametrize("kind", ["gzip", "xz"])
+def test_decompression_bombs_are_stopped(kind):
+    import zlib
+
+    packers = {
+        "gzip": zlib.compressobj(9, zlib.DEFLATED, 31),
+        "xz": lzma.LZMACompressor(preset=0),
+    }
+    bomb = _bomb(packers[kind])
+    limits = letor.Limits(ratio=100.0)
+    with pytest.raises(DataError, match="decompression bomb"):
+        letor.read(io.BytesIO(bomb), name="bomb", limits=limits)
+
+
+def test_text_and_matrix_are_bounded():
+    with pytest.raises(DataError, match="more than 1,000 bytes of text"):
+        letor.read(io.BytesIO(MANY), limits=letor.Limits(decoded_bytes=1000))
+    wide = MANY + b"1 qid:x 60000:1\n"
+    with pytest.raises(LetorError, match="60,000 feature columns"):
+        letor.read(io.BytesIO(wide), limits=letor.Limits(matrix_bytes=1 << 28))
+
+
+@pytest.mark.parametrize("missing", ["nowhere.txt", "."])
+def test_paths_that_are_no_files(missing, tmp_path):
+    with pytest.raises(DataError, match=r"Check the path"):
+        letor.read(tmp_path / missing)
+
+
+def test_random_damage_never_gives_more_than_an_error():
+    generator = np.random.default_rng(11)
+    for _ in range(400):
+        data = bytearray(MANY[:400])
+        for place in generator.integers(0, len(data), generator.integers(1, 6)):
+            data[place] = generator.integers(0, 256)
+        try:
+            found = letor.read(io.BytesIO(bytes(data)))
+        except DataError:
+            continue
+        assert np.isfinite(found.dataset.features).all()
+        assert found.dataset.documents <= 60
+
+
+def test_an_utf8_mark_is_skipped():
+    assert letor.read(io.BytesIO(b"\xef\xbb\xbf" + GOOD)).dataset.documents == 2
