@@ -340,6 +340,13 @@ def test_scores_that_cannot_be_ranked_are_refused():
         evaluate([Measure("RR")], dataset, lists, np.zeros(3, np.float32))
 
 
+def test_candidates_of_another_query_are_refused():
+    dataset = dataset_of([1, 0], [0, 1])
+    lists = lists_of(dataset, [0, 2], [0])
+    with pytest.raises(ShapeError, match="candidates of another query"):
+        evaluate([Measure("RR")], dataset, lists, np.zeros(3, np.float32))
+
+
 def test_a_grade_above_the_top_grade_is_refused():
     dataset = dataset_of([5, 0])
     lists, scores = CandidateLists.everything(dataset), np.array([1, 0], np.float32)

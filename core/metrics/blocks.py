@@ -33,7 +33,7 @@ GRADES = 64  # whole grades below this are counted, others sorted
 _EXP2_GAIN = np.exp2(np.arange(GRADES, dtype=np.float64)) - 1.0
 _ROW_BITS = np.uint64(32)
 _ROW_MASK = np.uint64(0xFFFFFFFF)
-_SIGN = np.uint64(0x80000000)
+_SIGN_PLACE, _ONE = np.uint64(31), np.uint64(1)
 _REST = np.uint64(0x7FFFFFFF)
 
 # `no_type_check`: jaxtyping's import hook wraps what it checks; numba takes no wrapped function.
@@ -42,8 +42,8 @@ _REST = np.uint64(0x7FFFFFFF)
 @no_type_check
 @numba.njit(cache=True)
 def sort_keys(
-    bits: np.ndarray, rows: np.ndarray, offsets: np.ndarray, starts: np.ndarray
-) -> np.ndarray:
+    bits: np.ndarray, rows: np.ndarray, offsets: np.ndarray, starts: np.ndarray, stops: np.ndarray
+) -> tuple[np.ndarray, bool]:
     """One u64 a candidate whose ascending order is: falling score, then data set row.
 
     Args:
@@ -51,15 +51,21 @@ def sort_keys(
         rows: data set row of each candidate.
         offsets: bounds of the lists.
         starts: first data set row of each list's query.
+        stops: one past the last.
+
+    Returns:
+        The keys, and whether every row is one of its list's query.
     """
-    keys = np.empty(len(bits), dtype=np.uint64)
+    keys, inside = np.empty(len(bits), dtype=np.uint64), True
     for one in range(len(starts)):
-        start = starts[one]
+        start, size = starts[one], stops[one] - starts[one]
         for i in range(offsets[one], offsets[one + 1]):
-            score = np.uint64(bits[i])
-            falling = score if score & _SIGN else score ^ _REST
-            keys[i] = (falling << _ROW_BITS) | np.uint64(rows[i] - start)
-    return keys
+            score, place = np.uint64(bits[i]), rows[i] - start
+            # A negative float's bits fall already; a positive one's are turned, without a branch.
+            falling = score ^ (_REST & ((score >> _SIGN_PLACE) - _ONE))
+            keys[i] = (falling << _ROW_BITS) | np.uint64(place)
+            inside &= (place >= 0) & (place < size)
+    return keys, inside
 
 
 @no_type_check

@@ -9,7 +9,7 @@ P by the cut-off even where the list is shorter, as trec_eval does.
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Bool, Float32, Float64, Int64
+from jaxtyping import Bool, Float32, Float64, Int64, UInt64
 
 from core.data.dataset import RankingDataset
 from core.data.lists import CandidateLists
@@ -38,7 +38,7 @@ def evaluate(
         scores: one a candidate, in the order of `lists.rows`; infinite ones are ranked as such.
 
     Raises:
-        ShapeError: the scores are not one a candidate.
+        ShapeError: the scores are not one a candidate, or a candidate is of another query.
         DataError: a score is NaN, or ERR meets a grade above its `top_grade`.
 
     >>> grades, bounds = np.array([0, 1, 2], np.float32), np.array([0, 3])
@@ -80,7 +80,7 @@ def evaluate_many(
     for run, (lists, scores) in enumerate(runs):
         if not np.array_equal(lists.queries, queries):
             raise ShapeError("runs", f"run {run} answers other queries", "the same in every run")
-        keys = _sorted_keys(lists, scores, starts)
+        keys = _sorted_keys(lists, scores, (starts, stops))
         normalisers = _with_shown(judged, measures, dataset, lists, discounts)
         found = blocks.measured(codes, (lists.offsets, keys), labels, normalisers, discounts)
         values[run] = np.where(normalisers == 0.0, blanks[:, None], found)
@@ -186,8 +186,8 @@ def _with_shown(
 def _sorted_keys(
     lists: CandidateLists,
     scores: Float32[np.ndarray, " _"],
-    starts: Int64[np.ndarray, " lists"],
-) -> np.ndarray:
+    spans: tuple[Int64[np.ndarray, " lists"], Int64[np.ndarray, " lists"]],
+) -> UInt64[np.ndarray, " candidates"]:
     if len(scores) != len(lists.rows):
         raise ShapeError("scores", f"{len(scores)}", f"{len(lists.rows)}, one a candidate")
     unknown = int(np.isnan(scores).sum())
@@ -195,7 +195,9 @@ def _sorted_keys(
         found = f"{unknown} of {len(scores)} are NaN"
         raise DataError("scores", found, "A ranking needs numbers: mend or replace the ranker.")
     bits = (scores + np.float32(0.0)).view(np.uint32)  # −0 + 0 = +0: the two zeros tie
-    keys = blocks.sort_keys(bits, lists.rows, lists.offsets, starts)
+    keys, inside = blocks.sort_keys(bits, lists.rows, lists.offsets, *spans)
+    if not inside:
+        raise ShapeError("lists", "candidates of another query", "rows of each list's own query")
     segments.sort_within(lists.offsets, keys)
     return keys
 
