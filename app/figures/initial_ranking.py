@@ -51,6 +51,7 @@ def _ribbon(points: pd.DataFrame, color: str) -> go.Scatter:
         y=edge,
         fill="toself",
         fillcolor=faded(color, 0.12),
+        mode="lines",
         line={"width": 0},
         hoverinfo="skip",
         showlegend=False,

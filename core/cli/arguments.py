@@ -140,6 +140,8 @@ def _other_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParse
     app = _command(commands, "app", "work:app", "open the dashboard")
     app.add_argument("--host", default="127.0.0.1", help="address to listen on")
     app.add_argument("--port", type=int, default=8501)
+    app.add_argument("--allow-host", nargs="+", help="host names it answers to, beside loopback")
+    app.add_argument("--base-path", help="path below which a proxy serves it")
 
 
 def _workbench(command: argparse.ArgumentParser) -> None:

@@ -112,16 +112,18 @@ def report(studies: list[Artefact], out: Path) -> None:
 
 def app(arguments: argparse.Namespace) -> Answer:
     """`app`: start the dashboard's server and stay until it ends."""
-    main = Path(__file__).resolve().parents[2] / "app" / "main.py"
-    if not main.is_file():
-        raise UsageError(f"the dashboard is not installed beside the core ({main} is missing)")
-    command = [
-        sys.executable, "-m", "streamlit", "run", str(main),
-        f"--server.address={arguments.host}", f"--server.port={arguments.port}",
-    ]  # fmt: skip
+    home = Path(__file__).resolve().parents[2]
+    if not (home / "app" / "server.py").is_file():
+        raise UsageError(f"the dashboard is not installed beside the core (no app in {home})")
+    command = [sys.executable, "-m", "app.server"]
+    command += [f"--host={arguments.host}", f"--port={arguments.port}"]
+    if arguments.allow_host:
+        command += ["--allow-host", *arguments.allow_host]
+    if arguments.base_path:
+        command.append(f"--base-path={arguments.base_path}")
     environment = os.environ | {"OMP_WAIT_POLICY": "passive"}
     if arguments.store:
         environment["SHUFFLEPROOF_HOME"] = str(arguments.store)
     warn(f"Shuffleproof opens on http://{arguments.host}:{arguments.port} (Ctrl+C ends it)")
-    code = run(command, env=environment, cwd=main.parents[1], check=False).returncode
+    code = run(command, env=environment, cwd=home, check=False).returncode
     return Answer({"exit_code": code}, "stopped", exit_code=1 if code else 0)

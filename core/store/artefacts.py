@@ -279,8 +279,8 @@ def default_store() -> Store:
     else:
         home = os.environ.get("XDG_DATA_HOME")
         root = (Path(home) if home else Path.home() / ".local" / "share") / "shuffleproof"
-    sample = Path(__file__).resolve().parents[2] / "sample_data" / "artefacts"
-    return Store(root, (sample,) if sample.is_dir() else ())
+    sample = Path(__file__).resolve().parents[2] / "sample_data"
+    return Store(root, (sample,) if (sample / "artefacts").is_dir() else ())
 
 
 def _begins(key: ArtefactKey, text: str) -> bool:

@@ -20,6 +20,7 @@ from core.metrics.measure import Measure
 from core.metrics.relevance import evaluate
 from core.metrics.robustness import breakdown_point
 from core.metrics.significance import paired_t
+from core.perturb.registry import PERTURBATIONS
 from core.rankers.base import Input, Ranker
 from core.studies.carrying import score_variants
 from core.studies.result import StudyResult
@@ -127,10 +128,15 @@ def finding(summary: pd.DataFrame, family: str, measure: str) -> str:
 def _sentence(fall: Fall, family: str, highest: float) -> str:
     verb = "loses" if fall.loss >= 0 else "gains"
     share = abs(fall.loss) / fall.start if fall.start else 0.0
-    text = f"{fall.ranker} {verb} {abs(fall.loss):.3f} ({share:.1%}) by {family} {highest:g}"
+    text = f"{fall.ranker} {verb} {abs(fall.loss):.3f} ({share:.1%}) {_reached(family, highest)}"
     if fall.below_initial_at is not None:
         text += f" and is below the undisturbed initial ranking from {fall.below_initial_at:.1f} on"
     return text + "."
+
+
+def _reached(family: str, level: float) -> str:
+    """The last level in words: by 80 transpositions, by shuffle at level 0.4."""
+    return f"by {level:g} {family}" if PERTURBATIONS[family].whole else f"by {family} at {level:g}"
 
 
 def claim(result: StudyResult, family: str, measure: str) -> dict[str, Any]:

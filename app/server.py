@@ -1,0 +1,167 @@
+"""The web server: Streamlit behind a content security policy, with health and readiness routes.
+
+`python -m app.server --host 127.0.0.1 --port 8501`; the command line's `app` starts it.
+"""
+
+import argparse
+import gc
+import json
+import logging
+import secrets
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+ALLOWED = (
+    "default-src 'self'",
+    "script-src 'self' 'unsafe-inline' 'wasm-unsafe-eval'",  # Streamlit's page has one script
+    "style-src 'self' 'unsafe-inline'",  # its components style themselves
+    "img-src 'self' data: blob:",
+    "font-src 'self' data:",
+    "connect-src 'self' ws: wss:",
+    "worker-src 'self' blob:",
+    "object-src 'none'",
+    "base-uri 'self'",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+)
+HEADERS = (
+    (b"content-security-policy", "; ".join(ALLOWED).encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+)
+log = logging.getLogger("shuffleproof")
+
+
+class SecurityHeaders:
+    """Adds the policy to every answer; nothing may be loaded from another host."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        """Wrap an application."""
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, and the headers with the answer."""
+
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", ()), *HEADERS]
+            await send(message)
+
+        await self.app(scope, receive, with_headers if scope["type"] == "http" else send)
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object a line: time, level, message, and the id that an error message shows."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line of a record."""
+        line: dict[str, Any] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if hasattr(record, "error_id"):
+            line["id"] = record.error_id
+        if record.exc_info:
+            line["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(line)
+
+
+async def health(_request: Request) -> JSONResponse:
+    """The process lives."""
+    return JSONResponse({"status": "ok"})
+
+
+async def ready(_request: Request) -> JSONResponse:
+    """The store can be read, so pages can answer."""
+    from app import services  # noqa: PLC0415 (only when asked, after the server is up)
+
+    try:
+        stored = sum(1 for _ in services.store().artefacts())
+    except Exception:
+        error_id = secrets.token_hex(4)
+        log.exception("not ready", extra={"error_id": error_id})
+        return JSONResponse({"status": "the store cannot be read", "id": error_id}, 503)
+    return JSONResponse({"status": "ready", "artefacts": stored})
+
+
+def on_script_error(error: Exception) -> bool:
+    """Show a sentence and a log id, never a traceback; the log has the rest."""
+    error_id = secrets.token_hex(4)
+    log.error("page failed: %s", error, exc_info=error, extra={"error_id": error_id})
+    st.error(
+        f"Something went wrong on this page. What you chose is kept; the log has the details "
+        f"under id {error_id}."
+    )
+    return True
+
+
+@asynccontextmanager
+async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
+    """Freeze what start-up made, so that the collector after each rerun does not walk it."""
+    gc.collect()
+    gc.freeze()
+    yield {}
+
+
+def application() -> st.App:
+    """The ASGI application."""
+    return st.App(
+        Path(__file__).with_name("main.py"),
+        lifespan=lifespan,
+        routes=[Route("/healthz", health), Route("/readyz", ready)],
+        middleware=[Middleware(SecurityHeaders)],
+        on_script_error=on_script_error,
+    )
+
+
+def configuration(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Streamlit's options for these flags; another address than loopback names its hosts."""
+    options: dict[str, Any] = {
+        "server.address": arguments.host,
+        "server.port": arguments.port,
+        "server.headless": True,
+    }
+    if arguments.allow_host:
+        options["server.allowedHosts"] = [*sorted(LOOPBACK), *arguments.allow_host]
+    if arguments.base_path:
+        options["server.baseUrlPath"] = arguments.base_path
+    return options
+
+
+def main(given: Sequence[str]) -> None:
+    """Start the server and stay until it ends."""
+    parser = argparse.ArgumentParser(prog="python -m app.server", description=__doc__)
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
+    parser.add_argument("--port", type=int, default=8501)
+    parser.add_argument("--allow-host", nargs="+", default=[], help="host names it answers to")
+    parser.add_argument("--base-path", default="", help="path below which a proxy serves it")
+    arguments = parser.parse_args(given)
+    if arguments.host not in LOOPBACK and not arguments.allow_host:
+        parser.error(
+            f"--host {arguments.host} opens the dashboard to other machines: "
+            "name the hosts it may answer to with --allow-host"
+        )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines())
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    application().run(config=configuration(arguments))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

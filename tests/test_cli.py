@@ -1,0 +1,187 @@
+"""The command line: shapes of the JSON, exit codes, messages, and that work is found again."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from core.cli.arguments import main
+from core.data import letor
+from core.data.synthetic import planted
+
+SUMMARY = {
+    *("ranker", "family", "level", "tau", "set_size", "measure", "mean", "low", "high", "n")
+}
+SMALL = ("--initial", "feature:3", "--depth", "20")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder of LETOR files with a planted set that trains in a second."""
+    target = tmp_path_factory.mktemp("planted")
+    fold = planted(queries=(40, 15, 15), seed=1, documents=20)
+    for part, name in ((fold.train, "train"), (fold.valid, "vali"), (fold.test, "test")):
+        letor.write(part, target / f"{name}.txt")
+    return target
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return tmp_path_factory.mktemp("store")
+
+
+@pytest.fixture
+def answered(store, capsys):
+    def answer(*arguments):
+        code = main([*map(str, arguments), "--json", "--store", str(store)])
+        printed = capsys.readouterr()
+        assert code == 0, printed.err
+        return json.loads(printed.out)
+
+    return answer
+
+
+@pytest.fixture
+def refused(store, capsys):
+    def refuse(*arguments):
+        code = main([*map(str, arguments), "--json", "--store", str(store)])
+        printed = capsys.readouterr()
+        assert "Traceback" not in printed.err
+        assert not printed.out
+        return code, printed.err
+
+    return refuse
+
+
+@pytest.mark.parametrize("kind", ["rankers", "losses", "measures", "perturbations", "studies"])
+def test_list_names_what_can_be_chosen(answered, kind):
+    rows = answered("list", kind)
+    assert rows
+    assert all({"name", "summary", "source"} <= set(row) for row in rows)
+    assert len({row["name"] for row in rows}) == len(rows)
+
+
+def test_ingest_doctor_and_the_stored_name(answered, folder):
+    told = answered("ingest", folder, "--name", "planted")
+    assert told["folds"][0]["name"] == "planted"
+    assert told["folds"][0]["queries"] == 70
+    found = answered("doctor", "planted")
+    assert {"queries", "documents", "features", "labels", "findings"} <= set(found)
+    assert found["queries"] == 70
+    assert all({"code", "severity", "message", "where"} <= set(one) for one in found["findings"])
+    assert [row["name"] for row in answered("list", "stored") if row["kind"] == "data"] == [
+        "planted"
+    ]
+
+
+def test_train_reports_and_is_found_again(answered, folder):
+    command = ("train", "setrank-imsab@small", "--data", folder, *SMALL, "--set", "epochs=2")
+    first = answered(*command)
+    assert set(first) == {"ranker", "artefact", "cached", "epochs", "valid", "seconds"}
+    assert (first["ranker"], first["cached"], first["epochs"]) == ("setrank-imsab", False, 2)
+    assert 0 < first["valid"]["NDCG@10"] <= 1
+    again = answered(*command)
+    assert again["cached"]
+    assert again["artefact"] == first["artefact"]
+    assert again["seconds"] == 0
+
+
+def test_study_certify_and_exports(answered, folder, tmp_path):
+    rankers = "feature:1,dlcm@small,setrank-imsab@small"
+    study = answered(
+        *("study", "initial-ranking", "--data", folder, *SMALL, "--rankers", rankers),
+        *("--levels", "5,20", "--draws", "2", "--measures", "NDCG@10,NDCG(ideal=shown,ties=row)@5"),
+    )
+    summary = pd.DataFrame(study["summary"])
+    assert set(summary.columns) == SUMMARY
+    assert set(summary.level) == {0, 5, 20}
+    assert set(summary.measure) == {"NDCG@10", "NDCG(ideal=shown,ties=row)@5"}
+    flat = summary[(summary.ranker == "setrank-imsab@small") & (summary.measure == "NDCG@10")]
+    assert np.ptp(flat["mean"].to_numpy()) == 0
+    for name in ("x.csv", "x.parquet", "x.tex", "x.json"):
+        assert answered("export", study["result"], tmp_path / name)["bytes"] > 0
+    pd.testing.assert_frame_equal(
+        pd.read_csv(tmp_path / "x.csv"), pd.read_parquet(tmp_path / "x.parquet"), rtol=1e-9
+    )
+    answered("export", study["result"], tmp_path / "x.html")
+    page = (tmp_path / "x.html").read_text()
+    assert "setrank-imsab@small keeps" in page
+    assert 'src="http' not in page
+    card = answered(
+        "certify", "setrank-imsab@small", "--data", folder, *SMALL, "--permutations", "3"
+    )
+    assert card["invariant"]
+    assert card["positions_moved"] == 0
+    assert card["permutations"] == 3 * 15
+    moved = answered("certify", "dlcm@small", "--data", folder, *SMALL, "--permutations", "3")
+    assert not moved["invariant"]
+    trained = answered("train", "dlcm@small", "--data", folder, *SMALL)["artefact"]
+    answered("export", trained, tmp_path / "dlcm.run", "--data", folder, *SMALL)
+    lines = (tmp_path / "dlcm.run").read_text().splitlines()
+    assert len(lines) == 15 * 20
+    assert len(lines[0].split()) == 6
+    answered("export", folder, tmp_path / "out.qrels")
+    answered("export", folder, tmp_path / "out.txt", "--part", "train")
+    again = letor.read(tmp_path / "out.txt").dataset
+    assert again.documents == letor.read(folder / "train.txt").dataset.documents
+
+
+def test_certify_a_python_function(answered, refused, folder, tmp_path, monkeypatch):
+    (tmp_path / "mine.py").write_text(
+        "import numpy as np\n"
+        "def by_feature(features, ranks):\n    return features[:, 0]\n"
+        "def by_place(features, ranks):\n    return -np.arange(len(features))\n"
+        "def wrong(features, ranks):\n    return features\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    base = ("--data", folder, *SMALL, "--permutations", "2")
+    assert answered("certify", "mine:by_feature", *base)["invariant"]
+    assert not answered("certify", "mine:by_place", *base, "--queries", "5")["invariant"]
+    code, message = refused("certify", "mine:wrong", *base)
+    assert code == 1
+    assert "Expected 20 numbers" in message
+    assert refused("certify", "mine:absent", *base)[0] == 1
+    sys.modules.pop("mine", None)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("train", "setrank"), 2, "no ranker is called 'setrank'"),
+        (("train", "lambdamart@huge"), 2, "no preset of lambdamart"),
+        (("train", "dlcm@small", "--set", "epochs=soon"), 2, "a number"),
+        (("train", "dlcm@small", "--set", "epochs"), 2, "FIELD=VALUE"),
+        (("train", "dlcm", "--data", "nowhere"), 1, "nowhere"),
+        (("doctor", "nowhere"), 1, "nowhere"),
+        (("export", "study-00", "x.csv"), 1, "study-00"),
+        (("export", "study-00", "x.docx"), 2, "--format"),
+        (("bench", "warp-drive"), 2, "no bench job"),
+        (
+            ("study", "initial-ranking", "--rankers", "dlcm@small", "--families", "earthquake"),
+            2,
+            "no perturbation",
+        ),
+    ],
+)
+def test_wrong_calls_say_what_is_wrong(refused, arguments, code, words):
+    found, message = refused(*arguments)
+    assert words in message
+    assert found == code
+
+
+def test_wrong_flags_end_with_2():
+    assert subprocess.run([sys.executable, "-m", "core", "dance"], check=False,
+                          capture_output=True, cwd=Path(__file__).parents[1]).returncode == 2
+
+
+def test_a_malformed_file_is_named_by_line_and_nothing_is_stored(refused, answered, tmp_path):
+    (tmp_path / "bad.txt").write_text("1 qid:1 1:0.5\n1 qid:1 1:zero\n")
+    code, message = refused("ingest", tmp_path / "bad.txt", "--name", "bad")
+    assert code == 1
+    assert "bad.txt:2" in message
+    assert "bad" not in [row["name"] for row in answered("list", "stored")]
