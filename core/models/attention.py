@@ -1,6 +1,6 @@
 """Multi-head attention as SetRank writes it: no output projection, no dropout, a chosen scale.
 
-Three ways to the same numbers, chosen by device, type and size: PyTorch's fused attention, or
+Two ways to the same numbers, chosen by device, type and size: PyTorch's fused attention, or
 product, softmax, product. Weights are returned when asked for and never kept.
 """
 
@@ -14,8 +14,9 @@ from torch import Tensor, nn
 from core.models.config import SetRankConfig
 from core.models.dense import dense
 
-FUSED_FROM = 96  # keys from which fused attention wins on a CPU in float32
-FUSED_FROM_LOW = 400  # the same in bfloat16, whose fused kernels are slow there
+# Logits a head from which PyTorch's fused attention wins on a CPU, scoring or training, measured:
+FUSED_FROM = 96**2
+FUSED_FROM_LOW = 600**2  # in bfloat16, whose fused kernels are slow there; here memory decides
 
 
 def attend(
@@ -55,9 +56,9 @@ def attention_weights(
 def _prefers_fused(query: Tensor, key: Tensor) -> bool:
     if query.device.type != "cpu":
         return True
-    keys = key.shape[-2]
+    logits = query.shape[-2] * key.shape[-2]
     low = query.dtype != torch.float32 or torch.is_autocast_enabled("cpu")
-    return keys >= (FUSED_FROM_LOW if low else FUSED_FROM)
+    return logits >= (FUSED_FROM_LOW if low else FUSED_FROM)
 
 
 class MultiHeadAttention(nn.Module):
