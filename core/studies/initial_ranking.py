@@ -17,7 +17,7 @@ from core.data.dataset import RankingDataset
 from core.data.lists import CandidateLists, JudgedLists
 from core.errors import MissingRankingError
 from core.metrics.measure import Measure
-from core.metrics.relevance import evaluate
+from core.metrics.relevance import evaluate_many
 from core.metrics.robustness import breakdown_point
 from core.metrics.significance import paired_t
 from core.perturb.registry import PERTURBATIONS
@@ -56,10 +56,8 @@ def measured_by(measures: Sequence[Measure]) -> Any:
         ranker: Ranker, base: JudgedLists, variants: Sequence[CandidateLists]
     ) -> tuple[list[Any], dict[str, Any]]:
         scored = score_variants(ranker, base, variants)
-        values = [
-            evaluate(measures, base.dataset, variant, scores)
-            for variant, scores in zip(variants, scored.scores, strict=True)
-        ]
+        runs = list(zip(variants, scored.scores, strict=True))
+        values = list(evaluate_many(measures, base.dataset, runs))
         return values, {"carried": scored.carried, "proof_deviation": scored.deviation}
 
     return measured

@@ -15,6 +15,7 @@ import pandas as pd
 from core.data.lists import CandidateLists, JudgedLists
 from core.metrics.agreement import kendall_tau
 from core.metrics.passing import documents_passed, smallest_gap
+from core.metrics.segments import largest_deviations
 from core.rankers.base import Progress, Ranker
 from core.studies.carrying import scores_of_all, source_of
 from core.studies.result import StudyResult
@@ -44,11 +45,7 @@ def measured(
 
 
 def _compared(lists: CandidateLists, before: Any, after: Any, floor: float, gap: Any) -> Any:
-    filled = lists.lengths > 0
-    deviation = np.zeros(len(lists), dtype=np.float32)
-    difference = np.abs(before - after)
-    if filled.any():
-        deviation[filled] = np.maximum.reduceat(difference, lists.offsets[:-1][filled])
+    deviation = largest_deviations(lists.offsets, before, after)
     moved = documents_passed(lists.offsets, before, after, floor)
     tau = kendall_tau(lists.offsets, before, after)
     return np.stack([deviation, moved, tau, gap]).astype(np.float32)
