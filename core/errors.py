@@ -99,3 +99,15 @@ class DivergedError(ShuffleproofError):
             f"Lower learning_rate (it was {learning_rate:g}), set clip, or choose another "
             "normalisation."
         )
+
+
+class JobError(ShuffleproofError):
+    """The table of jobs cannot be used, or has no such job.
+
+    Attributes:
+        busy: another process held the table too long; trying again may help.
+    """
+
+    def __init__(self, place: str, found: str, remedy: str, *, busy: bool = False) -> None:
+        self.busy = busy
+        super().__init__(f"{place}: {found}. {remedy}")

@@ -1,0 +1,85 @@
+"""One supervisor a store: a lock that dies with its holder, and a start for when there is none."""
+
+import fcntl
+import os
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Thread
+
+from core.errors import JobError
+from core.execution.jobs import folder_of
+from core.execution.jobs_log import LOG_BYTES, tail
+
+START_SECONDS = 10.0
+LOOK = 0.02
+HOME = Path(__file__).resolve().parents[2]
+"""The folder that holds `core`: processes start there, so that `-m core.…` finds it."""
+
+
+@contextmanager
+def only_one(folder: Path) -> Iterator[bool]:
+    """Be the one supervisor of these jobs; yields False where another is."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with _lock_path(folder).open("a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+
+
+def is_running(root: Path) -> bool:
+    """Whether a supervisor works on the store at `root`."""
+    path = _lock_path(folder_of(root))
+    if not path.exists():
+        return False
+    with path.open("r") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+def ensure_running(root: Path, command: Sequence[str]) -> bool:
+    """Start a supervisor that outlives this process, unless one is at work; True if started.
+
+    Args:
+        root: the store's folder.
+        command: starts a supervisor for that store, whose path in it is absolute.
+
+    Raises:
+        JobError: it ended at once; the message holds what it said.
+    """
+    if is_running(root):
+        return False
+    folder = folder_of(root)
+    folder.mkdir(parents=True, exist_ok=True)
+    said = folder / "supervisor.log"
+    mode = "ab" if said.exists() and said.stat().st_size < LOG_BYTES else "wb"
+    with said.open(mode) as log:
+        process = subprocess.Popen(
+            list(command),
+            env=os.environ | {"OMP_WAIT_POLICY": "passive"},
+            cwd=HOME,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    Thread(target=process.wait, daemon=True, name="supervisor's end").start()
+    limit = time.monotonic() + START_SECONDS
+    while not is_running(root):
+        if process.poll() or time.monotonic() > limit:
+            found = f"no supervisor could be started: {tail(said, 500).strip() or 'it is silent'}"
+            raise JobError(str(folder), found, "`shuffleproof worker` starts one by hand.")
+        time.sleep(LOOK)
+    return True
+
+
+def _lock_path(folder: Path) -> Path:
+    return folder / "supervisor.lock"

@@ -1,0 +1,75 @@
+"""Where jobs run: one slot for each GPU, or a number of slots that share the processor's cores."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+CORES_A_SLOT = 4
+THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
+PATIENCE = 20.0
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A place for one job at a time.
+
+    Attributes:
+        name: `gpu 0`, `cpu 1`.
+        environment: what a process started there gets on top of the supervisor's own.
+    """
+
+    name: str
+    environment: Mapping[str, str]
+
+
+def slots(number: int | None = None) -> tuple[Slot, ...]:
+    """The slots of this machine.
+
+    Args:
+        number: how many; by default one a GPU, or one for every four cores where there is none.
+    """
+    devices = gpus()
+    count = number or len(devices) or max(1, cores() // CORES_A_SLOT)
+    return tuple(_slot(index, count, devices) for index in range(count))
+
+
+def _slot(index: int, count: int, devices: tuple[str, ...]) -> Slot:
+    threads = str(max(1, cores() // count))
+    environment = {
+        "OMP_WAIT_POLICY": "passive",
+        "PYTHONUNBUFFERED": "1",
+        "PYTHONFAULTHANDLER": "1",
+        **dict.fromkeys(THREADS, threads),
+    }
+    if not devices:
+        return Slot(f"cpu {index}", environment)
+    device = devices[index % len(devices)]
+    environment |= {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": device}
+    return Slot(f"gpu {device}", environment)
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def gpus() -> tuple[str, ...]:
+    """The NVIDIA devices to use: those of CUDA_VISIBLE_DEVICES, else all that the driver lists."""
+    chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if chosen is not None:
+        return tuple(part.strip() for part in chosen.split(",") if part.strip() not in {"", "-1"})
+    program = shutil.which("nvidia-smi")
+    if program is None:
+        return ()
+    query = [program, "--query-gpu=index", "--format=csv,noheader"]
+    try:
+        listed = subprocess.run(
+            query, capture_output=True, text=True, check=False, timeout=PATIENCE
+        )
+    except subprocess.TimeoutExpired:
+        return ()
+    return tuple(listed.stdout.split()) if listed.returncode == 0 else ()

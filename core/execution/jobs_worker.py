@@ -1,0 +1,184 @@
+"""A worker: one process that does one job of the table and ends.
+
+Its supervisor starts it in a process group of its own, gives it the job and a token, reads what
+it prints and holds its stdin open. A second thread tells the table twice a second how far the
+work is and learns whether it is to be cancelled; between two reports the work obeys.
+"""
+
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable, Generator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any, Protocol
+
+from core.errors import JobError, ShuffleproofError, UnknownNameError
+from core.execution import jobs_lease as lease
+from core.execution.jobs import folder_of
+from core.execution.jobs_database import Database
+
+TICK = 0.5
+"""Seconds between two reports to the table."""
+
+STOPPED = "its worker was stopped; it goes on from where it was"
+LOG = logging.getLogger("shuffleproof.jobs")
+
+
+class Report(Protocol):
+    """What work yields: `core.rankers.base.Progress`, or anything with the same fields."""
+
+    @property
+    def done(self) -> int:
+        """Finished units."""
+
+    @property
+    def total(self) -> int:
+        """How many there will be at most."""
+
+    @property
+    def unit(self) -> str:
+        """What is counted."""
+
+    @property
+    def values(self) -> Mapping[str, float]:
+        """What was measured, by name."""
+
+
+Work = Generator[Report, None, Any]
+Kind = Callable[[Path, Mapping[str, Any]], Work]
+"""(root of the store, parameters) → reports, then a result of plain JSON values."""
+
+
+class Stopped(BaseException):
+    """The supervisor asked this worker to stop; the job waits for another."""
+
+
+class Cancelled(BaseException):
+    """Somebody asked for the job to stop for good."""
+
+
+class Ticker(Thread):
+    """Tells the table how far the work is, and learns whether it is wanted any more."""
+
+    def __init__(self, database: Database, digest: str, token: str) -> None:
+        """Start telling."""
+        super().__init__(daemon=True, name="ticker")
+        self.database, self.digest, self.token = database, digest, token
+        self.latest: Report | None = None
+        self.cancelled = Event()
+        self._ended = Event()
+        self.start()
+
+    def run(self) -> None:
+        """Tell until `close`; a job that now belongs to somebody else ends the process."""
+        while not self._ended.wait(TICK):
+            try:
+                if lease.report(self.database, self.digest, self.token, self.progress()):
+                    self.cancelled.set()
+            except lease.LeaseLostError:
+                if not self._ended.is_set():
+                    die("this job was given to another worker")
+            except JobError as error:  # mere progress: the next report tells more
+                LOG.warning("progress not stored: %s", error)
+
+    def progress(self) -> dict[str, Any] | None:
+        """The latest report as plain values."""
+        last = self.latest
+        if last is None:
+            return None
+        return {
+            "done": last.done,
+            "total": last.total,
+            "unit": last.unit,
+            "values": dict(last.values),
+        }
+
+    def close(self) -> None:
+        """Stop telling."""
+        self._ended.set()
+        self.join()
+
+
+def work(root: Path, digest: str, token: str, kinds: Mapping[str, Kind]) -> int:
+    """Do one job to its end; returns the exit code of the process.
+
+    Args:
+        root: the store's folder.
+        digest: the job's id.
+        token: under which the supervisor took it.
+        kinds: what can be done, by name.
+    """
+    logging.basicConfig(level=logging.INFO, stream=sys.stderr)
+    stop = Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    Thread(target=_die_with_supervisor, daemon=True, name="supervisor").start()
+    database = Database(folder_of(root) / "jobs.sqlite", create=False)
+    with lease.identity(folder_of(root), token):
+        try:
+            kind, parameters = lease.work_of(database, digest, token)
+            ticker = Ticker(database, digest, token)
+            try:
+                ending = _ending(_begun(root, kind, parameters, kinds), ticker, stop)
+            finally:
+                ticker.close()
+            lease.finish(database, digest, token, ending)
+        except Stopped:
+            held = lease.Held(digest, token, 0, cancel_wanted=False, attempts=0)
+            lease.give_back(database, held, STOPPED)
+        except lease.LeaseLostError:
+            LOG.warning("this job was given to another worker")
+    return 0
+
+
+def _begun(root: Path, kind: str, parameters: Mapping[str, Any], kinds: Mapping[str, Kind]) -> Work:
+    if kind not in kinds:
+        raise UnknownNameError("kind of job", kind, kinds)
+    return (yield from kinds[kind](root, parameters))
+
+
+def _ending(work: Work, ticker: Ticker, stop: Event) -> lease.Ending:
+    """Run the work until it returns, fails or is not wanted any more."""
+    try:
+        result = lease.plain(_result(work, ticker, stop))
+        return lease.Ending("done", result, progress=ticker.progress())
+    except Cancelled:
+        return lease.Ending("cancelled", progress=ticker.progress())
+    except ShuffleproofError as error:
+        LOG.warning("failed: %s", error)
+        return lease.Ending("failed", reason=str(error), progress=ticker.progress())
+    except Exception as error:
+        LOG.exception("failed")
+        what = f"{type(error).__name__}: {error}".rstrip(": ")
+        reason = f"{what} (a defect of ours; the job's log says where)"
+        return lease.Ending("failed", reason=reason, progress=ticker.progress())
+
+
+def _result(work: Work, ticker: Ticker, stop: Event) -> Any:
+    while True:
+        try:
+            ticker.latest = next(work)
+        except StopIteration as ended:
+            return ended.value
+        if ticker.cancelled.is_set():
+            work.close()
+            raise Cancelled
+        if stop.is_set():
+            work.close()
+            raise Stopped
+
+
+def _die_with_supervisor() -> None:
+    """Wait for the end of stdin, which is the end of the supervisor, and end with it."""
+    while os.read(0, 64):
+        pass
+    die("the supervisor is gone")
+
+
+def die(why: str) -> None:
+    """End this process and all that it started, at once."""
+    with suppress(OSError):  # the reader of the log may be gone
+        os.write(2, f"{why}\n".encode())
+    os.killpg(os.getpgid(0), signal.SIGKILL)
