@@ -115,24 +115,11 @@ def test_damaged_files_say_so(case, tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["data.txt.gz"]
 
 
-def _bomb(packer) -> bytes:
-    packed, line = [packer.compress(GOOD)], b"0 qid:1 1:0\n" * (1 << 16)
-    packed += [packer.compress(line) for _ in range(100)]
-    return b"".join([*packed, packer.flush()])
-
-
-@pytest.mark.parametrize("kind", ["gzip", "xz"])
-def test_decompression_bombs_are_stopped(kind):
-    import zlib
-
-    packers = {
-        "gzip": zlib.compressobj(9, zlib.DEFLATED, 31),
-        "xz": lzma.LZMACompressor(preset=0),
-    }
-    bomb = _bomb(packers[kind])
-    limits = letor.Limits(ratio=100.0)
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress])
+def test_decompression_bombs_are_stopped(pack):
+    bomb = pack(GOOD) + pack(b"0 qid:1 1:0\n" * (1 << 16)) * 100
     with pytest.raises(DataError, match="decompression bomb"):
-        letor.read(io.BytesIO(bomb), name="bomb", limits=limits)
+        letor.read(io.BytesIO(bomb), name="bomb", limits=letor.Limits(ratio=100.0))
 
 
 def test_text_and_matrix_are_bounded():

@@ -27,9 +27,11 @@ from core.data.letor_sink import (
     NULLS,
     PATCHES,
     PATCHES_FULL,
+    QUERY_LENGTH,
     RUN,
     ZERO_BASED,
     Rules,
+    addresses,
 )
 from core.data.letor_stream import Block, Limits, Source, blocks
 from core.data.letor_table import GrowingTable, column_totals, fill_missing, highest_feature
@@ -169,8 +171,9 @@ class LetorTable:
                 self.limits.line_bytes,
                 with_query,
                 nulls,
+                len(table.sink.patches),
             )
-            code, place = parse(table.sink, rules, place, end)
+            code, place = parse(addresses(table.sink), rules, place, end)
             self._patch(block, start)
             if code == DONE:
                 return
@@ -209,7 +212,7 @@ class LetorTable:
             query = self._queries.setdefault(text[first:last], len(self._queries))
             self._run_rows.append(row)
             self._run_queries.append(query)
-        sink.state[RUN] = 0
+        sink.state[RUN] = sink.state[QUERY_LENGTH] = 0
 
     def _name_groups(self, groups: Source | str, first_row: int, name: str) -> None:
         sizes = letor_errors.group_sizes(groups, self._table.rows - first_row, name, self.limits)

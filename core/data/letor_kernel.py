@@ -10,6 +10,16 @@ import numba
 import numpy as np
 
 from core.data.letor_comment import document_name
+from core.data.letor_memory import (
+    byte_at,
+    integer_of,
+    load,
+    put_byte,
+    put_integer,
+    put_single,
+    put_word,
+    word_of,
+)
 from core.data.letor_numbers import (
     BAD,
     CLIPPED,
@@ -25,10 +35,8 @@ from core.data.letor_numbers import (
     TAB,
     UNDECIDED,
     ZERO,
-    byte_at,
     digits_in,
     eight_digits,
-    load,
     number,
     short_number,
 )
@@ -61,8 +69,8 @@ from core.data.letor_sink import (
     TWO_QUERIES,
     UNORDERED,
     ZERO_BASED,
+    Addresses,
     Rules,
-    Sink,
 )
 
 _QID = np.uint64(int.from_bytes(b"qid:", "little"))
@@ -72,7 +80,7 @@ _U = np.uint64
 
 @no_type_check
 @numba.njit(cache=True, nogil=True)
-def parse(sink: Sink, rules: Rules, start: int, end: int) -> tuple[int, int]:
+def parse(sink: Addresses, rules: Rules, start: int, end: int) -> tuple[int, int]:
     """Read whole lines from address `start` up to `end`; the byte before `end` is a newline.
 
     Returns:
@@ -84,7 +92,7 @@ def parse(sink: Sink, rules: Rules, start: int, end: int) -> tuple[int, int]:
         if _ends_line(address) or byte_at(address) == HASH:
             line = _next_line(address)
             continue
-        if sink.state[PATCHES] + rules.width + 2 > len(sink.patches):
+        if integer_of(sink.state, PATCHES) + rules.width + 2 > rules.patches:
             return PATCHES_FULL, line
         before = _unusual(sink.state)
         code, line_end = _row(sink, rules, address)
@@ -99,21 +107,23 @@ def parse(sink: Sink, rules: Rules, start: int, end: int) -> tuple[int, int]:
 
 @no_type_check
 @numba.njit(cache=True)
-def _unusual(state: np.ndarray) -> tuple[int, int, int]:
-    return state[NULLS], state[CLIPPINGS], state[PATCHES]
+def _unusual(state: int) -> tuple[int, int, int]:
+    return integer_of(state, NULLS), integer_of(state, CLIPPINGS), integer_of(state, PATCHES)
 
 
 @no_type_check
 @numba.njit(cache=True)
-def _rewind(state: np.ndarray, before: tuple[int, int, int]) -> None:
-    state[NULLS], state[CLIPPINGS], state[PATCHES] = before
+def _rewind(state: int, before: tuple[int, int, int]) -> None:
+    put_integer(state, NULLS, before[0])
+    put_integer(state, CLIPPINGS, before[1])
+    put_integer(state, PATCHES, before[2])
 
 
 @no_type_check
 @numba.njit(cache=True)
-def _row(sink: Sink, rules: Rules, address: int) -> tuple[int, int]:
+def _row(sink: Addresses, rules: Rules, address: int) -> tuple[int, int]:
     """(code, address of the next line) of a row that starts at an address."""
-    row = sink.state[ROW]
+    row = integer_of(sink.state, ROW)
     code, start = _head(sink, rules, row, address)
     if code != DONE:
         return code, start
@@ -128,21 +138,21 @@ def _row(sink: Sink, rules: Rules, address: int) -> tuple[int, int]:
         after = _comment(sink, row, after + 1)
     elif not _ends_line(after):
         return BAD_END, after
-    sink.state[ROW] = row + 1
-    sink.comment_bounds[row + 1] = sink.state[COMMENT_END]
+    put_integer(sink.state, ROW, row + 1)
+    put_integer(sink.comment_bounds, row + 1, integer_of(sink.state, COMMENT_END))
     return DONE, _next_line(after)
 
 
 @no_type_check
 @numba.njit(cache=True)
-def _head(sink: Sink, rules: Rules, row: int, address: int) -> tuple[int, int]:
+def _head(sink: Addresses, rules: Rules, row: int, address: int) -> tuple[int, int]:
     """(code, address behind it) of the label and, where rows carry one, the query."""
     value, after, status = number(address)
     if status == UNDECIDED:
         _patch(sink, -1 - row, address, after)
     elif status != FINE:
         return BAD_LABEL, address
-    sink.labels[row] = value
+    put_single(sink.labels, row, value)
     address = _past_blanks(after)
     tagged = (load(address) & _FOUR_BYTES) == _QID
     if tagged and rules.with_query:
@@ -155,7 +165,7 @@ def _head(sink: Sink, rules: Rules, row: int, address: int) -> tuple[int, int]:
 @no_type_check
 @numba.njit(cache=True)
 def _cells(  # noqa: C901 (the hot loop: a call for each branch would cost more than it clears)
-    sink: Sink, rules: Rules, row: int, address: int
+    sink: Addresses, rules: Rules, row: int, address: int
 ) -> tuple[int, int]:
     """The cells of a row whose ids rise, to the '#' or line end; UNORDERED if they do not."""
     cells, base, width = sink.cells, rules.base, rules.width
@@ -165,9 +175,9 @@ def _cells(  # noqa: C901 (the hot loop: a call for each branch would cost more 
     while True:
         if byte_at(address) == SPACE:
             address += 1
-        if (load(address) & masks[place]) == words[place]:
-            feature = ids[place]
-            address += skips[place]
+        if (load(address) & word_of(masks, place)) == word_of(words, place):
+            feature = integer_of(ids, place)
+            address += integer_of(skips, place)
         else:
             address = _past_blanks(address)
             if not ZERO <= byte_at(address) <= NINE:
@@ -179,30 +189,29 @@ def _cells(  # noqa: C901 (the hot loop: a call for each branch would cost more 
         if new < column:
             return UNORDERED, address
         if new >= width:
-            sink.state[NEEDED_ID] = feature
+            put_integer(sink.state, NEEDED_ID, feature)
             return MORE_COLUMNS, address
-        while column < new:
-            cells[first + column] = np.float32(0)
-            column += 1
+        if column < new:
+            _clear(cells, first + column, first + new)
         value, after, short = short_number(address)
         if not short:
             value, after, code = _value(sink, rules, first + new, address)
             if code != DONE:
                 return code, address
-        cells[first + new] = value
+        put_single(cells, first + new, value)
         column = new + 1
         place += 1
         address = after
-    cells[first + column : first + width] = np.float32(0)
+    _clear(cells, first + column, first + width)
     return DONE, address
 
 
 @no_type_check
 @numba.njit(cache=True)
-def _unordered_cells(sink: Sink, rules: Rules, row: int, address: int) -> tuple[int, int]:
+def _unordered_cells(sink: Addresses, rules: Rules, row: int, address: int) -> tuple[int, int]:
     """The cells of a row in any order of ids; an id that occurs twice is an error."""
     first = row * rules.width
-    sink.cells[first : first + rules.width] = np.float32(0)
+    _clear(sink.cells, first, first + rules.width)
     while True:
         address = _past_blanks(address)
         if not ZERO <= byte_at(address) <= NINE:
@@ -211,21 +220,21 @@ def _unordered_cells(sink: Sink, rules: Rules, row: int, address: int) -> tuple[
         if code != DONE:
             return code, address
         if feature - rules.base >= rules.width:
-            sink.state[NEEDED_ID] = feature
+            put_integer(sink.state, NEEDED_ID, feature)
             return MORE_COLUMNS, address
-        if sink.stamps[feature] == row + 1:
+        if integer_of(sink.stamps, feature) == row + 1:
             return TWICE, address
-        sink.stamps[feature] = row + 1
+        put_integer(sink.stamps, feature, row + 1)
         cell = first + feature - rules.base
         value, address, code = _value(sink, rules, cell, after)
         if code != DONE:
             return code, after
-        sink.cells[cell] = value
+        put_single(sink.cells, cell, value)
 
 
 @no_type_check
 @numba.njit(cache=True)
-def _feature_id(sink: Sink, rules: Rules, place: int, address: int) -> tuple[int, int, int]:
+def _feature_id(sink: Addresses, rules: Rules, place: int, address: int) -> tuple[int, int, int]:
     """(code, id, address after its colon); remembers the token for this place in the row."""
     word = load(address)
     bits = digits_in(word)
@@ -239,16 +248,18 @@ def _feature_id(sink: Sink, rules: Rules, place: int, address: int) -> tuple[int
         return HIGH_ID, 0, address
     if feature < rules.base:
         return ZERO_BASED, 0, address
-    sink.seen[feature] = 1
+    put_byte(sink.seen, feature, 1)
     mask = ~_U(0) >> _U(64 - 8 * length)
-    sink.words[place], sink.masks[place] = word & mask, mask
-    sink.skips[place], sink.ids[place] = length, feature
+    put_word(sink.words, place, word & mask)
+    put_word(sink.masks, place, mask)
+    put_integer(sink.skips, place, length)
+    put_integer(sink.ids, place, feature)
     return DONE, feature, address + length
 
 
 @no_type_check
 @numba.njit(cache=True)
-def _value(sink: Sink, rules: Rules, cell: int, address: int) -> tuple[np.float32, int, int]:
+def _value(sink: Addresses, rules: Rules, cell: int, address: int) -> tuple[np.float32, int, int]:
     """(value, address after, code) in any notation; keeps count of what is unusual."""
     value, after, status = number(address)
     if status == BAD:
@@ -258,9 +269,9 @@ def _value(sink: Sink, rules: Rules, cell: int, address: int) -> tuple[np.float3
     if status == MISSING:
         if not rules.nulls:
             return value, after, NULL_CELL
-        sink.state[NULLS] += 1
+        put_integer(sink.state, NULLS, integer_of(sink.state, NULLS) + 1)
     elif status == CLIPPED:
-        sink.state[CLIPPINGS] += 1
+        put_integer(sink.state, CLIPPINGS, integer_of(sink.state, CLIPPINGS) + 1)
     elif status == UNDECIDED:
         _patch(sink, cell, address, after)
     return value, after, DONE
@@ -268,56 +279,68 @@ def _value(sink: Sink, rules: Rules, cell: int, address: int) -> tuple[np.float3
 
 @no_type_check
 @numba.njit(cache=True)
-def _patch(sink: Sink, cell: int, start: int, end: int) -> None:
-    used = sink.state[PATCHES]
-    sink.patches[used, 0] = cell
-    sink.patches[used, 1] = start
-    sink.patches[used, 2] = end
-    sink.state[PATCHES] = used + 1
+def _patch(sink: Addresses, cell: int, start: int, end: int) -> None:
+    used = integer_of(sink.state, PATCHES)
+    put_integer(sink.patches, 3 * used + 0, cell)
+    put_integer(sink.patches, 3 * used + 1, start)
+    put_integer(sink.patches, 3 * used + 2, end)
+    put_integer(sink.state, PATCHES, used + 1)
 
 
 @no_type_check
 @numba.njit(cache=True)
-def _query(sink: Sink, row: int, address: int) -> tuple[int, int]:
+def _query(sink: Addresses, row: int, address: int) -> tuple[int, int]:
     """The query id at an address: a new run of rows where it differs from the row before."""
     query, length, same = sink.query, 0, True
     while byte_at(address + length) > SPACE and byte_at(address + length) != HASH:
         if length == LONGEST_QUERY_ID:
             return LONG_QUERY, address
-        same &= query[length] == byte_at(address + length)
-        query[length] = byte_at(address + length)
+        same &= byte_at(query + length) == byte_at(address + length)
+        put_byte(query, length, byte_at(address + length))
         length += 1
     if length == 0:
         return NO_QUERY, address
     state = sink.state
-    if same and length == state[QUERY_LENGTH]:
+    if same and length == integer_of(state, QUERY_LENGTH):
         return DONE, address + length
-    run = state[RUN]
-    start = sink.runs[run - 1, 2] if run > 0 else 0
-    sink.runs[run, 0], sink.runs[run, 1], sink.runs[run, 2] = row, start, start + length
-    sink.run_text[start : start + length] = query[:length]
-    state[RUN], state[QUERY_LENGTH] = run + 1, length
+    run = integer_of(state, RUN)
+    start = integer_of(sink.runs, 3 * run - 1) if run > 0 else 0
+    put_integer(sink.runs, 3 * run, row)
+    put_integer(sink.runs, 3 * run + 1, start)
+    put_integer(sink.runs, 3 * run + 2, start + length)
+    for place in range(length):
+        put_byte(sink.run_text, start + place, byte_at(query + place))
+    put_integer(state, RUN, run + 1)
+    put_integer(state, QUERY_LENGTH, length)
     return DONE, address + length
 
 
 @no_type_check
 @numba.njit(cache=True)
-def _comment(sink: Sink, row: int, address: int) -> int:
+def _comment(sink: Addresses, row: int, address: int) -> int:
     """Copy what follows '#'; note where it names a document. Returns the line end."""
-    start = sink.state[COMMENT_END]
+    start = integer_of(sink.state, COMMENT_END)
     end = start
     while byte_at(address) != NEWLINE:
-        sink.comments[end] = byte_at(address)
+        put_byte(sink.comments, end, byte_at(address))
         end += 1
         address += 1
-    if end > start and sink.comments[end - 1] == RETURN:
+    if end > start and byte_at(sink.comments + end - 1) == RETURN:
         end -= 1
-    sink.state[COMMENT_END] = end
-    sink.state[COMMENTED] += 1
+    put_integer(sink.state, COMMENT_END, end)
+    put_integer(sink.state, COMMENTED, integer_of(sink.state, COMMENTED) + 1)
     named, name_end = document_name(sink.comments, start, end)
-    sink.doc_starts[row], sink.doc_ends[row] = named, name_end
-    sink.state[NAMED] += 1 if name_end > named else 0
+    put_integer(sink.doc_starts, row, named)
+    put_integer(sink.doc_ends, row, name_end)
+    put_integer(sink.state, NAMED, integer_of(sink.state, NAMED) + (1 if name_end > named else 0))
     return address
+
+
+@no_type_check
+@numba.njit(cache=True)
+def _clear(cells: int, start: int, end: int) -> None:
+    for cell in range(start, end):
+        put_single(cells, cell, np.float32(0))
 
 
 @no_type_check

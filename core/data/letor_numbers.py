@@ -5,13 +5,12 @@ Python give it. Short decimals take one exact division (Clinger 1990); longer on
 from both sides, and the one in a hundred million whose bounds disagree is left to the caller.
 """
 
-from typing import Any, no_type_check
+from typing import no_type_check
 
 import numba
 import numpy as np
-from llvmlite import ir  # type: ignore[import-untyped]
-from numba.core import types
-from numba.extending import intrinsic
+
+from core.data.letor_memory import byte_at, load, trailing_zeros
 
 # What became of one number token.
 FINE, MISSING, BAD, OVERFLOW, UNDECIDED, CLIPPED = range(6)
@@ -37,38 +36,6 @@ _EXACT = _U(2**53)
 _LOWER_CASE = 32
 _SCALE = 10.0 ** np.arange(9)
 _WHOLE = 10 ** np.arange(9, dtype=np.uint64)
-
-
-@intrinsic
-def load(_typing: Any, address: Any) -> Any:  # noqa: ARG001 (numba's form)
-    """The eight bytes at an address as a little-endian word; the address needs no alignment."""
-
-    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        word = ir.IntType(64)
-        return builder.load(builder.inttoptr(arguments[0], word.as_pointer()), align=1)
-
-    return types.uint64(types.int64), generate
-
-
-@intrinsic
-def byte_at(_typing: Any, address: Any) -> Any:  # noqa: ARG001 (numba's form)
-    """The byte at an address."""
-
-    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        pointer = builder.inttoptr(arguments[0], ir.IntType(8).as_pointer())
-        return builder.zext(builder.load(pointer), ir.IntType(64))
-
-    return types.int64(types.int64), generate
-
-
-@intrinsic
-def trailing_zeros(_typing: Any, word: Any) -> Any:  # noqa: ARG001 (numba's form)
-    """The number of zero bits below the lowest set bit; 64 for zero."""
-
-    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
-
-    return types.uint64(types.uint64), generate
 
 
 @no_type_check

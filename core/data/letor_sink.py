@@ -48,3 +48,31 @@ class Rules(NamedTuple):
     line_bytes: int
     with_query: bool  # rows carry qid:
     nulls: bool  # NULL and NaN are allowed
+    patches: int  # how many fit in the sink
+
+
+class Addresses(NamedTuple):
+    """Where the arrays of a `Sink` lie, in its order."""
+
+    cells: int
+    labels: int
+    comments: int
+    comment_bounds: int
+    doc_starts: int
+    doc_ends: int
+    runs: int
+    run_text: int
+    query: int
+    seen: int
+    stamps: int
+    words: int
+    masks: int
+    skips: int
+    ids: int
+    patches: int
+    state: int
+
+
+def addresses(sink: Sink) -> Addresses:
+    """The addresses; good until an array of the sink is resized."""
+    return Addresses(*(array.ctypes.data for array in sink))

@@ -1,0 +1,186 @@
+"""A data set in one memory-mapped file: opening it copies nothing and computes nothing.
+
+The layout is that of safetensors: the length of a JSON header, the header, the arrays one after
+the other. Every array starts at a multiple of 64 bytes (little `padding.N` arrays see to it), so
+that any safetensors reader can read the file too. The fingerprint is stored, not recomputed.
+"""
+
+import json
+import mmap
+import os
+from collections.abc import Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from core.data.dataset import Fold, RankingDataset
+from core.data.text import TextColumn
+from core.errors import DataError
+
+ALIGNMENT = 64
+FORMAT = "shuffleproof-dataset-1"
+LONGEST_HEADER = 1 << 24
+KINDS: dict[str, np.dtype[Any]] = {
+    "F32": np.dtype("<f4"),
+    "I64": np.dtype("<i8"),
+    "U8": np.dtype("u1"),
+}
+PARTS = ("train", "valid", "test")
+Arrays = Mapping[str, np.ndarray]
+
+
+def save(dataset: RankingDataset, path: Path) -> None:
+    """Write a data set to a file that replaces whatever stood there only when it is complete."""
+    queries = TextColumn.of(dataset.query_ids)
+    arrays = {
+        "features": dataset.features,
+        "labels": dataset.labels,
+        "offsets": dataset.offsets,
+        "feature_ids": np.array(dataset.feature_ids, dtype=np.int64),
+        "query_ids.blob": queries.blob,
+        "query_ids.ends": queries.ends,
+    }
+    blobs: dict[int, str] = {}
+    columns: dict[str, str] = {}
+    for name, column in (("comments", dataset.comments), ("doc_ids", dataset.doc_ids)):
+        if column is not None:
+            columns[name] = blobs.setdefault(id(column.blob), f"{name}.blob")
+            arrays[columns[name]] = column.blob
+            arrays[f"{name}.starts"], arrays[f"{name}.ends"] = column.starts, column.ends
+    about = {"format": FORMAT, "fingerprint": dataset.fingerprint, "blobs": json.dumps(columns)}
+    _write(path, arrays, about)
+
+
+def open_(path: Path) -> RankingDataset:
+    """Open a data set that `save` wrote; its arrays are the file's pages, read when touched.
+
+    Raises:
+        DataError: there is no such file, or it is damaged or of another kind.
+    """
+    arrays, about = _mapped(path)
+    try:
+        blobs = json.loads(about["blobs"])
+        columns = {
+            name: TextColumn(arrays[blob], arrays[f"{name}.starts"], arrays[f"{name}.ends"])
+            for name, blob in blobs.items()
+        }
+        bounds = np.concatenate([[0], arrays["query_ids.ends"]]).tolist()
+        text = arrays["query_ids.blob"].tobytes()
+        names = [text[first:last].decode() for first, last in pairwise(bounds)]
+        return RankingDataset(
+            features=arrays["features"],
+            labels=arrays["labels"],
+            offsets=arrays["offsets"],
+            query_ids=tuple(names),
+            feature_ids=tuple(arrays["feature_ids"].tolist()),
+            doc_ids=columns.get("doc_ids"),
+            comments=columns.get("comments"),
+            fingerprint=about["fingerprint"],
+        )
+    except (KeyError, ValueError) as error:
+        raise _damaged(path, str(error)) from error
+
+
+def save_fold(fold: Fold, directory: Path) -> None:
+    """Write train.safetensors, valid.safetensors, test.safetensors and fold.json."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for name in PARTS:
+        save(getattr(fold, name), directory / f"{name}.safetensors")
+    facts = {name: getattr(fold, name).fingerprint for name in PARTS}
+    text = json.dumps({"format": FORMAT, "fingerprint": fold.fingerprint, "parts": facts}, indent=1)
+    partial = directory / "fold.json.partial"
+    partial.write_text(text + "\n", encoding="utf-8")
+    partial.replace(directory / "fold.json")
+
+
+def open_fold(directory: Path) -> Fold:
+    """Open what `save_fold` wrote.
+
+    Raises:
+        DataError: something is missing, damaged, or belongs to another fold.
+    """
+    try:
+        facts = json.loads((directory / "fold.json").read_text(encoding="utf-8"))
+        expected = [facts["parts"][name] for name in PARTS]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise _damaged(directory / "fold.json", str(error)) from error
+    fold = Fold(*(open_(directory / f"{name}.safetensors") for name in PARTS))
+    if [fold.train.fingerprint, fold.valid.fingerprint, fold.test.fingerprint] != expected:
+        raise _damaged(directory, "parts of different folds")
+    return fold
+
+
+def _write(path: Path, arrays: Arrays, about: Mapping[str, str]) -> None:
+    header: dict[str, Any] = {"__metadata__": dict(about)}
+    chunks: list[np.ndarray] = []
+    end = 0
+    kinds = {dtype: kind for kind, dtype in KINDS.items()}
+    for name, array in arrays.items():
+        gap = -end % ALIGNMENT
+        if gap:
+            chunks.append(np.zeros(gap, dtype=np.uint8))
+            header[f"padding.{len(header)}"] = _entry("U8", (gap,), end, gap)
+            end += gap
+        whole = np.ascontiguousarray(array)
+        chunks.append(whole)
+        header[name] = _entry(kinds[whole.dtype], whole.shape, end, whole.nbytes)
+        end += whole.nbytes
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-(8 + len(text)) % ALIGNMENT)
+    partial = path.with_name(path.name + ".partial")
+    try:
+        with partial.open("wb") as file:
+            file.write(len(text).to_bytes(8, "little") + text)
+            for chunk in chunks:
+                file.write(chunk.reshape(-1).view(np.uint8).data)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _entry(kind: str, shape: tuple[int, ...], start: int, size: int) -> dict[str, Any]:
+    return {"dtype": kind, "shape": list(shape), "data_offsets": [start, start + size]}
+
+
+def _mapped(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    try:
+        with path.open("rb") as file:
+            pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except (OSError, ValueError) as error:
+        raise _damaged(path, str(error)) from error
+    length = int.from_bytes(pages[:8], "little")
+    if not 0 < length <= min(LONGEST_HEADER, len(pages) - 8):
+        raise _damaged(path, "no header")
+    try:
+        header = json.loads(pages[8 : 8 + length])
+        about = header.pop("__metadata__")
+        if about["format"] != FORMAT:
+            raise _damaged(path, f"format {about['format']}")
+        arrays = {
+            name: _array(pages, 8 + length, entry)
+            for name, entry in header.items()
+            if not name.startswith("padding.")
+        }
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise _damaged(path, str(error)) from error
+    return arrays, about
+
+
+def _array(pages: mmap.mmap, start: int, entry: Mapping[str, Any]) -> np.ndarray:
+    dtype, shape = KINDS[entry["dtype"]], tuple(entry["shape"])
+    first, last = entry["data_offsets"]
+    count = (last - first) // dtype.itemsize
+    if first < 0 or start + last > len(pages):
+        message = f"{len(pages)} bytes, where {start + last} are due"
+        raise ValueError(message)
+    if count == 0:
+        return np.zeros(shape, dtype=dtype)
+    return np.frombuffer(pages, dtype=dtype, count=count, offset=start + first).reshape(shape)
+
+
+def _damaged(path: Path, found: str) -> DataError:
+    return DataError(str(path), f"not a whole stored data set ({found})", "Ingest the data again.")
