@@ -103,14 +103,14 @@ def train(
         start = time.perf_counter()
         loss, lists = _epoch(network, data, (recipe, state), optimiser)
         seconds = time.perf_counter() - start
-        rate = optimiser.param_groups[0]["lr"]
         if not math.isfinite(loss):
-            raise DivergedError(data.name, state.epoch + 1, rate)
+            raise DivergedError(data.name, state.epoch + 1, recipe.learning_rate)
         valid = _selection_value(network, data, recipe)
         state = _after(state, network, valid)
         state = replace(state, schedule=state.schedule.after(recipe, loss))
         if workspace is not None:
             checkpoint.save(workspace, facts, state, (network, optimiser))
+        rate = optimiser.param_groups[0]["lr"]
         yield EpochReport(
             state.epoch, recipe.epochs, loss, valid, state.best_epoch, rate, lists / seconds
         )
