@@ -9,7 +9,8 @@ import streamlit as st
 
 from core.errors import ArtefactError
 from core.perturb.registry import PERTURBATIONS
-from core.store.artefacts import Artefact, Store, default_store
+from core.store.artefacts import Store, default_store
+from core.store.manifest import Artefact
 from core.studies import initial_ranking
 from core.studies.invariance import Certificate, certificates
 from core.studies.result import StudyResult, stored_summary

@@ -79,7 +79,7 @@ def _data_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser
     ingest.add_argument("--split", default="0.6,0.2,0.2", help="fractions for a single file")
     ingest.add_argument("--seed", type=int, default=0, help="seed of the split by query")
     ingest.add_argument("--nulls", default="error", help="what a NULL or NaN cell becomes")
-    doctor = _command(commands, "doctor", "data:doctor", "what an upload hides")
+    doctor = _command(commands, "doctor", "data:doctor_", "what an upload hides")
     doctor.add_argument("data", help="a stored name, a key, a LETOR file or folder, or `sample`")
     doctor.add_argument("--part", choices=("all", "train", "valid", "test"), default="all")
 
@@ -137,6 +137,9 @@ def _other_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParse
     demo.add_argument("--out", type=Path, default=Path("reports/demo.html"), help="the report")
     sample = _command(commands, "sample", "work:sample", "train what sample_data ships")
     sample.add_argument("folder", type=Path, help="where sample_data lies")
+    worker = _command(commands, "worker", "worker:worker", "do the jobs that were handed in")
+    worker.add_argument("--slots", type=int, help="jobs at once (default: one a GPU, or by cores)")
+    worker.add_argument("--idle", type=float, help="end after so many seconds without work")
     app = _command(commands, "app", "work:app", "open the dashboard")
     app.add_argument("--host", default="127.0.0.1", help="address to listen on")
     app.add_argument("--port", type=int, default=8501)
@@ -146,9 +149,7 @@ def _other_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParse
 
 def _workbench(command: argparse.ArgumentParser) -> None:
     command.add_argument("--data", default="sample", help="stored name, key, folder, or `sample`")
-    command.add_argument(
-        "--initial", help="initial rankers, comma-separated (default lambdamart)"
-    )
+    command.add_argument("--initial", help="initial rankers, comma-separated (default lambdamart)")
     command.add_argument("--depth", type=int, default=40, help="candidates a query (default 40)")
     command.add_argument("--scores", choices=("cross-fitted", "in-sample"), default="cross-fitted")
     command.add_argument("--preset", help="preset of rankers named without one")

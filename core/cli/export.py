@@ -10,7 +10,7 @@ from core.data import letor, trec
 from core.data.catalogue import resolve
 from core.errors import UsageError
 from core.rankers import registry
-from core.store.artefacts import Artefact
+from core.store.manifest import Artefact
 from core.studies.result import stored_summary
 
 ENDINGS = {

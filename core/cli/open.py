@@ -5,7 +5,7 @@ from collections.abc import Generator
 from typing import TypeVar
 
 from core.cli.progress import ProgressLine
-from core.rankers.base import Progress
+from core.progress import Progress
 from core.rankers.initial import ListRecipe
 from core.store.artefacts import Store, default_store
 from core.studies.workbench import Workbench, finished

@@ -3,7 +3,7 @@
 import sys
 import time
 
-from core.rankers.base import Progress
+from core.progress import Progress
 
 EVERY = 0.2
 

@@ -1,6 +1,7 @@
 """The commands about rankers: what there is, train one, certify one."""
 
 import argparse
+from collections.abc import Mapping
 from typing import Any
 
 from core.cli.answer import Answer, table
@@ -20,18 +21,18 @@ def names(arguments: argparse.Namespace) -> Answer:
     """`list`: names, one sentence each, and where they come from."""
     if arguments.kind == "stored":
         return Answer(_stored(arguments))
-    entries: dict[str, Any] = {
+    registries: dict[str, Mapping[str, Any]] = {
         "rankers": RANKERS,
         "losses": LOSSES,
         "measures": MEASURES,
         "perturbations": PERTURBATIONS,
         "studies": STUDIES,
-    }[arguments.kind]
+    }
     extra = {"rankers": ("presets",), "perturbations": ("unit", "default_levels")}
     rows = [
         {"name": name, "summary": entry.summary, "source": entry.source}
         | {field: list(_values(entry, field)) for field in extra.get(arguments.kind, ())}
-        for name, entry in entries.items()
+        for name, entry in registries[arguments.kind].items()
     ]
     return Answer(rows)
 

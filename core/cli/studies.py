@@ -8,7 +8,7 @@ from core.cli.answer import Answer, records, table
 from core.cli.open import done, workbench_of
 from core.errors import ParameterError, UnknownNameError
 from core.perturb.registry import PERTURBATIONS, perturbation
-from core.store.artefacts import Artefact
+from core.store.manifest import Artefact
 from core.studies import initial_ranking as figure
 from core.studies.invariance import certificates
 from core.studies.result import StudyResult, stored_summary

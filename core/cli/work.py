@@ -7,6 +7,7 @@ import pkgutil
 import shutil
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from subprocess import run
@@ -17,7 +18,8 @@ from core.cli.answer import Answer, table, warn
 from core.cli.open import done, store_of
 from core.cli.studies import CARD, cards_of, figure_text, levels_of, summary_of
 from core.errors import ShuffleproofError, UnknownNameError, UsageError
-from core.store.artefacts import Artefact, Store
+from core.store.artefacts import Store
+from core.store.manifest import Artefact
 from core.studies.workbench import Workbench
 
 DEMO = ("lambdamart", "dlcm", "setrank-imsab", "setrank-imsab-init")
@@ -44,8 +46,8 @@ def bench(arguments: argparse.Namespace) -> Answer:
     return Answer([asdict(row) for row in rows], exit_code=1 if missed else 0)
 
 
-def _jobs() -> dict[str, object]:
-    found: dict[str, object] = {}
+def _jobs() -> dict[str, Callable[[bool], list[BenchRow]]]:
+    found: dict[str, Callable[[bool], list[BenchRow]]] = {}
     for module in pkgutil.iter_modules(core.bench.__path__, "core.bench."):
         found |= getattr(importlib.import_module(module.name), "JOBS", {})
     return found

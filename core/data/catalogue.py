@@ -1,15 +1,172 @@
-"""The data sets a person can name: the shipped sample for now."""
+"""The data sets a person can name: what was ingested, the shipped sample, a folder of files.
 
+A data set is filed under the digest of its files' bytes and of how they were read, so the same
+files are parsed once and a changed file is another data set.
+"""
+
+import hashlib
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from core.data import letor
+from core.data import source, stored
 from core.data.dataset import Fold
+from core.data.letor import Missing
+from core.data.source import FRACTIONS, LoadedFold, Parts
+from core.errors import ArtefactError, DataError
+from core.progress import Progress
 from core.store.artefacts import Store
+from core.store.keys import ArtefactKey, key_of
+from core.store.manifest import Artefact
 
-SAMPLE = Path(__file__).resolve().parents[2] / "sample_data"
+KIND = "data"
+SAMPLE = "sample"
+SAMPLE_FOLDER = Path(__file__).resolve().parents[2] / "sample_data"
+CHUNK = 1 << 22
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How files become a data set.
+
+    Attributes:
+        missing: what NULL and NaN cells become: error, zero, mean or largest.
+        fractions: of the queries for train, validation and test where one file is split.
+        seed: of that split.
+    """
+
+    missing: str = Missing.ERROR.value
+    fractions: tuple[float, float, float] = FRACTIONS
+    seed: int = 0
+
+
+def ingest(
+    place: Path | Parts, name: str | None, store: Store, reading: Reading | None = None
+) -> Generator[Progress, None, list[Artefact]]:
+    """Read files into the store and give them a name; K folds get `name-fold1` … `name-foldK`.
+
+    Args:
+        place: a file to split, a folder of parts, a folder of folds, or named files.
+        name: what to call it; None: nothing, it is found by its key.
+        store: where it is kept.
+        reading: how the files are read.
+
+    Raises:
+        LetorError, DataError: malformed files; nothing is stored.
+    """
+    reading = reading or Reading()
+    folds = _folds(place)
+    artefacts = []
+    for index, parts in enumerate(folds):
+        yield Progress(index, len(folds), "folds")
+        artefact = _stored(parts, store, reading)
+        if name is not None:
+            store.set_name(f"{name}-fold{index + 1}" if len(folds) > 1 else name, artefact.key)
+        artefacts.append(artefact)
+    yield Progress(len(folds), len(folds), "folds")
+    return artefacts
+
+
+def find(text: str, store: Store) -> Artefact:
+    """The stored data set that a text names: a name, a key, a file or folder, or `sample`.
+
+    Files and folders are ingested on the way, without a name.
+
+    Raises:
+        ArtefactError: nothing of that name.
+        DataError: a folder of several folds, of which one has to be named.
+    """
+    path = Path(text)
+    if text == SAMPLE:
+        path = SAMPLE_FOLDER
+    elif not path.exists():
+        return store.resolve(text, KIND)
+    folds = _folds(path)
+    if len(folds) > 1:
+        inner = ", ".join(str(path / fold.name) for fold in folds if isinstance(fold, Parts))
+        raise DataError(text, f"{len(folds)} folds", f"Name one of them: {inner}.")
+    return _stored(folds[0], store, Reading())
 
 
 def resolve(text: str, store: Store) -> Fold:
-    """The fold that a text names."""
-    del text, store
-    return Fold(*(letor.read(SAMPLE / f"{part}.txt.gz").dataset for part in ("train", "vali", "test")))
+    """The fold that a text names, memory-mapped; see `find`."""
+    artefact = find(text, store)
+    try:
+        return stored.open_fold(artefact.path)
+    except DataError as error:
+        raise ArtefactError(str(artefact.key), error.found, error.remedy) from error
+
+
+def _folds(place: Path | Parts) -> Sequence[Path | Parts]:
+    if isinstance(place, Parts):
+        return [place]
+    return source.find(place) if place.is_dir() else [place]
+
+
+def _files(parts: Path | Parts) -> dict[str, tuple[Path, ...]]:
+    if isinstance(parts, Path):
+        return {"whole": (parts,)}
+    return {"train": parts.train, "valid": parts.valid, "test": parts.test}
+
+
+def _key(parts: Path | Parts, reading: Reading) -> ArtefactKey:
+    read = {"missing": str(reading.missing)}
+    if isinstance(parts, Path):
+        read |= {"fractions": repr(reading.fractions), "seed": str(reading.seed)}
+    digests = []
+    for part, files in _files(parts).items():
+        for path in files:
+            digests += [f"{part}:{_digest(path)}"]
+            beside = source.group_file(path)
+            digests += [] if beside is None else [f"groups:{_digest(beside)}"]
+    return key_of(KIND, read, digests)
+
+
+def _digest(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _stored(parts: Path | Parts, store: Store, reading: Reading) -> Artefact:
+    if isinstance(parts, Path) and not parts.exists():
+        raise DataError(str(parts), "no such file", "Check the path.")
+    key = _key(parts, reading)
+    with store.lock(key):
+        found = store.find(key)
+        if found is not None:
+            return found
+        loaded = _loaded(parts, reading)
+        fold = loaded.fold
+        sizes = {
+            part: {"queries": dataset.queries, "documents": dataset.documents}
+            for part, dataset in (("train", fold.train), ("valid", fold.valid), ("test", fold.test))
+        }
+        facts = {
+            "name": loaded.name,
+            "notes": list(loaded.notes),
+            "parts": sizes,
+            "queries": sum(size["queries"] for size in sizes.values()),
+            "documents": sum(size["documents"] for size in sizes.values()),
+            "features": len(fold.train.feature_ids),
+            "fingerprint": fold.fingerprint,
+        }
+        files = {part: [path.name for path in paths] for part, paths in _files(parts).items()}
+        recipe = {
+            "files": files,
+            "missing": str(reading.missing),
+            "fractions": list(reading.fractions),
+            "seed": reading.seed,
+        }
+        return store.add(key, recipe, lambda target: stored.save_fold(fold, target), facts)
+
+
+def _loaded(parts: Path | Parts, reading: Reading) -> LoadedFold:
+    if isinstance(parts, Parts):
+        return source.load_parts(parts, missing=reading.missing, seed=reading.seed)
+    (loaded,) = source.load(
+        parts, missing=reading.missing, seed=reading.seed, fractions=reading.fractions
+    )
+    return loaded

@@ -4,8 +4,7 @@ A `Ranker` scores candidate lists; a `RankerSpec` is a frozen recipe that fits o
 generator of `Progress`, so that the caller prints, plots or stops; its return value is the ranker.
 """
 
-from collections.abc import Generator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -14,25 +13,9 @@ from jaxtyping import Float32
 
 from core.data.dataset import RankingDataset
 from core.data.lists import CandidateLists, JudgedLists
+from core.progress import Progress
 
 Input = Literal["features", "order", "ranks", "neighbours"]
-
-
-@dataclass(frozen=True)
-class Progress:
-    """One report of work under way.
-
-    Attributes:
-        done: finished units (epochs, trees, trials), counting from 0.
-        total: how many there will be at most.
-        unit: what is counted.
-        values: what was measured, by name (`loss`, `valid`, `lists_per_second`, …).
-    """
-
-    done: int
-    total: int
-    unit: str
-    values: Mapping[str, float] = field(default_factory=dict)
 
 
 @runtime_checkable

@@ -51,7 +51,7 @@ class Grades:
     labels: Float32[np.ndarray, " grades"] | None
 
     @classmethod
-    def of(cls, *parts: Float32[np.ndarray, " candidates"]) -> "Grades":
+    def of(cls, *parts: Float32[np.ndarray, " _"]) -> "Grades":
         """The grades of all labels that occur: as they are if whole numbers from 0 to 30."""
         distinct = np.unique(np.concatenate([np.unique(labels) for labels in parts]))
         whole = bool(np.all(distinct == np.rint(distinct)))

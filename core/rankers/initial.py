@@ -20,8 +20,9 @@ from core.data.dataset import Fold, RankingDataset
 from core.data.lists import CandidateLists, JudgedLists
 from core.errors import DataError, ParameterError, UsageError
 from core.parameters import check, parameter
+from core.progress import Progress
 from core.rankers import registry, univariate
-from core.rankers.base import Progress, Ranker, RankerSpec
+from core.rankers.base import Ranker, RankerSpec
 from core.rankers.kept import ALL_DOCUMENTS, Kept, kept
 from core.seeds import derived_seed
 from core.store.artefacts import Store

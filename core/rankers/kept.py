@@ -12,8 +12,9 @@ from typing import Any
 from core.data.lists import JudgedLists
 from core.metrics.measure import Measure
 from core.metrics.relevance import evaluate, mean_of
+from core.progress import Progress
 from core.rankers import registry
-from core.rankers.base import Progress, Ranker, RankerSpec
+from core.rankers.base import Ranker, RankerSpec
 from core.store.artefacts import Store
 from core.store.keys import key_of
 from core.store.manifest import Artefact
@@ -78,7 +79,12 @@ def kept(
 
 
 def quality(ranker: Ranker, judged: JudgedLists) -> dict[str, float]:
-    """The mean NDCG@1, 3, 5 and 10 of a ranker on judged lists, default conventions."""
+    """The mean NDCG@1, 3, 5 and 10 of a ranker on judged lists, default conventions.
+
+    Empty where there are no lists.
+    """
+    if not len(judged.lists):
+        return {}
     measures = [Measure.parse(text) for text in VALID_MEASURES]
     scores = ranker.score(judged.dataset, judged.lists)
     values = evaluate(measures, judged.dataset, judged.lists, scores)

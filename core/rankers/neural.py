@@ -23,7 +23,8 @@ from core.data.features import fit as fit_normalisation
 from core.data.lists import CandidateLists, JudgedLists
 from core.errors import MissingRankingError, ShapeError
 from core.execution.devices import device
-from core.rankers.base import Input, Progress
+from core.progress import Progress
+from core.rankers.base import Input
 from core.rankers.neural_feed import document_features, fed, groups_of
 from core.rankers.neural_variants import FittedNetwork, variant_scores
 from core.rankers.recipes import NeuralSpec

@@ -15,7 +15,8 @@ from core.data.lists import JudgedLists
 from core.errors import ParameterError, UnknownNameError
 from core.models.config import DLCM_PRESETS, SETRANK_PRESETS, DLCMConfig, SetRankConfig
 from core.parameters import parameters, parsed
-from core.rankers.base import Input, Progress, Ranker
+from core.progress import Progress
+from core.rankers.base import Input, Ranker
 from core.training.recipe import DLCM_TRAINING, SETRANK_TRAINING, TrainingRecipe
 
 FIXED: dict[str, dict[str, Any]] = {

@@ -20,7 +20,8 @@ from core.data.dataset import RankingDataset
 from core.data.lists import CandidateLists, JudgedLists
 from core.errors import DataError, ShapeError, UnknownNameError
 from core.parameters import check, parameter
-from core.rankers.base import Input, Progress
+from core.progress import Progress
+from core.rankers.base import Input
 from core.rankers.canonical import CanonicalLists, Grades
 
 if TYPE_CHECKING:
@@ -108,7 +109,10 @@ class LambdaMARTSpec:
 
 @dataclass(frozen=True)
 class MARTSpec(LambdaMARTSpec):
-    """The recipe of MART (Friedman 2001): boosted regression trees on the grades."""
+    """The recipe of MART (Friedman 2001): boosted regression trees on the grades.
+
+    Where labels are fractions, negative or above 30, patience counts on the squared error.
+    """
 
     name: ClassVar[str] = "mart"
     objective: ClassVar[str] = "regression"
@@ -163,7 +167,7 @@ class LambdaMART:
         if not len(lists.rows):
             return np.zeros(0, dtype=np.float32)
         features = dataset.features[lists.rows]
-        scores = self._booster.predict(features, num_threads=_threads(features))
+        scores = self._booster.predict(features, num_threads=threads(features))
         return np.asarray(scores, dtype=np.float32)
 
     def save(self, directory: Path) -> None:
@@ -181,6 +185,11 @@ class LambdaMART:
         from lightgbm import Booster  # noqa: PLC0415 (recipes load without it)
 
         return Booster(model_str=self.text)
+
+
+def threads(features: Float32[np.ndarray, "docs features"]) -> int:
+    """How many threads LightGBM works with on a matrix of this size; 0: one a core."""
+    return 1 if features.size <= SINGLE_THREAD else 0
 
 
 def load(directory: Path) -> LambdaMART:
@@ -218,13 +227,14 @@ class _Learning:
         ours = CanonicalLists.of(train)
         theirs = None if valid is None else CanonicalLists.of(valid)
         grades = Grades.of(ours.labels, *([] if theirs is None else [theirs.labels]))
-        settings = _settings(spec, grades) | {"num_threads": _threads(ours.features)}
-        target = grades.grade(ours.labels) if spec.objective == "lambdarank" else ours.labels
+        settings = _settings(spec, grades) | {"num_threads": threads(ours.features)}
+        ranks = spec.objective == "lambdarank"
+        target = grades.grade(ours.labels) if ranks else ours.labels
         learnt = Dataset(ours.features, target, group=ours.lengths, params=settings)
         booster = Booster(settings, learnt)
         if theirs is None:
             return cls(booster, spec, None)
-        judged = grades.grade(theirs.labels)
+        judged = grades.grade(theirs.labels) if ranks else theirs.labels
         held = Dataset(
             theirs.features, judged, group=theirs.lengths, reference=learnt, params=settings
         )
@@ -241,7 +251,8 @@ class _Learning:
             if self.unjudged is None:
                 yield {}
             else:
-                value = self.booster.eval_valid()[0][2] - self.unjudged
+                result = self.booster.eval_valid()[0]
+                value = result[2] - self.unjudged if result[3] else -result[2]
                 if value > highest:
                     highest, self.best = value, done
                 yield {"valid": value}
@@ -273,13 +284,11 @@ def _settings(spec: LambdaMARTSpec, grades: Grades) -> dict[str, Any]:
         "verbosity": -1,
     }
     gains = grades.gains()
-    if gains is not None:
+    if gains is not None and spec.objective == "regression":
+        settings["metric"] = "l2"  # LightGBM takes no NDCG of labels that are not its grades
+    elif gains is not None:
         settings["label_gain"] = gains.tolist()
     return settings
-
-
-def _threads(features: Float32[np.ndarray, "docs features"]) -> int:
-    return 1 if features.size <= SINGLE_THREAD else 0
 
 
 def _check_queries(judged: JudgedLists) -> None:

@@ -19,7 +19,8 @@ from core.data.dataset import RankingDataset
 from core.data.lists import CandidateLists, JudgedLists
 from core.errors import ParameterError, UnknownNameError
 from core.parameters import check, parameter
-from core.rankers.base import Input, Progress
+from core.progress import Progress
+from core.rankers.base import Input
 from core.seeds import generator
 
 FAMILY = "univariate"

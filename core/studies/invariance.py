@@ -16,7 +16,8 @@ from core.data.lists import CandidateLists, JudgedLists
 from core.metrics.agreement import kendall_tau
 from core.metrics.passing import documents_passed, smallest_gap
 from core.metrics.segments import largest_deviations
-from core.rankers.base import Progress, Ranker
+from core.progress import Progress
+from core.rankers.base import Ranker
 from core.studies.carrying import scores_of_all, source_of
 from core.studies.result import StudyResult
 from core.studies.run import Memory, run_study

@@ -12,7 +12,8 @@ from jaxtyping import Float64
 
 from core.data.lists import CandidateLists, JudgedLists
 from core.perturb.registry import perturbation, tau_left
-from core.rankers.base import Progress, Ranker
+from core.progress import Progress
+from core.rankers.base import Ranker
 from core.seeds import generator
 from core.studies.result import StudyResult
 from core.studies.study import Study, Trial, plan
@@ -88,7 +89,25 @@ def run_study(
                     records.put(study.digest_of(trial), meta, {"values": value})
                     done[trial] = (meta, value)
             yield Progress(len(done), len(trials), "trials", {"level": level})
-    return _assembled(study, base, trials, done)
+    return _assembled(study, query_ids_of(base), trials, done, {})
+
+
+def so_far(
+    study: Study, records: TrialRecords, query_ids: Sequence[str], facts: Mapping[str, Any]
+) -> StudyResult | None:
+    """What a study has found so far, from the trials that are stored; None before the first.
+
+    Args:
+        study: under way in this or another process, or stopped.
+        records: where its finished trials are kept.
+        query_ids: one id a list, in the lists' order.
+        facts: of the result to come.
+    """
+    done: dict[Trial, tuple[dict[str, Any], np.ndarray]] = {}
+    finished = [trial for trial in plan(study) if _stored(study, trial, records, done) is not None]
+    if not finished:
+        return None
+    return _assembled(study, tuple(query_ids), finished, done, facts)
 
 
 def _stored(
@@ -137,9 +156,10 @@ def _measured(
 
 def _assembled(
     study: Study,
-    base: JudgedLists,
+    query_ids: tuple[str, ...],
     trials: Sequence[Trial],
     done: Mapping[Trial, tuple[dict[str, Any], np.ndarray]],
+    facts: Mapping[str, Any],
 ) -> StudyResult:
     rows = [
         {"ranker": trial.ranker, "family": trial.family, "level": trial.level, "draw": trial.draw}
@@ -150,6 +170,11 @@ def _assembled(
         recipe=study.recipe(),
         trials=pd.DataFrame(rows),
         values=np.stack([done[trial][1] for trial in trials]).astype(np.float32),
-        query_ids=tuple(base.dataset.query_ids[query] for query in base.lists.queries),
-        facts={},
+        query_ids=query_ids,
+        facts=facts,
     )
+
+
+def query_ids_of(base: JudgedLists) -> tuple[str, ...]:
+    """The id of every list's query."""
+    return tuple(base.dataset.query_ids[query] for query in base.lists.queries)

@@ -15,15 +15,17 @@ from core.data.dataset import Fold
 from core.data.lists import CandidateLists, JudgedLists
 from core.errors import MissingRankingError
 from core.metrics.measure import Measure
+from core.progress import Progress
 from core.rankers import registry
-from core.rankers.base import Progress, Ranker
+from core.rankers.base import Ranker
 from core.rankers.initial import ListRecipe, PreparedFold, prepare
 from core.rankers.kept import ALL_DOCUMENTS, Kept, kept
-from core.store.artefacts import Artefact, Store, default_store
+from core.store.artefacts import Store, default_store
 from core.store.keys import key_of
-from core.studies import initial_ranking, invariance
+from core.store.manifest import Artefact
+from core.studies import conventions, initial_ranking, invariance, underway
 from core.studies.result import StudyResult
-from core.studies.run import run_study
+from core.studies.run import query_ids_of, run_study
 from core.studies.study import Study
 
 Answer = TypeVar("Answer")
@@ -105,7 +107,8 @@ class Workbench:
         spec = registry.spec(ranker, preset or self.preset, **(changes or {}))
         if spec.rankings > self.prepared.test.lists.rankings:
             raise MissingRankingError(name, spec.rankings, self.prepared.test.lists.rankings)
-        train, valid, made = self.prepared.train, self.prepared.valid, asdict(self.recipe)
+        train, valid = self.prepared.train, self.prepared.valid
+        made: Any = asdict(self.recipe)
         if spec.fits_documents:
             train, valid = (
                 JudgedLists(part, CandidateLists.everything(part))
@@ -135,7 +138,7 @@ class Workbench:
         labelled |= {label: trained.ranker for label, trained in found.items()}
         texts = tuple(str(Measure.parse(text)) for text in measures)
         study = self._study("initial-ranking", found, tuple(perturbations), texts, (draws, seed))
-        step = initial_ranking.measured_by([Measure.parse(text) for text in texts])
+        step = initial_ranking.measured_by([Measure.parse(text) for text in study.measured])
         return (yield from self._run(study, labelled, step))
 
     def invariance(
@@ -177,6 +180,7 @@ class Workbench:
             measures=measures,
             draws=draws_and_seed[0],
             seed=draws_and_seed[1],
+            stored=conventions.kept(measures) if kind == "initial-ranking" else (),
         )
 
     def _run(
@@ -188,13 +192,16 @@ class Workbench:
             if stored is not None:
                 return stored
             base: JudgedLists = self.prepared.test
-            result = yield from run_study(study, base, rankers, self.store.records, step)
             facts = {
                 "data": self.name,
                 "reads": {label: sorted(ranker.reads) for label, ranker in rankers.items()},
                 "queries": len(base.lists),
                 "candidates": int(base.lists.offsets[-1]),
+                "lists": asdict(self.recipe),
+                "preset": self.preset,
             }
+            underway.announce(self.store, key, study, query_ids_of(base), facts)
+            result = yield from run_study(study, base, rankers, self.store.records, step)
             return self.store.add(key, study.recipe(), _with_facts(result, facts).save, facts)
 
 

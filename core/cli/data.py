@@ -1,0 +1,83 @@
+"""The commands about data: read it in, examine it."""
+
+import argparse
+
+from core.cli.answer import Answer, table
+from core.cli.open import done, store_of
+from core.data import catalogue, doctor
+from core.data.dataset import RankingDataset
+from core.data.source import Parts
+from core.errors import ParameterError, UsageError
+
+
+def ingest(arguments: argparse.Namespace) -> Answer:
+    """`ingest`: files into the store, under a name."""
+    fractions = _fractions(arguments.split)
+    reading = catalogue.Reading(arguments.nulls, fractions, arguments.seed)
+    named = Parts(
+        arguments.name,
+        *(tuple(getattr(arguments, part) or ()) for part in ("train", "valid", "test")),
+    )
+    if arguments.path is None and not (named.train and named.test):
+        raise UsageError("name a file or folder, or the files of --train and --test")
+    if arguments.path is not None and (named.train or named.valid or named.test):
+        raise UsageError("a path and --train/--valid/--test do not go together")
+    work = catalogue.ingest(arguments.path or named, arguments.name, store_of(arguments), reading)
+    artefacts = done("ingest", work)
+    rows = [
+        {
+            "name": arguments.name if len(artefacts) == 1 else f"{arguments.name}-fold{fold}",
+            "key": str(artefact.key),
+            "queries": artefact.facts["queries"],
+            "documents": artefact.facts["documents"],
+            "features": artefact.facts["features"],
+            "notes": artefact.facts["notes"],
+        }
+        for fold, artefact in enumerate(artefacts, start=1)
+    ]
+    return Answer({"folds": rows}, table(rows))
+
+
+def _fractions(text: str) -> tuple[float, float, float]:
+    try:
+        train, valid, test = (float(part) for part in text.split(","))
+    except ValueError:
+        raise ParameterError("--split", text, "three fractions, like 0.6,0.2,0.2") from None
+    return train, valid, test
+
+
+def doctor_(arguments: argparse.Namespace) -> Answer:
+    """`doctor`: what an upload hides, part by part."""
+    fold = catalogue.resolve(arguments.data, store_of(arguments))
+    parts = ("train", "valid", "test") if arguments.part == "all" else (arguments.part,)
+    rows = []
+    for part in parts:
+        dataset: RankingDataset = getattr(fold, part)
+        rows += [
+            {
+                "code": finding.code,
+                "severity": finding.severity,
+                "message": finding.message,
+                "where": {"part": part, "names": list(finding.where)},
+            }
+            for finding in doctor.examine(dataset)
+        ]
+    chosen = [getattr(fold, part) for part in parts]
+    facts = {
+        "queries": sum(dataset.queries for dataset in chosen),
+        "documents": sum(dataset.documents for dataset in chosen),
+        "features": len(fold.train.feature_ids),
+        "labels": _labels(chosen),
+    }
+    text = "\n".join(
+        f"{row['severity']:<8} {row['where']['part']:<6} {row['message']}" for row in rows
+    )
+    return Answer(facts | {"findings": rows}, f"{table(facts)}\n\n{text}")
+
+
+def _labels(datasets: list[RankingDataset]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for dataset in datasets:
+        for grade, count in doctor.summary(dataset)["labels"].items():
+            counts[str(grade)] = counts.get(str(grade), 0) + count
+    return dict(sorted(counts.items(), key=lambda item: float(item[0])))

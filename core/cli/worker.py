@@ -1,0 +1,21 @@
+"""The command that does what pages and scripts handed in."""
+
+import argparse
+
+from core.cli.answer import Answer, warn
+from core.cli.open import store_of
+from core.execution.jobs_supervisor import supervise
+from core.studies.jobs import WORKER, jobs_of
+
+
+def worker(arguments: argparse.Namespace) -> Answer:
+    """`worker`: do the store's jobs until Ctrl+C, or until there was nothing to do for so long."""
+    store = store_of(arguments)
+    warn(f"Doing the jobs of {store.root} (Ctrl+C ends it; what runs goes on at the next start)")
+    ran = supervise(store.root, WORKER, arguments.slots, arguments.idle)
+    jobs = jobs_of(store)
+    counts = {state: len(jobs.list(state)) for state in ("waiting", "done", "failed", "cancelled")}
+    if not ran:
+        text = f"another worker is doing the jobs of {store.root} already"
+        return Answer({"ran": False, **counts}, text)
+    return Answer({"ran": True, **counts})

@@ -1,0 +1,213 @@
+"""Where a collection lies on disk: one file, train / vali / test, or K folds of these.
+
+The parts of a fold share their feature columns: every id that occurs in any of them.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from core.data.dataset import Fold, RankingDataset
+from core.data.letor import LetorTable, Limits, Missing, ParsedLetor
+from core.errors import DataError, ParameterError
+from core.seeds import generator
+
+TRAIN, VALID, TEST = "train", "valid", "test"
+PART_WORDS = {
+    "train": TRAIN,
+    "training": TRAIN,
+    "vali": VALID,
+    "valid": VALID,
+    "validation": VALID,
+    "dev": VALID,
+    "test": TEST,
+}
+PACKED = ("", ".gz", ".bz2", ".xz", ".zip")
+GROUP_SUFFIXES = (".query", ".group")
+FRACTIONS = (0.6, 0.2, 0.2)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The files of one fold; several files of a part are read one after the other."""
+
+    name: str
+    train: tuple[Path, ...]
+    valid: tuple[Path, ...]
+    test: tuple[Path, ...]
+
+
+@dataclass(frozen=True)
+class LoadedFold:
+    """A fold, what it is called, and what had to be done to get it, in sentences."""
+
+    name: str
+    fold: Fold
+    notes: tuple[str, ...] = ()
+
+
+def find(path: Path) -> tuple[Parts, ...]:
+    """The folds in a folder, by name, without reading them.
+
+    A folder holds one file for each part (`train.txt`, `set1.valid.txt.gz`, …) or folders
+    `Fold1` … `FoldK` that do.
+
+    Raises:
+        DataError: the folder holds no such files, or two for one part.
+    """
+    if not path.is_dir():
+        raise DataError(str(path), "no such folder", "Check the path.")
+    folds = sorted(
+        (inner for inner in path.iterdir() if re.fullmatch(r"(?i)fold[ _-]?\d+", inner.name)),
+        key=lambda inner: int(re.sub(r"\D", "", inner.name)),
+    )
+    folders = [inner for inner in folds if inner.is_dir()] or [path]
+    return tuple(_parts_in(folder) for folder in folders)
+
+
+def load(
+    path: Path,
+    *,
+    missing: Missing | str = Missing.ERROR,
+    seed: int = 0,
+    fractions: tuple[float, float, float] = FRACTIONS,
+    limits: Limits | None = None,
+) -> list[LoadedFold]:
+    """Every fold at a path: a folder as `find` describes, or one file, split by query.
+
+    Args:
+        path: a file or folder.
+        missing: what becomes of NULL and NaN cells; means and maxima are the training part's.
+        seed: of the split, where one is needed.
+        fractions: of the queries for training, validation and test, for one file.
+        limits: what a file may ask for.
+    """
+    if path.is_dir():
+        return [
+            load_parts(parts, missing=missing, seed=seed, limits=limits) for parts in find(path)
+        ]
+    (whole,) = _read([(path,)], missing, limits)
+    return [LoadedFold(path.name, split(whole.dataset, seed, fractions), whole.notes)]
+
+
+def parts(
+    train: Sequence[Path],
+    valid: Sequence[Path],
+    test: Sequence[Path],
+    *,
+    missing: Missing | str = Missing.ERROR,
+    limits: Limits | None = None,
+) -> Fold:
+    """A fold of named files, for example parts S1 S2 | S3 | S4 of a LETOR collection."""
+    named = Parts("parts", tuple(train), tuple(valid), tuple(test))
+    return load_parts(named, missing=missing, limits=limits).fold
+
+
+def load_parts(
+    parts: Parts,
+    *,
+    missing: Missing | str = Missing.ERROR,
+    seed: int = 0,
+    limits: Limits | None = None,
+) -> LoadedFold:
+    """Read one fold. Without validation files, a fifth of the training queries are split off."""
+    named = {TRAIN: parts.train, VALID: parts.valid, TEST: parts.test}
+    present = {part: files for part, files in named.items() if files}
+    if not (parts.train and parts.test):
+        raise DataError(parts.name, "no training or no test file", "Name one of each.")
+    read = dict(zip(present, _read(list(present.values()), missing, limits), strict=True))
+    notes = [f"{part}: {note}" for part, found in read.items() for note in found.notes]
+    train, test = read[TRAIN].dataset, read[TEST].dataset
+    if VALID in read:
+        return LoadedFold(parts.name, Fold(train, read[VALID].dataset, test), tuple(notes))
+    notes.append(
+        f"No validation file: a fifth of the training queries were split off, seed {seed}."
+    )
+    kept, valid = _split_queries(train, (0.8, 0.2), seed)
+    return LoadedFold(parts.name, Fold(kept, valid, test), tuple(notes))
+
+
+def split(
+    dataset: RankingDataset, seed: int, fractions: tuple[float, float, float] = FRACTIONS
+) -> Fold:
+    """A data set split at random by query; queries keep the order they had within a part.
+
+    Raises:
+        ParameterError: fractions that are not positive or add up to more than 1.
+        DataError: fewer queries than parts.
+    """
+    if min(fractions) <= 0 or sum(fractions) > 1 + 1e-9:
+        raise ParameterError("fractions", str(fractions), "positive, with a sum of at most 1")
+    return Fold(*_split_queries(dataset, fractions, seed))
+
+
+def _split_queries(
+    dataset: RankingDataset, fractions: Sequence[float], seed: int
+) -> list[RankingDataset]:
+    if dataset.queries < len(fractions):
+        found = f"{dataset.queries} queries for {len(fractions)} parts"
+        raise DataError("the split", found, "Give each part a file, or bring more queries.")
+    order = generator(seed, "split", *fractions).permutation(dataset.queries)
+    bounds = np.rint(np.cumsum([0.0, *fractions]) * dataset.queries).astype(int)
+    for part in range(1, len(bounds)):  # at least one query each
+        bounds[part] = max(bounds[part], bounds[part - 1] + 1)
+    for part in range(len(bounds) - 1, 0, -1):
+        bounds[part] = min(bounds[part], dataset.queries - (len(bounds) - 1 - part))
+    chosen = [np.sort(order[a:b]) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+    return [dataset.select(queries) for queries in chosen]
+
+
+def _read(
+    groups_of_files: Sequence[Sequence[Path]], missing: Missing | str, limits: Limits | None
+) -> list[ParsedLetor]:
+    """Read parts with the same feature columns; missing cells are filled as in the first."""
+    tables = []
+    for files in groups_of_files:
+        table = LetorTable(Missing(missing), limits or Limits())
+        for file in files:
+            table.add(file, groups=group_file(file))
+        table.close()
+        tables.append(table)
+    union = np.unique(np.concatenate([table.feature_ids for table in tables]))
+    for table in tables:
+        table.align(union)
+    fillers = tables[0].fillers()
+    return [table.parsed(fillers) for table in tables]
+
+
+def _unpacked(path: Path) -> str:
+    return path.name.removesuffix(path.suffix) if path.suffix in PACKED[1:] else path.name
+
+
+def group_file(path: Path) -> Path | None:
+    """The file of group sizes that lies beside a data file, if one does."""
+    for suffix in GROUP_SUFFIXES:
+        for packed in PACKED:
+            beside = path.with_name(_unpacked(path) + suffix + packed)
+            if beside.is_file():
+                return beside
+    return None
+
+
+def _parts_in(folder: Path) -> Parts:
+    found: dict[str, list[Path]] = {TRAIN: [], VALID: [], TEST: []}
+    for path in sorted(folder.iterdir()):
+        if path.is_file() and not _unpacked(path).endswith(GROUP_SUFFIXES):
+            words = set(re.split(r"[^a-z]+", _unpacked(path).lower()))
+            for part in {PART_WORDS[word] for word in words if word in PART_WORDS}:
+                found[part].append(path)
+    for part, paths in found.items():
+        if len(paths) > 1:
+            names = ", ".join(path.name for path in paths[:4])
+            raise DataError(str(folder), f"several {part} files ({names})", "Keep one of them.")
+    if not (found[TRAIN] and found[TEST]):
+        names = ", ".join(sorted(path.name for path in folder.iterdir())[:6]) or "nothing"
+        raise DataError(
+            str(folder),
+            f"no train and test files, but {names}",
+            "Name them train.txt, vali.txt and test.txt, or list the files of each part.",
+        )
+    return Parts(folder.name, tuple(found[TRAIN]), tuple(found[VALID]), tuple(found[TEST]))
