@@ -1,0 +1,83 @@
+"""Bench job `lambdamart`: our whole fit, canonical order included, beside LightGBM's own train."""
+
+from collections.abc import Callable
+
+import lightgbm
+import numpy as np
+
+from core.bench.result import BenchRow, compared, interleaved
+from core.data.dataset import RankingDataset
+from core.data.lists import CandidateLists, JudgedLists
+from core.rankers.trees import LambdaMART, LambdaMARTSpec, threads
+from core.seeds import generator
+
+FLOOR = 1 / 1.05
+FEATURES = 136  # as MSLR has
+
+
+def lambdamart(quick: bool) -> list[BenchRow]:  # noqa: FBT001 (the jobs' common signature)
+    """Seconds of a fit with early stopping, ours and `lightgbm.train` with the same parameters."""
+    queries, trees, repeats = (60, 30, 3) if quick else (350, 150, 5)
+    train, valid = (judged(part, queries) for part in ("train", "valid"))
+    spec = LambdaMARTSpec(trees=trees, patience=trees)  # counted after each tree, never stopping
+    seconds = interleaved(
+        lambda: fitted(spec, train, valid), lambda: raw(spec, train, valid), repeats=repeats
+    )
+    note = (
+        f"{queries} queries, {len(train.lists.rows)} documents, {FEATURES} features, "
+        f"{trees} trees of {spec.leaves} leaves, validation NDCG@10 after each, same threads"
+    )
+    return [compared("lambdamart fit", (seconds[0], seconds[1]), "lightgbm.train", FLOOR, note)]
+
+
+def judged(part: str, queries: int) -> JudgedLists:
+    """Seeded lists of 20 to 140 documents whose grades follow three of the features."""
+    draws = generator(0, "bench lambdamart", part)
+    lengths = draws.integers(20, 141, queries)
+    offsets = np.zeros(queries + 1, dtype=np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    features = draws.standard_normal((int(offsets[-1]), FEATURES), dtype=np.float32)
+    useful = features[:, 0] + features[:, 1] * features[:, 2] + draws.normal(size=len(features))
+    labels = np.clip(np.floor(useful), 0, 4).astype(np.float32)
+    names = tuple(f"{part}{query}" for query in range(queries))
+    dataset = RankingDataset(features, labels, offsets, names, tuple(range(1, FEATURES + 1)))
+    return JudgedLists(dataset, CandidateLists.everything(dataset))
+
+
+def fitted(spec: LambdaMARTSpec, train: JudgedLists, valid: JudgedLists) -> LambdaMART:
+    """Our fit, to its end."""
+    fitting = spec.fit(train, valid)
+    while True:
+        try:
+            next(fitting)
+        except StopIteration as finished:
+            return finished.value
+
+
+def raw(spec: LambdaMARTSpec, train: JudgedLists, valid: JudgedLists) -> lightgbm.Booster:
+    """What a person writes with LightGBM alone, rows in file order, the same parameters."""
+    settings = {
+        "objective": "lambdarank",
+        "num_leaves": spec.leaves,
+        "learning_rate": spec.learning_rate,
+        "min_data_in_leaf": spec.leaf_documents,
+        "lambdarank_truncation_level": spec.truncation,
+        "max_bin": spec.bins,
+        "deterministic": True,
+        "force_col_wise": True,
+        "metric": "ndcg",
+        "eval_at": [10],
+        "num_threads": threads(train.dataset.features),
+        "verbosity": -1,
+    }
+    learnt = lightgbm.Dataset(
+        train.dataset.features, train.dataset.labels, group=train.lists.lengths
+    )
+    held = lightgbm.Dataset(
+        valid.dataset.features, valid.dataset.labels, group=valid.lists.lengths, reference=learnt
+    )
+    stopping = lightgbm.early_stopping(spec.patience or 0, verbose=False)
+    return lightgbm.train(settings, learnt, spec.trees, valid_sets=[held], callbacks=[stopping])
+
+
+JOBS: dict[str, Callable[[bool], list[BenchRow]]] = {"lambdamart": lambdamart}
