@@ -150,8 +150,8 @@ def claim(result: StudyResult, family: str, measure: str) -> dict[str, Any]:
         return {}
     levels = [level for name, level in result.recipe["perturbations"] if name == family]
     drop = {
-        label: result.per_query(label, family, min(levels), measure)
-        - result.per_query(label, family, max(levels), measure)
+        label: result.per_query(label, family, levels[0], measure)
+        - result.per_query(label, family, levels[-1], measure)
         for label in (dlcm, setrank)
     }
     counted = ~np.isnan(drop[dlcm]) & ~np.isnan(drop[setrank])

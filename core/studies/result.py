@@ -1,7 +1,7 @@
 """What a study found: a cube of per-query values and the frame that says what each slice is."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from core.metrics.measure import Measure
 from core.metrics.relevance import mean_of
 from core.metrics.significance import bootstrap_interval
 from core.seeds import generator
+from core.studies.conventions import derived
 
 CONFIDENCE = 0.95
 RESAMPLES = 2000
@@ -42,17 +43,26 @@ class StudyResult:
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """The measures, as text, along the second axis of `values`."""
+        """The measures that the study was asked for, as text."""
         return tuple(self.recipe["measures"])
+
+    @property
+    def stored(self) -> tuple[str, ...]:
+        """The measures along the second axis of `values`."""
+        return tuple(self.recipe.get("stored", self.recipe["measures"]))
 
     def per_query(
         self, ranker: str, family: str, level: float, measure: str
     ) -> Float32[np.ndarray, " queries"]:
         """A point's value for every query: the mean over the draws."""
-        return _over_draws(self.values[self._rows(ranker, family, level)], self._at(measure))
+        return self._over_draws(self._rows(ranker, family, level), measure)
 
-    def summary(self) -> pd.DataFrame:
+    def summary(self, measures: Sequence[str] | None = None) -> pd.DataFrame:
         """The tidy frame: one row a ranker, family, level and measure, with a 95 % interval.
+
+        Args:
+            measures: by default those that the study was asked for; others where what is stored
+                gives them (`core.studies.conventions`).
 
         The mean is over queries, after the mean over draws; the interval is a bootstrap over
         queries (BCa), the draws held fixed; `tau` is the mean Kendall τ-b that was really left.
@@ -60,14 +70,14 @@ class StudyResult:
         points = self.trials.groupby(["ranker", "family", "level"], sort=False)
         rows = []
         for (ranker, family, level), group in points:
-            block = self.values[group.index.to_numpy()]
+            rows_of_point = group.index.to_numpy()
             facts = {
                 "ranker": ranker, "family": family, "level": level,
                 "tau": group["tau"].mean(), "set_size": group["set_size"].mean(),
             }  # fmt: skip
             rows += [
-                facts | _estimate(measure, _over_draws(block, at))
-                for at, measure in enumerate(self.measures)
+                facts | _estimate(measure, self._over_draws(rows_of_point, measure))
+                for measure in measures or self.measures
             ]
         return pd.DataFrame(rows, columns=list(SUMMARY_COLUMNS))
 
@@ -96,8 +106,13 @@ class StudyResult:
         chosen = (trials.ranker == ranker) & (trials.family == family) & (trials.level == level)
         return np.flatnonzero(chosen.to_numpy())
 
-    def _at(self, measure: str) -> int:
-        return self.measures.index(measure)
+    def _over_draws(self, rows: Any, measure: str) -> Float32[np.ndarray, " queries"]:
+        block = self.values[rows]
+        if measure in self.stored:
+            values = block[:, self.stored.index(measure)]
+        else:
+            values = derived(measure, self.stored, block)
+        return values.mean(axis=0, dtype=np.float64).astype(np.float32)
 
 
 def stored_summary(directory: Path) -> pd.DataFrame:
@@ -108,12 +123,6 @@ def stored_summary(directory: Path) -> pd.DataFrame:
 def _frame(path: Path) -> pd.DataFrame:
     parts = json.loads(path.read_text())
     return pd.DataFrame(parts["data"], columns=parts["columns"])
-
-
-def _over_draws(
-    block: Float32[np.ndarray, "draws measures queries"], at: int
-) -> Float32[np.ndarray, " queries"]:
-    return block[:, at].mean(axis=0, dtype=np.float64).astype(np.float32)
 
 
 def _estimate(measure: str, values: Float32[np.ndarray, " queries"]) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """What a study is: a frozen description, and the pure plan of trials that follows from it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,9 +36,11 @@ class Study:
         lists: digest of the candidate lists (data set, initial rankers, depth).
         initial: the initial rankers' names, for people.
         perturbations: (family, level) pairs, in the order to be run.
-        measures: measures as text, each parseable.
+        measures: measures as text, each parseable: what the study is asked for.
         draws: random draws a perturbation.
         seed: master seed of all draws.
+        stored: measures whose values are kept for every query, when they are more or others than
+            `measures`; see `core.studies.conventions`.
     """
 
     kind: str
@@ -48,10 +51,16 @@ class Study:
     measures: tuple[str, ...]
     draws: int
     seed: int
+    stored: tuple[str, ...] = ()
+
+    @property
+    def measured(self) -> tuple[str, ...]:
+        """The measures along the second axis of the values."""
+        return self.stored or self.measures
 
     def recipe(self) -> dict[str, Any]:
         """The description as plain JSON values."""
-        return {
+        recipe: dict[str, Any] = {
             "kind": self.kind,
             "rankers": [list(ranker) for ranker in self.rankers],
             "lists": self.lists,
@@ -61,6 +70,24 @@ class Study:
             "draws": self.draws,
             "seed": self.seed,
         }
+        return recipe | ({"stored": list(self.stored)} if self.stored else {})
+
+    @classmethod
+    def of(cls, recipe: Mapping[str, Any]) -> "Study":
+        """The study whose `recipe()` this is."""
+        return cls(
+            kind=recipe["kind"],
+            rankers=tuple((label, digest) for label, digest in recipe["rankers"]),
+            lists=recipe["lists"],
+            initial=tuple(recipe["initial"]),
+            perturbations=tuple(
+                (family, float(level)) for family, level in recipe["perturbations"]
+            ),
+            measures=tuple(recipe["measures"]),
+            draws=recipe["draws"],
+            seed=recipe["seed"],
+            stored=tuple(recipe.get("stored", ())),
+        )
 
     def digest_of(self, trial: Trial) -> str:
         """The key under which a trial's values are stored; other trials do not enter it."""
@@ -69,7 +96,7 @@ class Study:
             "ranker": dict(self.rankers)[trial.ranker],
             "lists": self.lists,
             "perturbation": [trial.family, trial.level, trial.draw],
-            "measures": list(self.measures),
+            "measures": list(self.measured),
             "seed": self.seed,
         }
         return key_of("trial", facts).digest

@@ -1,0 +1,77 @@
+"""Which values a study keeps so that a measure's conventions can be changed without scoring again.
+
+A score is dear, a measure of it is cheap: a study that is asked for NDCG@10 keeps every query's
+NDCG at four cut-offs, with both ideals, both treatments of ties and both discounts. Each is kept
+with `empty=skip`, where NaN marks the queries without relevant documents: any other value of such
+queries is filled in when it is asked for.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from jaxtyping import Float32
+
+from core.errors import DataError
+from core.metrics.measure import Measure
+from core.metrics.relevance import converted
+
+CUTOFFS = (1, 3, 5, 10)
+KEPT = tuple(
+    str(Measure("NDCG", cutoff, discount=discount, ideal=ideal, ties=ties, empty="skip"))
+    for cutoff in CUTOFFS
+    for ideal in ("judged", "shown")
+    for ties in ("averaged", "row")
+    for discount in ("log2", "letor")
+)
+"""What a study of relevance always keeps: 32 measures, 128 bytes a query and trial."""
+
+
+def kept(measures: Iterable[str]) -> tuple[str, ...]:
+    """The measures to keep for a study that is asked for these.
+
+    >>> len(kept(["NDCG@10"])), kept(["RR"])[-1]
+    (32, 'RR(empty=skip)')
+    """
+    return tuple(dict.fromkeys([*KEPT, *map(_unfilled, measures)]))
+
+
+def derivable(measure: str, stored: Sequence[str]) -> bool:
+    """Whether a measure's values follow from what is stored.
+
+    >>> derivable("NDCG(ideal=shown)@5", KEPT), derivable("NDCG@7", KEPT)
+    (True, False)
+    """
+    return measure in stored or _unfilled(measure) in stored
+
+
+def derived(
+    measure: str,
+    stored: Sequence[str],
+    values: Float32[np.ndarray, "*trials measures queries"],
+) -> Float32[np.ndarray, "*trials queries"]:
+    """The values of a measure, from those stored.
+
+    Args:
+        measure: as text.
+        stored: the measures along the last but one axis of `values`.
+        values: what is stored.
+
+    Raises:
+        DataError: the measure needs scores, which are not stored.
+
+    >>> values = np.array([[0.5, np.nan]], np.float32)
+    >>> derived("NDCG(empty=one)", ["NDCG(empty=skip)"], values).tolist()
+    [0.5, 1.0]
+    """
+    if measure in stored:
+        return np.asarray(values[..., list(stored).index(measure), :], dtype=np.float32)
+    if _unfilled(measure) not in stored:
+        remedy = "Run the study again for this measure."
+        raise DataError(measure, "it does not follow from the values stored", remedy)
+    found = np.asarray(values[..., list(stored).index(_unfilled(measure)), :])
+    filled = converted(found.ravel(), np.isnan(found.ravel()), Measure.parse(measure).empty)
+    return filled.reshape(found.shape)
+
+
+def _unfilled(measure: str) -> str:
+    return str(Measure.parse(measure).under(empty="skip"))

@@ -1,0 +1,73 @@
+"""Studies that have begun and are not stored yet: what is known of them while they run.
+
+A study announces itself in the workspace of its key, which outlives kills and ends when its
+result is stored; with that and the records of its finished trials any process can draw what has
+been found so far.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from core.store.artefacts import Store
+from core.store.keys import ArtefactKey
+from core.studies.result import StudyResult
+from core.studies.run import so_far
+from core.studies.study import Study
+
+ANNOUNCEMENT = "study.json"
+
+
+@dataclass(frozen=True)
+class Underway:
+    """A study that has begun.
+
+    Attributes:
+        study: its description.
+        query_ids: one id a list.
+        facts: as its result will carry them.
+    """
+
+    study: Study
+    query_ids: tuple[str, ...]
+    facts: Mapping[str, Any]
+
+    def result(self, store: Store) -> StudyResult | None:
+        """What has been found so far; None before the first trial is finished."""
+        return so_far(self.study, store.records, self.query_ids, self.facts)
+
+
+def announce(
+    store: Store,
+    key: ArtefactKey,
+    study: Study,
+    query_ids: Sequence[str],
+    facts: Mapping[str, Any],
+) -> None:
+    """Say that a study begins; its lock is held by the caller."""
+    head = {"recipe": study.recipe(), "query_ids": list(query_ids), "facts": dict(facts)}
+    path = store.workspace(key) / ANNOUNCEMENT
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(head), encoding="utf-8")
+    part.replace(path)
+
+
+def underway(store: Store, kind: str) -> Iterator[Underway]:
+    """The studies of a kind that have begun, stopped ones included, the newest first."""
+    places = (store.root / "workspaces").glob(f"study-*/{ANNOUNCEMENT}")
+    for path in sorted(places, key=_written, reverse=True):
+        try:
+            head = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:  # it has been stored meanwhile
+            continue
+        if head["recipe"]["kind"] == kind:
+            yield Underway(Study.of(head["recipe"]), tuple(head["query_ids"]), head["facts"])
+
+
+def _written(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0
