@@ -111,3 +111,15 @@ class JobError(ShuffleproofError):
     def __init__(self, place: str, found: str, remedy: str, *, busy: bool = False) -> None:
         self.busy = busy
         super().__init__(f"{place}: {found}. {remedy}")
+
+
+class ScoringError(ShuffleproofError):
+    """The process that scores for the pages has no answer; the page says so and lives on.
+
+    Attributes:
+        details: the end of what the process wrote, for the log.
+    """
+
+    def __init__(self, found: str, remedy: str, details: str = "") -> None:
+        self.details = details
+        super().__init__(f"The scoring process has no answer: {found}. {remedy}".strip())

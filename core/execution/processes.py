@@ -1,35 +1,21 @@
 """Items worked by processes of this machine, which may die without taking the others along."""
 
 import json
-import os
 import queue
-import subprocess
-import sys
-import tempfile
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
-from core.execution.work import LONGEST_DETAILS, Failure, outcome
+from core.execution.work import Failure, outcome
+from core.execution.worker_process import WorkerProcess, cores, worker_environment
 
 ATTEMPTS = 2
 """How many workers an item may cost before it counts as failed."""
 
-LAST_BREATH = 10.0
-"""Seconds a worker that was told to end, or stopped answering, is given to end by itself."""
-
 Waiting: TypeAlias = queue.SimpleQueue[tuple[int, str]]
 Finished: TypeAlias = queue.SimpleQueue[tuple[int, Any] | BaseException]
-
-THREAD_SETTINGS = (
-    "OMP_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "NUMBA_NUM_THREADS",
-)
 
 
 @dataclass(frozen=True)
@@ -54,8 +40,9 @@ class Processes:
         for index, item in enumerate(items):
             waiting.put((index, json.dumps([function, json.dumps(item)])))
         finished: Finished = queue.SimpleQueue()
-        workers = min(self.workers or _cores(), len(items))
-        environment = self._environment(workers)
+        workers = min(self.workers or cores(), len(items))
+        threads = self.threads or max(1, cores() // max(workers, 1))
+        environment = worker_environment(threads, self.paths)
         lanes = [_Lane(waiting, finished, environment) for _ in range(workers)]
         try:
             for lane in lanes:
@@ -69,25 +56,13 @@ class Processes:
             for lane in lanes:
                 lane.stop()
 
-    def _environment(self, workers: int) -> dict[str, str]:
-        threads = self.threads or max(1, _cores() // max(workers, 1))
-        package = Path(__file__).resolve().parents[2]
-        given = os.environ.get("PYTHONPATH")
-        paths = [*map(str, self.paths), str(package), *([given] if given else [])]
-        return {
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join(paths),
-            "OMP_WAIT_POLICY": "passive",
-            **dict.fromkeys(THREAD_SETTINGS, str(threads)),
-        }
-
 
 class _Lane:
     """A thread that feeds one worker at a time and starts a fresh one when it dies."""
 
     def __init__(self, waiting: Waiting, finished: Finished, environment: dict[str, str]) -> None:
         self.waiting, self.finished, self.environment = waiting, finished, environment
-        self.worker: _Worker | None = None
+        self.worker: WorkerProcess | None = None
         self.stopped = False
         self.guard = threading.Lock()
         self.thread = threading.Thread(target=self._run, daemon=True)
@@ -120,61 +95,11 @@ class _Lane:
             with self.guard:
                 if self.stopped:
                     break
-                self.worker = self.worker or _Worker(self.environment)
+                self.worker = self.worker or WorkerProcess(self.environment)
             answer = self.worker.ask(request)
             if answer is not None:
                 return outcome(answer)
-            failure, self.worker = self.worker.obituary(), None
+            how, words = self.worker.last_words()
+            failure = Failure(f"its worker process died ({how}), {ATTEMPTS} times", words)
+            self.worker = None
         return failure
-
-
-class _Worker:
-    """One worker process; its stderr goes to a nameless file."""
-
-    def __init__(self, environment: dict[str, str]) -> None:
-        self.stderr = tempfile.TemporaryFile()  # noqa: SIM115 (closed in close)
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "core.execution.worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self.stderr,
-            env=environment,
-        )
-        self.requests = cast("IO[bytes]", self.process.stdin)
-        self.answers = cast("IO[bytes]", self.process.stdout)
-
-    def ask(self, request: str) -> str | None:
-        """The worker's answer, or None when it died first."""
-        with suppress(BrokenPipeError):  # it is dead already: readline says so as well
-            self.requests.write(request.encode() + b"\n")
-            self.requests.flush()
-        answer = self.answers.readline()
-        return answer.decode() if answer.endswith(b"\n") else None
-
-    def obituary(self) -> Failure:
-        """How the worker died and the last it wrote to stderr."""
-        with suppress(subprocess.TimeoutExpired):
-            self.process.wait(LAST_BREATH)
-        self.process.kill()
-        code = self.process.wait()
-        self.stderr.seek(max(self.stderr.seek(0, os.SEEK_END) - LONGEST_DETAILS, 0))
-        words = self.stderr.read().decode(errors="replace")
-        self.close()
-        how = f"killed by signal {-code}" if code < 0 else f"ended with exit status {code}"
-        return Failure(f"its worker process died ({how}), {ATTEMPTS} times", words)
-
-    def close(self) -> None:
-        """Let the process end by itself, or end it, and close the pipes."""
-        with suppress(BrokenPipeError):  # unsent rest of a request to a dead worker
-            self.requests.close()
-        with suppress(subprocess.TimeoutExpired):
-            self.process.wait(LAST_BREATH)
-        self.process.kill()
-        self.process.wait()
-        self.answers.close()
-        self.stderr.close()
-
-
-def _cores() -> int:
-    """The cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,121 @@
+"""One worker process that stays and remembers, asked from many threads, disposable at any time.
+
+What it has loaded (a library, opened rankers) makes the next answer quick. When it crashes or
+exceeds its time it is killed, the asker gets a sentence, and the next question starts a fresh one.
+"""
+
+import json
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from core.errors import ScoringError
+from core.execution.work import Failure, outcome
+from core.execution.worker_process import WorkerProcess, worker_environment
+
+LIMIT = 20.0
+"""Seconds for one answer, the wait for earlier askers included."""
+
+STARTING = 120.0
+"""Seconds for the first answer of a fresh process, which loads its libraries."""
+
+
+@dataclass(eq=False)
+class Resident:
+    """A resident worker; questions of several threads are answered one after the other.
+
+    Attributes:
+        first: `module:function` that a fresh process works before anything else, or "".
+        item: the argument of `first`.
+        limit: seconds for one answer.
+        starting: seconds for `first`.
+        threads: numeric threads of the process.
+    """
+
+    first: str = ""
+    item: Any = None
+    limit: float = LIMIT
+    starting: float = STARTING
+    threads: int = 2
+    _turn: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
+    _worker: WorkerProcess | None = field(default=None, init=False, repr=False)
+    _starting: bool = field(default=False, init=False, repr=False)
+
+    def ask(self, function: str, item: Any) -> Any:
+        """The result of a function of one JSON value, worked in the resident process.
+
+        Args:
+            function: `module:function`.
+            item: plain JSON values.
+
+        Raises:
+            ScoringError: the process is busy, took too long, died, or the function raised.
+        """
+        asked = time.monotonic()
+        if not self._turn.acquire(timeout=self.limit):
+            raise ScoringError(
+                "it is still starting" if self._starting else "it is busy with other questions",
+                "Try again in a moment.",
+            )
+        left = max(1.0, self.limit - (time.monotonic() - asked))
+        try:
+            return self._answer(self._ready(), function, item, left)
+        finally:
+            self._turn.release()
+
+    def start(self) -> threading.Thread:
+        """Start the process in the background, so that the first question finds it ready."""
+        thread = threading.Thread(target=self._started, daemon=True)
+        thread.start()
+        return thread
+
+    def close(self) -> None:
+        """Kill the process, whatever it is doing; a later question starts a fresh one."""
+        worker = self._worker
+        if worker is not None:
+            worker.process.kill()
+        with self._turn:
+            if self._worker is not None:
+                self._worker.close()
+                self._worker = None
+
+    @property
+    def process_id(self) -> int | None:
+        """The process's id while there is one."""
+        return self._worker.process.pid if self._worker else None
+
+    def _started(self) -> None:
+        with self._turn:
+            try:
+                self._ready()
+            except ScoringError:
+                return  # whoever asks next starts it again, and is told when that fails too
+
+    def _ready(self) -> WorkerProcess:
+        if self._worker is not None and self._worker.process.poll() is not None:
+            self._worker.close()
+            self._worker = None
+        if self._worker is None:
+            self._worker = WorkerProcess(worker_environment(self.threads))
+            if self.first:
+                self._starting = True
+                try:
+                    self._answer(self._worker, self.first, self.item, self.starting)
+                finally:
+                    self._starting = False
+        return self._worker
+
+    def _answer(self, worker: WorkerProcess, function: str, item: Any, limit: float) -> Any:
+        begun = time.monotonic()
+        answer = worker.ask(json.dumps([function, json.dumps(item)]), limit)
+        if answer is None:
+            late = time.monotonic() - begun >= limit
+            how, words = worker.last_words()
+            self._worker = None
+            found = f"it gave no answer within {limit:.0f} s" if late else f"it {how}"
+            raise ScoringError(found, "It was replaced; try again.", words)
+        result = outcome(answer)
+        if isinstance(result, Failure):
+            raise ScoringError(result.message, "", result.details)
+        return result

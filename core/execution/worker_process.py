@@ -1,0 +1,112 @@
+"""One worker process as its owner sees it: started, asked, killed, and its last words."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, cast
+
+from core.execution.work import LONGEST_DETAILS
+
+LAST_BREATH = 10.0
+"""Seconds a worker that was told to end, or stopped answering, is given to end by itself."""
+
+THREAD_SETTINGS = (
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "NUMBA_NUM_THREADS",
+)
+
+
+class WorkerProcess:
+    """A process started as `python -m core.execution.worker`; its stderr goes to a nameless file.
+
+    Attributes:
+        process: the process itself.
+    """
+
+    def __init__(self, environment: dict[str, str]) -> None:
+        """Start a worker with these environment variables."""
+        self.stderr = tempfile.TemporaryFile()  # noqa: SIM115 (closed in close)
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "core.execution.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.stderr,
+            env=environment,
+        )
+        self.requests = cast("IO[bytes]", self.process.stdin)
+        self.answers = cast("IO[bytes]", self.process.stdout)
+
+    def ask(self, request: str, limit: float | None = None) -> str | None:
+        """The worker's answer, or None when it died first.
+
+        Args:
+            request: one line, without its end.
+            limit: seconds after which the worker is killed; None waits for ever.
+        """
+        if limit is None:
+            return self._asked(request)
+        alarm = threading.Timer(limit, self.process.kill)
+        alarm.start()
+        try:
+            return self._asked(request)
+        finally:
+            alarm.cancel()
+
+    def _asked(self, request: str) -> str | None:
+        with suppress(BrokenPipeError):  # it is dead already: readline says so as well
+            self.requests.write(request.encode() + b"\n")
+            self.requests.flush()
+        answer = self.answers.readline()
+        return answer.decode() if answer.endswith(b"\n") else None
+
+    def last_words(self) -> tuple[str, str]:
+        """How the worker died and the last it wrote to stderr; closes the pipes."""
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(LAST_BREATH)
+        self.process.kill()
+        code = self.process.wait()
+        self.stderr.seek(max(self.stderr.seek(0, os.SEEK_END) - LONGEST_DETAILS, 0))
+        words = self.stderr.read().decode(errors="replace")
+        self.close()
+        return f"killed by signal {-code}" if code < 0 else f"ended with exit status {code}", words
+
+    def close(self) -> None:
+        """Let the process end by itself, or end it, and close the pipes."""
+        with suppress(BrokenPipeError):  # unsent rest of a request to a dead worker
+            self.requests.close()
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(LAST_BREATH)
+        self.process.kill()
+        self.process.wait()
+        self.answers.close()
+        self.stderr.close()
+
+
+def worker_environment(threads: int, paths: Iterable[Path] = ()) -> dict[str, str]:
+    """The environment variables of a worker.
+
+    Args:
+        threads: numeric threads.
+        paths: folders in which it looks for modules, beside the usual ones.
+    """
+    package = Path(__file__).resolve().parents[2]
+    given = os.environ.get("PYTHONPATH")
+    found = [*map(str, paths), str(package), *([given] if given else [])]
+    return {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(found),
+        "OMP_WAIT_POLICY": "passive",
+        **dict.fromkeys(THREAD_SETTINGS, str(threads)),
+    }
+
+
+def cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

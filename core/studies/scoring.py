@@ -1,0 +1,236 @@
+"""One list scored under many orders shown, at once and by JSON: what a resident process works.
+
+The functions here are named in questions to `core.execution.resident`; data sets, candidate lists
+and rankers that were opened stay in the process. Scores come back document by document, in the
+order of the initial ranking, whatever the order shown.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from functools import lru_cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float32, Int64
+
+from core.data.catalogue import resolve
+from core.data.dataset import Fold
+from core.data.lists import JudgedLists
+from core.errors import DataError, ParameterError
+from core.metrics.passing import documents_passed
+from core.rankers import registry
+from core.rankers.base import Ranker
+from core.rankers.initial import ListRecipe, prepare
+from core.store.artefacts import Store, default_store
+from core.studies.carrying import scores_of_all
+from core.studies.invariance import numeric_floor
+from core.studies.shown_order import document_names
+from core.studies.workbench import finished
+
+FLOOR_LISTS = 64
+"""Lists over which a ranker's numeric floor is measured."""
+
+
+def libraries_loaded(item: Any) -> list[str]:
+    """Load what scoring needs and answer its names; a fresh process does this first."""
+    names = ["core.rankers.neural", "core.rankers.trees", "core.rankers.univariate"]
+    for name in names:
+        import_module(name)
+    return [*names, *(item or [])]
+
+
+def described(item: Mapping[str, Any]) -> dict[str, Any]:
+    """What a page needs to know of a data set: its parts' fingerprints, test queries, features.
+
+    Args:
+        item: `store` (its folder) and `data` (a name).
+    """
+    fold = _fold(item["store"], item["data"], _named(item))
+    return {
+        "train": fold.train.fingerprint,
+        "valid": fold.valid.fingerprint,
+        "queries": list(fold.test.query_ids),
+        "features": list(fold.test.feature_ids),
+    }
+
+
+def documents(item: Mapping[str, Any]) -> dict[str, Any]:
+    """The documents of a query's candidate list, in the order of the initial ranking.
+
+    Args:
+        item: `store`, `data`, `recipe` (of the lists), `query` (its id), and `features`, the ids
+            of the columns wanted.
+
+    Raises:
+        DataError: the test part has no such query.
+    """
+    judged = _list_of(item)
+    dataset, lists = judged.dataset, judged.lists
+    known = set(dataset.feature_ids)
+    columns = {str(name): dataset.feature(name) for name in item["features"] if name in known}
+    return {
+        "query": item["query"],
+        "ids": document_names(dataset.doc_ids, lists.rows),
+        "labels": dataset.labels[lists.rows].tolist(),
+        "ranks": lists.ranks[:, 0].tolist(),
+        "features": {name: column[lists.rows].tolist() for name, column in columns.items()},
+    }
+
+
+def scored(item: Mapping[str, Any]) -> dict[str, Any]:
+    """The scores of a query's documents by several rankers, under several orders shown.
+
+    Args:
+        item: `store`, `data`, `recipe`, `query`, `rankers` (artefact keys) and `orders`, each the
+            documents (places in the initial ranking) from the first shown to the last.
+
+    Returns:
+        By ranker: `scores` (one row an order, one value a document, in the order of the initial
+        ranking), `floor` (differences up to it are arithmetic) and `reads`.
+
+    Raises:
+        DataError: the test part has no such query.
+        ParameterError: an order that is none of these documents.
+    """
+    judged = _list_of(item)
+    orders = [_checked(order, len(judged.lists.rows)) for order in item["orders"]]
+    bench = (item["store"], item["data"], _named(item), _text(item["recipe"]))
+    found = {}
+    for key in item["rankers"]:
+        ranker = _ranker(item["store"], key)
+        found[key] = {
+            "scores": [row.tolist() for row in scores_by_document(ranker, judged, orders)],
+            "floor": _floor(bench, key),
+            "reads": sorted(ranker.reads),
+        }
+    return found
+
+
+def scores_by_document(
+    ranker: Ranker, judged: JudgedLists, orders: Sequence[Int64[np.ndarray, " docs"]]
+) -> list[Float32[np.ndarray, " docs"]]:
+    """The scores of one list under each order shown, by document as the list has them.
+
+    Args:
+        ranker: anything that scores.
+        judged: one list.
+        orders: candidate indexes from the first shown to the last.
+    """
+    variants = [judged.lists.shown_as(order) for order in orders]
+    answers = []
+    for order, scores in zip(orders, scores_of_all(ranker, judged, variants), strict=True):
+        by_document = np.empty_like(scores)
+        by_document[order] = scores
+        answers.append(by_document)
+    return answers
+
+
+def documents_moved(
+    before: Float32[np.ndarray, " docs"], after: Float32[np.ndarray, " docs"], floor: float
+) -> Bool[np.ndarray, " docs"]:
+    """Which documents changed places with one whose score lay further away than the floor.
+
+    As many as `core.metrics.passing.documents_passed` counts.
+
+    >>> documents_moved(np.float32([2, 1, 9]), np.float32([1, 2, 9]), 0.1).tolist()
+    [True, True, False]
+    """
+    first = before.astype(np.float64)[:, None] - before.astype(np.float64)
+    then = after.astype(np.float64)[:, None] - after.astype(np.float64)
+    apart = (np.abs(first) > floor) & (np.abs(then) > floor)
+    passed: Bool[np.ndarray, " docs"] = (apart & ((first > 0) != (then > 0))).any(axis=1)
+    return passed
+
+
+def answered_order(
+    before: Float32[np.ndarray, " docs"],
+    after: Float32[np.ndarray, " docs"],
+    floor: float,
+) -> tuple[Int64[np.ndarray, " docs"], Int64[np.ndarray, " docs"]]:
+    """The position of every document in the answers before and after, best first.
+
+    Ties stand as the list has them. Where no document was passed the two are the same: what
+    arithmetic alone turns round is not drawn as a move.
+    """
+    offsets = np.array([0, len(before)])
+    first = _positions(before)
+    if not documents_passed(offsets, before, after, floor).any():
+        return first, first
+    return first, _positions(after)
+
+
+def _positions(scores: Float32[np.ndarray, " docs"]) -> Int64[np.ndarray, " docs"]:
+    positions = np.empty(len(scores), dtype=np.int64)
+    positions[np.argsort(-scores, kind="stable")] = np.arange(len(scores))
+    return positions
+
+
+def _store(folder: str) -> Store:
+    return Store(Path(folder), default_store().bundled)
+
+
+def _named(item: Mapping[str, Any]) -> str:
+    """What the data set's name means now; a name that is given anew is not answered from memory."""
+    return str(_store(item["store"]).names().get(item["data"], ""))
+
+
+def _text(recipe: Mapping[str, Any]) -> str:
+    return json.dumps(dict(recipe), sort_keys=True)
+
+
+def _list_of(item: Mapping[str, Any]) -> JudgedLists:
+    bench = (item["store"], item["data"], _named(item), _text(item["recipe"]))
+    judged = _lists(*bench)
+    places = _places(*bench)
+    if item["query"] not in places:
+        raise DataError(
+            f"query {item['query']!r}", f"not in the test part of {item['data']}", "Choose another."
+        )
+    return JudgedLists(judged.dataset, judged.lists.select(np.array([places[item["query"]]])))
+
+
+def _checked(order: Sequence[int], count: int) -> Int64[np.ndarray, " docs"]:
+    if sorted(order) != list(range(count)):
+        raise ParameterError("order", f"{list(order)}", f"an order of the {count} documents")
+    return np.array(order, dtype=np.int64)
+
+
+@lru_cache(maxsize=2)
+def _fold(store: str, data: str, named: str) -> Fold:
+    del named  # part of the memory's key alone
+    return resolve(data, _store(store))
+
+
+@lru_cache(maxsize=4)
+def _lists(store: str, data: str, named: str, recipe: str) -> JudgedLists:
+    made = json.loads(recipe)
+    made["initial"] = tuple(made["initial"])
+    fold = _fold(store, data, named)
+    return finished(prepare(fold, ListRecipe(**made), _store(store))).test
+
+
+@lru_cache(maxsize=4)
+def _places(store: str, data: str, named: str, recipe: str) -> dict[str, int]:
+    judged = _lists(store, data, named, recipe)
+    return {judged.dataset.query_ids[query]: at for at, query in enumerate(judged.lists.queries)}
+
+
+@lru_cache(maxsize=32)
+def _ranker(store: str, key: str) -> Ranker:
+    return registry.load(_store(store).resolve(key, "ranker").path)
+
+
+@lru_cache(maxsize=256)
+def _floor(bench: tuple[str, str, str, str], key: str) -> float:
+    judged, ranker = _lists(*bench), _ranker(bench[0], key)
+    few = judged.lists.select(np.arange(min(FLOOR_LISTS, len(judged.lists))))
+    base = JudgedLists(judged.dataset, few)
+    return numeric_floor(ranker, base, ranker.score(base.dataset, base.lists))
+
+
+def recipe_values(recipe: ListRecipe) -> dict[str, Any]:
+    """A recipe of lists as the questions carry it."""
+    return asdict(recipe)

@@ -1,0 +1,170 @@
+"""An order in which the documents of one list are shown, as a short text that reads back.
+
+`initial`, `label`, `id`, `feature:3`, `shuffled:7` and `by-hand:2.0.1`, each reversed by a leading
+minus. The text is what an address holds, so a shared link shows the same order.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from core.data.text import TextColumn
+from core.errors import ParameterError
+from core.seeds import generator
+
+FORM = re.compile(r"(-?)(?:(initial|label|id)|(feature|shuffled):(\d{1,9})|(by-hand):([\d.]+))")
+ALLOWED = "initial, label, id, feature:3, shuffled:7 or by-hand:2.0.1, or one of them after a minus"
+
+
+@dataclass(frozen=True)
+class Documents:
+    """The documents of one list, in the order of the initial ranking.
+
+    Attributes:
+        query: the query's id.
+        ids: one id a document.
+        labels: grades.
+        ranks: 0-based ranks under the initial ranking.
+        features: columns by feature id, as far as they were asked for.
+    """
+
+    query: str
+    ids: tuple[str, ...]
+    labels: tuple[float, ...]
+    ranks: tuple[int, ...]
+    features: dict[int, tuple[float, ...]]
+
+    def __len__(self) -> int:
+        """How many documents."""
+        return len(self.ids)
+
+
+@dataclass(frozen=True)
+class ShownOrder:
+    """How the documents of a list are ordered when they are shown.
+
+    Attributes:
+        kind: initial, label, id, feature, shuffled or by-hand.
+        argument: the feature's id, or the seed.
+        places: for by-hand, the document shown at each position.
+        reversed: the other way round.
+
+    >>> str(ShownOrder.parse("-shuffled:7").turned())
+    'shuffled:7'
+    """
+
+    kind: str = "initial"
+    argument: int = 0
+    places: tuple[int, ...] = ()
+    reversed: bool = False
+
+    @classmethod
+    def parse(cls, text: str) -> "ShownOrder":
+        """The order that a text means.
+
+        Raises:
+            ParameterError: the text has another form.
+        """
+        found = FORM.fullmatch(text)
+        if found is None:
+            raise ParameterError("order", text, ALLOWED)
+        minus, plain, with_number, number, by_hand, places = found.groups()
+        try:
+            shown = tuple(int(place) for place in places.split(".")) if places else ()
+        except ValueError:
+            raise ParameterError("order", text, ALLOWED) from None
+        kind = plain or with_number or by_hand
+        return cls(kind, int(number or 0), shown, bool(minus))
+
+    @classmethod
+    def by_hand(cls, arranged: Sequence[int]) -> "ShownOrder":
+        """The order in which these documents are shown."""
+        return cls("by-hand", places=tuple(int(place) for place in arranged))
+
+    def __str__(self) -> str:
+        """As `parse` reads it."""
+        text = self.kind
+        if self.kind in {"feature", "shuffled"}:
+            text += f":{self.argument}"
+        if self.kind == "by-hand":
+            text += ":" + ".".join(map(str, self.places))
+        return f"-{text}" if self.reversed else text
+
+    def turned(self) -> "ShownOrder":
+        """The same order the other way round."""
+        return replace(self, reversed=not self.reversed)
+
+    def words(self) -> str:
+        """The order in words, to follow “shown”.
+
+        >>> ShownOrder.parse("-feature:3").words()
+        'by feature 3, the smallest first'
+        """
+        first, last = {
+            "initial": ("by the initial ranking", "by the initial ranking, the last first"),
+            "label": ("by label, the best first", "by label, the worst first"),
+            "id": ("by document id", "by document id, the last first"),
+            "feature": (
+                f"by feature {self.argument}, the largest first",
+                f"by feature {self.argument}, the smallest first",
+            ),
+            "shuffled": (
+                f"shuffled with seed {self.argument}",
+                f"shuffled with seed {self.argument}, then reversed",
+            ),
+            "by-hand": ("as moved by hand", "as moved by hand, then reversed"),
+        }[self.kind]
+        return last if self.reversed else first
+
+    def arranged(self, documents: Documents) -> list[int]:
+        """The document (its place in the initial ranking) shown at each position.
+
+        Raises:
+            ParameterError: the order names another list's documents, or a feature not at hand.
+        """
+        order = self._forward(documents)
+        return order[::-1] if self.reversed else order
+
+    def _forward(self, documents: Documents) -> list[int]:
+        count = len(documents)
+        if self.kind == "shuffled":
+            drawn = generator(self.argument, "shown", documents.query).permutation(count)
+            return [int(place) for place in drawn]
+        if self.kind == "by-hand":
+            if sorted(self.places) != list(range(count)):
+                raise ParameterError("order", str(self), f"an order of these {count} documents")
+            return list(self.places)
+        return sorted(range(count), key=self._key(documents))
+
+    def _key(self, documents: Documents) -> Any:
+        if self.kind == "label":
+            return lambda place: (-documents.labels[place], place)
+        if self.kind == "id":
+            return lambda place: (documents.ids[place], place)
+        if self.kind == "feature":
+            if self.argument not in documents.features:
+                raise ParameterError("order", str(self), "by a feature that the data set has")
+            column = documents.features[self.argument]
+            return lambda place: (-column[place], place)
+        return lambda place: place
+
+
+def moved(arranged: Sequence[int], at: int, to: int) -> list[int]:
+    """The order after the document at one position is put at another; the others close up.
+
+    >>> moved([5, 6, 7, 8], at=0, to=2)
+    [6, 7, 5, 8]
+    """
+    rest = [*arranged[:at], *arranged[at + 1 :]]
+    place = min(max(to, 0), len(rest))
+    return [*rest[:place], arranged[at], *rest[place:]]
+
+
+def document_names(ids: TextColumn | None, rows: np.ndarray) -> list[str]:
+    """The ids of these rows, or `row 17` (1-based) where the data set names no documents."""
+    if ids is None:
+        return [f"row {int(row) + 1}" for row in rows]
+    return [ids[int(row)] for row in rows]

@@ -1,0 +1,89 @@
+"""Which rankers of a store were fitted on a data set; nothing but manifests is read."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from core.rankers.initial import ListRecipe
+from core.rankers.kept import ALL_DOCUMENTS
+from core.store.artefacts import Store
+from core.store.keys import key_of
+from core.store.manifest import Artefact
+
+
+@dataclass(frozen=True)
+class TrainedRanker:
+    """A fitted ranker of the store.
+
+    Attributes:
+        key: its artefact key as printed.
+        digest: the whole digest, as studies name it.
+        name: the registry's name.
+        label: the name, with digits of the key where the data set has several of that name.
+        lists: how the lists that it was fitted on were made; None: on all documents.
+        valid: its quality on the validation part, by measure.
+        created: when it was stored.
+    """
+
+    key: str
+    digest: str
+    name: str
+    label: str
+    lists: ListRecipe | None
+    valid: Mapping[str, float]
+    created: Any
+
+
+def trained_on(store: Store, train: str, valid: str) -> list[TrainedRanker]:
+    """The rankers fitted on a data set's training part, newest first, by their keys alone.
+
+    A ranker's key is the digest of its recipe and of the two parts that it saw: those that
+    come out as filed were fitted on these parts. Models fitted for cross-fitting are left out.
+
+    Args:
+        store: where to look.
+        train: the fingerprint of the training part.
+        valid: the fingerprint of the validation part.
+    """
+    found = [artefact for artefact in store.artefacts("ranker") if _complete(artefact.recipe)]
+    own = [
+        artefact
+        for artefact in found
+        if key_of("ranker", artefact.recipe, (train, valid)) == artefact.key
+    ]
+    own.sort(key=lambda artefact: str(artefact.created), reverse=True)
+    names = [_name(artefact) for artefact in own]
+    return [
+        TrainedRanker(
+            key=str(artefact.key),
+            digest=artefact.key.digest,
+            name=name,
+            label=name if names.count(name) == 1 else f"{name} {artefact.key.digest[:6]}",
+            lists=_lists(artefact.recipe),
+            valid=dict(artefact.facts.get("valid", {})),
+            created=artefact.created,
+        )
+        for artefact, name in zip(own, names, strict=True)
+    ]
+
+
+def list_recipes(rankers: list[TrainedRanker]) -> list[ListRecipe]:
+    """The ways in which lists were made for these rankers, the newest first, each once."""
+    return list(dict.fromkeys(ranker.lists for ranker in rankers if ranker.lists is not None))
+
+
+def _complete(recipe: Mapping[str, Any]) -> bool:
+    """Whether it is a ranker of its own, and not one part of a cross-fitting."""
+    lists = recipe.get("lists")
+    return lists == ALL_DOCUMENTS or (isinstance(lists, Mapping) and "initial" in lists)
+
+
+def _lists(recipe: Mapping[str, Any]) -> ListRecipe | None:
+    made = recipe["lists"]
+    if made == ALL_DOCUMENTS:
+        return None
+    return ListRecipe(**(dict(made) | {"initial": tuple(made["initial"])}))
+
+
+def _name(artefact: Artefact) -> str:
+    return str(artefact.facts.get("name") or artefact.recipe["ranker"]["name"])
