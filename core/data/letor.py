@@ -8,7 +8,7 @@ anything from 1.8e308 on is an error. `NULL` and `NaN` cells are an error unless
 chosen. Rows of a query that are scattered over the file are gathered, in file order, and counted.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -45,7 +45,6 @@ __all__ = [
     "ParsedLetor",
     "Source",
     "read",
-    "read_parts",
     "write",
 ]
 
@@ -284,26 +283,3 @@ class LetorTable:
         runs = np.argsort(queries, kind="stable")
         scattered = np.flatnonzero(np.bincount(queries) > 1).tolist()
         return offsets, ragged.elements_of(bounds, runs), scattered
-
-
-def read_parts(
-    parts: Iterable[Sequence[Source]],
-    missing: Missing | str = Missing.ERROR,
-    limits: Limits | None = None,
-) -> list[ParsedLetor]:
-    """Read parts of one collection, each of one or more files, with the same feature columns.
-
-    Missing cells of all parts are filled with values of the first (the training) part.
-    """
-    tables = []
-    for files in parts:
-        table = LetorTable(Missing(missing), limits or Limits())
-        for file in files:
-            table.add(file)
-        table.close()
-        tables.append(table)
-    union = np.unique(np.concatenate([table.feature_ids for table in tables]))
-    for table in tables:
-        table.align(union)
-    fillers = tables[0].fillers()
-    return [table.parsed(fillers) for table in tables]

@@ -6,6 +6,7 @@ The parts of a fold share their feature columns: every id that occurs in any of 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -156,7 +157,7 @@ def _split_queries(
         bounds[part] = max(bounds[part], bounds[part - 1] + 1)
     for part in range(len(bounds) - 1, 0, -1):
         bounds[part] = min(bounds[part], dataset.queries - (len(bounds) - 1 - part))
-    chosen = [np.sort(order[a:b]) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+    chosen = [np.sort(order[a:b]) for a, b in pairwise(bounds)]
     return [dataset.select(queries) for queries in chosen]
 
 

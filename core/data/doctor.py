@@ -1,0 +1,266 @@
+"""What an upload hides: findings in plain words, each with its numbers and what it touches."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from core.data import doctor_counts
+from core.data.benchmarks import alike
+from core.data.dataset import Fold, RankingDataset
+
+Severity = Literal["info", "warning", "problem"]
+LARGEST = float(np.finfo(np.float32).max)
+HUGE = 1e5
+LEAK, STRONG_LEAK = 0.02, 0.1  # distance of the share of well-ordered pairs from one half
+CERTAIN = 4.0  # standard errors
+NAMED = 8  # queries and features named one by one
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One finding.
+
+    Attributes:
+        code: what kind, in kebab case.
+        severity: "info" is worth knowing, "warning" can mislead, "problem" spoils a study.
+        message: a sentence with its numbers.
+        where: the queries, features or parts concerned; empty for the whole data set.
+    """
+
+    code: str
+    severity: Severity
+    message: str
+    where: str = ""
+
+
+def summary(dataset: RankingDataset) -> dict[str, Any]:
+    """Queries, documents, features and the label histogram, as plain JSON values."""
+    labels, counts = np.unique(dataset.labels, return_counts=True)
+    histogram = {f"{label:g}": int(count) for label, count in zip(labels, counts, strict=True)}
+    return {
+        "queries": dataset.queries,
+        "documents": dataset.documents,
+        "features": len(dataset.feature_ids),
+        "labels": histogram,
+    }
+
+
+def examine(dataset: RankingDataset, gathered: Sequence[str] = ()) -> list[Finding]:
+    """Every finding about one data set, the gravest first.
+
+    Args:
+        dataset: what to examine.
+        gathered: ids of the queries whose rows were scattered in the file.
+    """
+    findings = [
+        *_labels(dataset),
+        *_lengths(dataset),
+        *_queries(dataset, gathered),
+        *_order(dataset),
+        *_columns(dataset),
+        *_repeats(dataset),
+        *_benchmark(dataset),
+    ]
+    return _gravest_first(findings)
+
+
+def examine_fold(fold: Fold) -> list[Finding]:
+    """Every finding about the parts of a fold, and about what they share."""
+    parts = {"train": fold.train, "valid": fold.valid, "test": fold.test}
+    findings = [
+        Finding(found.code, found.severity, found.message, f"{name} {found.where}".strip())
+        for name, part in parts.items()
+        for found in examine(part)
+    ]
+    codes = {name: doctor_counts.row_codes(part.features) for name, part in parts.items()}
+    for name in ("valid", "test"):
+        shared = sorted(set(parts["train"].query_ids) & set(parts[name].query_ids))
+        if shared:
+            message = f"{len(shared):,} queries are in the training and the {name} part."
+            findings.append(Finding("shared-queries", "problem", message, _named("query", shared)))
+        known = int(np.isin(codes[name], codes["train"]).sum())
+        if known:
+            share = known / len(codes[name])
+            message = (
+                f"{known:,} documents of {name} ({share:.1%}) have the features of one in train."
+            )
+            severity: Severity = "warning" if share > 0.01 else "info"
+            findings.append(Finding("shared-vectors", severity, message, name))
+    return _gravest_first(findings)
+
+
+def _gravest_first(findings: list[Finding]) -> list[Finding]:
+    grave = ("problem", "warning", "info")
+    return sorted(findings, key=lambda found: grave.index(found.severity))
+
+
+def _named(kind: str, names: Sequence[object]) -> str:
+    some = ", ".join(str(name) for name in names[:NAMED])
+    plural = {"query": "queries", "feature": "features"}[kind] if len(names) > 1 else kind
+    return f"{plural} {some}" + (" …" if len(names) > NAMED else "")
+
+
+def _labels(dataset: RankingDataset) -> Iterator[Finding]:
+    labels = dataset.labels
+    shares = ", ".join(
+        f"{label}: {count / max(dataset.documents, 1):.1%}"
+        for label, count in list(summary(dataset)["labels"].items())[:NAMED]
+    )
+    yield Finding("label-histogram", "info", f"Labels and their shares: {shares}.")
+    if len(labels) and labels.min() == labels.max():
+        message = f"Every label is {labels[0]:g}: there is nothing to learn or measure."
+        yield Finding("one-label", "problem", message)
+    if (labels < 0).any():
+        message = f"{int((labels < 0).sum()):,} labels are negative; measures expect 0 and more."
+        yield Finding("negative-labels", "problem", message)
+    if (labels != np.rint(labels)).any():
+        fractional = int((labels != np.rint(labels)).sum())
+        message = f"{fractional:,} labels are not whole numbers."
+        yield Finding("fractional-labels", "warning", message)
+    if len(labels) and labels.max() > NAMED:
+        message = f"The largest label is {labels.max():g}: its gain 2^label − 1 drowns the others."
+        yield Finding("high-labels", "warning", message)
+
+
+def _lengths(dataset: RankingDataset) -> Iterator[Finding]:
+    lengths = np.diff(dataset.offsets)
+    if not len(lengths):
+        return
+    low, middle, high = int(lengths.min()), float(np.median(lengths)), int(lengths.max())
+    yield Finding(
+        "list-lengths", "info", f"Lists have {low:,} to {high:,} documents, median {middle:g}."
+    )
+    for length, code, words in ((0, "empty", "no document"), (1, "one-document", "one document")):
+        some = np.flatnonzero(lengths == length)
+        if len(some):
+            names = [dataset.query_ids[query] for query in some[:20]]
+            message = f"{len(some):,} queries have {words}: every ranking of it is the same."
+            where = _named("query", names)
+            yield Finding(f"{code}-queries", "warning", message, where)
+
+
+def _queries(dataset: RankingDataset, gathered: Sequence[str]) -> Iterator[Finding]:
+    if not dataset.queries:
+        return
+    best = np.full(dataset.queries, -np.inf)
+    owner = np.repeat(np.arange(dataset.queries), np.diff(dataset.offsets))
+    np.maximum.at(best, owner, dataset.labels)
+    none = np.flatnonzero(best <= 0)
+    if len(none):
+        share = len(none) / dataset.queries
+        message = (
+            f"{len(none):,} of {dataset.queries:,} queries ({share:.0%}) have no relevant "
+            "document; whether they count as 0, as 1 or not at all moves every mean."
+        )
+        names = [dataset.query_ids[query] for query in none[:20]]
+        severity: Severity = "warning" if share > LEAK else "info"
+        yield Finding("no-relevant", severity, message, _named("query", names))
+    if gathered:
+        message = f"The rows of {len(gathered):,} queries were not contiguous; they were gathered."
+        yield Finding("split-queries", "warning", message, _named("query", gathered))
+    some = [name for name, count in Counter(dataset.query_ids).items() if count > 1]
+    if some:
+        message = f"{len(some):,} query ids stand for several lists."
+        yield Finding("repeated-query-ids", "problem", message, _named("query", some))
+
+
+def _order(dataset: RankingDataset) -> Iterator[Finding]:
+    """Does the order of the rows within a query give relevance away?"""
+    shares = doctor_counts.better_first(dataset)
+    shares = shares[~np.isnan(shares)]
+    if len(shares) < 2:
+        return
+    mean = float(shares.mean())
+    error = float(shares.std(ddof=1) / np.sqrt(len(shares)))
+    ndcg, chance = doctor_counts.file_order_ndcg(dataset)
+    distance = abs(mean - 0.5)
+    certain = distance > CERTAIN * error
+    severity: Severity = "info"
+    if certain and distance > LEAK:
+        severity = "problem" if distance > STRONG_LEAK else "warning"
+    verdict = {
+        "info": "the file's order says little or nothing of relevance",
+        "warning": "the file's order leaks some relevance and is no neutral initial ranking",
+        "problem": "the file's order gives relevance away: never use it as an initial ranking",
+    }[severity]
+    message = (
+        f"In {mean:.1%} of the pairs of unlike labels the better document stands first "
+        f"(±{error:.1%}; 50% by chance), NDCG@10 of the file's order is {ndcg:.3f} "
+        f"against {chance:.3f} of random orders: {verdict}."
+    )
+    yield Finding("order-leak", severity, message)
+
+
+def _columns(dataset: RankingDataset) -> Iterator[Finding]:
+    if not dataset.documents:
+        return
+    low, high, varying = doctor_counts.columns(dataset)
+    ids = np.array(dataset.feature_ids, dtype=np.int64)
+    size = np.maximum(np.abs(low), np.abs(high))
+    checks: list[tuple[str, Severity, np.ndarray, str]] = [
+        ("constant-features", "info", low == high, "have the same value in every row"),
+        (
+            "query-features",
+            "info",
+            (varying == 0) & (low != high),
+            "never vary within a query: alone they rank nothing",
+        ),
+        (
+            "sentinel-features",
+            "warning",
+            size >= LARGEST,
+            "hold the largest float32, which stands for 'no value'; normalise by quantiles",
+        ),
+        (
+            "huge-features",
+            "warning",
+            (size > HUGE) & (size < LARGEST),
+            f"exceed {HUGE:,.0f} (up to {size[size < LARGEST].max(initial=0):.3g}); normalise them",
+        ),
+    ]
+    for code, severity, chosen, words in checks:
+        if chosen.any():
+            some = ids[chosen].tolist()
+            message = f"{len(some):,} of {len(ids):,} features {words}."
+            yield Finding(code, severity, message, _named("feature", some))
+
+
+def _repeats(dataset: RankingDataset) -> Iterator[Finding]:
+    rows, surplus, unlike = doctor_counts.repeated(dataset)
+    if len(rows):
+        share = len(rows) / dataset.documents
+        message = (
+            f"{len(rows):,} documents ({share:.1%}) have exactly the features of another one of "
+            f"their query ({surplus:,} rows more than vectors), {unlike:,} of them among unlike "
+            "labels: any ranker must tie them."
+        )
+        queries = np.unique(np.searchsorted(dataset.offsets, rows, side="right") - 1)
+        names = [dataset.query_ids[query] for query in queries]
+        severity: Severity = "warning" if share > LEAK else "info"
+        yield Finding("duplicate-vectors", severity, message, _named("query", names))
+
+
+def _benchmark(dataset: RankingDataset) -> Iterator[Finding]:
+    top = float(dataset.labels.max()) if dataset.documents else 0.0
+    for known in alike(len(dataset.feature_ids), top):
+        if dataset.queries > known.queries or dataset.documents > known.documents:
+            continue
+        shape = f"{known.features} features and grades 0 to {known.top_label}"
+        size = f"{known.queries:,} queries and {known.documents:,} documents"
+        if dataset.queries == known.queries and dataset.documents != known.documents:
+            message = (
+                f"{shape} and {known.queries:,} queries as {known.name}, but {dataset.documents:,} "
+                f"documents instead of {known.documents:,}: rows are missing."
+            )
+            yield Finding("benchmark-differs", "warning", message)
+        elif dataset.queries == known.queries:
+            yield Finding("benchmark", "info", f"Has the size of {known.name}: {size}.")
+        else:
+            share = dataset.queries / known.queries
+            message = (
+                f"Has {shape} like {known.name}, and {share:.1%} of its queries (whole: {size})."
+            )
+            yield Finding("benchmark", "info", message)

@@ -1,0 +1,214 @@
+"""TREC runs and judgments in and out: columns apart by blanks or tabs, plain or compressed.
+
+    run    topic Q0 document rank score tag      qrels    topic 0 document grade
+
+In a run the scores decide and the rank column is not read, as trec_eval has it.
+"""
+
+import gzip
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float32
+
+from core.data import ragged
+from core.data.dataset import RankingDataset
+from core.data.letor_stream import Limits, Source, blocks
+from core.data.lists import CandidateLists
+from core.errors import DataError, LetorError
+
+RUN_COLUMNS, QRELS_COLUMNS = 6, 4
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run: for each topic the score of every document retrieved, in the order of the file."""
+
+    tag: str
+    scores: Mapping[str, Mapping[str, float]]
+
+    @property
+    def lines(self) -> int:
+        """How many documents were retrieved over all topics."""
+        return sum(len(scores) for scores in self.scores.values())
+
+
+def read_run(source: Source | str, limits: Limits | None = None) -> Run:
+    """Read a run; more than six columns belong to the tag.
+
+    Raises:
+        LetorError: a line with fewer columns, a score that is no number, a document twice.
+        DataError: a damaged or empty file.
+    """
+    scores: dict[str, dict[str, float]] = {}
+    tag = ""
+    for place, columns in _lines(source, RUN_COLUMNS, "topic Q0 document rank score tag", limits):
+        topic, document, text = columns[0], columns[2], columns[4]
+        found = scores.setdefault(topic, {})
+        found[_once(document, found, place)] = _number(text, place)
+        tag = tag or columns[5]
+    return Run(tag, scores)
+
+
+def read_qrels(source: Source | str, limits: Limits | None = None) -> dict[str, dict[str, int]]:
+    """Read judgments: grade by topic and document.
+
+    Raises:
+        LetorError: a line with fewer columns, a grade that is no whole number, a document judged
+            twice with unlike grades.
+        DataError: a damaged or empty file.
+    """
+    grades: dict[str, dict[str, int]] = {}
+    for place, columns in _lines(source, QRELS_COLUMNS, "topic 0 document grade", limits):
+        grade = _number(columns[3], place)
+        if grade != round(grade):
+            raise place.error("a grade that is not a whole number", "Write 0, 1, 2, …")
+        topic = grades.setdefault(columns[0], {})
+        if topic.get(columns[2]) != int(grade):
+            topic[_once(columns[2], topic, place)] = int(grade)
+    return grades
+
+
+def document_names(dataset: RankingDataset) -> list[str]:
+    """A name for every document: its id, or query id and 1-based place where there is none."""
+    places = (ragged.places_of(dataset.offsets) + 1).tolist()
+    owners = ragged.segment_ids(dataset.offsets).tolist()
+    names = [
+        f"{dataset.query_ids[query]}.{place}" for query, place in zip(owners, places, strict=True)
+    ]
+    if dataset.doc_ids is None:
+        return names
+    return [given or name for given, name in zip(dataset.doc_ids, names, strict=True)]
+
+
+def write_run(
+    path: Path,
+    dataset: RankingDataset,
+    lists: CandidateLists,
+    scores: Float32[np.ndarray, " candidates"],
+    tag: str = "shuffleproof",
+) -> None:
+    """Write scored lists, best first, ties by data set row; gzipped where the name ends in .gz.
+
+    Scores are printed so that they read back to the same float32.
+
+    Raises:
+        DataError: a document that occurs twice in a list, or a name with blanks.
+    """
+    names = document_names(dataset)
+    order = ragged.order_within(lists.offsets, -scores, lists.rows)
+    ranks = ragged.places_of(lists.offsets) + 1
+    topics = np.repeat(lists.queries, lists.lengths)
+
+    def lines() -> Iterator[str]:
+        for place, candidate in enumerate(order.tolist()):
+            topic = _word(dataset.query_ids[topics[candidate]])
+            document = _word(names[lists.rows[candidate]])
+            yield f"{topic} Q0 {document} {ranks[place]} {float(scores[candidate]):.9g} {tag}\n"
+
+    _check_distinct(lists, names)
+    _word(tag)
+    _write(path, lines())
+
+
+def write_qrels(path: Path, dataset: RankingDataset) -> None:
+    """Write the labels of a data set as judgments; gzipped where the name ends in .gz.
+
+    Raises:
+        DataError: labels that are not whole numbers, or a name with blanks.
+    """
+    labels = dataset.labels
+    if (labels != np.rint(labels)).any():
+        found = "labels that are not whole numbers"
+        raise DataError(str(path), found, "TREC judgments are whole numbers.")
+    names = document_names(dataset)
+    owners = ragged.segment_ids(dataset.offsets).tolist()
+    rows = zip(owners, names, labels.astype(int).tolist(), strict=True)
+    _write(
+        path,
+        (
+            f"{_word(dataset.query_ids[query])} 0 {_word(name)} {label}\n"
+            for query, name, label in rows
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a line stands, for its error."""
+
+    name: str
+    number: int
+    line: str
+
+    def error(self, found: str, remedy: str) -> LetorError:
+        return LetorError(self.name, self.number, self.line, found, remedy)
+
+
+def _lines(
+    source: Source | str, least: int, form: str, limits: Limits | None
+) -> Iterator[tuple[_Place, list[str]]]:
+    source = Path(source) if isinstance(source, str) else source
+    name = str(source if isinstance(source, Path) else getattr(source, "name", source))
+    empty = True
+    for block in blocks(source, name, limits or Limits()):
+        text = block.buffer[: block.end].tobytes()
+        for number, line in enumerate(text.split(b"\n")[:-1], block.first_line):
+            if not line.strip():
+                continue
+            shown = line.decode(errors="backslashreplace")
+            columns = shown.split(maxsplit=least - 1)
+            place = _Place(name, number, shown)
+            if len(columns) < least:
+                found = f"{len(columns)} columns instead of {least}"
+                raise place.error(found, f"A line reads: {form}.")
+            empty = False
+            yield place, [*columns[:-1], columns[-1].strip()]
+    if empty:
+        raise DataError(name, "no lines", f"A line reads: {form}.")
+
+
+def _number(text: str, place: _Place) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not np.isfinite(value):
+        raise place.error(f"{text!r} where a number is due", "Check the order of the columns.")
+    return value
+
+
+def _once(document: str, present: Mapping[str, object], place: _Place) -> str:
+    if document in present:
+        raise place.error("a document that this topic has already", "Keep one of the lines.")
+    return document
+
+
+def _word(text: str) -> str:
+    if not text or len(text.split()) != 1 or text != text.strip():
+        raise DataError("TREC output", f"the name {text!r}", "TREC columns hold no blanks.")
+    return text
+
+
+def _check_distinct(lists: CandidateLists, names: list[str]) -> None:
+    for query, start, stop in zip(
+        lists.queries.tolist(), lists.offsets[:-1].tolist(), lists.offsets[1:].tolist(), strict=True
+    ):
+        shown = [names[row] for row in lists.rows[start:stop].tolist()]
+        if len(set(shown)) < len(shown):
+            found = f"documents of the same name in list {query}"
+            raise DataError("TREC output", found, "Give documents distinct ids.")
+
+
+def _write(path: Path, lines: Iterable[str]) -> None:
+    partial = path.with_name(path.name + ".partial")
+    packed = path.suffix == ".gz"
+    try:
+        with gzip.open(partial, "wb", 6) if packed else partial.open("wb") as file:
+            for line in lines:
+                file.write(line.encode())
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)

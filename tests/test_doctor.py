@@ -1,0 +1,172 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from core.data import doctor, doctor_counts, letor
+from core.data.dataset import Fold, RankingDataset
+from core.data.ragged import offsets_of
+
+DATA = Path(__file__).parents[2] / "shared" / "data"
+needs_data = pytest.mark.skipif(not DATA.exists(), reason="needs the real data folder")
+
+
+def make(features, labels, lengths, **changes) -> RankingDataset:
+    features = np.asarray(features, dtype=np.float32)
+    fields = {
+        "features": features,
+        "labels": np.asarray(labels, dtype=np.float32),
+        "offsets": offsets_of(np.asarray(lengths, dtype=np.int64)),
+        "query_ids": tuple(str(query) for query in range(len(lengths))),
+        "feature_ids": tuple(range(1, features.shape[1] + 1)),
+    }
+    return RankingDataset(**fields | changes)
+
+
+@pytest.fixture
+def neutral():
+    generator = np.random.default_rng(1)
+    lengths = generator.integers(5, 40, 300)
+    docs = int(lengths.sum())
+    return make(generator.random((docs, 4)), generator.integers(0, 4, docs), lengths)
+
+
+def found(findings, code):
+    return next((finding for finding in findings if finding.code == code), None)
+
+
+def test_a_clean_set_has_only_infos(neutral):
+    findings = doctor.examine(neutral)
+    assert {finding.severity for finding in findings} == {"info"}
+    assert doctor.summary(neutral)["queries"] == 300
+    assert sum(doctor.summary(neutral)["labels"].values()) == neutral.documents
+
+
+@pytest.mark.parametrize(
+    ("share", "severity"), [(0.0, "info"), (0.15, "warning"), (1.0, "problem")]
+)
+def test_relevance_in_the_row_order_is_found(neutral, share, severity):
+    generator = np.random.default_rng(2)
+    labels = neutral.labels.copy()
+    for query in range(neutral.queries):
+        rows = slice(neutral.offsets[query], neutral.offsets[query + 1])
+        if generator.random() < share:
+            labels[rows] = -np.sort(-labels[rows])
+    leaking = make(neutral.features, labels, np.diff(neutral.offsets))
+    assert found(doctor.examine(leaking), "order-leak").severity == severity
+
+
+def test_better_first_is_somers_d(neutral):
+    shares = doctor_counts.better_first(neutral)
+    for query in range(20):
+        rows = slice(neutral.offsets[query], neutral.offsets[query + 1])
+        labels = neutral.labels[rows]
+        falling = -np.arange(len(labels))
+        expected = stats.somersd(labels, falling).statistic
+        assert shares[query] == pytest.approx((1 + expected) / 2)
+
+
+def test_file_order_ndcg_equals_scikit_learn(neutral):
+    from sklearn.metrics import ndcg_score
+
+    ndcg, chance = doctor_counts.file_order_ndcg(neutral)
+    values, random = [], []
+    for query in range(neutral.queries):
+        labels = neutral.labels[neutral.offsets[query] : neutral.offsets[query + 1]]
+        if labels.max() > 0:
+            gains = 2.0 ** labels[None] - 1
+            values.append(ndcg_score(gains, -np.arange(len(labels))[None], k=10))
+            random.append(ndcg_score(gains, np.zeros((1, len(labels))), k=10))
+    assert ndcg == pytest.approx(np.mean(values))
+    assert chance == pytest.approx(np.mean(random))
+
+
+def test_features_that_are_constant_huge_or_sentinels():
+    generator = np.random.default_rng(3)
+    features = generator.random((40, 5)).astype(np.float32)
+    features[:, 0] = 7
+    features[:, 1] = np.repeat([1, 2, 3, 4], 10)
+    features[3, 2] = np.finfo(np.float32).max
+    features[5, 3] = -3e6
+    findings = doctor.examine(make(features, generator.integers(0, 3, 40), [10] * 4))
+    for code, feature in (
+        ("constant-features", 1),
+        ("query-features", 2),
+        ("sentinel-features", 3),
+        ("huge-features", 4),
+    ):
+        assert found(findings, code).where == f"feature {feature}"
+        assert found(findings, code).message.startswith("1 of 5 features")
+
+
+def test_equal_vectors_count_within_a_query_only():
+    features = [[0.0, 1], [-0.0, 1], [2, 3], [0, 1], [5, 5], [5, 5]]
+    rows, surplus, unlike = doctor_counts.repeated(make(features, [0, 1, 0, 0, 2, 2], [3, 3]))
+    assert rows.tolist() == [0, 1, 4, 5]
+    assert (surplus, unlike) == (2, 2)
+
+
+def test_queries_without_relevance_single_and_split():
+    data = make(np.arange(8)[:, None], [0, 0, 1, 0, 0, 2, 0, 1], [1, 3, 2, 2])
+    findings = doctor.examine(data, gathered=["2"])
+    assert found(findings, "one-document-queries").where == "query 0"
+    assert "1 of 4 queries (25%)" in found(findings, "no-relevant").message
+    assert found(findings, "split-queries").where == "query 2"
+    assert "1 to 3 documents, median 2" in found(findings, "list-lengths").message
+    twice = make(data.features, data.labels, [1, 3, 2, 2], query_ids=("a", "b", "a", "c"))
+    assert found(doctor.examine(twice), "repeated-query-ids").where == "query a"
+
+
+def test_odd_labels():
+    codes = {
+        "one-label": [1, 1, 1],
+        "negative-labels": [-1, 0, 1],
+        "fractional-labels": [0, 0.5, 1],
+        "high-labels": [0, 1, 30],
+    }
+    for code, labels in codes.items():
+        assert found(doctor.examine(make(np.eye(3), labels, [3])), code), code
+
+
+def test_parts_that_share_queries_and_documents(neutral):
+    half = neutral.select(np.arange(150))
+    rest = neutral.select(np.arange(150, 300))
+    assert not found(doctor.examine_fold(Fold(half, rest, rest)), "shared-queries")
+    findings = doctor.examine_fold(Fold(half, rest, half))
+    assert found(findings, "shared-queries").severity == "problem"
+    assert "150 queries" in found(findings, "shared-queries").message
+    assert "(100.0%)" in found(findings, "shared-vectors").message
+
+
+def test_sets_without_documents_are_examined():
+    assert doctor.examine(make(np.zeros((0, 2)), [], [0]))
+    assert doctor.summary(make(np.zeros((0, 2)), [], []))["labels"] == {}
+
+
+def test_known_benchmarks_are_recognised():
+    generator = np.random.default_rng(4)
+    labels = generator.integers(0, 3, 15_211)
+    lengths = np.full(784, 19)
+    lengths[0] += 15_211 - lengths.sum()
+    whole = make(generator.random((15_211, 46)), labels, lengths)
+    messages = [f.message for f in doctor.examine(whole) if f.code.startswith("benchmark")]
+    assert any("Has the size of MQ2008" in message for message in messages)
+    lengths[0] -= 11
+    fewer = make(whole.features[:15_200], labels[:15_200], lengths)
+    assert found(doctor.examine(fewer), "benchmark-differs").severity == "warning"
+
+
+@needs_data
+def test_published_facts():
+    parts = [letor.read(DATA / f"mq2008/S{part}.txt.gz").dataset for part in (1, 2, 3, 4)]
+    for part in parts:
+        findings = doctor.examine(part)
+        assert found(findings, "constant-features").message.startswith("6 of 46")
+        assert any("MQ2008" in finding.message for finding in findings)
+    clue = [letor.read(DATA / f"clueweb09_webis/Fold{part}.test.txt.gz") for part in (1, 2, 3)]
+    assert [doctor_counts.repeated(fold.dataset)[1] for fold in clue] == [65, 53, 51]
+    web = letor.read(DATA / "mslr_web30k_sample/fold1_test_sample.txt.gz").dataset
+    findings = doctor.examine(web)
+    assert found(findings, "huge-features").severity == "warning"
+    assert "MSLR-WEB30K" in " ".join(finding.message for finding in findings)
