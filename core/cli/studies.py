@@ -6,12 +6,12 @@ from pathlib import Path
 
 from core.cli.answer import Answer, records, table
 from core.cli.open import done, workbench_of
-from core.errors import ParameterError, UnknownNameError
-from core.perturb.registry import PERTURBATIONS, perturbation
+from core.perturb.registry import PERTURBATIONS
 from core.store.manifest import Artefact
 from core.studies import initial_ranking as figure
 from core.studies.invariance import certificates
 from core.studies.result import StudyResult, stored_summary
+from core.studies.study import levels_of
 
 
 def initial_ranking(arguments: argparse.Namespace) -> Answer:
@@ -34,20 +34,6 @@ def initial_ranking(arguments: argparse.Namespace) -> Answer:
     return Answer(
         {"result": str(artefact.key), "summary": summary_of(artefact)}, figure_text(artefact)
     )
-
-
-def levels_of(family: str, given: str | None = None) -> list[float]:
-    """The levels of a family, those given or its own; the unchanged level first, then outwards."""
-    if family not in PERTURBATIONS:
-        raise UnknownNameError("perturbation", family, PERTURBATIONS)
-    entry = PERTURBATIONS[family]
-    try:
-        levels = [float(level) for level in given.split(",")] if given else entry.default_levels
-    except ValueError:
-        raise ParameterError("--levels", given, "numbers, comma-separated") from None
-    for level in levels:
-        perturbation(family, level)
-    return sorted({entry.unchanged, *levels}, key=lambda level: abs(level - entry.unchanged))
 
 
 def figure_text(artefact: Artefact) -> str:

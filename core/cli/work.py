@@ -16,10 +16,11 @@ import core.bench
 from core.bench.result import BenchRow
 from core.cli.answer import Answer, table, warn
 from core.cli.open import done, store_of
-from core.cli.studies import CARD, cards_of, figure_text, levels_of, summary_of
+from core.cli.studies import CARD, cards_of, figure_text, summary_of
 from core.errors import ShuffleproofError, UnknownNameError, UsageError
 from core.store.artefacts import Store
 from core.store.manifest import Artefact
+from core.studies.study import levels_of
 from core.studies.workbench import Workbench
 
 DEMO = ("lambdamart", "dlcm", "setrank-imsab", "setrank-imsab-init")

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from core.perturb.registry import PERTURBATIONS
+from core.errors import ParameterError, UnknownNameError
+from core.perturb.registry import PERTURBATIONS, perturbation
 from core.store.keys import key_of
 
 
@@ -116,3 +117,21 @@ def plan(study: Study) -> tuple[Trial, ...]:
         for label, _ in study.rankers
         for draw in range(1 if level == PERTURBATIONS[family].unchanged else study.draws)
     )
+
+
+def levels_of(family: str, given: str | None = None) -> list[float]:
+    """The levels of a family, those given or its own; the unchanged level first, then outwards.
+
+    >>> levels_of("mallows", "0.2,0.9")
+    [1.0, 0.9, 0.2]
+    """
+    if family not in PERTURBATIONS:
+        raise UnknownNameError("perturbation", family, PERTURBATIONS)
+    entry = PERTURBATIONS[family]
+    try:
+        levels = [float(level) for level in given.split(",")] if given else entry.default_levels
+    except ValueError:
+        raise ParameterError("--levels", given, "numbers, comma-separated") from None
+    for level in levels:
+        perturbation(family, level)
+    return sorted({entry.unchanged, *levels}, key=lambda level: abs(level - entry.unchanged))

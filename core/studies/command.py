@@ -1,0 +1,125 @@
+"""A stored study as what would make it again: a command line, or ten lines of Python."""
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from typing import Any
+
+from core.errors import UsageError
+from core.rankers.initial import ListRecipe
+from core.studies.initial_ranking import INITIAL
+from core.studies.study import levels_of
+
+DEFAULT_MEASURES = ["NDCG@10"]
+DEFAULT_DRAWS = 10
+DEFAULT_LEVELS = "transpositions"
+SAID_BY_FLAGS = frozenset({"initial", "depth", "scores"})
+
+
+def command_of(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
+    """The command that makes an initial-ranking study, flags at their defaults left out.
+
+    Args:
+        recipe: of the study.
+        facts: of the study: `data`, `lists`, `preset`.
+
+    Raises:
+        UsageError: no flags say it (levels that differ between families, lists of all documents).
+
+    >>> recipe = {"rankers": [["initial ranking", ""], ["dlcm", ""]], "draws": 3, "seed": 0,
+    ...           "measures": ["NDCG@10"], "perturbations": [["shuffle", 0.0], ["shuffle", 0.5]]}
+    >>> command_of(recipe, {"data": "sample"})
+    'shuffleproof study initial-ranking --rankers dlcm --families shuffle --levels 0.5 --draws 3'
+    """
+    words = ["shuffleproof", "study", "initial-ranking", "--rankers", ",".join(rankers_of(recipe))]
+    if facts["data"] != "sample":
+        words += ["--data", facts["data"]]
+    words += _list_flags(facts) + _level_flags(recipe)
+    if recipe["draws"] != DEFAULT_DRAWS:
+        words += ["--draws", str(recipe["draws"])]
+    if list(recipe["measures"]) != DEFAULT_MEASURES:
+        words += ["--measures", ",".join(recipe["measures"])]
+    if recipe["seed"]:
+        words += ["--seed", str(recipe["seed"])]
+    return shlex.join(words)
+
+
+def python_of(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
+    """The lines that make an initial-ranking study and print its finding."""
+    lists = _changed_lists(facts)
+    opened = [repr(facts["data"])]
+    if lists:
+        said = ", ".join(f"{name}={value!r}" for name, value in lists.items())
+        opened.append(f"ListRecipe({said})")
+    if facts.get("preset", _preset(facts)) != _preset(facts):
+        opened.append(f"preset={facts['preset']!r}")
+    pairs = [(family, level) for family, level in recipe["perturbations"]]
+    lines = ["from core.rankers.initial import ListRecipe"] if lists else []
+    lines += [
+        "from core.studies.initial_ranking import finding",
+        "from core.studies.result import stored_summary",
+        "from core.studies.workbench import Workbench, finished",
+        "",
+        f"bench = finished(Workbench.opened({', '.join(opened)}))",
+        f"rankers = {rankers_of(recipe)!r}",
+        f"levels = {pairs!r}",
+        f"measures = {list(recipe['measures'])!r}",
+        "study = finished(",
+        "    bench.initial_ranking(",
+        f"        rankers, levels, measures, draws={recipe['draws']}, seed={recipe['seed']}",
+        "    )",
+        ")",
+        f"print(finding(stored_summary(study.path), {pairs[0][0]!r}, measures[0]))",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def rankers_of(recipe: Mapping[str, Any]) -> list[str]:
+    """The rankers that were asked for; the initial ranking is always there."""
+    return [label for label, _ in recipe["rankers"] if label != INITIAL]
+
+
+def _list_flags(facts: Mapping[str, Any]) -> list[str]:
+    changed = _changed_lists(facts)
+    beyond = sorted(set(changed) - SAID_BY_FLAGS)
+    if beyond or changed.get("depth", 0) is None:
+        what = ", ".join(beyond) or "lists of all documents"
+        raise UsageError(f"no flag of the command line says {what}; Python does")
+    words: list[str] = []
+    if "initial" in changed:
+        words += ["--initial", ",".join(changed["initial"])]
+    if "depth" in changed:
+        words += ["--depth", str(changed["depth"])]
+    if "scores" in changed:
+        words += ["--scores", changed["scores"]]
+    preset = facts.get("preset", _preset(facts))
+    return words if preset == _preset(facts) else [*words, "--preset", preset]
+
+
+def _level_flags(recipe: Mapping[str, Any]) -> list[str]:
+    levels: dict[str, list[float]] = {}
+    for family, level in recipe["perturbations"]:
+        levels.setdefault(family, []).append(level)
+    families = ",".join(levels)
+    words = [] if families == DEFAULT_LEVELS else ["--families", families]
+    if all(found == levels_of(family) for family, found in levels.items()):
+        return words
+    first = next(iter(levels.values()))[1:]
+    said = ",".join(f"{level:g}" for level in first)
+    if said and all(found == levels_of(family, said) for family, found in levels.items()):
+        return [*words, "--levels", said]
+    raise UsageError("no flags of the command line say these levels; Python does")
+
+
+def _changed_lists(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """What of the lists' recipe differs from what a command without flags takes."""
+    preset = facts.get("preset", _preset(facts))
+    usual = asdict(ListRecipe(initial=(f"lambdamart@{preset}",)))
+    made = facts.get("lists", usual)
+    found = {field.name: made[field.name] for field in fields(ListRecipe)}
+    found["initial"] = tuple(found["initial"])
+    return {name: value for name, value in found.items() if value != usual[name]}
+
+
+def _preset(facts: Mapping[str, Any]) -> str:
+    return "small" if facts["data"] == "sample" else "paper"
