@@ -80,7 +80,7 @@ class MultiHeadAttention(nn.Module):
 
     def forward(
         self,
-        queries: Float[Tensor, "lists queries width"],
+        queries: Float[Tensor, "#lists queries width"],
         keys: Float[Tensor, "lists keys width"],
         mask: Bool[Tensor, "lists keys"] | None = None,
         record: list[Tensor] | None = None,
@@ -88,7 +88,8 @@ class MultiHeadAttention(nn.Module):
         """What each query vector gathers from the real key vectors.
 
         Args:
-            queries: the vectors that ask; the same object as `keys` for self-attention.
+            queries: the vectors that ask; the same object as `keys` for self-attention; given
+                once ([1, queries, width]) where they are the same for every list.
             keys: the vectors that answer.
             mask: True = a real key; None = all are.
             record: where given, the weights [lists, heads, queries, keys] are appended to it.
@@ -97,6 +98,7 @@ class MultiHeadAttention(nn.Module):
             query, key, value = self._heads(self._projected(keys, 0, 3), 3)
         else:
             (query,) = self._heads(self._projected(queries, 0, 1), 1)
+            query = query.expand(len(keys), -1, -1, -1)
             key, value = self._heads(self._projected(keys, 1, 3), 2)
         if record is None:
             gathered = attend(query, key, value, mask, self.scale)

@@ -36,7 +36,7 @@ class AttentionBlock(nn.Module):
 
     def forward(
         self,
-        queries: Float[Tensor, "lists queries width"],
+        queries: Float[Tensor, "#lists queries width"],
         keys: Float[Tensor, "lists keys width"],
         mask: Bool[Tensor, "lists keys"] | None = None,
         record: list[Tensor] | None = None,
@@ -81,6 +81,6 @@ class IMSAB(nn.Module):
         record: list[Tensor] | None = None,
     ) -> Float[Tensor, "lists docs width"]:
         """The documents after one round through the induced points."""
-        centres = self.gather(self.points.expand(len(x), -1, -1), x, mask, record)
+        centres = self.gather(self.points[None], x, mask, record)
         enriched: Tensor = self.spread(x, centres, None, record)
         return enriched

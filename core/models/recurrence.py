@@ -42,6 +42,13 @@ class _Walk:
                 before, after = (place + 1, place) if self.backwards else (place, place + 1)
                 yield before, after, place, self.active[place]
 
+    def clear(self, values: Tensor) -> None:
+        """Set what belongs to pads to 0 in [docs, lists, …]; nothing else will be written there."""
+        lists = values.shape[1]
+        for place, active in enumerate(self.active):
+            if active < lists:
+                values[place, active:] = 0
+
 
 class GatedRecurrence(nn.Module):
     """The recurrent half of a GRU: h' = (1 − z) n + z h, gates r, z, n (Ai et al., Eq. 4).
@@ -107,10 +114,14 @@ class _Recurrence(torch.autograd.Function):
     ) -> Tensor:
         lists, docs, width = products.shape
         hidden = width // 3
-        states = products.new_zeros(docs + 1, lists, hidden)
+        states = products.new_empty(docs + 1, lists, hidden)
         kept = docs if any(ctx.needs_input_grad) else 1
         gates = products.new_empty(kept, lists, 3 * hidden)
-        inner = products.new_zeros(kept, lists, hidden)
+        inner = products.new_empty(kept, lists, hidden)
+        walk.clear(states[:-1] if walk.backwards else states[1:])
+        states[-1 if walk.backwards else 0] = 0
+        if kept > 1:
+            walk.clear(inner)
         step = _forward_after if walk.reset_after else _forward_before
         for before, after, place, active in walk.steps():
             step(
@@ -132,8 +143,9 @@ class _Recurrence(torch.autograd.Function):
         walk: _Walk = ctx.walk
         docs, lists, width = gates.shape
         hidden = width // 3
-        into = gates.new_zeros(lists, docs, width)
-        out = gates.new_zeros(docs, lists, width)
+        into, out = gates.new_empty(lists, docs, width), torch.empty_like(gates)
+        walk.clear(into.transpose(0, 1))
+        walk.clear(out)
         carried = gates.new_zeros(lists, hidden)
         step = _backward_after if walk.reset_after else _backward_before
         for before, _, place, active in reversed(list(walk.steps())):
@@ -171,7 +183,7 @@ def _forward_after(
     opened.add_(products[:, : 2 * hidden]).sigmoid_()
     candidate = gates[:, 2 * hidden :]
     torch.addcmul(products[:, 2 * hidden :], opened[:, :hidden], inner, out=candidate)
-    candidate.tanh_()
+    _tanh(candidate)
     torch.lerp(candidate, earlier, opened[:, hidden:], out=state)
 
 
@@ -190,8 +202,13 @@ def _forward_before(
     opened.sigmoid_()
     torch.mul(opened[:, :hidden], earlier, out=inner)
     torch.addmm(products[:, 2 * hidden :], inner, weight[2 * hidden :].t(), out=candidate)
-    candidate.tanh_()
+    _tanh(candidate)
     torch.lerp(candidate, earlier, opened[:, hidden:], out=state)
+
+
+def _tanh(values: Tensor) -> None:
+    """The hyperbolic tangent in place, as 2σ(2x) − 1: absolute error of a rounding, much faster."""
+    values.mul_(2).sigmoid_().mul_(2).sub_(1)
 
 
 def _backward_after(
