@@ -57,6 +57,12 @@ class StudyResult:
         """A point's value for every query: the mean over the draws."""
         return self._over_draws(self._rows(ranker, family, level), measure)
 
+    def draws(
+        self, ranker: str, family: str, level: float, measure: str
+    ) -> Float32[np.ndarray, "draws queries"]:
+        """A point's value for every query under each draw."""
+        return self._values(self._rows(ranker, family, level), measure)
+
     def summary(self, measures: Sequence[str] | None = None) -> pd.DataFrame:
         """The tidy frame: one row a ranker, family, level and measure, with a 95 % interval.
 
@@ -106,13 +112,11 @@ class StudyResult:
         chosen = (trials.ranker == ranker) & (trials.family == family) & (trials.level == level)
         return np.flatnonzero(chosen.to_numpy())
 
+    def _values(self, rows: Any, measure: str) -> Float32[np.ndarray, "draws queries"]:
+        return derived(measure, self.stored, np.asarray(self.values[rows]))
+
     def _over_draws(self, rows: Any, measure: str) -> Float32[np.ndarray, " queries"]:
-        block = self.values[rows]
-        if measure in self.stored:
-            values = block[:, self.stored.index(measure)]
-        else:
-            values = derived(measure, self.stored, block)
-        return values.mean(axis=0, dtype=np.float64).astype(np.float32)
+        return self._values(rows, measure).mean(axis=0, dtype=np.float64).astype(np.float32)
 
 
 def stored_summary(directory: Path) -> pd.DataFrame:

@@ -1,0 +1,317 @@
+"""Significance marks, damage by query, conventions that follow from stored values, commands."""
+
+import dataclasses
+import shlex
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from core.cli.arguments import parser
+from core.cli.studies import initial_ranking as answer
+from core.data.lists import CandidateLists, JudgedLists
+from core.data.synthetic import planted
+from core.errors import DataError, UnknownNameError, UsageError
+from core.metrics.measure import Measure
+from core.metrics.relevance import evaluate, mean_of
+from core.metrics.significance import holm
+from core.perturb.registry import perturbation
+from core.rankers.initial import ListRecipe
+from core.seeds import generator
+from core.store.artefacts import Store
+from core.store.keys import key_of
+from core.studies import command, conventions, initial_ranking, underway
+from core.studies.command import command_of, python_of
+from core.studies.result import StudyResult
+from core.studies.run import Memory, run_study, so_far
+from core.studies.study import Study, levels_of, plan
+from core.studies.table import TESTS, damage, marks
+from core.studies.workbench import finished
+
+FAMILY, LEVELS = "transpositions", (0.0, 2.0, 8.0)
+
+
+@pytest.fixture(scope="module")
+def judged():
+    dataset = planted(queries=(2, 2, 30), seed=1, documents=15).test
+    noise = np.random.default_rng(0).normal(size=dataset.documents)
+    scores = (dataset.labels + noise).astype(np.float32)[:, None]
+    return JudgedLists(dataset, CandidateLists.ranked_by(dataset, scores))
+
+
+class ByFeature(initial_ranking.InitialRanking):
+    """The first feature, nothing else."""
+
+    def score(self, dataset, lists):
+        return dataset.features[lists.rows, 0]
+
+
+@pytest.fixture(scope="module")
+def study():
+    return Study(
+        kind="initial-ranking",
+        rankers=((initial_ranking.INITIAL, "a"), ("plain", "b")),
+        lists="lists",
+        initial=("feature:1",),
+        perturbations=tuple((FAMILY, level) for level in LEVELS),
+        measures=("NDCG@10",),
+        draws=3,
+        seed=5,
+        stored=conventions.kept(["NDCG@10"]),
+    )
+
+
+@pytest.fixture(scope="module")
+def rankers():
+    plain = ByFeature(name="plain", reads=frozenset({"features"}))
+    return {initial_ranking.INITIAL: initial_ranking.InitialRanking(), "plain": plain}
+
+
+@pytest.fixture(scope="module")
+def records():
+    return Memory()
+
+
+@pytest.fixture(scope="module")
+def result(judged, study, rankers, records):
+    step = initial_ranking.measured_by([Measure.parse(text) for text in study.measured])
+    return finished(run_study(study, judged, rankers, records, step))
+
+
+def test_marks_by_scipy_and_holm(result):
+    table = marks(result, FAMILY, "NDCG@10", baseline="plain").set_index(["ranker", "level"])
+    changes = []
+    for label in (initial_ranking.INITIAL, "plain"):
+        first = result.per_query(label, FAMILY, 0.0, "NDCG@10").astype(float)
+        for level in LEVELS[1:]:
+            own = result.per_query(label, FAMILY, level, "NDCG@10").astype(float)
+            row = table.loc[label, level]
+            assert row["mean"] == pytest.approx(own.mean(), abs=1e-6)
+            assert row["change"] == pytest.approx((own - first).mean(), abs=1e-7)
+            if label == "plain":  # its scores never move
+                changes.append(1.0)
+                continue
+            changes.append(stats.ttest_rel(own, first).pvalue)
+            effect = (own - first).mean() / (own - first).std(ddof=1)
+            assert row["change_effect"] == pytest.approx(effect)
+    found = table["change_p"].dropna().to_numpy()
+    np.testing.assert_allclose(found, holm(np.array(changes)), rtol=1e-6)
+    plain = result.per_query("plain", FAMILY, 8.0, "NDCG@10").astype(float)
+    other = result.per_query(initial_ranking.INITIAL, FAMILY, 8.0, "NDCG@10").astype(float)
+    row = table.loc[initial_ranking.INITIAL, 8.0]
+    assert row["against"] == pytest.approx((other - plain).mean(), abs=1e-7)
+    p = [
+        stats.ttest_rel(
+            result.per_query(initial_ranking.INITIAL, FAMILY, level, "NDCG@10").astype(float),
+            result.per_query("plain", FAMILY, level, "NDCG@10").astype(float),
+        ).pvalue
+        for level in LEVELS
+    ]
+    np.testing.assert_allclose(table["against_p"].dropna(), holm(np.array(p)), rtol=1e-6)
+
+
+def test_marks_say_the_direction_and_only_where_it_is_significant(result):
+    table = marks(result, FAMILY, "NDCG@10", baseline="plain")
+    for name in ("change", "against"):
+        marked = table[table[f"{name}_mark"] != ""]
+        assert (marked[f"{name}_p"] <= 0.05).all()
+        assert ((marked[name] > 0) == (marked[f"{name}_mark"] == "▲")).all()
+        assert not (table[table[f"{name}_mark"] == ""][f"{name}_p"] <= 0.05).any()
+    fallen = table[(table.ranker == initial_ranking.INITIAL) & (table.level == 8.0)]
+    assert fallen.change_mark.tolist() == ["▼"]
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_both_tests_are_repeatable_and_near_each_other(result, test):
+    first, again = (marks(result, FAMILY, "NDCG@10", test=test) for _ in range(2))
+    pd.testing.assert_frame_equal(first, again)
+    usual = marks(result, FAMILY, "NDCG@10")
+    np.testing.assert_allclose(first.change_p.dropna(), usual.change_p.dropna(), atol=0.05)
+
+
+def test_unknown_names_are_refused(result):
+    with pytest.raises(UnknownNameError, match="no ranker of the study"):
+        marks(result, FAMILY, "NDCG@10", baseline="absent")
+    with pytest.raises(UnknownNameError, match="no test"):
+        marks(result, FAMILY, "NDCG@10", test="sign")
+
+
+def test_damage_is_the_difference_by_query_worst_first(result):
+    frame = damage(result, initial_ranking.INITIAL, FAMILY, 8.0, "NDCG@10")
+    assert sorted(frame["query"]) == sorted(result.query_ids)
+    assert list(frame.change) == sorted(frame.change)
+    at = result.query_ids.index(frame["query"][0])
+    rows = np.flatnonzero(
+        (result.trials.ranker == initial_ranking.INITIAL) & (result.trials.level == 8.0)
+    )
+    values = conventions.derived("NDCG@10", result.stored, result.values[rows])[:, at]
+    assert frame.disturbed[0] == pytest.approx(values.mean(), abs=1e-6)
+    assert frame.worst_draw[0] == values.argmin()
+
+
+@pytest.mark.parametrize(
+    "measure",
+    [
+        "NDCG@10",
+        "NDCG(ideal=shown,empty=one)@3",
+        "NDCG(discount=letor,ties=row,empty=skip)@1",
+        "NDCG(ideal=shown,discount=letor,empty=nan)@5",
+    ],
+)
+def test_other_conventions_follow_from_what_is_stored(result, judged, measure):
+    """Nothing is scored again, and what comes out is what scoring again would give."""
+    lists = perturbation(FAMILY, 8.0)(judged.lists, generator(5, FAMILY, 8.0, 2))
+    fresh = evaluate([Measure.parse(measure)], judged.dataset, lists, lists.prior[:, 0])[0]
+    draws = result.draws(initial_ranking.INITIAL, FAMILY, 8.0, measure)
+    np.testing.assert_array_equal(draws[2], fresh)
+    summary = result.summary([measure]).set_index(["ranker", "level"])
+    own = result.per_query("plain", FAMILY, 2.0, measure)
+    wanted = mean_of(Measure.parse(measure), own)
+    assert summary.loc[("plain", 2.0), "mean"] == pytest.approx(wanted, abs=1e-6, nan_ok=True)
+
+
+def test_what_needs_scores_is_refused(result):
+    assert not conventions.derivable("NDCG@7", result.stored)
+    with pytest.raises(DataError, match="Run the study again"):
+        result.summary(["NDCG@7"])
+
+
+def test_trials_are_shared_by_studies_that_ask_for_other_conventions(study):
+    other = dataclasses.replace(
+        study, measures=("NDCG(empty=one)@3",), stored=conventions.kept(["NDCG(empty=one)@3"])
+    )
+    trial = plan(study)[0]
+    assert study.digest_of(trial) == other.digest_of(trial)
+    assert study.recipe() != other.recipe()
+    assert Study.of(study.recipe()) == study
+
+
+def test_a_study_under_way_shows_what_is_finished(judged, study, rankers, result, tmp_path):
+    store = Store(tmp_path)
+    step = initial_ranking.measured_by([Measure.parse(text) for text in study.measured])
+    assert so_far(study, store.records, result.query_ids, {}) is None
+    work = run_study(study, judged, rankers, store.records, step)
+    next(work), next(work), next(work)
+    work.close()
+    key = key_of("study", study.recipe())
+    underway.announce(store, key, study, result.query_ids, {"data": "planted"})
+    (found,) = underway.underway(store, "initial-ranking")
+    assert not list(underway.underway(store, "invariance"))
+    partial = found.result(store)
+    assert partial.facts == {"data": "planted"}
+    assert set(zip(partial.trials.ranker, partial.trials.level, strict=True)) == {
+        (initial_ranking.INITIAL, 0.0), ("plain", 0.0), (initial_ranking.INITIAL, 2.0)
+    }  # fmt: skip
+    np.testing.assert_array_equal(
+        partial.per_query(initial_ranking.INITIAL, FAMILY, 2.0, "NDCG@10"),
+        result.per_query(initial_ranking.INITIAL, FAMILY, 2.0, "NDCG@10"),
+    )
+    assert len(marks(partial, FAMILY, "NDCG@10")) == 3
+    store.add(key, study.recipe(), result.save)
+    assert not list(underway.underway(store, "initial-ranking"))
+
+
+def test_claims_of_falling_levels_count_outwards(result):
+    """Mallows' levels fall from 1: the fall is from the unchanged lists all the same."""
+    recipe = result.recipe | {
+        "rankers": [["setrank-init", "a"], ["dlcm", "b"]],
+        "perturbations": [["mallows", 1.0], ["mallows", 0.0]],
+    }
+    drop = np.array([[0.8, 0.9, 0.7, 0.8], [0.8, 0.9, 0.7, 0.7],
+                     [0.8, 0.9, 0.7, 0.8], [0.4, 0.5, 0.2, 0.3]], np.float32)  # fmt: skip
+    trials = pd.DataFrame(
+        {
+            "ranker": ["setrank-init", "setrank-init", "dlcm", "dlcm"],
+            "family": "mallows",
+            "level": [1.0, 0.0, 1.0, 0.0],
+            "draw": 0,
+        }
+    )
+    recipe |= {"stored": ["NDCG@10"]}
+    fallen = StudyResult(recipe, trials, drop[:, None, :], ("1", "2", "3", "4"), {})
+    verdict = initial_ranking.claim(fallen, "mallows", "NDCG@10")
+    assert verdict["verdict"] == "holds"
+    assert verdict["difference"] == pytest.approx(0.45 - 0.025)
+
+
+COMMANDS = [
+    ({}, {}),
+    ({"measures": ["NDCG(ideal=shown,empty=skip)@5", "RR"], "draws": 3, "seed": 4}, {}),
+    ({"perturbations": [["mallows", level] for level in levels_of("mallows", "0.9,0.5")]}, {}),
+    (
+        {
+            "perturbations": [
+                [family, level] for family in ("shuffle", "mallows") for level in levels_of(family)
+            ]
+        },
+        {"data": "my set"},
+    ),
+    (
+        {"rankers": [["initial ranking", ""], ["dlcm@small", ""], ["feature:3", ""]]},
+        {"lists": {"initial": ["feature:1", "random"], "depth": 20, "scores": "in-sample"}},
+    ),
+    ({}, {"preset": "tuned", "lists": {"initial": ["lambdamart@tuned"]}}),
+]
+
+
+@pytest.mark.parametrize(("changes", "facts"), COMMANDS)
+def test_the_command_parses_back_to_the_same_study(changes, facts, monkeypatch):
+    """What the flags hand to the workbench is the stored recipe."""
+    asked = {}
+
+    class Bench:
+        def initial_ranking(self, rankers, pairs, measures, draws, seed):
+            texts = [str(Measure.parse(text)) for text in measures]
+            asked.update(rankers=rankers, pairs=pairs, measures=texts, draws=draws, seed=seed)
+            raise KeyboardInterrupt
+
+    def workbench_of(arguments):
+        asked["flags"] = arguments
+        return Bench()
+
+    usual = {
+        "rankers": [["initial ranking", ""], ["dlcm", ""]],
+        "perturbations": [[FAMILY, level] for level in levels_of(FAMILY)],
+        "measures": ["NDCG@10"], "draws": 10, "seed": 0,
+    }  # fmt: skip
+    recipe = usual | changes
+    preset = facts.get("preset", "small" if facts.get("data", "sample") == "sample" else "paper")
+    lists = {"initial": [f"lambdamart@{preset}"], "depth": 40, "scores": "cross-fitted",
+             "folds": 5, "seed": 0} | facts.get("lists", {})  # fmt: skip
+    told = {"data": "sample", "preset": preset} | facts | {"lists": lists}
+    words = shlex.split(command_of(recipe, told))
+    assert words[0] == "shuffleproof"
+    arguments = parser().parse_args(words[1:])
+    monkeypatch.setattr("core.cli.studies.workbench_of", workbench_of)
+    with pytest.raises(KeyboardInterrupt):
+        answer(arguments)
+    assert asked["rankers"] == command.rankers_of(recipe)
+    assert [list(pair) for pair in asked["pairs"]] == recipe["perturbations"]
+    assert {name: asked[name] for name in ("measures", "draws", "seed")} == {
+        name: recipe[name] for name in ("measures", "draws", "seed")
+    }
+    flags = asked["flags"]
+    assert flags.data == told["data"]
+    assert (flags.depth, flags.scores) == (lists["depth"], lists["scores"])
+    default = "small" if flags.data == "sample" else "paper"
+    assert (flags.preset or default) == preset
+    initial = flags.initial.split(",") if flags.initial else [f"lambdamart@{preset}"]
+    assert initial == lists["initial"]
+    compile(python_of(recipe, told), "study", "exec")
+
+
+def test_what_no_flag_says_is_said_by_python():
+    recipe = {
+        "rankers": [["dlcm", ""]], "measures": ["NDCG@10"], "draws": 1, "seed": 0,
+        "perturbations": [["shuffle", 0.0], ["shuffle", 0.5], ["reverse", 0.0]],
+    }  # fmt: skip
+    with pytest.raises(UsageError, match="these levels"):
+        command_of(recipe, {"data": "sample"})
+    lists = dataclasses.asdict(ListRecipe(initial=("feature:1",), depth=None))
+    whole = recipe | {"perturbations": [["shuffle", 0.0], ["shuffle", 0.5]]}
+    with pytest.raises(UsageError, match="all documents"):
+        command_of(whole, {"data": "sample", "lists": lists})
+    text = python_of(whole, {"data": "sample", "lists": lists})
+    assert "depth=None" in text
+    compile(text, "study", "exec")
