@@ -59,6 +59,25 @@ class NeuralRanker:
     feature_ids: tuple[int, ...]
     facts: dict[str, Any]
 
+    @classmethod
+    def untrained(
+        cls,
+        spec: NeuralSpec,
+        normalisation: Normalisation,
+        feature_ids: tuple[int, ...],
+        place: str,
+    ) -> "NeuralRanker":
+        """A ranker with its first weights.
+
+        Args:
+            spec: what it is made from.
+            normalisation: what it sees features through.
+            feature_ids: the features that it reads.
+            place: a torch device.
+        """
+        network = built(spec.model, len(feature_ids), spec.training.seed).to(place).eval()
+        return cls(spec, network, normalisation, feature_ids, {})
+
     @property
     def name(self) -> str:
         """The registry's name."""
