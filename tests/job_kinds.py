@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from core.errors import DataError
-from core.execution.jobs_worker import work
+from core.execution.jobs_worker import leave, work
 
 
 @dataclass(frozen=True)
@@ -90,4 +90,4 @@ KINDS = {
 }
 
 if __name__ == "__main__":
-    sys.exit(work(Path(sys.argv[1]), sys.argv[2], sys.argv[3], KINDS))
+    leave(work(Path(sys.argv[1]), sys.argv[2], sys.argv[3], KINDS))

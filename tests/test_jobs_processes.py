@@ -7,24 +7,15 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from core.execution.jobs import Jobs, folder_of
 from core.execution.jobs_only_one import HOME, ensure_running, is_running
+from tests.job_watch import kill, processes, send, until
 
 SCRIPT = str(Path(__file__).with_name("job_supervisor.py"))
-
-
-def until(what, seconds=15.0):
-    """Wait for something to be true; returns how long that took."""
-    start = time.monotonic()
-    while not what():
-        assert time.monotonic() - start < seconds, "waited in vain"
-        time.sleep(0.02)
-    return time.monotonic() - start
 
 
 class Bench:
@@ -44,20 +35,10 @@ class Bench:
 
     def workers(self):
         """Process ids of the workers of this store."""
-        found = []
-        for entry in Path("/proc").glob("[0-9]*/cmdline"):
-            with suppress(OSError):
-                arguments = entry.read_bytes().split(b"\0")
-                if str(self.root).encode() in arguments and any(
-                    argument.endswith(b"job_kinds.py") for argument in arguments
-                ):
-                    found.append(int(entry.parent.name))
-        return found
+        return processes(str(self.root), "job_kinds.py")
 
     def kill_workers(self):
-        for pid in self.workers():
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        kill(self.workers())
 
     def state(self, job):
         return self.jobs.get(job.id).state
@@ -149,8 +130,7 @@ def test_an_orphan_that_still_runs_is_killed_before_its_job_runs_again(bench):
     job = bench.jobs.submit("counting", counting("orphan", steps=20))
     until(lambda: bench.done(job) > 2)
     orphans = bench.workers()
-    for pid in orphans:
-        os.kill(pid, signal.SIGSTOP)
+    send(signal.SIGSTOP, orphans)
     first.kill()
     first.wait()
     bench.start()

@@ -6,6 +6,8 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from core.errors import ParameterError
+
 CORES_A_SLOT = 4
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 PATIENCE = 20.0
@@ -29,7 +31,12 @@ def slots(number: int | None = None) -> tuple[Slot, ...]:
 
     Args:
         number: how many; by default one a GPU, or one for every four cores where there is none.
+
+    Raises:
+        ParameterError: fewer than one.
     """
+    if number is not None and number < 1:
+        raise ParameterError("slots", number, "1 or more")
     devices = gpus()
     count = number or len(devices) or max(1, cores() // CORES_A_SLOT)
     return tuple(_slot(index, count, devices) for index in range(count))

@@ -24,7 +24,7 @@ from core.execution.jobs import SHOWN_DIGITS, folder_of, log_path
 from core.execution.jobs_database import Database
 from core.execution.jobs_log import LogPump, tail
 from core.execution.jobs_only_one import HOME, only_one
-from core.execution.jobs_slots import Slot
+from core.execution.jobs_slots import Slot, slots
 from core.execution.jobs_worker import STOPPED
 
 TICK = 0.2
@@ -75,18 +75,18 @@ class Running:
 class Supervisor:
     """Runs the jobs of one store in the slots of this machine."""
 
-    def __init__(self, root: Path, slots: Sequence[Slot], command: Sequence[str]) -> None:
+    def __init__(self, root: Path, places: Sequence[Slot], command: Sequence[str]) -> None:
         """Prepare; nothing is started yet.
 
         Args:
             root: the store's folder.
-            slots: where jobs may run.
+            places: where jobs may run.
             command: starts a worker; root, job and token are added to it.
         """
         self.root, self.command = root.resolve(), tuple(command)
         self.folder = folder_of(root)
         self.database = Database(self.folder / "jobs.sqlite", create=False)
-        self.free = list(slots)
+        self.free = list(places)
         self.running: list[Running] = []
         self.busy_at = time.monotonic()
 
@@ -169,6 +169,8 @@ class Supervisor:
             )
 
     def _start_next(self) -> bool:
+        if not lease.waiting(self.database):
+            return False
         held = lease.claim(self.database, uuid.uuid4().hex)
         if held is None:
             return False
@@ -230,3 +232,24 @@ class Supervisor:
             if self._store_is_there():
                 lease.give_back(self.database, running.held, STOPPED)
                 self._settle(running)
+
+
+def supervise(
+    root: Path,
+    command: Sequence[str],
+    number: int | None = None,
+    idle_seconds: float | None = None,
+) -> bool:
+    """Be this process's supervisor until SIGTERM or Ctrl+C; False where another is at work.
+
+    Args:
+        root: the store's folder.
+        command: starts a worker; root, job and token are added to it.
+        number: how many slots; by default as many as suit the machine.
+        idle_seconds: end after so long without work.
+    """
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    stop = Event()
+    for order in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(order, lambda *_: stop.set())
+    return Supervisor(root, slots(number), command).run(stop, idle_seconds)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from threading import Event, Thread
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 from core.errors import JobError, ShuffleproofError, UnknownNameError
 from core.execution import jobs_lease as lease
@@ -131,6 +131,14 @@ def work(root: Path, digest: str, token: str, kinds: Mapping[str, Kind]) -> int:
         except lease.LeaseLostError:
             LOG.warning("this job was given to another worker")
     return 0
+
+
+def leave(code: int) -> NoReturn:
+    """End this process at once: taking PyTorch apart in good order costs a second for nothing."""
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def _begun(root: Path, kind: str, parameters: Mapping[str, Any], kinds: Mapping[str, Kind]) -> Work:

@@ -1,0 +1,210 @@
+"""What can be done outside the web process: the table of jobs, and the door to them.
+
+A page hands work in with `submit`, calls `ensure_running`, and looks at `jobs_of(store)`. Nothing
+here loads torch or LightGBM: they load in the process that does one job and ends with it.
+
+This module is also the program of those processes:
+`python -m core.studies.jobs work ROOT JOB TOKEN` and `… supervise ROOT IDLE_SECONDS`.
+"""
+
+import inspect
+import sys
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from core.errors import ArtefactError, ParameterError, UnknownNameError
+from core.execution import jobs_only_one, jobs_supervisor, jobs_worker
+from core.execution.jobs import Job, Jobs
+from core.store.artefacts import Store, default_store
+from core.store.keys import ArtefactKey
+from core.store.manifest import Artefact
+
+if TYPE_CHECKING:
+    from core.studies.workbench import Workbench
+
+IDLE_SECONDS = 600.0
+"""A supervisor that the app started ends after so long without work; the next job starts one."""
+
+PROGRAM = (sys.executable, "-m", "core.studies.jobs")
+WORKER = (*PROGRAM, "work")
+
+Lists = Mapping[str, Any] | None
+Reports = Generator[Any, None, Any]
+
+
+def train(  # noqa: PLR0913 (a job's parameters are its keywords)
+    store: Store,
+    *,
+    data: str,
+    ranker: str,
+    changes: Mapping[str, str] | None = None,
+    lists: Lists = None,
+    preset: str | None = None,
+    pinned: str | None = None,
+) -> Reports:
+    """Train a ranker; result: artefact, ranker, cached, epochs, valid, seconds.
+
+    Args:
+        store: where everything is kept.
+        data: a stored name or `sample`.
+        ranker: `ranker` or `ranker@preset`.
+        changes: fields of its recipe that differ from the preset, as text.
+        lists: fields of ListRecipe that differ from its default.
+        preset: preset of rankers named without one.
+        pinned: the data set's key, which `submit` finds from its name.
+    """
+    bench = yield from _opened(store, data, lists, preset, pinned)
+    found = yield from bench.trained(ranker, changes)
+    facts = found.artefact.facts
+    return {
+        "artefact": _text(found.artefact.key),
+        "ranker": found.ranker.name,
+        "cached": found.cached,
+        "epochs": facts["epochs"],
+        "valid": facts["valid"],
+        "seconds": 0.0 if found.cached else facts["seconds"],
+    }
+
+
+def initial_ranking(  # noqa: PLR0913 (a job's parameters are its keywords)
+    store: Store,
+    *,
+    data: str,
+    rankers: Sequence[str],
+    perturbations: Sequence[tuple[str, float]],
+    measures: Sequence[str] = ("NDCG@10",),
+    draws: int = 10,
+    seed: int = 0,
+    lists: Lists = None,
+    preset: str | None = None,
+    pinned: str | None = None,
+) -> Reports:
+    """Figure 3; result: artefact. Parameters as Workbench.initial_ranking's and `train`'s."""
+    bench = yield from _opened(store, data, lists, preset, pinned)
+    pairs = [(family, float(level)) for family, level in perturbations]
+    artefact = yield from bench.initial_ranking(rankers, pairs, measures, draws, seed)
+    return _answer(artefact)
+
+
+def invariance(  # noqa: PLR0913 (a job's parameters are its keywords)
+    store: Store,
+    *,
+    data: str,
+    rankers: Sequence[str],
+    permutations: int = 20,
+    seed: int = 0,
+    lists: Lists = None,
+    preset: str | None = None,
+    pinned: str | None = None,
+) -> Reports:
+    """Certificates; result: artefact. Parameters as Workbench.invariance's and `train`'s."""
+    bench = yield from _opened(store, data, lists, preset, pinned)
+    artefact = yield from bench.invariance(rankers, permutations, seed)
+    return _answer(artefact)
+
+
+KINDS: Mapping[str, Callable[..., Reports]] = {
+    "train": train,
+    "initial-ranking": initial_ranking,
+    "invariance": invariance,
+}
+"""Every kind of job; nothing else can be handed in or run."""
+
+
+def submit(store: Store, kind: str, parameters: Mapping[str, Any], priority: int = 0) -> Job:
+    """Hand in work, or find the job that does the same; call `ensure_running` after it.
+
+    What is left out takes its default and the data set's name is pinned to what it means now, so
+    that identical work is one job. One whose result was removed from the store runs again.
+
+    Raises:
+        UnknownNameError: no such kind.
+        ParameterError: a parameter is missing, unknown or no JSON.
+        JobError: the table of jobs cannot be used.
+    """
+    if kind not in KINDS:
+        raise UnknownNameError("kind of job", kind, KINDS)
+    try:
+        bound = inspect.signature(KINDS[kind]).bind(store, **parameters)
+    except TypeError as error:
+        raise ParameterError(f"the parameters of {kind}", str(error), "as `KINDS` has it") from None
+    bound.apply_defaults()
+    complete = {name: value for name, value in bound.arguments.items() if name != "store"}
+    named = store.names().get(complete["data"])
+    complete["pinned"] = None if named is None else _text(named)
+    complete["preset"] = complete["preset"] or _preset(complete["data"])
+    jobs = jobs_of(store)
+    job = jobs.submit(kind, complete, priority)
+    return jobs.retry(job.id) if job.state == "done" and not _is_there(store, job) else job
+
+
+def jobs_of(store: Store) -> Jobs:
+    """The jobs of a store."""
+    return Jobs(store.root, KINDS)
+
+
+def ensure_running(store: Store) -> bool:
+    """Start a supervisor that outlives this process, unless one is at work; True if started.
+
+    Raises:
+        JobError: it cannot be started; the message says why.
+    """
+    root = store.root.resolve()
+    command = [*PROGRAM, "supervise", str(root), str(IDLE_SECONDS)]
+    return jobs_only_one.ensure_running(root, command)
+
+
+def _opened(
+    store: Store, data: str, lists: Lists, preset: str | None, pinned: str | None
+) -> Generator[Any, None, "Workbench"]:
+    from core.rankers.initial import ListRecipe  # noqa: PLC0415 (only who works pays for it)
+    from core.studies.workbench import Workbench  # noqa: PLC0415 (likewise)
+
+    preset = preset or _preset(data)
+    fields = asdict(ListRecipe(initial=(f"lambdamart@{preset}",))) | dict(lists or {})
+    fields["initial"] = tuple(fields["initial"])
+    opened = yield from Workbench.opened(pinned or data, ListRecipe(**fields), store, preset)
+    return replace(opened, name=data)
+
+
+def _preset(data: str) -> str:
+    return "small" if data == "sample" else "paper"
+
+
+def _answer(artefact: Artefact) -> dict[str, Any]:
+    return {"artefact": _text(artefact.key)}
+
+
+def _text(key: ArtefactKey) -> str:
+    return f"{key.kind}-{key.digest}"
+
+
+def _is_there(store: Store, job: Job) -> bool:
+    kind, _, digest = str(job.result["artefact"]).rpartition("-")
+    try:
+        return store.find(ArtefactKey(kind, digest)) is not None
+    except ArtefactError:
+        return False
+
+
+def _run(
+    work: Callable[..., Reports], root: Path, parameters: Mapping[str, Any]
+) -> jobs_worker.Work:
+    return work(Store(root, default_store().bundled), **parameters)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Be a worker or a supervisor; returns the exit code."""
+    role, root, *rest = arguments
+    if role == "work":
+        kinds = {name: partial(_run, work) for name, work in KINDS.items()}
+        jobs_worker.leave(jobs_worker.work(Path(root), rest[0], rest[1], kinds))
+    jobs_supervisor.supervise(Path(root), WORKER, idle_seconds=float(rest[0]))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,40 @@
+"""What the tests of jobs share: waiting for something, finding and killing its processes."""
+
+import os
+import signal
+import time
+from contextlib import suppress
+
+import psutil
+
+
+def until(what, seconds=15.0):
+    """Wait for something to be true; returns how long that took."""
+    start = time.monotonic()
+    while not what():
+        assert time.monotonic() - start < seconds, "waited in vain"
+        time.sleep(0.02)
+    return time.monotonic() - start
+
+
+def processes(*words):
+    """The ids of the processes on whose command line all these words stand."""
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            line = process.cmdline()
+            if all(any(word in argument for argument in line) for word in words):
+                found.append(process.pid)
+    return found
+
+
+def send(order, pids):
+    """Send a signal to processes, of which some may be gone."""
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, order)
+
+
+def kill(pids):
+    """Kill processes as a power cut does."""
+    send(signal.SIGKILL, pids)
