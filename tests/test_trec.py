@@ -86,7 +86,7 @@ def test_malformed_runs(text, message, tmp_path):
 
 
 def test_malformed_judgments():
-    with pytest.raises(LetorError, match="not a whole number"):
+    with pytest.raises(LetorError, match="where a whole number is due"):
         trec.read_qrels(io.BytesIO(b"1 0 a 0.5\n"))
     with pytest.raises(LetorError, match="has already"):
         trec.read_qrels(io.BytesIO(b"1 0 a 1\n1 0 a 2\n"))

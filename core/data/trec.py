@@ -8,6 +8,7 @@ In a run the scores decide and the rank column is not read, as trec_eval has it.
 import gzip
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 
 import numpy as np
@@ -44,11 +45,18 @@ def read_run(source: Source | str, limits: Limits | None = None) -> Run:
     """
     scores: dict[str, dict[str, float]] = {}
     tag = ""
-    for place, columns in _lines(source, RUN_COLUMNS, "topic Q0 document rank score tag", limits):
-        topic, document, text = columns[0], columns[2], columns[4]
+    reader = _Reader(source, RUN_COLUMNS, "topic Q0 document rank score tag", limits)
+    for topic, _, document, _, score, run in reader:
         found = scores.setdefault(topic, {})
-        found[_once(document, found, place)] = _number(text, place)
-        tag = tag or columns[5]
+        if document in found:
+            raise reader.twice()
+        try:
+            found[document] = float(score)
+        except ValueError as error:
+            raise reader.no_number(score) from error
+        if not isfinite(found[document]):
+            raise reader.no_number(score)
+        tag = tag or run
     return Run(tag, scores)
 
 
@@ -61,13 +69,14 @@ def read_qrels(source: Source | str, limits: Limits | None = None) -> dict[str, 
         DataError: a damaged or empty file.
     """
     grades: dict[str, dict[str, int]] = {}
-    for place, columns in _lines(source, QRELS_COLUMNS, "topic 0 document grade", limits):
-        grade = _number(columns[3], place)
-        if grade != round(grade):
-            raise place.error("a grade that is not a whole number", "Write 0, 1, 2, …")
-        topic = grades.setdefault(columns[0], {})
-        if topic.get(columns[2]) != int(grade):
-            topic[_once(columns[2], topic, place)] = int(grade)
+    reader = _Reader(source, QRELS_COLUMNS, "topic 0 document grade", limits)
+    for topic, _, document, text in reader:
+        try:
+            grade = int(text)
+        except ValueError as error:
+            raise reader.no_number(text) from error
+        if grades.setdefault(topic, {}).setdefault(document, grade) != grade:
+            raise reader.twice()
     return grades
 
 
@@ -135,55 +144,42 @@ def write_qrels(path: Path, dataset: RankingDataset) -> None:
     )
 
 
-@dataclass(frozen=True)
-class _Place:
-    """Where a line stands, for its error."""
+class _Reader:
+    """The columns of each line of a file, and the error of the line read last."""
 
-    name: str
-    number: int
-    line: str
+    def __init__(self, source: Source | str, least: int, form: str, limits: Limits | None) -> None:
+        self._source = Path(source) if isinstance(source, str) else source
+        named = isinstance(self._source, Path)
+        self._name = str(self._source if named else getattr(source, "name", source))
+        self._least, self._form, self._limits = least, form, limits or Limits()
+        self._number, self._line = 0, ""
 
-    def error(self, found: str, remedy: str) -> LetorError:
-        return LetorError(self.name, self.number, self.line, found, remedy)
+    def __iter__(self) -> Iterator[list[str]]:
+        """The columns of every line that is not blank; the last one takes what is left."""
+        empty = True
+        for block in blocks(self._source, self._name, self._limits):
+            text = block.buffer[: block.end].tobytes().decode(errors="backslashreplace")
+            for self._number, self._line in enumerate(text.split("\n")[:-1], block.first_line):
+                columns = self._line.rstrip().split(maxsplit=self._least - 1)
+                if len(columns) == self._least:
+                    empty = False
+                    yield columns
+                elif columns:
+                    found = f"{len(columns)} columns instead of {self._least}"
+                    raise self._error(found, f"A line reads: {self._form}.")
+        if empty:
+            raise DataError(self._name, "no lines", f"A line reads: {self._form}.")
 
+    def twice(self) -> LetorError:
+        return self._error("a document that this topic has already", "Keep one of the lines.")
 
-def _lines(
-    source: Source | str, least: int, form: str, limits: Limits | None
-) -> Iterator[tuple[_Place, list[str]]]:
-    source = Path(source) if isinstance(source, str) else source
-    name = str(source if isinstance(source, Path) else getattr(source, "name", source))
-    empty = True
-    for block in blocks(source, name, limits or Limits()):
-        text = block.buffer[: block.end].tobytes()
-        for number, line in enumerate(text.split(b"\n")[:-1], block.first_line):
-            if not line.strip():
-                continue
-            shown = line.decode(errors="backslashreplace")
-            columns = shown.split(maxsplit=least - 1)
-            place = _Place(name, number, shown)
-            if len(columns) < least:
-                found = f"{len(columns)} columns instead of {least}"
-                raise place.error(found, f"A line reads: {form}.")
-            empty = False
-            yield place, [*columns[:-1], columns[-1].strip()]
-    if empty:
-        raise DataError(name, "no lines", f"A line reads: {form}.")
+    def no_number(self, text: str) -> LetorError:
+        number = "number" if self._least == RUN_COLUMNS else "whole number"
+        found = f"{text!r} where a {number} is due"
+        return self._error(found, f"A line reads: {self._form}.")
 
-
-def _number(text: str, place: _Place) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = float("nan")
-    if not np.isfinite(value):
-        raise place.error(f"{text!r} where a number is due", "Check the order of the columns.")
-    return value
-
-
-def _once(document: str, present: Mapping[str, object], place: _Place) -> str:
-    if document in present:
-        raise place.error("a document that this topic has already", "Keep one of the lines.")
-    return document
+    def _error(self, found: str, remedy: str) -> LetorError:
+        return LetorError(self._name, self._number, self._line, found, remedy)
 
 
 def _word(text: str) -> str:
