@@ -20,6 +20,7 @@ from core.data.catalogue import resolve
 from core.data.dataset import Fold
 from core.data.lists import JudgedLists
 from core.errors import DataError, ParameterError
+from core.metrics import segments
 from core.metrics.passing import documents_passed
 from core.rankers import registry
 from core.rankers.base import Ranker
@@ -49,10 +50,13 @@ def described(item: Mapping[str, Any]) -> dict[str, Any]:
         item: `store` (its folder) and `data` (a name).
     """
     fold = _fold(item["store"], item["data"], _named(item))
+    relevant = (fold.test.labels > 0).astype(np.float64)
     return {
         "train": fold.train.fingerprint,
         "valid": fold.valid.fingerprint,
+        "test": fold.test.fingerprint,
         "queries": list(fold.test.query_ids),
+        "relevant": segments.sums(fold.test.offsets, relevant).astype(int).tolist(),
         "features": list(fold.test.feature_ids),
     }
 
@@ -107,6 +111,16 @@ def scored(item: Mapping[str, Any]) -> dict[str, Any]:
             "reads": sorted(ranker.reads),
         }
     return found
+
+
+def lists_for(item: Mapping[str, Any]) -> JudgedLists:
+    """All test lists of a question's `store`, `data` and `recipe`."""
+    return _lists(item["store"], item["data"], _named(item), _text(item["recipe"]))
+
+
+def ranker_for(item: Mapping[str, Any]) -> Ranker:
+    """The ranker that a question's `store` and `ranker` (a key or a digest) name."""
+    return _ranker(item["store"], item["ranker"])
 
 
 def scores_by_document(

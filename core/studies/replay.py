@@ -1,0 +1,72 @@
+"""One query of one trial again: the list as it was, as it was disturbed, and what a ranker said.
+
+The disturbed list is drawn exactly as the study drew it. Answered in JSON, by the resident
+scoring process.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from core.data.lists import CandidateLists, JudgedLists
+from core.errors import DataError
+from core.perturb.registry import perturbation
+from core.rankers.base import Ranker
+from core.seeds import generator
+from core.studies.carrying import source_of
+from core.studies.initial_ranking import INITIAL, InitialRanking
+from core.studies.invariance import numeric_floor
+from core.studies.scoring import answered_order, documents_moved, lists_for, ranker_for
+from core.studies.shown_order import document_names
+
+
+def replayed(item: Mapping[str, Any]) -> dict[str, Any]:
+    """What one trial did to one query's list.
+
+    Args:
+        item: `store`, `data`, `recipe` (of the lists), `query`, `ranker` (artefact key, or
+            `initial ranking`), `family`, `level`, `draw`, `seed`.
+
+    Returns:
+        Columns document, label, shown, answered, shown_before, answered_before (positions from 1)
+        and moved, documents in the order of the undisturbed list; and the numeric `floor`.
+
+    Raises:
+        DataError: the test part has no such query.
+    """
+    base = lists_for(item)
+    ids = [base.dataset.query_ids[query] for query in base.lists.queries]
+    if item["query"] not in ids:
+        raise DataError(
+            f"query {item['query']!r}", f"not in the test part of {item['data']}", "Choose another."
+        )
+    ranker = InitialRanking() if item["ranker"] == INITIAL else ranker_for(item)
+    change = perturbation(item["family"], item["level"])
+    draws = generator(item["seed"], item["family"], float(item["level"]), item["draw"])
+    chosen = np.array([ids.index(item["query"])])
+    disturbed = change(base.lists, draws).select(chosen)
+    few = JudgedLists(base.dataset, base.lists.select(chosen))
+    return compared(ranker, few, disturbed)
+
+
+def compared(ranker: Ranker, base: JudgedLists, disturbed: CandidateLists) -> dict[str, Any]:
+    """One list before and after: where each document was shown and where the ranker put it."""
+    before = ranker.score(base.dataset, base.lists)
+    source = source_of(base.lists, disturbed)
+    after = np.empty_like(before)
+    after[source] = ranker.score(base.dataset, disturbed)
+    floor = numeric_floor(ranker, base, before)
+    shown = np.empty(len(source), dtype=np.int64)
+    shown[source] = np.arange(len(source))
+    answered_before, answered = answered_order(before, after, floor)
+    return {
+        "document": document_names(base.dataset.doc_ids, base.lists.rows),
+        "label": base.dataset.labels[base.lists.rows].tolist(),
+        "shown": (shown + 1).tolist(),
+        "answered": (answered + 1).tolist(),
+        "shown_before": list(range(1, len(source) + 1)),
+        "answered_before": (answered_before + 1).tolist(),
+        "moved": documents_moved(before, after, floor).tolist(),
+        "floor": floor,
+    }
