@@ -2,13 +2,17 @@
 
 import streamlit as st
 
-from app.views import initial_ranking
+from app import state
+from app.views import initial_ranking, invariance, overview
 
 st.set_page_config(page_title="Shuffleproof", page_icon="🔀", layout="wide")
+state.choose_data()
 st.navigation(
     {
+        "Start": [st.Page(overview.page, title="Overview", url_path="overview", default=True)],
         "Studies": [
-            st.Page(initial_ranking.page, title="Initial ranking", url_path="initial-ranking")
-        ]
+            st.Page(invariance.page, title="Invariance", url_path="invariance"),
+            st.Page(initial_ranking.page, title="Initial ranking", url_path="initial-ranking"),
+        ],
     }
 ).run()

@@ -112,10 +112,14 @@ def on_script_error(error: Exception) -> bool:
 
 @asynccontextmanager
 async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
-    """Freeze what start-up made, so that the collector after each rerun does not walk it."""
+    """Start the scoring process; freeze what start-up made: the collector need not walk it."""
+    from app import scoring  # noqa: PLC0415 (after the server's configuration is set)
+
+    scoring.start()
     gc.collect()
     gc.freeze()
     yield {}
+    scoring.resident().close()
 
 
 def application() -> st.App:

@@ -12,7 +12,7 @@ from core.perturb.registry import PERTURBATIONS
 from core.store.artefacts import Store, default_store
 from core.store.manifest import Artefact
 from core.studies import initial_ranking
-from core.studies.invariance import Certificate, certificates
+from core.studies.invariance import Certificate, certificates, per_query
 from core.studies.result import StudyResult, stored_summary
 
 
@@ -70,3 +70,30 @@ def invariance_cards(key: str) -> list[Certificate]:
     artefact = store().resolve(key, "study")
     reads = {label: frozenset(names) for label, names in artefact.facts["reads"].items()}
     return certificates(StudyResult.open(Path(artefact.path)), reads)
+
+
+@dataclass(frozen=True)
+class Certified:
+    """A ranker's certificate and the stored study that it is from."""
+
+    study: str
+    label: str
+    certificate: Certificate
+
+
+def certified(data: str) -> dict[str, Certified]:
+    """The newest certificate of every ranker of a data set, by the ranker's digest."""
+    found: dict[str, Certified] = {}
+    for artefact in studies("invariance", data):
+        key = str(artefact.key)
+        cards = {card.ranker: card for card in invariance_cards(key)}
+        for label, digest in artefact.recipe["rankers"]:
+            found.setdefault(digest, Certified(key, label, cards[label]))
+    return found
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def damage(study: str, label: str) -> pd.DataFrame:
+    """The queries of a stored invariance study, the most changed first, for one ranker."""
+    artefact = store().resolve(study, "study")
+    return per_query(StudyResult.open(artefact.path), label)

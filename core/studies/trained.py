@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from core.rankers import registry
 from core.rankers.initial import ListRecipe
 from core.rankers.kept import ALL_DOCUMENTS
 from core.store.artefacts import Store
-from core.store.keys import key_of
+from core.store.keys import canonical_json, key_of
 from core.store.manifest import Artefact
 
 
@@ -20,6 +21,7 @@ class TrainedRanker:
         digest: the whole digest, as studies name it.
         name: the registry's name.
         label: the name, with digits of the key where the data set has several of that name.
+        preset: the preset that its recipe is; None: its settings are of their own.
         lists: how the lists that it was fitted on were made; None: on all documents.
         valid: its quality on the validation part, by measure.
         created: when it was stored.
@@ -29,9 +31,10 @@ class TrainedRanker:
     digest: str
     name: str
     label: str
+    preset: str | None
     lists: ListRecipe | None
     valid: Mapping[str, float]
-    created: Any
+    created: str
 
 
 def trained_on(store: Store, train: str, valid: str) -> list[TrainedRanker]:
@@ -51,7 +54,7 @@ def trained_on(store: Store, train: str, valid: str) -> list[TrainedRanker]:
         for artefact in found
         if key_of("ranker", artefact.recipe, (train, valid)) == artefact.key
     ]
-    own.sort(key=lambda artefact: str(artefact.created), reverse=True)
+    own.sort(key=lambda artefact: artefact.created, reverse=True)
     names = [_name(artefact) for artefact in own]
     return [
         TrainedRanker(
@@ -59,6 +62,7 @@ def trained_on(store: Store, train: str, valid: str) -> list[TrainedRanker]:
             digest=artefact.key.digest,
             name=name,
             label=name if names.count(name) == 1 else f"{name} {artefact.key.digest[:6]}",
+            preset=_preset(name, artefact.recipe["ranker"]),
             lists=_lists(artefact.recipe),
             valid=dict(artefact.facts.get("valid", {})),
             created=artefact.created,
@@ -76,6 +80,15 @@ def _complete(recipe: Mapping[str, Any]) -> bool:
     """Whether it is a ranker of its own, and not one part of a cross-fitting."""
     lists = recipe.get("lists")
     return lists == ALL_DOCUMENTS or (isinstance(lists, Mapping) and "initial" in lists)
+
+
+def _preset(name: str, recipe: Mapping[str, Any]) -> str | None:
+    """The preset whose recipe this is, as the store would write it."""
+    written = canonical_json(recipe)
+    for preset in registry.entry(name).presets:
+        if canonical_json(registry.spec(name, preset).recipe()) == written:
+            return preset
+    return None
 
 
 def _lists(recipe: Mapping[str, Any]) -> ListRecipe | None:

@@ -1,0 +1,117 @@
+"""A bump chart: where each document is shown, where the ranker puts it, where it put it before."""
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from app.figures.style import faded, laid_out, stroke
+
+BEHIND = "rgba(127,127,127,0.28)"
+STAYED = "rgba(127,127,127,0.75)"
+HEADS = ("shown", "answer", "answer before")
+ROW = 15
+SMALLEST, LARGEST = 260, 900
+
+
+def bump(
+    moves: pd.DataFrame, ranker: str, *, chosen: int | None = None, height: int | None = None
+) -> go.Figure:
+    """Lines from the order shown to the answer, and on to the answer before.
+
+    A document that moved has a strong line in the ranker's colour, one that stayed a thin grey
+    one; the order before lies faint and dotted behind. Full marks are relevant documents.
+
+    Args:
+        moves: document, label, shown, answered, shown_before, answered_before, moved.
+        ranker: its label, which gives the colour.
+        chosen: the row of a document to bring out.
+        height: pixels; by default as the number of documents asks for.
+    """
+    color = stroke(ranker).color
+    figure = go.Figure()
+    figure.add_trace(_lines(moves, ("shown_before", "answered_before"), BEHIND, 1, dash="dot"))
+    path = ("shown", "answered", "answered_before")
+    figure.add_trace(_lines(moves[~moves["moved"]], path, STAYED, 1))
+    figure.add_trace(_lines(moves[moves["moved"]], path, faded(color, 0.9), 1.8))
+    if chosen is not None and chosen in moves.index:
+        figure.add_trace(_lines(moves.loc[[chosen]], path, color, 5))
+    for at, column in enumerate(path):
+        figure.add_trace(_marks(moves, at, column, color))
+    count = max(len(moves), 1)
+    figure.update_xaxes(
+        tickvals=[0, 1, 2], ticktext=HEADS, side="top", range=[-0.12, 2.12], showgrid=False,
+        fixedrange=True,
+    )  # fmt: skip
+    figure.update_yaxes(
+        range=[count + 0.7, 0.3], tickvals=_ticks(count), showgrid=False, fixedrange=True
+    )
+    own = min(max(count * ROW + 70, SMALLEST), LARGEST)
+    laid_out(figure, height=height or own, showlegend=False, hovermode="closest", dragmode=False)
+    figure.update_layout(margin={"l": 28, "r": 24, "t": 36, "b": 8})
+    return figure
+
+
+def _lines(
+    moves: pd.DataFrame, columns: tuple[str, ...], color: str, width: float, dash: str = "solid"
+) -> go.Scatter:
+    """One trace for all documents: their places, with a gap after each document."""
+    places = np.full((len(moves), len(columns) + 1), np.nan)
+    places[:, :-1] = moves[list(columns)].to_numpy(dtype=float)
+    across = np.tile([*range(len(columns)), np.nan], len(moves))
+    return go.Scatter(
+        x=across,
+        y=places.ravel(),
+        mode="lines",
+        line={"color": color, "width": width, "dash": dash},
+        hoverinfo="skip",
+    )
+
+
+def _marks(moves: pd.DataFrame, at: int, column: str, color: str) -> go.Scatter:
+    relevant = moves["label"] > 0
+    facts = moves[["document", "label", "shown", "answered", "answered_before"]].copy()
+    facts.insert(0, "row", moves.index)
+    return go.Scatter(
+        x=np.full(len(moves), at),
+        y=moves[column],
+        mode="markers",
+        marker={
+            "size": 7 if len(moves) <= 60 else 4,
+            "color": [color if full else "rgba(127,127,127,0.25)" for full in relevant],
+            "line": {"color": color, "width": 1},
+        },
+        selected={"marker": {"opacity": 1, "size": 11}},
+        unselected={"marker": {"opacity": 1}},
+        customdata=facts,
+        hovertemplate=(
+            "<b>%{customdata[1]}</b><br>label %{customdata[2]:g}<br>shown at %{customdata[3]}<br>"
+            "answered at %{customdata[4]}, before at %{customdata[5]}<extra></extra>"
+        ),
+    )
+
+
+def _ticks(count: int) -> list[int]:
+    """1, the round numbers between, and the last.
+
+    >>> _ticks(40)
+    [1, 10, 20, 30, 40]
+    """
+    step = next(step for step in (5, 10, 20, 50, 100, 200, 500, 10_000) if count <= 5 * step)
+    between = [place for place in range(step, count, step) if count - place > step / 2]
+    return sorted({1, *between, count})
+
+
+def alt_text(moves: pd.DataFrame, ranker: str) -> str:
+    """The chart in words."""
+    count = int(moves["moved"].sum())
+    words = (
+        f"Bump chart of {len(moves)} documents from the order shown to the answer of {ranker}; "
+        f"{count} of them passed another document since the order before"
+    )
+    if not count:
+        return words + ", so the answer is the same."
+    far = moves.iloc[int((moves["answered"] - moves["answered_before"]).abs().argmax())]
+    return (
+        f"{words}; the farthest, {far['document']}, from place {far['answered_before']} to "
+        f"{far['answered']}."
+    )

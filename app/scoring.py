@@ -1,0 +1,189 @@
+"""The door to the resident scoring process: one for the server, started with it and disposable.
+
+Torch and LightGBM load in that process alone. Answers are remembered by what they were asked for.
+"""
+
+import atexit
+import logging
+import threading
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import streamlit as st
+
+from app import services
+from core.data.catalogue import SAMPLE
+from core.errors import ShuffleproofError
+from core.execution.resident import Resident
+from core.rankers.initial import ListRecipe
+from core.studies.one_list import Answer, features_wanted
+from core.studies.scoring import recipe_values
+from core.studies.shown_order import Documents, ShownOrder
+from core.studies.trained import TrainedRanker, list_recipes, trained_on
+
+WORK = "core.studies.scoring"
+log = logging.getLogger("shuffleproof")
+
+
+@dataclass(frozen=True)
+class Described:
+    """A data set as the pages need it.
+
+    Attributes:
+        data: its name.
+        train: fingerprint of the training part.
+        valid: fingerprint of the validation part.
+        test: fingerprint of the test part.
+        queries: ids of the test queries.
+        relevant: relevant documents of each test query.
+        features: ids of the features.
+    """
+
+    data: str
+    train: str
+    valid: str
+    test: str
+    queries: tuple[str, ...]
+    relevant: tuple[int, ...]
+    features: tuple[int, ...]
+
+    @property
+    def telling(self) -> int:
+        """The place of the first query that has a relevant document, or 0."""
+        return next((at for at, count in enumerate(self.relevant) if count), 0)
+
+
+@dataclass(frozen=True)
+class List:
+    """One query's list, and all that a question about it has to say.
+
+    Attributes:
+        data: the data set's name.
+        test: fingerprint of its test part, which holds the query.
+        recipe: how the lists are made.
+        query: the query's id.
+    """
+
+    data: str
+    test: str
+    recipe: ListRecipe
+    query: str
+
+    def question(self) -> dict[str, Any]:
+        """The question's parts that name the list."""
+        recipe = recipe_values(self.recipe)
+        return _data(self.data) | {"recipe": recipe, "query": self.query}
+
+
+@lru_cache(maxsize=1)
+def resident() -> Resident:
+    """The server's scoring process."""
+    made = Resident(first=f"{WORK}:libraries_loaded")
+    atexit.register(made.close)
+    return made
+
+
+def start() -> None:
+    """Start the process and warm it up on the sample, in the background."""
+    threading.Thread(target=_warm, daemon=True).start()
+
+
+def _warm() -> None:
+    try:
+        resident().start().join()
+        data = described(SAMPLE)
+        rankers = rankers_of(data)
+        recipes = list_recipes(rankers)
+        if recipes:
+            one = List(data.data, data.test, recipes[0], data.queries[data.telling])
+            answers(one, tuple(rankers), "initial", "-initial")
+    except ShuffleproofError as error:  # the pages say so when they ask
+        log.warning("the scoring process did not warm up: %s", error)
+
+
+def described(data: str) -> Described:
+    """What a data set is, as far as the pages that score need it.
+
+    Raises:
+        ScoringError: the process has no answer, or there is no such data set.
+    """
+    named = services.store().names().get(data)
+    return _described(data, str(services.store().root), str(named))
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _described(data: str, root: str, named: str) -> Described:
+    del root, named  # part of the memory's key alone
+    found = resident().ask(f"{WORK}:described", _data(data))
+    return Described(data, **{name: _tuple(value) for name, value in found.items()})
+
+
+def rankers_of(data: Described) -> list[TrainedRanker]:
+    """The rankers trained on a data set, newest first."""
+    return trained_on(services.store(), data.train, data.valid)
+
+
+def documents(one: List, orders: tuple[str, ...]) -> Documents:
+    """A list's documents, with the features that these orders sort by."""
+    return _documents(one, str(services.store().root), tuple(features_wanted(orders)))
+
+
+@st.cache_data(max_entries=256, show_spinner=False, hash_funcs={List: repr})
+def _documents(one: List, root: str, features: tuple[int, ...]) -> Documents:
+    del root
+    question = one.question() | {"features": list(features)}
+    found = resident().ask(f"{WORK}:documents", question)
+    columns = {int(name): tuple(column) for name, column in found["features"].items()}
+    return Documents(
+        query=found["query"],
+        ids=tuple(found["ids"]),
+        labels=tuple(map(float, found["labels"])),
+        ranks=tuple(found["ranks"]),
+        features=columns,
+    )
+
+
+def answers(one: List, rankers: tuple[TrainedRanker, ...], before: str, shown: str) -> list[Answer]:
+    """What rankers answer to a list shown in two orders.
+
+    Args:
+        one: the list.
+        rankers: who is asked.
+        before: the order before, as text.
+        shown: the order now.
+
+    Raises:
+        ScoringError: the process has no answer.
+        ParameterError: an order of other documents.
+    """
+    listed = documents(one, (before, shown))
+    orders = [tuple(ShownOrder.parse(text).arranged(listed)) for text in (before, shown)]
+    found = _scored(one, tuple(ranker.key for ranker in rankers), tuple(orders))
+    return [
+        Answer(
+            ranker=ranker.label,
+            reads=tuple(found[ranker.key]["reads"]),
+            before=tuple(found[ranker.key]["scores"][0]),
+            after=tuple(found[ranker.key]["scores"][1]),
+            floor=found[ranker.key]["floor"],
+        )
+        for ranker in rankers
+    ]
+
+
+@st.cache_data(max_entries=256, show_spinner=False, hash_funcs={List: repr})
+def _scored(
+    one: List, rankers: tuple[str, ...], orders: tuple[tuple[int, ...], ...]
+) -> dict[str, Any]:
+    question = one.question() | {"rankers": list(rankers), "orders": [list(o) for o in orders]}
+    found: dict[str, Any] = resident().ask(f"{WORK}:scored", question)
+    return found
+
+
+def _data(data: str) -> dict[str, Any]:
+    return {"store": str(services.store().root), "data": data}
+
+
+def _tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value

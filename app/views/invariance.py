@@ -1,0 +1,128 @@
+"""Permutation invariance by hand: one query, another order shown, and what each ranker answers."""
+
+import pandas as pd
+import streamlit as st
+
+from app import scoring, state
+from app.figures import bump, scatter
+from app.views import certificates, shown_list
+from app.views.shown_list import Shown
+from core.errors import ShuffleproofError
+from core.studies.one_list import explanation, moves, verdicts
+from core.studies.trained import TrainedRanker, list_recipes
+
+QUESTION = "Does the order in which documents are shown change a ranker's answer?"
+CHART = {"displayModeBar": False}
+Labelled = tuple[str, pd.DataFrame]
+FIRST = ("dlcm", "setrank-imsab-init", "setrank-imsab", "setrank-msab-init", "setrank-msab")
+
+
+def page() -> None:
+    """Draw the page for the data set in use."""
+    st.title("Invariance")
+    st.markdown(QUESTION)
+    try:
+        data = scoring.described(state.data())
+        rankers = scoring.rankers_of(data)
+        if not list_recipes(rankers):
+            _nothing_trained(data.data)
+            return
+        _study(data, rankers)
+    except ShuffleproofError as error:
+        st.error(str(error))
+        st.button("Try again", key="again")
+
+
+def _nothing_trained(data: str) -> None:
+    st.info(f"No ranker that reads lists is trained on **{data}** yet, so there is nothing to ask.")
+    st.markdown("Train two of them, and this page compares them:")
+    st.code(f"shuffleproof train dlcm setrank-imsab-init --data {data}", language="bash")
+
+
+def _study(data: scoring.Described, rankers: list[TrainedRanker]) -> None:
+    picture, controls = st.columns([3, 1], gap="medium")
+    with controls:
+        one, chosen = _choices(data, rankers)
+        shown = shown_list.controls(one, data)
+    if not chosen:
+        picture.info("Choose at least one ranker.")
+        return
+    with picture:
+        answers = scoring.answers(one, tuple(chosen), shown.before, shown.now)
+        frames = [
+            moves(shown.documents, shown.arranged_before, shown.arranged, answer)
+            for answer in answers
+        ]
+        labelled = list(zip([answer.ranker for answer in answers], frames, strict=True))
+        shown_list.buttons(shown)
+        _bumps(labelled, shown)
+        st.markdown(f"**{verdicts(labelled)}**")
+        st.caption(
+            f"Query {one.query}, shown {shown.words}; before, it was shown "
+            f"{shown.words_before}. Full marks are relevant documents; a strong line is a document "
+            "that moved, the dotted ones behind are the order before."
+        )
+        st.subheader("Why")
+        for answer, (_, frame) in zip(answers, labelled, strict=True):
+            st.markdown(f"- {explanation(answer, frame)}")
+        st.subheader("Scores before and after")
+        _scatters(labelled)
+    certificates.section(data, chosen)
+    with st.expander("Every number of this list"):
+        shown_list.numbers(labelled)
+
+
+def _choices(
+    data: scoring.Described, rankers: list[TrainedRanker]
+) -> tuple[scoring.List, list[TrainedRanker]]:
+    recipes = list_recipes(rankers)
+    recipe = recipes[0]
+    query = st.selectbox(
+        "Query",
+        data.queries,
+        index=data.telling,
+        key="query",
+        bind="query-params",
+        on_change=shown_list.forget_hand,
+        help="A query of the test part; type to search.",
+    )
+    if len(recipes) > 1:
+        recipe = st.selectbox("Candidate lists", recipes, format_func=shown_list.recipe_words)
+    offered = {r.label: r for r in rankers if r.lists is None or r.lists == recipe}
+    first = [label for name in FIRST for label, r in offered.items() if r.name == name]
+    labels = st.multiselect(
+        "Rankers", list(offered), default=first[:2], key="rankers", bind="query-params"
+    )
+    one = scoring.List(data.data, data.test, recipe, query)
+    return one, [offered[label] for label in labels]
+
+
+def _bumps(labelled: list[Labelled], shown: Shown) -> None:
+    for pair in _pairs(labelled):
+        for column, (label, frame) in zip(st.columns(2), pair, strict=False):
+            with column:
+                st.markdown(f"**{label}**")
+                st.plotly_chart(
+                    bump.bump(frame, label, chosen=shown.chosen),
+                    key=f"bump {label}",
+                    config=CHART,
+                    alt=bump.alt_text(frame, label),
+                    on_select=shown_list.take(f"bump {label}"),
+                    selection_mode="points",
+                )
+
+
+def _scatters(labelled: list[Labelled]) -> None:
+    for pair in _pairs(labelled):
+        for column, (label, frame) in zip(st.columns(2), pair, strict=False):
+            column.markdown(f"**{label}**")
+            column.plotly_chart(
+                scatter.scatter(frame, label),
+                key=f"scatter {label}",
+                config=CHART,
+                alt=scatter.alt_text(frame, label),
+            )
+
+
+def _pairs(labelled: list[Labelled]) -> list[list[Labelled]]:
+    return [labelled[at : at + 2] for at in range(0, len(labelled), 2)]

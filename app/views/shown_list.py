@@ -1,0 +1,242 @@
+"""The list that a person arranges: shuffle, sort, reverse, move by hand; kept in the address.
+
+`order` and `before` in the address are texts of `core.studies.shown_order`.
+"""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import partial
+
+import pandas as pd
+import streamlit as st
+
+from app import scoring
+from core.errors import ParameterError
+from core.rankers.initial import ListRecipe
+from core.studies.shown_order import Documents, ShownOrder, moved
+
+START = "initial"
+KINDS = {
+    "initial": "initial ranking",
+    "shuffled": "shuffled",
+    "label": "label",
+    "id": "document id",
+    "feature": "a feature",
+    "by-hand": "moved by hand",
+}
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A list as it is shown, and as it was before.
+
+    Attributes:
+        documents: the list.
+        before: the order before, as text.
+        now: the order shown, as text.
+        arranged_before: the document shown at each position before.
+        arranged: the document shown at each position now.
+        chosen: the document that the hand is on.
+    """
+
+    documents: Documents
+    before: str
+    now: str
+    arranged_before: list[int]
+    arranged: list[int]
+    chosen: int
+
+    @property
+    def words(self) -> str:
+        """The order shown, in words."""
+        return ShownOrder.parse(self.now).words()
+
+    @property
+    def words_before(self) -> str:
+        """The order before, in words."""
+        return ShownOrder.parse(self.before).words()
+
+
+def order() -> ShownOrder:
+    """The order in the address; one that cannot be read is the initial one."""
+    return _read("order")
+
+
+def _read(name: str) -> ShownOrder:
+    try:
+        return ShownOrder.parse(st.query_params.get(name, START))
+    except ParameterError:
+        return ShownOrder()
+
+
+def show(new: ShownOrder) -> None:
+    """Show the list in another order; the present one becomes the order before.
+
+    While a hand moves documents the order before stays the one in which it began.
+    """
+    present = order()
+    if str(new) == str(present):
+        return
+    if not (new.kind == present.kind == "by-hand"):
+        _write("before", str(present))
+    _write("order", str(new))
+
+
+def _write(name: str, text: str) -> None:
+    if text == START:
+        st.query_params.pop(name, None)
+    else:
+        st.query_params[name] = text
+
+
+def forget_hand() -> None:
+    """Another list: what a hand arranged or picked belongs to the list before."""
+    for name in ("order", "before"):
+        if _read(name).kind == "by-hand":
+            st.query_params.pop(name, None)
+    st.session_state.pop("document", None)
+
+
+def controls(one: scoring.List, data: scoring.Described) -> Shown:
+    """Draw the controls of the order; returns the list as it is to be shown."""
+    present = order()
+    _sorting(present, data)
+    listed = _listed(one)
+    documents, arranged_before, arranged = listed
+    chosen = _hand(documents, arranged)
+    return Shown(documents, str(_read("before")), str(order()), arranged_before, arranged, chosen)
+
+
+def _listed(one: scoring.List) -> tuple[Documents, list[int], list[int]]:
+    """The documents and both orders; orders of another list are forgotten, and it is said."""
+    texts = (str(_read("before")), str(order()))
+    documents = scoring.documents(one, texts)
+    try:
+        before, now = (ShownOrder.parse(text).arranged(documents) for text in texts)
+    except ParameterError:
+        st.info("The order in the address is not one of this list; it is shown as it was.")
+        st.query_params.pop("order", None)
+        st.query_params.pop("before", None)
+        now = before = list(range(len(documents)))
+    return documents, before, now
+
+
+def _sorting(present: ShownOrder, data: scoring.Described) -> None:
+    kinds = [kind for kind in KINDS if kind != "by-hand" or present.kind == "by-hand"]
+    st.session_state["sorted"] = present.kind
+    st.selectbox(
+        "Shown by", kinds, format_func=KINDS.__getitem__, key="sorted", on_change=_sort,
+        args=(data.features,),
+    )  # fmt: skip
+    if present.kind == "feature":
+        st.session_state["feature"] = present.argument
+        st.selectbox("Feature", data.features, key="feature", on_change=_sort_by_feature)
+    if present.kind == "shuffled":
+        st.session_state["seed"] = present.argument
+        st.number_input(
+            "Seed", min_value=0, max_value=999_999_999, step=1, key="seed", on_change=_shuffle_by
+        )
+
+
+def _sort(features: tuple[int, ...]) -> None:
+    kind = st.session_state["sorted"]
+    if kind == "by-hand":
+        return
+    argument = {"feature": features[0] if features else 0, "shuffled": _last_seed()}.get(kind, 0)
+    show(ShownOrder(kind, argument))
+
+
+def _sort_by_feature() -> None:
+    show(ShownOrder("feature", int(st.session_state["feature"])))
+
+
+def _shuffle_by() -> None:
+    show(ShownOrder("shuffled", int(st.session_state["seed"])))
+
+
+def _last_seed() -> int:
+    """The seed of the last shuffle that the address knows of."""
+    seeds = [found.argument for found in (order(), _read("before")) if found.kind == "shuffled"]
+    return seeds[0] if seeds else 1
+
+
+def _shuffle_again() -> None:
+    known = {"shuffled"} & {order().kind, _read("before").kind}
+    show(ShownOrder("shuffled", _last_seed() + 1 if known else 1))
+
+
+def buttons(shown: Shown) -> None:
+    """Draw the buttons above the picture."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.button("Shuffle", type="primary", icon=":material/shuffle:", on_click=_shuffle_again)
+        st.button("Reverse", on_click=lambda: show(order().turned()))
+        st.button(
+            "Initial order",
+            on_click=lambda: show(ShownOrder()),
+            disabled=shown.now == START,
+        )
+
+
+def _hand(documents: Documents, arranged: list[int]) -> int:
+    """Draw the controls that move one document; returns the one that is chosen."""
+    with st.expander("Move by hand", expanded=order().kind == "by-hand"):
+        if not arranged:
+            return -1
+        places = {document: place for place, document in enumerate(arranged)}
+        chosen = st.selectbox(
+            "Document",
+            arranged,
+            key="document",
+            format_func=lambda at: f"{documents.ids[at]} · shown at {places[at] + 1}",
+            help="Or click a mark in a picture.",
+        )
+        place = places[chosen]
+        step = partial(_move, arranged, place)
+        with st.container(horizontal=True):
+            st.button(
+                "Up", icon=":material/arrow_upward:", on_click=step, args=(place - 1,),
+                disabled=place == 0, shortcut="Alt+Up",
+            )  # fmt: skip
+            st.button(
+                "Down", icon=":material/arrow_downward:", on_click=step, args=(place + 1,),
+                disabled=place == len(arranged) - 1, shortcut="Alt+Down",
+            )  # fmt: skip
+        st.session_state["place"] = place + 1
+        st.number_input(
+            "To position", 1, len(arranged), step=1, key="place",
+            on_change=lambda: step(st.session_state["place"] - 1),
+        )  # fmt: skip
+    return int(chosen)
+
+
+def _move(arranged: list[int], at: int, to: int) -> None:
+    show(ShownOrder.by_hand(moved(arranged, at, to)))
+
+
+def take(chart: str) -> Callable[[], None]:
+    """What happens when a mark of this chart is clicked: the hand takes its document."""
+
+    def taken() -> None:
+        points = st.session_state[chart]["selection"]["points"]
+        if points:
+            st.session_state["document"] = int(points[0]["customdata"][0])
+
+    return taken
+
+
+def numbers(labelled: list[tuple[str, pd.DataFrame]]) -> None:
+    """Draw every number of the list, one table for all rankers, in the order shown."""
+    tables = [
+        frame.assign(ranker=label).sort_values("shown", kind="stable") for label, frame in labelled
+    ]
+    table = pd.concat(tables)
+    columns = ["ranker", *(name for name in table.columns if name != "ranker")]
+    st.dataframe(table[columns], hide_index=True)
+    st.download_button("CSV", table[columns].to_csv(index=False), "invariance.csv", "text/csv")
+
+
+def recipe_words(recipe: ListRecipe) -> str:
+    """How lists are made, short enough for a choice."""
+    facts = asdict(recipe)
+    depth = "all documents" if facts["depth"] is None else f"top {facts['depth']}"
+    return f"{depth} by {', '.join(facts['initial'])}, {facts['scores']}"

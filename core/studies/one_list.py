@@ -1,0 +1,175 @@
+"""What another order shown did to a ranker's answer for one list: a frame, and sentences."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from core.studies.scoring import answered_order, documents_moved
+from core.studies.shown_order import Documents
+
+SPOKEN = {
+    "dlcm": "DLCM",
+    "dlcm-without-init": "DLCM without init",
+    "setrank-msab": "SetRank MSAB",
+    "setrank-imsab": "SetRank IMSAB",
+    "setrank-msab-init": "SetRank MSAB init",
+    "setrank-imsab-init": "SetRank IMSAB init",
+    "lambdamart": "LambdaMART",
+    "mart": "MART",
+}
+
+
+def spoken(label: str) -> str:
+    """A ranker's label as sentences say it.
+
+    >>> spoken("setrank-imsab-init"), spoken("dlcm 3f2a91"), spoken("feature:3")
+    ('SetRank IMSAB init', 'DLCM 3f2a91', 'feature:3')
+    """
+    name, blank, rest = label.partition(" ")
+    return SPOKEN.get(name, name) + blank + rest
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A ranker's scores of one list under the order before and under the order shown.
+
+    Attributes:
+        ranker: its label.
+        reads: what of the input it declares to read.
+        before: one score a document, in the order of the initial ranking.
+        after: the same documents' scores under the order shown now.
+        floor: differences up to it are arithmetic.
+    """
+
+    ranker: str
+    reads: tuple[str, ...]
+    before: tuple[float, ...]
+    after: tuple[float, ...]
+    floor: float
+
+    @property
+    def deviation(self) -> float:
+        """The largest difference of one document's two scores."""
+        if not self.before:
+            return 0.0
+        return float(np.abs(np.subtract(self.after, self.before)).max())
+
+
+def moves(
+    documents: Documents, shown_before: Sequence[int], shown: Sequence[int], answer: Answer
+) -> pd.DataFrame:
+    """One row a document: where it is and was shown and answered (from 1), and its two scores.
+
+    Args:
+        documents: the list.
+        shown_before: the document shown at each position before.
+        shown: the document shown at each position now.
+        answer: what the ranker answered to both.
+
+    Returns:
+        Columns document, label, shown, answered, shown_before, answered_before, moved,
+        score_before, score; rows in the order of the initial ranking.
+    """
+    before, after = (np.array(side, dtype=np.float32) for side in (answer.before, answer.after))
+    first, then = answered_order(before, after, answer.floor)
+    return pd.DataFrame(
+        {
+            "document": documents.ids,
+            "label": documents.labels,
+            "shown": _places(shown),
+            "answered": then + 1,
+            "shown_before": _places(shown_before),
+            "answered_before": first + 1,
+            "moved": documents_moved(before, after, answer.floor),
+            "score_before": before,
+            "score": after,
+        }
+    )
+
+
+def _places(shown: Sequence[int]) -> np.ndarray:
+    places = np.empty(len(shown), dtype=np.int64)
+    places[np.array(shown, dtype=np.int64)] = np.arange(1, len(shown) + 1)
+    return places
+
+
+def verdict(label: str, moved: pd.DataFrame) -> str:
+    """How many documents a ranker moved, in words.
+
+    >>> verdict("setrank-imsab", pd.DataFrame({"moved": [False, False]}))
+    'SetRank IMSAB moved none of 2 documents'
+    """
+    count, total = int(moved["moved"].sum()), len(moved)
+    which = f"{count} of {total}" if count else f"none of {total}"
+    return f"{spoken(label)} moved {which} documents"
+
+
+def verdicts(labelled: Sequence[tuple[str, pd.DataFrame]]) -> str:
+    """The verdicts on several rankers in one sentence; the total is said once."""
+    parts = []
+    for at, (label, moved) in enumerate(labelled):
+        count, total = int(moved["moved"].sum()), len(moved)
+        of = f" of {total} documents" if at == 0 else ""
+        parts.append(f"{spoken(label)} moved {count or 'none'}{of}")
+    return "; ".join(parts) + "."
+
+
+def explanation(answer: Answer, moved: pd.DataFrame) -> str:
+    """Why the answer changed, or why it can't, in plain words and with the numbers."""
+    name, reads = spoken(answer.ranker), set(answer.reads)
+    count = int(moved["moved"].sum())
+    change = f"{answer.deviation:.3g}"
+    rounding = (
+        f"The largest difference of a score, {change}, is rounding: the same sums in another "
+        f"order (arithmetic alone makes {answer.floor:.2g})."
+    )
+    if "order" in reads and count:
+        far = moved.iloc[int((moved["answered"] - moved["answered_before"]).abs().argmax())]
+        return (
+            f"{name} reads the list one document after the other in the order shown, and what it "
+            f"has read so far changes how it scores the next. Another order is another input: a "
+            f"score changed by up to {change} (arithmetic alone makes {answer.floor:.2g}), and "
+            f"{far['document']} went from place {far['answered_before']} to {far['answered']}."
+        )
+    if "order" in reads:
+        return (
+            f"{name} reads the list in the order shown, so another order may change its answer. "
+            f"Here no document passed another: a score changed by at most {change}."
+        )
+    if count:
+        return (
+            f"{name} declares not to read the order shown, yet {_count(count)} moved and a score "
+            f"changed by {change}, more than arithmetic makes ({answer.floor:.2g}). It is worth "
+            "a look: the declaration or the code is wrong."
+        )
+    if "neighbours" not in reads:
+        return (
+            f"{name} scores every document by itself, from its features. It sees no other document "
+            f"and no order, so there is nothing that could move. Largest difference: {change}."
+        )
+    ranks = (
+        " It also reads each document's rank in the initial ranking, which goes with the document "
+        "wherever it is shown."
+        if "ranks" in reads
+        else ""
+    )
+    return (
+        f"{name} lets every document attend to the whole set, and attention is a sum over the set: "
+        f"a sum does not depend on the order of its terms.{ranks} {rounding}"
+    )
+
+
+def _count(count: int) -> str:
+    return "1 document" if count == 1 else f"{count} documents"
+
+
+def features_wanted(texts: Collection[str]) -> list[int]:
+    """The ids of the features that orders written as text sort by.
+
+    >>> features_wanted(["initial", "-feature:3"])
+    [3]
+    """
+    found = {text.rpartition("feature:")[2] for text in texts if "feature:" in text}
+    return sorted(int(number) for number in found if number.isdecimal())
