@@ -1,12 +1,30 @@
 """Figure 3: a measure against the level of disturbance, one curve a ranker."""
 
+from typing import Any, Literal
+
 import pandas as pd
 import plotly.graph_objects as go
 
-from app.figures.style import faded, laid_out, stroke
+from app.figures.style import end_labels, faded, laid_out, spread, stroke
+
+HEIGHT = 460
+CLOSEST_TICKS = 0.055  # of the axis' length: ticks nearer to their neighbours are left out
+CLOSEST_TAUS = 0.11  # the same for the second axis, whose numbers are wider
+LABEL_HEIGHT = 17.0  # pixels of one line
+TAU = "Kendall τ left"
+Axis = Literal["level", "tau"]
 
 
-def curves(summary: pd.DataFrame, family: str, measure: str, unit: str) -> go.Figure:
+def curves(  # noqa: PLR0913 (what is drawn, and three ways to draw it)
+    summary: pd.DataFrame,
+    family: str,
+    measure: str,
+    unit: str,
+    *,
+    x: Axis = "level",
+    from_zero: bool = True,
+    chosen: tuple[str, float] | None = None,
+) -> go.Figure:
     """Curves with 95 % ribbons, labelled at their ends.
 
     Args:
@@ -14,43 +32,65 @@ def curves(summary: pd.DataFrame, family: str, measure: str, unit: str) -> go.Fi
         family: the perturbation drawn.
         measure: the measure drawn.
         unit: what the level counts, for the axis.
+        x: the level with the τ left as a second axis, or the τ left itself, falling.
+        from_zero: the measure's axis starts at 0; else at the lowest interval.
+        chosen: (ranker, level) of a point to ring.
     """
-    chosen = summary[(summary.family == family) & (summary.measure == measure)]
+    shown = drawn(summary, family, measure)
     figure = go.Figure()
-    for ranker, points in chosen.groupby("ranker", sort=False):
-        line = stroke(str(ranker))
-        points = points.sort_values("level")  # noqa: PLW2901 (the same curve, in order)
-        figure.add_trace(_ribbon(points, line.color))
-        figure.add_trace(
-            go.Scatter(
-                x=points.level,
-                y=points["mean"],
-                name=str(ranker),
-                mode="lines+markers",
-                line={"color": line.color, "dash": line.dash, "width": 2.5},
-                marker={"size": 6},
-                customdata=points[["low", "high", "tau", "n"]],
-                hovertemplate=(
-                    f"<b>{ranker}</b><br>{unit}: %{{x}}<br>{measure}: %{{y:.3f}} "
-                    "[%{customdata[0]:.3f}, %{customdata[1]:.3f}]<br>"
-                    "Kendall τ left: %{customdata[2]:.2f}<br>"
-                    "queries: %{customdata[3]}<extra></extra>"
-                ),
-            )
-        )
-    figure.update_xaxes(title=f"{family}: {unit}")
-    figure.update_yaxes(title=measure)
-    return laid_out(figure, hovermode="closest", height=440)
+    curve = {str(ranker): points for ranker, points in shown.groupby("ranker", sort=False)}
+    for ranker, points in curve.items():
+        figure.add_trace(_ribbon(points, x, stroke(ranker).color))
+    # Dashes over solid lines: two curves in the same place are both seen.
+    for ranker in sorted(curve, key=lambda ranker: stroke(ranker).dash != "solid"):
+        figure.add_trace(_line(curve[ranker], x, ranker, (unit, measure)))
+    last = {ranker: points.iloc[-1] for ranker, points in curve.items()}
+    ends = [(ranker, float(point[x]), float(point["mean"])) for ranker, point in last.items()]
+    low = 0.0 if from_zero else float(shown.low.min())
+    high = float(shown.high.max())
+    room = max(high - low, 1e-6) * 0.06
+    bottom = low if from_zero and shown.low.min() >= 0 else float(shown.low.min()) - room
+    _axes(figure, shown, x, f"{family}: {unit}")
+    figure.update_yaxes(title=measure, range=[bottom, high + room])
+    laid_out(figure, hovermode="closest", height=HEIGHT, showlegend=False)
+    _labelled(figure, ends, (bottom, high + room))
+    if chosen is not None:
+        _ring(figure, shown, x, chosen)
+    return figure
 
 
-def _ribbon(points: pd.DataFrame, color: str) -> go.Scatter:
-    there_and_back = pd.concat([points.level, points.level[::-1]])
-    edge = pd.concat([points.high, points.low[::-1]])
+def drawn(summary: pd.DataFrame, family: str, measure: str) -> pd.DataFrame:
+    """The rows of one family and measure, levels as they were run: outwards from unchanged."""
+    return summary[(summary.family == family) & (summary.measure == measure)]
+
+
+def _line(points: pd.DataFrame, x: Axis, ranker: str, named: tuple[str, str]) -> go.Scatter:
+    line, (unit, measure) = stroke(ranker), named
+    facts = points[["ranker", "level", "low", "high", "tau", "n"]]
     return go.Scatter(
-        x=there_and_back,
-        y=edge,
+        x=points[x],
+        y=points["mean"],
+        name=ranker,
+        mode="lines+markers",
+        line={"color": line.color, "dash": line.dash, "width": 2.5},
+        marker={"size": 8},
+        selected={"marker": {"opacity": 1}},
+        unselected={"marker": {"opacity": 1}},
+        customdata=facts,
+        hovertemplate=(
+            f"<b>%{{customdata[0]}}</b><br>{unit}: %{{customdata[1]:g}}<br>"
+            f"{measure}: %{{y:.3f}} [%{{customdata[2]:.3f}}, %{{customdata[3]:.3f}}]<br>"
+            f"{TAU}: %{{customdata[4]:.2f}}<br>queries: %{{customdata[5]}}<extra></extra>"
+        ),
+    )
+
+
+def _ribbon(points: pd.DataFrame, x: Axis, color: str) -> go.Scatter:
+    return go.Scatter(
+        x=pd.concat([points[x], points[x][::-1]]),
+        y=pd.concat([points.high, points.low[::-1]]),
         fill="toself",
-        fillcolor=faded(color, 0.12),
+        fillcolor=faded(color, 0.13),
         mode="lines",
         line={"width": 0},
         hoverinfo="skip",
@@ -58,16 +98,101 @@ def _ribbon(points: pd.DataFrame, color: str) -> go.Scatter:
     )
 
 
+def _ring(figure: go.Figure, shown: pd.DataFrame, x: Axis, chosen: tuple[str, float]) -> None:
+    ranker, level = chosen
+    point = shown[(shown.ranker == ranker) & (shown.level == level)]
+    figure.add_trace(
+        go.Scatter(
+            x=point[x],
+            y=point["mean"],
+            mode="markers",
+            marker={
+                "size": 17,
+                "symbol": "circle-open",
+                "color": stroke(ranker).color,
+                "line": {"width": 2.5},
+            },
+            hoverinfo="skip",
+        )
+    )
+
+
+def _axes(figure: go.Figure, shown: pd.DataFrame, x: Axis, title: str) -> None:
+    if x == "tau":
+        figure.update_xaxes(title=TAU, autorange="reversed")
+        return
+    points = shown.groupby("level", sort=False)["tau"].mean()
+    levels = _apart([float(level) for level in points.index], CLOSEST_TICKS)
+    taus = _apart([float(level) for level in points.index], CLOSEST_TAUS)
+    span = [min(points.index), max(points.index)]
+    room = (span[1] - span[0]) * 0.02 or 0.5
+    outwards = points.index[0] <= points.index[-1]
+    ends = [span[0] - room, span[1] + room]
+    axis: dict[str, Any] = {"range": ends if outwards else ends[::-1], "tickangle": 0}
+    figure.update_xaxes(
+        title=title, tickvals=levels, ticktext=[f"{level:g}" for level in levels], **axis
+    )
+    # An axis is drawn only with a trace of its own: one without a visible mark.
+    figure.add_trace(
+        go.Scatter(x=taus, y=[None] * len(taus), xaxis="x2", hoverinfo="skip", mode="markers")
+    )
+    figure.update_layout(
+        xaxis2={
+            **axis,
+            "overlaying": "x",
+            "side": "top",
+            "matches": "x",
+            "title": {"text": TAU, "standoff": 6},
+            "tickvals": taus,
+            "ticktext": [f"{points[level]:.2f}" for level in taus],
+            "showgrid": False,
+            "zeroline": False,
+        }
+    )
+
+
+def _apart(levels: list[float], closest: float) -> list[float]:
+    """The levels whose ticks have room: the first, the last, and what lies apart from both."""
+    length = abs(levels[-1] - levels[0]) or 1.0
+    found = [levels[0]]
+    for level in levels[1:-1]:
+        near = min(abs(level - found[-1]), abs(levels[-1] - level))
+        if near >= closest * length:
+            found.append(level)
+    return [*found, levels[-1]] if len(levels) > 1 else found
+
+
+def _labelled(
+    figure: go.Figure, ends: list[tuple[str, float, float]], bounds: tuple[float, float]
+) -> None:
+    low, high = bounds
+    plot = HEIGHT - figure.layout.margin.t - figure.layout.margin.b - 40  # ticks and titles
+    texts = end_labels([ranker for ranker, _, _ in ends])
+    heights = [LABEL_HEIGHT * (text.count("<br>") + 1) for text in texts]
+    wanted = [(high - y) / (high - low) * plot for _, _, y in ends]
+    for (ranker, x, y), text, at, own in zip(
+        ends, texts, spread(wanted, heights, plot), wanted, strict=True
+    ):
+        color = stroke(ranker).color
+        figure.add_annotation(
+            x=x, y=y, ax=16, ay=at - own, text=text, xanchor="left", align="left",
+            showarrow=True, arrowhead=0, arrowwidth=1.2, arrowcolor=color, standoff=5,
+            font={"size": 12}, borderpad=0, name="end",
+        )  # fmt: skip
+    widest = max((len(part) for text in texts for part in text.split("<br>")), default=0)
+    figure.update_layout(margin={"r": 24 + 7 * widest})
+
+
 def alt_text(summary: pd.DataFrame, family: str, measure: str) -> str:
     """The figure in words: each ranker's first and last mean."""
-    chosen = summary[(summary.family == family) & (summary.measure == measure)]
+    chosen = drawn(summary, family, measure)
     parts = []
     for ranker, points in chosen.groupby("ranker", sort=False):
-        means = points.sort_values("level")["mean"]
+        means = points["mean"]
         parts.append(f"{ranker} from {means.iloc[0]:.3f} to {means.iloc[-1]:.3f}")
-    levels = sorted(chosen.level.unique())
+    first, last = chosen.level.iloc[0], chosen.level.iloc[-1]
     return (
-        f"Line chart of {measure} against {family}, levels {levels[0]:g} to {levels[-1]:g}: "
+        f"Line chart of {measure} against {family}, levels {first:g} to {last:g}: "
         + "; ".join(parts)
         + "."
     )

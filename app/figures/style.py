@@ -5,6 +5,7 @@ reference lines). Solid = reads an initial ranking, dashed = does not.
 """
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,3 +76,75 @@ def laid_out(figure: go.Figure, **changes: Any) -> go.Figure:
     figure.update_xaxes(**grid)
     figure.update_yaxes(**grid)
     return figure
+
+
+def end_labels(rankers: Sequence[str], longest: int = 12) -> list[str]:
+    """Names for the ends of lines, long ones on two lines so that phones keep room for curves.
+
+    >>> end_labels(["dlcm", "setrank-imsab-init"])
+    ['dlcm', 'setrank-<br>imsab-init']
+    """
+    return [name if len(name) <= longest else _in_two(name) for name in rankers]
+
+
+def _in_two(name: str) -> str:
+    breaks = [at + 1 for at, character in enumerate(name) if character in "-@: "]
+    inside = [at for at in breaks if at < len(name)]
+    if not inside:
+        return name
+    middle = min(inside, key=lambda at: abs(at - len(name) / 2))
+    return f"{name[:middle]}<br>{name[middle:]}".replace(" <br>", "<br>")
+
+
+def spread(wanted: Sequence[float], heights: Sequence[float], room: float) -> list[float]:
+    """Places for labels near where they belong, none over another.
+
+    Args:
+        wanted: where the middle of each label belongs, pixels from the top.
+        heights: of the labels.
+        room: pixels from the top to the bottom.
+
+    >>> spread([50, 50, 90], [20, 20, 20], 200)
+    [40.0, 60.0, 90.0]
+    """
+    order = sorted(range(len(wanted)), key=lambda at: wanted[at])
+    groups: list[list[int]] = []
+    for at in order:
+        groups.append([at])
+        while len(groups) > 1 and _top(groups[-1], wanted, heights, room) < _bottom(
+            groups[-2], wanted, heights, room
+        ):
+            groups[-2:] = [groups[-2] + groups[-1]]
+    places = [0.0] * len(wanted)
+    for group in groups:
+        edge = _top(group, wanted, heights, room)
+        for at in group:
+            places[at] = edge + heights[at] / 2
+            edge += heights[at]
+    return places
+
+
+def _top(
+    group: Sequence[int], wanted: Sequence[float], heights: Sequence[float], room: float
+) -> float:
+    """The upper edge of labels stacked around where they belong on average, inside the room."""
+    offsets, total = [], 0.0
+    for at in group:
+        offsets.append(wanted[at] - total - heights[at] / 2)
+        total += heights[at]
+    return max(0.0, min(sum(offsets) / len(offsets), room - total))
+
+
+def _bottom(
+    group: Sequence[int], wanted: Sequence[float], heights: Sequence[float], room: float
+) -> float:
+    return _top(group, wanted, heights, room) + sum(heights[at] for at in group)
+
+
+def on_paper(figure: go.Figure) -> go.Figure:
+    """A copy on white ground with dark text, for files that know no theme."""
+    copy = go.Figure(figure)
+    copy.update_layout(
+        template="plotly_white", paper_bgcolor="white", plot_bgcolor="white", font_color="#222222"
+    )
+    return copy
