@@ -1,6 +1,7 @@
 """The commands about data: read it in, examine it."""
 
 import argparse
+from dataclasses import asdict
 
 from core.cli.answer import Answer, table
 from core.cli.open import done, store_of
@@ -49,20 +50,12 @@ def _fractions(text: str) -> tuple[float, float, float]:
 def doctor_(arguments: argparse.Namespace) -> Answer:
     """`doctor`: what an upload hides, part by part."""
     fold = catalogue.resolve(arguments.data, store_of(arguments))
-    parts = ("train", "valid", "test") if arguments.part == "all" else (arguments.part,)
-    rows = []
-    for part in parts:
-        dataset: RankingDataset = getattr(fold, part)
-        rows += [
-            {
-                "code": finding.code,
-                "severity": finding.severity,
-                "message": finding.message,
-                "where": {"part": part, "names": list(finding.where)},
-            }
-            for finding in doctor.examine(dataset)
-        ]
-    chosen = [getattr(fold, part) for part in parts]
+    if arguments.part == "all":
+        chosen = [fold.train, fold.valid, fold.test]
+        findings = doctor.examine_fold(fold)
+    else:
+        chosen = [getattr(fold, arguments.part)]
+        findings = doctor.examine(chosen[0])
     facts = {
         "queries": sum(dataset.queries for dataset in chosen),
         "documents": sum(dataset.documents for dataset in chosen),
@@ -70,8 +63,9 @@ def doctor_(arguments: argparse.Namespace) -> Answer:
         "labels": _labels(chosen),
     }
     text = "\n".join(
-        f"{row['severity']:<8} {row['where']['part']:<6} {row['message']}" for row in rows
+        f"{finding.severity:<8} {finding.where or 'all'}: {finding.message}" for finding in findings
     )
+    rows = [asdict(finding) for finding in findings]
     return Answer(facts | {"findings": rows}, f"{table(facts)}\n\n{text}")
 
 

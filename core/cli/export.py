@@ -6,7 +6,7 @@ from pathlib import Path
 from core.cli.answer import Answer
 from core.cli.open import store_of, workbench_of
 from core.cli.work import report
-from core.data import letor, trec
+from core.data import letor_write, trec
 from core.data.catalogue import resolve
 from core.errors import UsageError
 from core.rankers import registry
@@ -37,9 +37,9 @@ def export(arguments: argparse.Namespace) -> Answer:
 def _data(arguments: argparse.Namespace, chosen: str) -> None:
     part = getattr(resolve(arguments.what, store_of(arguments)), arguments.part)
     if chosen == "qrels":
-        trec.write_qrels(part, arguments.out)
+        trec.write_qrels(arguments.out, part)
     else:
-        letor.write(part, arguments.out)
+        letor_write.write(part, arguments.out)
 
 
 def _run(arguments: argparse.Namespace) -> None:
@@ -47,7 +47,7 @@ def _run(arguments: argparse.Namespace) -> None:
     ranker = registry.load(artefact.path)
     judged = getattr(workbench_of(arguments).prepared, arguments.part)
     scores = ranker.score(judged.dataset, judged.lists)
-    trec.write_run(judged.dataset, judged.lists, scores, arguments.out, tag=ranker.name)
+    trec.write_run(arguments.out, judged.dataset, judged.lists, scores, tag=ranker.name)
 
 
 def _study(artefact: Artefact, chosen: str, out: Path) -> None:

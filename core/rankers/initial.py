@@ -172,7 +172,7 @@ def _cross_fitted(
         raise DataError(
             "train",
             f"{fold.train.queries} queries, too few to cross-fit {spec.name}",
-            "Take --initial-scores in-sample, or an initial ranker that is not fitted.",
+            "Take --scores in-sample, or an initial ranker that is not fitted.",
         )
     parts = part_of_query(fold.train.query_ids, folds, recipe.seed)
     everything, valid = CandidateLists.everything(fold.train), _everything(fold.valid)

@@ -20,6 +20,7 @@ from core.models.config import DLCMConfig, SetRankConfig
 from core.models.dlcm import DLCM
 from core.models.setrank import SetRank
 from core.seeds import derived_seed
+from core.store.artefacts import default_store
 
 Network = SetRank | DLCM
 Precision = Literal["fp32", "bf16", "auto"]
@@ -144,7 +145,7 @@ def arithmetic(precision: Precision, device: str) -> Iterator[None]:
 
 def lowered(precision: Precision, device: str) -> bool:
     """Whether this precision means bf16 on this device."""
-    return precision == "bf16" or (precision == "auto" and devices.bf16_pays(device))
+    return precision == "bf16" or (precision == "auto" and devices.bf16_pays(device, default_store().root))
 
 
 def _plain() -> Any:
