@@ -5,22 +5,12 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
 
 from core.errors import DataError
 from core.execution.jobs_worker import leave, work
-
-
-@dataclass(frozen=True)
-class Progress:
-    """Like core.rankers.base.Progress, without the time that NumPy takes to load."""
-
-    done: int
-    total: int
-    unit: str
-    values: Mapping[str, float] = field(default_factory=dict)
+from core.progress import Progress
 
 
 def counting(root: Path, parameters: dict) -> Iterator[Progress]:

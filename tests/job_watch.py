@@ -17,13 +17,14 @@ def until(what, seconds=15.0):
     return time.monotonic() - start
 
 
-def processes(*words):
-    """The ids of the processes on whose command line all these words stand."""
+def processes(folder, *endings):
+    """The ids of processes that work in a folder, with arguments that end like these."""
     found = []
     for process in psutil.process_iter():
         with suppress(psutil.Error):
             line = process.cmdline()
-            if all(any(word in argument for argument in line) for word in words):
+            inside = any(str(folder) in argument for argument in line)
+            if inside and all(any(word.endswith(end) for word in line) for end in endings):
                 found.append(process.pid)
     return found
 

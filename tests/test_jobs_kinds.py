@@ -1,15 +1,18 @@
 """The table of what can be handed in, and one real training killed on its way."""
 
+import io
+import os
 import signal
 import subprocess
 import sys
 
 import pytest
 
-from core.errors import ParameterError, UnknownNameError
+from core.errors import ArtefactError, DataError, UnknownNameError, UsageError
 from core.execution.jobs_only_one import HOME, is_running
 from core.store.artefacts import Store
 from core.store.keys import key_of
+from core.studies import uploads
 from core.studies.jobs import KINDS, PROGRAM, ensure_running, jobs_of, submit
 from tests.job_watch import kill, processes, send, until
 
@@ -19,7 +22,7 @@ FIGURE = {"data": "sample", "rankers": ["dlcm"], "perturbations": [["transpositi
 @pytest.fixture
 def folder(tmp_path):
     yield tmp_path
-    kill(processes(str(tmp_path)))
+    kill(processes(tmp_path))
 
 
 @pytest.fixture
@@ -39,11 +42,16 @@ def test_what_is_left_out_is_the_same_as_its_default(store):
         ("train", {"data": "sample"}),
         ("train", {"data": "sample", "ranker": "dlcm", "module": "os"}),
         ("train", {"data": "sample", "ranker": "dlcm", "store": "/"}),
+        ("train", {"data": "sample", "ranker": "dlcm", "changes": {"epochs": "-1"}}),
+        ("train", {"data": "sample", "ranker": "no-such-ranker"}),
         ("invariance", {"data": "sample", "rankers": ["dlcm"], "seed": float("inf")}),
+        ("invariance", {"data": "sample", "rankers": ["dlcm@no-such-preset"]}),
+        ("initial-ranking", FIGURE | {"perturbations": [["no-such-family", 1]]}),
+        ("initial-ranking", FIGURE | {"measures": ["no-such-measure"]}),
     ],
 )
 def test_impossible_parameters_are_refused_before_anything_runs(store, kind, parameters):
-    with pytest.raises(ParameterError):
+    with pytest.raises(UsageError):
         submit(store, kind, parameters)
     assert jobs_of(store).list() == ()
 
@@ -58,7 +66,7 @@ def test_nothing_but_the_table_can_be_handed_in(store, kind):
 
 def test_a_name_means_what_it_meant_when_the_work_was_handed_in(store):
     def named(content):
-        key = key_of("dataset", {"content": content})
+        key = key_of("data", {"content": content})
         store.add(key, {}, lambda folder: (folder / "x").write_text(content) and None)
         store.set_name("mine", key)
 
@@ -70,6 +78,74 @@ def test_a_name_means_what_it_meant_when_the_work_was_handed_in(store):
     assert first.parameters["pinned"] != second.parameters["pinned"]
 
 
+@pytest.mark.parametrize("data", [str(HOME / "sample_data"), "../..", "", "data-0123"])
+def test_only_stored_data_can_be_named(store, data):
+    with pytest.raises(ArtefactError):
+        submit(store, "train", {"data": data, "ranker": "dlcm"})
+
+
+LETOR = b"".join(
+    b"%d qid:%d 1:%d 2:0.%d\n" % (row % 3, row // 6, row, row * 7 % 10) for row in range(60)
+)
+
+
+def _ingested(store, *files, **more):
+    upload = uploads.spooled(store, [(name, io.BytesIO(text)) for name, text in files])
+    job = submit(store, "ingest", {"upload": upload, "name": "mine"} | more)
+    subprocess.run([*PROGRAM, "supervise", str(store.root), "0.3"], cwd=HOME, check=True)
+    return jobs_of(store).get(job.id)
+
+
+def test_an_upload_becomes_a_data_set(store):
+    job = _ingested(store, ("mine.txt", LETOR))
+    assert job.state == "done", job.reason
+    artefact = store.resolve("mine", "data")
+    assert str(artefact.key) == job.result["artefact"][: len(str(artefact.key))]
+    assert artefact.facts["documents"] == 60
+    assert submit(store, "ingest", job.parameters) == job
+    assert submit(store, "train", {"data": "mine", "ranker": "dlcm"}).state == "waiting"
+
+
+def test_a_removed_data_set_is_read_again(store):
+    job = _ingested(store, ("mine.txt", LETOR))
+    store.remove(store.resolve("mine", "data").key)
+    assert submit(store, "ingest", job.parameters).state == "waiting"
+
+
+def test_a_malformed_upload_fails_with_file_and_line_and_without_our_folders(store):
+    files = [("train.txt", LETOR), ("test.txt", LETOR + b"2 qid:99 1:x\n")]
+    parts = {"train": ["train.txt"], "test": ["../test.txt"]}
+    job = _ingested(store, *files, files=parts)
+    assert job.state == "failed"
+    assert job.reason.startswith("test.txt:61: ")
+    assert "Traceback" not in jobs_of(store).log(job.id)
+    assert list(store.artefacts("data")) == []
+
+
+def test_the_same_files_are_one_upload_and_old_ones_are_cleared(store):
+    first = uploads.spooled(store, [("a/b.txt", io.BytesIO(b"1")), ("c", io.BytesIO(b"2"))])
+    assert uploads.spooled(store, [("c", io.BytesIO(b"2")), ("a/b.txt", io.BytesIO(b"1"))]) == first
+    assert uploads.spooled(store, [("c", io.BytesIO(b"1")), ("a/b.txt", io.BytesIO(b"2"))]) != first
+    kept = uploads.spooled(store, [("d", io.BytesIO(b"3"))])
+    submit(store, "ingest", {"upload": kept, "name": "mine"})
+    for upload in (store.root / "uploads").iterdir():
+        os.utime(upload, (0, 0))
+    new = uploads.spooled(store, [("e", io.BytesIO(b"4"))])
+    uploads.clear(store, jobs_of(store))
+    assert {upload.name for upload in (store.root / "uploads").iterdir()} == {kept, new}
+    with pytest.raises(DataError, match="Upload them again"):
+        uploads.folder_of(store, first)
+    with pytest.raises(DataError):
+        uploads.folder_of(store, "..")
+
+
+@pytest.mark.parametrize("files", [[], [("a", b"1"), ("./a", b"2")]])
+def test_no_file_and_two_of_a_name_are_refused(store, files):
+    with pytest.raises(DataError):
+        uploads.spooled(store, [(name, io.BytesIO(text)) for name, text in files])
+    assert list((store.root / "uploads").iterdir()) == []
+
+
 def test_the_table_loads_neither_torch_nor_lightgbm():
     script = "import sys, core.studies.jobs; print(*sys.modules)"
     answer = subprocess.run(
@@ -79,13 +155,14 @@ def test_the_table_loads_neither_torch_nor_lightgbm():
     assert not set(answer.stdout.decode().split()) & {"torch", "lightgbm", "numba", "pandas"}
 
 
-def test_wrong_names_fail_with_their_reason(store):
-    job = submit(store, "train", {"data": "sample", "ranker": "no-such-ranker"})
-    ran = subprocess.run([*PROGRAM, "supervise", str(store.root), "0.5"], cwd=HOME, check=False)
+def test_what_only_the_data_can_tell_fails_with_its_reason(store):
+    wanted = {"data": "sample", "ranker": "dlcm", "lists": {"initial": ["feature:7777"]}}
+    job = submit(store, "train", wanted)
+    ran = subprocess.run([*PROGRAM, "supervise", str(store.root), "0.3"], cwd=HOME, check=False)
     assert ran.returncode == 0
     failed = jobs_of(store).get(job.id)
     assert failed.state == "failed"
-    assert "no-such-ranker" in failed.reason
+    assert "7777" in failed.reason
 
 
 @pytest.mark.slow
@@ -107,7 +184,7 @@ def _weights(store, job, attempts):
     until(lambda: jobs_of(store).get(job.id).ended, 60)
     ended = jobs_of(store).get(job.id)
     assert (ended.state, ended.attempts) == ("done", attempts), ended.reason
-    send(signal.SIGTERM, processes(str(store.root), "supervise"))
+    send(signal.SIGTERM, processes(store.root, "supervise"))
     until(lambda: not is_running(store.root))
     artefact = store.resolve(ended.result["artefact"])
     files = [path for path in artefact.path.iterdir() if path.name != "manifest.json"]
@@ -121,5 +198,5 @@ def _epochs(store, job):
 
 def _kill(store):
     before = jobs_of(store).list("running")[0].attempts
-    kill(processes(str(store.root), "work"))
+    kill(processes(store.root, "work"))
     until(lambda: any(job.attempts > before for job in jobs_of(store).list("running")))

@@ -35,7 +35,7 @@ class Bench:
 
     def workers(self):
         """Process ids of the workers of this store."""
-        return processes(str(self.root), "job_kinds.py")
+        return processes(self.root, "job_kinds.py")
 
     def kill_workers(self):
         kill(self.workers())

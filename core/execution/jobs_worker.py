@@ -13,12 +13,13 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from threading import Event, Thread
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
 from core.errors import JobError, ShuffleproofError, UnknownNameError
 from core.execution import jobs_lease as lease
 from core.execution.jobs import folder_of
 from core.execution.jobs_database import Database
+from core.progress import Progress
 
 TICK = 0.5
 """Seconds between two reports to the table."""
@@ -27,27 +28,7 @@ STOPPED = "its worker was stopped; it goes on from where it was"
 LOG = logging.getLogger("shuffleproof.jobs")
 
 
-class Report(Protocol):
-    """What work yields: `core.rankers.base.Progress`, or anything with the same fields."""
-
-    @property
-    def done(self) -> int:
-        """Finished units."""
-
-    @property
-    def total(self) -> int:
-        """How many there will be at most."""
-
-    @property
-    def unit(self) -> str:
-        """What is counted."""
-
-    @property
-    def values(self) -> Mapping[str, float]:
-        """What was measured, by name."""
-
-
-Work = Generator[Report, None, Any]
+Work = Generator[Progress, None, Any]
 Kind = Callable[[Path, Mapping[str, Any]], Work]
 """(root of the store, parameters) → reports, then a result of plain JSON values."""
 
@@ -67,7 +48,7 @@ class Ticker(Thread):
         """Start telling."""
         super().__init__(daemon=True, name="ticker")
         self.database, self.digest, self.token = database, digest, token
-        self.latest: Report | None = None
+        self.latest: Progress | None = None
         self.cancelled = Event()
         self._ended = Event()
         self.start()

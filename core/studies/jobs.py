@@ -15,14 +15,17 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from core.errors import ArtefactError, ParameterError, UnknownNameError
+from core.errors import ArtefactError, ParameterError, ShuffleproofError, UnknownNameError
 from core.execution import jobs_only_one, jobs_supervisor, jobs_worker
 from core.execution.jobs import Job, Jobs
+from core.progress import Progress
 from core.store.artefacts import Store, default_store
 from core.store.keys import ArtefactKey
 from core.store.manifest import Artefact
+from core.studies import uploads
 
 if TYPE_CHECKING:
+    from core.data.source import Parts
     from core.studies.workbench import Workbench
 
 IDLE_SECONDS = 600.0
@@ -31,8 +34,62 @@ IDLE_SECONDS = 600.0
 PROGRAM = (sys.executable, "-m", "core.studies.jobs")
 WORKER = (*PROGRAM, "work")
 
+SAMPLE = "sample"
 Lists = Mapping[str, Any] | None
-Reports = Generator[Any, None, Any]
+Reports = Generator[Progress, None, Any]
+
+
+def ingest(  # noqa: PLR0913 (a job's parameters are its keywords)
+    store: Store,
+    *,
+    upload: str,
+    name: str,
+    files: Mapping[str, Sequence[str]] | None = None,
+    missing: str = "error",
+    fractions: Sequence[float] = (0.6, 0.2, 0.2),
+    seed: int = 0,
+) -> Reports:
+    """Read an upload into the store; result: artefact (of the first fold), artefacts.
+
+    Args:
+        store: where it goes.
+        upload: what `uploads.spooled` returned.
+        name: what to call the data set; K folds get `name-fold1` … `name-foldK`.
+        files: the upload's files by part (train, valid, test); by default a single file is split
+            by query, and a folder's own names say the parts.
+        missing: what NULL and NaN cells become: error, zero, mean or largest.
+        fractions: of the queries for train, validation and test where one file is split.
+        seed: of that split.
+    """
+    from core.data.catalogue import Reading  # noqa: PLC0415 (only who works pays for it)
+    from core.data.catalogue import ingest as read  # noqa: PLC0415 (likewise)
+
+    uploads.clear(store, jobs_of(store))
+    folder = uploads.folder_of(store, upload)
+    train, valid, test = fractions
+    reading = Reading(missing, (train, valid, test), seed)
+    try:
+        artefacts = yield from read(_place(folder, files), name, store, reading)
+    except ShuffleproofError as error:  # where the files lie for now is nobody's business
+        raise ShuffleproofError(str(error).replace(f"{folder}/", "")) from error
+    return {
+        "artefact": _text(artefacts[0].key),
+        "artefacts": [_text(artefact.key) for artefact in artefacts],
+    }
+
+
+def _place(folder: Path, files: Mapping[str, Sequence[str]] | None) -> "Path | Parts":
+    from core.data.source import Parts  # noqa: PLC0415 (only who works pays for it)
+
+    if files is not None:
+        parts = ("train", "valid", "test")
+        named = {
+            part: [folder / uploads.safe_name(name) for name in files.get(part, ())]
+            for part in parts
+        }
+        return Parts(folder.name, *(tuple(named[part]) for part in parts))
+    inside = list(folder.iterdir())
+    return inside[0] if len(inside) == 1 else folder
 
 
 def train(  # noqa: PLR0913 (a job's parameters are its keywords)
@@ -107,6 +164,7 @@ def invariance(  # noqa: PLR0913 (a job's parameters are its keywords)
 
 
 KINDS: Mapping[str, Callable[..., Reports]] = {
+    "ingest": ingest,
     "train": train,
     "initial-ranking": initial_ranking,
     "invariance": invariance,
@@ -121,8 +179,9 @@ def submit(store: Store, kind: str, parameters: Mapping[str, Any], priority: int
     that identical work is one job. One whose result was removed from the store runs again.
 
     Raises:
-        UnknownNameError: no such kind.
-        ParameterError: a parameter is missing, unknown or no JSON.
+        UnknownNameError: no such kind, ranker, preset, measure or family.
+        ParameterError: a parameter is missing, unknown, out of bounds or no JSON.
+        ArtefactError: no stored data set of that name; a path on this machine is none.
         JobError: the table of jobs cannot be used.
     """
     if kind not in KINDS:
@@ -133,9 +192,10 @@ def submit(store: Store, kind: str, parameters: Mapping[str, Any], priority: int
         raise ParameterError(f"the parameters of {kind}", str(error), "as `KINDS` has it") from None
     bound.apply_defaults()
     complete = {name: value for name, value in bound.arguments.items() if name != "store"}
-    named = store.names().get(complete["data"])
-    complete["pinned"] = None if named is None else _text(named)
-    complete["preset"] = complete["preset"] or _preset(complete["data"])
+    if "data" in complete:
+        complete["pinned"] = _pinned(store, complete["data"])
+        complete["preset"] = complete["preset"] or _preset(complete["data"])
+        _check(complete)
     jobs = jobs_of(store)
     job = jobs.submit(kind, complete, priority)
     return jobs.retry(job.id) if job.state == "done" and not _is_there(store, job) else job
@@ -159,7 +219,7 @@ def ensure_running(store: Store) -> bool:
 
 def _opened(
     store: Store, data: str, lists: Lists, preset: str | None, pinned: str | None
-) -> Generator[Any, None, "Workbench"]:
+) -> Generator[Progress, None, "Workbench"]:
     from core.rankers.initial import ListRecipe  # noqa: PLC0415 (only who works pays for it)
     from core.studies.workbench import Workbench  # noqa: PLC0415 (likewise)
 
@@ -170,8 +230,28 @@ def _opened(
     return replace(opened, name=data)
 
 
+def _check(parameters: Mapping[str, Any]) -> None:
+    """Refuse unknown rankers, fields, perturbations and measures before anything is computed."""
+    from core.metrics.measure import Measure  # noqa: PLC0415 (NumPy and numba: only at submission)
+    from core.perturb.registry import perturbation  # noqa: PLC0415 (likewise)
+    from core.rankers import registry  # noqa: PLC0415 (likewise)
+
+    for text in parameters.get("rankers") or [parameters["ranker"]]:
+        ranker, _, preset = text.partition("@")
+        changes = parameters.get("changes") or {}
+        registry.spec(ranker, preset or parameters["preset"], **changes)
+    for family, level in parameters.get("perturbations", ()):
+        perturbation(family, level)
+    for measure in parameters.get("measures", ()):
+        Measure.parse(measure)
+
+
+def _pinned(store: Store, data: str) -> str | None:
+    return None if data == SAMPLE else _text(store.resolve(data, "data").key)
+
+
 def _preset(data: str) -> str:
-    return "small" if data == "sample" else "paper"
+    return "small" if data == SAMPLE else "paper"
 
 
 def _answer(artefact: Artefact) -> dict[str, Any]:
