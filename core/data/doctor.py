@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -28,12 +28,16 @@ class Finding:
         severity: "info" is worth knowing, "warning" can mislead, "problem" spoils a study.
         message: a sentence with its numbers.
         where: the queries, features or parts concerned; empty for the whole data set.
+        part: the part of the fold that it is about, where a fold was examined.
+        queries: the places of the queries behind it, all of them; empty where it is about none.
     """
 
     code: str
     severity: Severity
     message: str
     where: str = ""
+    part: str = ""
+    queries: tuple[int, ...] = ()
 
 
 def summary(dataset: RankingDataset) -> dict[str, Any]:
@@ -71,7 +75,7 @@ def examine_fold(fold: Fold) -> list[Finding]:
     """Every finding about the parts of a fold, and about what they share."""
     parts = {"train": fold.train, "valid": fold.valid, "test": fold.test}
     findings = [
-        Finding(found.code, found.severity, found.message, f"{name} {found.where}".strip())
+        replace(found, where=f"{name} {found.where}".strip(), part=name)
         for name, part in parts.items()
         for found in examine(part)
     ]
@@ -80,16 +84,30 @@ def examine_fold(fold: Fold) -> list[Finding]:
         shared = sorted(set(parts["train"].query_ids) & set(parts[name].query_ids))
         if shared:
             message = f"{len(shared):,} queries are in the training and the {name} part."
-            findings.append(Finding("shared-queries", "problem", message, _named("query", shared)))
-        known = int(np.isin(codes[name], codes["train"]).sum())
+            places = _places(parts[name], shared)
+            where = _named("query", shared)
+            findings.append(Finding("shared-queries", "problem", message, where, name, places))
+        again = np.flatnonzero(np.isin(codes[name], codes["train"]))
+        known = len(again)
         if known:
             share = known / len(codes[name])
             message = (
                 f"{known:,} documents of {name} ({share:.1%}) have the features of one in train."
             )
             severity: Severity = "warning" if share > 0.01 else "info"
-            findings.append(Finding("shared-vectors", severity, message, name))
+            places = _queries_of(parts[name], again)
+            findings.append(Finding("shared-vectors", severity, message, name, name, places))
     return _gravest_first(findings)
+
+
+def _places(dataset: RankingDataset, names: Sequence[str]) -> tuple[int, ...]:
+    wanted = set(names)
+    return tuple(place for place, name in enumerate(dataset.query_ids) if name in wanted)
+
+
+def _queries_of(dataset: RankingDataset, rows: np.ndarray) -> tuple[int, ...]:
+    owners = np.searchsorted(dataset.offsets, rows, side="right") - 1
+    return tuple(np.unique(owners).tolist())
 
 
 def _gravest_first(findings: list[Finding]) -> list[Finding]:
@@ -115,11 +133,13 @@ def _labels(dataset: RankingDataset) -> Iterator[Finding]:
         yield Finding("one-label", "problem", message)
     if (labels < 0).any():
         message = f"{int((labels < 0).sum()):,} labels are negative; measures expect 0 and more."
-        yield Finding("negative-labels", "problem", message)
+        places = _queries_of(dataset, np.flatnonzero(labels < 0))
+        yield Finding("negative-labels", "problem", message, queries=places)
     if (labels != np.rint(labels)).any():
-        fractional = int((labels != np.rint(labels)).sum())
-        message = f"{fractional:,} labels are not whole numbers."
-        yield Finding("fractional-labels", "warning", message)
+        fractional = np.flatnonzero(labels != np.rint(labels))
+        message = f"{len(fractional):,} labels are not whole numbers."
+        places = _queries_of(dataset, fractional)
+        yield Finding("fractional-labels", "warning", message, queries=places)
     if len(labels) and labels.max() > NAMED:
         message = f"The largest label is {labels.max():g}: its gain 2^label − 1 drowns the others."
         yield Finding("high-labels", "warning", message)
@@ -138,8 +158,9 @@ def _lengths(dataset: RankingDataset) -> Iterator[Finding]:
         if len(some):
             names = [dataset.query_ids[query] for query in some[:20]]
             message = f"{len(some):,} queries have {words}: every ranking of it is the same."
+            places = tuple(some.tolist())
             where = _named("query", names)
-            yield Finding(f"{code}-queries", "warning", message, where)
+            yield Finding(f"{code}-queries", "warning", message, where, queries=places)
 
 
 def _queries(dataset: RankingDataset, gathered: Sequence[str]) -> Iterator[Finding]:
@@ -157,14 +178,17 @@ def _queries(dataset: RankingDataset, gathered: Sequence[str]) -> Iterator[Findi
         )
         names = [dataset.query_ids[query] for query in none[:20]]
         severity: Severity = "warning" if share > LEAK else "info"
-        yield Finding("no-relevant", severity, message, _named("query", names))
+        places = tuple(none.tolist())
+        yield Finding("no-relevant", severity, message, _named("query", names), queries=places)
     if gathered:
         message = f"The rows of {len(gathered):,} queries were not contiguous; they were gathered."
-        yield Finding("split-queries", "warning", message, _named("query", gathered))
+        where, places = _named("query", gathered), _places(dataset, gathered)
+        yield Finding("split-queries", "warning", message, where, queries=places)
     some = [name for name, count in Counter(dataset.query_ids).items() if count > 1]
     if some:
         message = f"{len(some):,} query ids stand for several lists."
-        yield Finding("repeated-query-ids", "problem", message, _named("query", some))
+        where, places = _named("query", some), _places(dataset, some)
+        yield Finding("repeated-query-ids", "problem", message, where, queries=places)
 
 
 def _order(dataset: RankingDataset) -> Iterator[Finding]:
@@ -237,10 +261,11 @@ def _repeats(dataset: RankingDataset) -> Iterator[Finding]:
             f"their query ({surplus:,} rows more than vectors), {unlike:,} of them among unlike "
             "labels: any ranker must tie them."
         )
-        queries = np.unique(np.searchsorted(dataset.offsets, rows, side="right") - 1)
+        queries = _queries_of(dataset, rows)
         names = [dataset.query_ids[query] for query in queries]
         severity: Severity = "warning" if share > LEAK else "info"
-        yield Finding("duplicate-vectors", severity, message, _named("query", names))
+        where = _named("query", names)
+        yield Finding("duplicate-vectors", severity, message, where, queries=queries)
 
 
 def _benchmark(dataset: RankingDataset) -> Iterator[Finding]:

@@ -1,0 +1,95 @@
+import time
+
+import numpy as np
+import pytest
+
+from core.data import browse
+from core.data.dataset import RankingDataset
+from core.data.ragged import offsets_of
+from core.data.text import TextColumn
+
+
+def made(lengths, labels=None, documents=None, names=None):
+    docs = int(np.sum(lengths))
+    return RankingDataset(
+        features=np.zeros((docs, 2), dtype=np.float32),
+        labels=np.zeros(docs, np.float32) if labels is None else np.asarray(labels, np.float32),
+        offsets=offsets_of(np.asarray(lengths, dtype=np.int64)),
+        query_ids=tuple(names or (f"q{query}" for query in range(len(lengths)))),
+        feature_ids=(1, 2),
+        doc_ids=documents,
+    )
+
+
+def test_the_table_is_what_a_loop_counts():
+    generator = np.random.default_rng(3)
+    lengths = generator.integers(0, 9, 50)
+    dataset = made(lengths, generator.integers(-1, 4, lengths.sum()))
+    table = browse.query_table(dataset)
+    for query in range(50):
+        rows = browse.rows_of(dataset, query)
+        labels = dataset.labels[rows].tolist()
+        assert table.documents[query] == len(labels)
+        assert table.relevant[query] == sum(label > 0 for label in labels)
+        assert table.best[query] == max(labels, default=-np.inf)
+        assert set(browse.queries_of(dataset, rows).tolist()) <= {query}
+
+
+def test_queries_are_found_by_part_of_their_id_exact_ones_first():
+    dataset = made([1] * 5, names=["10", "Topic 1", "1", "<b>1</b>", "x"])
+    assert browse.matching_queries(dataset, " 1 ").tolist() == [2, 0, 1, 3]
+    assert browse.matching_queries(dataset, "TOPIC").tolist() == [1]
+    assert browse.matching_queries(dataset, "<B>").tolist() == [3]
+    assert browse.matching_queries(dataset, "nothing").tolist() == []
+
+
+DOCUMENTS = ["GX01", "gx01-02", "", "über", "a.c", "abc", "GX01GX01"]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("gx01", [0, 1, 6]),
+        ("GX01-", [1]),
+        ("über", [3]),
+        (".", [4]),  # a text, no pattern
+        ("1g", [6]),  # never across the end of a document
+        ("02ü", []),
+        ("", list(range(7))),
+    ],
+)
+def test_documents_are_found_by_part_of_their_id(text, found):
+    dataset = made([3, 4], documents=TextColumn.of(DOCUMENTS))
+    assert browse.matching_documents(dataset, text).tolist() == found
+
+
+def test_documents_are_found_in_any_order_of_their_bytes_and_by_label():
+    column = TextColumn.of(DOCUMENTS).take(np.array([6, 5, 4, 3, 2, 1, 0]))
+    dataset = made([3, 4], labels=[0, 1, 2, 0, 1, 2, 2], documents=column)
+    assert browse.matching_documents(dataset, "gx").tolist() == [0, 5, 6]
+    assert browse.matching_documents(dataset, "gx", label=2).tolist() == [5, 6]
+    assert browse.matching_documents(dataset, label=2).tolist() == [2, 5, 6]
+    assert browse.matching_documents(dataset, label=2, most=2).tolist() == [2, 5]
+    assert browse.matching_documents(dataset, label=7).tolist() == []
+    assert browse.matching_documents(made([3]), "gx").tolist() == []
+
+
+def test_comments_around_an_id_are_not_searched():
+    line = b"docid = D1 inc = 1"
+    blob = np.frombuffer(line * 2, dtype=np.uint8)
+    starts = np.array([8, 8 + len(line)])
+    dataset = made([2], documents=TextColumn(blob, starts, starts + 2))
+    assert browse.matching_documents(dataset, "D1").tolist() == [0, 1]
+    assert browse.matching_documents(dataset, "inc").tolist() == []
+
+
+def test_thirty_thousand_queries_answer_at_once():
+    lengths = np.full(30_000, 20)
+    documents = TextColumn.of(f"clueweb-{row:07d}" for row in range(600_000))
+    dataset = made(lengths, documents=documents)
+    start = time.perf_counter()
+    browse.query_table(dataset)
+    assert len(browse.matching_queries(dataset, "2999")) == 13  # 2999, 12999, 22999, 2999x
+    assert browse.matching_documents(dataset, "0599999").tolist() == [599_999]
+    assert len(browse.matching_documents(dataset, "clueweb")) == browse.MOST_FOUND
+    assert time.perf_counter() - start < 1.5
