@@ -2,6 +2,8 @@ import bz2
 import gzip
 import io
 import lzma
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -239,6 +241,36 @@ def test_writing_refuses_what_a_line_cannot_hold(tmp_path):
         with pytest.raises(DataError):
             letor_write.write(RankingDataset(**fields), tmp_path / "a.txt")
     assert list(tmp_path.iterdir()) == []
+
+
+MEMORY = """
+import re, sys
+from pathlib import Path
+from core.data import letor
+def peak():
+    return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) * 1024
+letor.read(sys.argv[1])
+before = peak()
+found = letor.read(sys.argv[2])
+print((peak() - before) / found.dataset.features.nbytes)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize("packed", [False, True])
+def test_reading_takes_little_more_than_the_matrix(tmp_path, packed):
+    generator = np.random.default_rng(9)
+    lines = "".join(
+        f"{i % 4} qid:QUERY " + " ".join(f"{j + 1}:{v:.6f}" for j, v in enumerate(row)) + "\n"
+        for i, row in enumerate(generator.random((100, 100)))
+    )
+    small, large = tmp_path / "small.txt", tmp_path / "large.txt"
+    small.write_text(lines)
+    text = b"".join(lines.replace("QUERY", str(query)).encode() for query in range(700))
+    large.write_bytes(gzip.compress(text, 1) if packed else text)
+    command = [sys.executable, "-c", MEMORY, str(small), str(large)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert 0.8 < float(done.stdout) < 1.5
 
 
 @needs_data

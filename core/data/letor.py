@@ -146,7 +146,7 @@ class LetorTable:
         called = name or str(
             getattr(source, "name", source) if not isinstance(source, Path) else source
         )
-        first_row = self._table.rows
+        first_row = self._table.file_start = self._table.rows
         for block in blocks(source, called, self.limits):
             self._take(block, called, with_query=groups is None)
         if self._table.rows == first_row:
@@ -159,6 +159,7 @@ class LetorTable:
     def _take(self, block: Block, name: str, *, with_query: bool) -> None:
         table = self._table
         table.reserve(block.lines, block.end, block.share)
+        self._check_matrix(block, 0, name, table.width)
         start = place = block.buffer.ctypes.data
         end = start + block.end
         while place < end:
@@ -199,9 +200,13 @@ class LetorTable:
         seen = highest_feature(block.buffer, line, block.end)
         highest = seen if needed <= seen <= self.limits.feature_id else needed
         width = max(highest - base + 1, table.width + table.base - base)
-        if table.capacity * width * 4 > self.limits.matrix_bytes:
-            raise letor_errors.too_large((table.capacity, width), block, line, name, self.limits)
+        self._check_matrix(block, line, name, width)
         table.widen(width, base)
+
+    def _check_matrix(self, block: Block, line: int, name: str, width: int) -> None:
+        rows = self._table.needed
+        if rows * width * 4 > self.limits.matrix_bytes:
+            raise letor_errors.too_large((rows, width), block, line, name, self.limits)
 
     def _name_runs(self) -> None:
         """Give the runs of rows of the file just read their queries."""

@@ -75,4 +75,4 @@ class Addresses(NamedTuple):
 
 def addresses(sink: Sink) -> Addresses:
     """The addresses; good until an array of the sink is resized."""
-    return Addresses(*(array.ctypes.data for array in sink))
+    return Addresses(*(array.__array_interface__["data"][0] for array in sink))

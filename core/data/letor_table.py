@@ -34,6 +34,8 @@ class GrowingTable:
     def __init__(self, limits: Limits) -> None:
         ids = limits.feature_id + 2
         self.width, self.base, self.capacity = 0, 1, 0
+        self.needed, self.file_start = 0, 0
+        self._matrix_bytes = limits.matrix_bytes
         self.sink = Sink(
             cells=np.zeros(0, dtype=np.float32),
             labels=np.zeros(0, dtype=np.float32),
@@ -61,10 +63,11 @@ class GrowingTable:
 
     def reserve(self, rows: int, text_bytes: int, share: float) -> None:
         """Make room for a block of so many lines and bytes; `share` of the file is read with it."""
-        needed = self.rows + rows
+        needed = self.needed = self.rows + rows
         if needed > self.capacity:
-            ahead = needed * GROWTH if share <= 0 else needed / share * 1.01 + 64
-            self.capacity = int(max(needed, min(ahead, needed * 64)))
+            read = needed - self.file_start
+            ahead = self.file_start + read / share * 1.01 + 64 if share else needed * GROWTH
+            self.capacity = int(max(needed, min(ahead, self._most_rows())))
             self._resize_rows()
         sink, state = self.sink, self.sink.state
         self._at_least("comments", int(state[COMMENT_END]) + text_bytes)
@@ -73,30 +76,38 @@ class GrowingTable:
         used = int(sink.runs[state[RUN] - 1, 2]) if state[RUN] else 0
         self._at_least("run_text", used + text_bytes)
 
+    def _most_rows(self) -> int:
+        """How many rows the limit on the matrix leaves room for."""
+        return self._matrix_bytes // (4 * max(self.width, 1))
+
     def _at_least(self, name: str, length: int) -> None:
         array = getattr(self.sink, name)
         if len(array) < length:
             array.resize(int(length * GROWTH), refcheck=False)
 
     def _resize_rows(self) -> None:
-        sink = self.sink
-        for array in (sink.labels, sink.doc_starts, sink.doc_ends):
-            array.resize(self.capacity, refcheck=False)
-        sink.comment_bounds.resize(self.capacity + 1, refcheck=False)
-        self._resize_cells(self.capacity * self.width)
-
-    def _resize_cells(self, length: int) -> None:
-        """Resize the matrix; while empty it is only reserved, so that no page is touched twice."""
+        """Resize what has a place for each row; while empty only reserve it, touching no page."""
+        sink, rows = self.sink, self.capacity
         if self.rows == 0:
-            self.sink = self.sink._replace(cells=np.empty(length, dtype=np.float32))
-        else:
-            self.sink.cells.resize(length, refcheck=False)
+            self.sink = sink._replace(
+                cells=np.empty(rows * self.width, dtype=np.float32),
+                labels=np.empty(rows, dtype=np.float32),
+                comment_bounds=np.zeros(rows + 1, dtype=np.int64),
+                doc_starts=np.zeros(rows, dtype=np.int64),
+                doc_ends=np.zeros(rows, dtype=np.int64),
+            )
+            return
+        for array in (sink.labels, sink.doc_starts, sink.doc_ends):
+            array.resize(rows, refcheck=False)
+        sink.comment_bounds.resize(rows + 1, refcheck=False)
+        sink.cells.resize(rows * self.width, refcheck=False)
 
     def widen(self, width: int, base: int) -> None:
         """Make room for columns up to `base + width − 1`; the rows read move apart in place."""
         old, shift = self.width, self.base - base
         self.width, self.base = width, base
-        self._resize_cells(self.capacity * width)
+        self.capacity = max(self.needed, min(self.capacity, self._most_rows()))
+        self._resize_rows()
         targets = np.arange(shift, shift + old, dtype=np.int64)
         spread(self.sink.cells, self.rows, width, targets)
 
