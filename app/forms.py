@@ -1,0 +1,137 @@
+"""Forms drawn from a recipe: every field with its bounds, choices, unit and help.
+
+A field's widget comes from what `core.parameters` says of it; what a person changed comes back as
+text, as `core.parameters.parsed` and the command line's `--set` take it.
+"""
+
+import math
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import streamlit as st
+
+from core.parameters import Parameter, parameters
+
+
+def drawn(
+    recipe: Any,
+    key: str,
+    *,
+    only: Collection[str] | None = None,
+    columns: int = 1,
+) -> dict[str, str]:
+    """Draw a widget for every parameter of a recipe and return what differs from it, as text.
+
+    Args:
+        recipe: an instance of a frozen dataclass; its values are the widgets' first values.
+        key: prefix of the widgets' keys.
+        only: names of the parameters to draw; all by default.
+        columns: side by side.
+
+    Returns:
+        Changed values by name: `parsed(recipe, changes)` is the recipe that the form shows.
+    """
+    places = st.columns(columns) if columns > 1 else [st.container()]
+    chosen = [one for one in parameters(recipe) if only is None or one.name in only]
+    found: dict[str, Any] = {}
+    for at, declared in enumerate(chosen):
+        with places[at % columns]:
+            now = getattr(recipe, declared.name)
+            found[declared.name] = _widget(declared, now, f"{key}.{declared.name}")
+    return changes(recipe, found)
+
+
+def changes(recipe: Any, values: Mapping[str, Any]) -> dict[str, str]:
+    """The values that differ from a recipe's, as text.
+
+    >>> from core.metrics.measure import Measure
+    >>> changes(Measure("NDCG", 10), {"cutoff": None, "ties": "row", "relevant": 1})
+    {'cutoff': 'none', 'ties': 'row'}
+    """
+    return {
+        name: as_text(value) for name, value in values.items() if value != getattr(recipe, name)
+    }
+
+
+def as_text(value: Any) -> str:
+    """A value as `core.parameters.parsed` reads it.
+
+    >>> as_text(True), as_text(None), as_text(0.05)
+    ('true', 'none', '0.05')
+    """
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
+    return str(value)
+
+
+def _widget(declared: Parameter, now: Any, key: str) -> Any:
+    kinds = getattr(declared.type, "__args__", (declared.type,))
+    label, words = _label(declared), _help(declared, may_be_none=type(None) in kinds)
+    if declared.choices:
+        options = list(declared.choices)
+        at = options.index(now) if now in options else None
+        return st.selectbox(label, options, index=at, key=key, help=words)
+    if bool in kinds:
+        return st.toggle(label, value=bool(now), key=key, help=words)
+    if int in kinds or float in kinds:
+        return _number(declared, now, key, (label, words))
+    text = st.text_input(label, value=str(now), key=key, help=words)
+    return now if text == str(now) else text
+
+
+def _number(declared: Parameter, now: Any, key: str, said: tuple[str, str]) -> Any:
+    kinds = getattr(declared.type, "__args__", (declared.type,))
+    kind: Any = float if float in kinds else int
+    step = 1 if kind is int else _step(now)
+    first = None if now is None else kind(now)
+    optional = type(None) in kinds
+    if optional:  # only a field that begins empty can be emptied: the value is put in beforehand
+        st.session_state.setdefault(key, first)
+    return st.number_input(
+        said[0],
+        min_value=None if declared.low is None else kind(declared.low),
+        max_value=None if declared.high is None else kind(declared.high),
+        value=None if optional else first,
+        step=step,
+        format="%d" if kind is int else "%g",
+        key=key,
+        help=said[1],
+        placeholder="none" if optional else None,
+        required=not optional,
+    )
+
+
+def _step(now: Any) -> float:
+    """A tenth of the value's size, so that the buttons change its second digit.
+
+    >>> _step(0.005), _step(3.0)
+    (0.0001, 0.1)
+    """
+    if not now:
+        return 0.1
+    return float(10.0 ** (math.floor(math.log10(abs(now))) - 1))
+
+
+def _label(declared: Parameter) -> str:
+    words = declared.name.replace("_", " ")
+    unit = f" ({declared.unit})" if declared.unit else ""
+    return words[:1].upper() + words[1:] + unit
+
+
+def _help(declared: Parameter, *, may_be_none: bool) -> str:
+    text = declared.help[:1].upper() + declared.help[1:]
+    if not declared.choices and (declared.low is not None or declared.high is not None):
+        text += f"; {declared.allowed}"
+    return escaped(text + ("; empty: none." if may_be_none else "."))
+
+
+def escaped(text: str) -> str:
+    r"""Text with everything that Markdown would read as markup made plain.
+
+    >>> escaped("a_b <i> $x$")
+    'a\\_b \\<i\\> \\$x\\$'
+    """
+    return "".join(f"\\{character}" if character in MARKUP else character for character in text)
+
+
+MARKUP = frozenset("\\`*_{}[]<>#|~$!")
