@@ -1,0 +1,233 @@
+"""What is known of a stored data set: facts, the doctor's findings, and every distribution.
+
+Made once, after ingestion, and kept in the store under the fingerprint of what was examined, so
+that a page shows it without reading the matrix. Plain JSON values throughout.
+"""
+
+import json
+from collections.abc import Generator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float32
+
+from core.data import doctor, doctor_counts, stored
+from core.data.dataset import RankingDataset
+from core.data.doctor import HUGE, LARGEST, Finding
+from core.errors import ArtefactError
+from core.progress import Progress
+from core.store.artefacts import Store
+from core.store.keys import ArtefactKey, key_of
+from core.store.manifest import Artefact
+
+KIND = "examination"
+VERSION = 1  # of what is examined; raise it when a finding or a figure is added
+FILE = "examination.json"
+SAMPLED = 200_000
+BINS = 24
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+
+@dataclass(frozen=True)
+class FeatureFacts:
+    """The values of one feature in one part.
+
+    Attributes:
+        feature: its id.
+        low: the smallest value.
+        high: the largest value.
+        mean: over the rows looked at.
+        zeros: the share of the rows looked at that are 0.
+        quantiles: at 5, 25, 50, 75 and 95 %.
+        counts: rows looked at in 24 bins of equal width from `low` to `high`.
+        marks: "constant", "same within each query", "largest float32", "huge".
+    """
+
+    feature: int
+    low: float
+    high: float
+    mean: float
+    zeros: float
+    quantiles: tuple[float, ...]
+    counts: tuple[int, ...]
+    marks: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PartFacts:
+    """What one part holds.
+
+    Attributes:
+        queries: how many.
+        documents: how many.
+        labels: documents by label, as (label, documents).
+        lengths: queries by list length, as (documents, queries).
+        relevant: queries with a relevant document.
+        looked_at: rows that means, quantiles and bins are taken from, evenly spaced.
+        features: one entry a feature.
+    """
+
+    queries: int
+    documents: int
+    labels: tuple[tuple[float, int], ...]
+    lengths: tuple[tuple[int, int], ...]
+    relevant: int
+    looked_at: int
+    features: tuple[FeatureFacts, ...]
+
+
+@dataclass(frozen=True)
+class Examination:
+    """A fold examined: `parts` has train, valid and test; findings, the gravest first."""
+
+    fingerprint: str
+    parts: Mapping[str, PartFacts]
+    findings: tuple[Finding, ...]
+
+
+def find(fingerprint: str, store: Store) -> Examination | None:
+    """The examination of the fold of this fingerprint, if there is one and it is whole."""
+    try:
+        artefact = store.find(_key(fingerprint))
+    except ArtefactError:  # damaged: it can be made again
+        store.remove(_key(fingerprint))
+        return None
+    return None if artefact is None else _opened(artefact)
+
+
+def examined(data: Artefact, store: Store) -> Generator[Progress, None, Examination]:
+    """Examine a stored data set, or find what was found before.
+
+    Args:
+        data: an artefact of kind `data`.
+        store: where the examination is kept.
+    """
+    key = _key(data.facts["fingerprint"])
+    with store.lock(key):
+        found = find(data.facts["fingerprint"], store)
+        if found is not None:
+            return found
+        fold = stored.open_fold(data.path)
+        parts = {}
+        for done, part in enumerate(stored.PARTS):
+            yield Progress(done, len(stored.PARTS) + 1, "parts examined")
+            parts[part] = part_facts(getattr(fold, part))
+        yield Progress(len(parts), len(parts) + 1, "parts examined")
+        made = Examination(fold.fingerprint, parts, tuple(doctor.examine_fold(fold)))
+        store.add(key, {"of": fold.fingerprint, "version": VERSION}, _writer(made))
+        return made
+
+
+def forget(fingerprint: str, store: Store) -> None:
+    """Remove the examination of a fold that is removed itself."""
+    if store.find(_key(fingerprint)) is not None:
+        store.remove(_key(fingerprint))
+
+
+def part_facts(dataset: RankingDataset) -> PartFacts:
+    """Everything counted in one part."""
+    labels, counts = np.unique(dataset.labels, return_counts=True)
+    lengths, queries = np.unique(np.diff(dataset.offsets), return_counts=True)
+    owner = np.searchsorted(dataset.offsets, np.flatnonzero(dataset.labels > 0), side="right")
+    some = _some_rows(dataset)
+    return PartFacts(
+        queries=dataset.queries,
+        documents=dataset.documents,
+        labels=tuple(zip(labels.tolist(), counts.tolist(), strict=True)),
+        lengths=tuple(zip(lengths.tolist(), queries.tolist(), strict=True)),
+        relevant=len(np.unique(owner)),
+        looked_at=len(some),
+        features=_feature_facts(dataset, some),
+    )
+
+
+def _some_rows(dataset: RankingDataset) -> Float32[np.ndarray, "some features"]:
+    if dataset.documents <= SAMPLED:
+        return dataset.features
+    return dataset.features[np.linspace(0, dataset.documents - 1, SAMPLED).astype(np.int64)]
+
+
+def _feature_facts(
+    dataset: RankingDataset, some: Float32[np.ndarray, "some features"]
+) -> tuple[FeatureFacts, ...]:
+    if not dataset.documents:
+        return ()
+    low, high, varying = doctor_counts.columns(dataset)
+    facts = []
+    for column, feature in enumerate(dataset.feature_ids):
+        values = some[:, column].astype(np.float64)
+        first, last = float(low[column]), float(high[column])
+        facts.append(
+            FeatureFacts(
+                feature=feature,
+                low=first,
+                high=last,
+                mean=float(values.mean()),
+                zeros=float((values == 0).mean()),
+                quantiles=tuple(np.quantile(values, QUANTILES).tolist()),
+                counts=_binned(values, first, last),
+                marks=_marks(first, last, int(varying[column])),
+            )
+        )
+    return tuple(facts)
+
+
+def _binned(values: np.ndarray, low: float, high: float) -> tuple[int, ...]:
+    if low == high:
+        return (len(values),)
+    places = np.minimum((values - low) / (high - low) * BINS, BINS - 1).astype(np.int64)
+    return tuple(np.bincount(np.maximum(places, 0), minlength=BINS).tolist())
+
+
+def _marks(low: float, high: float, varying: int) -> tuple[str, ...]:
+    size = max(abs(low), abs(high))
+    checks = {
+        "constant": low == high,
+        "same within each query": varying == 0 and low != high,
+        "largest float32": size >= LARGEST,
+        "huge": HUGE < size < LARGEST,
+    }
+    return tuple(mark for mark, holds in checks.items() if holds)
+
+
+def _key(fingerprint: str) -> ArtefactKey:
+    return key_of(KIND, {"version": VERSION}, (fingerprint,))
+
+
+def _writer(made: Examination) -> Any:
+    def write(folder: Path) -> None:
+        text = json.dumps(asdict(made), separators=(",", ":"), allow_nan=False)
+        (folder / FILE).write_text(text, encoding="utf-8")
+
+    return write
+
+
+def _opened(artefact: Artefact) -> Examination:
+    content = json.loads((artefact.path / FILE).read_text(encoding="utf-8"))
+    parts = {
+        name: PartFacts(
+            **part
+            | {
+                "labels": _tuples(part["labels"]),
+                "lengths": _tuples(part["lengths"]),
+                "features": tuple(_feature(facts) for facts in part["features"]),
+            }
+        )
+        for name, part in content["parts"].items()
+    }
+    findings = (
+        Finding(**finding | {"queries": tuple(finding["queries"])})
+        for finding in content["findings"]
+    )
+    return Examination(content["fingerprint"], parts, tuple(findings))
+
+
+def _feature(facts: Mapping[str, Any]) -> FeatureFacts:
+    listed = {name: tuple(facts[name]) for name in ("quantiles", "counts", "marks")}
+    return FeatureFacts(**{**facts, **listed})
+
+
+def _tuples(pairs: list[list[Any]]) -> tuple[tuple[Any, Any], ...]:
+    return tuple((first, second) for first, second in pairs)
