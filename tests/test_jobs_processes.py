@@ -94,6 +94,10 @@ def test_killed_workers_are_replaced_and_the_result_is_the_same(bench):
     ended = bench.jobs.get(job.id)
     assert (ended.state, ended.result) == ("done", expected(40))
     assert ended.attempts == kills + 1 > 3
+    steps = [step.done for step in bench.jobs.history(job.id)]
+    assert steps == sorted(set(steps))
+    assert steps[-1] == 40
+    assert len(steps) >= 40 - kills  # one killed between its step and its report told nothing
 
 
 def test_after_a_power_cut_a_new_supervisor_finds_every_job(bench):

@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from core.errors import JobError, ParameterError, UnknownNameError
+from core.execution import jobs_history
 from core.execution.jobs_database import Database
+from core.execution.jobs_history import Step
 from core.execution.jobs_log import tail
 
 State = Literal["waiting", "running", "done", "failed", "cancelled"]
@@ -188,7 +190,7 @@ class Jobs:
         return self.get(digest)
 
     def forget(self, identifier: str) -> None:
-        """Remove an ended job and its log from the list; what it made stays in the store.
+        """Remove an ended job, its log and history from the list; what it made stays in the store.
 
         Raises:
             JobError: there is no such job, or it has not ended.
@@ -203,10 +205,16 @@ class Jobs:
                 place = f"job {job.id[:SHOWN_DIGITS]}"
                 raise JobError(place, f"it is {job.state}", "Cancel it first.")
         log_path(self.folder, job.id).unlink(missing_ok=True)
+        jobs_history.history_path(self.folder, job.id).unlink(missing_ok=True)
 
     def log(self, identifier: str, limit: int = 20_000) -> str:
         """The last `limit` bytes of what the work printed; empty before it printed anything."""
         return tail(log_path(self.folder, self.get(identifier).id), limit)
+
+    def history(self, identifier: str) -> tuple[Step, ...]:
+        """What the work measured on its way, step by step: the epochs of a training."""
+        path = jobs_history.history_path(self.folder, self.get(identifier).id)
+        return jobs_history.read(path)
 
 
 def folder_of(root: Path) -> Path:

@@ -16,6 +16,7 @@ from threading import Event, Thread
 from typing import Any, NoReturn
 
 from core.errors import JobError, ShuffleproofError, UnknownNameError
+from core.execution import jobs_history
 from core.execution import jobs_lease as lease
 from core.execution.jobs import folder_of
 from core.execution.jobs_database import Database
@@ -49,6 +50,7 @@ class Ticker(Thread):
         super().__init__(daemon=True, name="ticker")
         self.database, self.digest, self.token = database, digest, token
         self.latest: Progress | None = None
+        self.history = jobs_history.history_path(database.path.parent, digest)
         self.cancelled = Event()
         self._ended = Event()
         self.start()
@@ -64,6 +66,16 @@ class Ticker(Thread):
                     die("this job was given to another worker")
             except JobError as error:  # mere progress: the next report tells more
                 LOG.warning("progress not stored: %s", error)
+
+    def note(self, report: Progress) -> None:
+        """Take a report; one with measured values goes into the job's history at once."""
+        self.latest = report
+        if not report.values:
+            return
+        try:
+            jobs_history.add(self.history, report)
+        except OSError as error:  # the work itself is not harmed
+            LOG.warning("history not stored: %s", error)
 
     def progress(self) -> dict[str, Any] | None:
         """The latest report as plain values."""
@@ -148,7 +160,7 @@ def _ending(work: Work, ticker: Ticker, stop: Event) -> lease.Ending:
 def _result(work: Work, ticker: Ticker, stop: Event) -> Any:
     while True:
         try:
-            ticker.latest = next(work)
+            ticker.note(next(work))
         except StopIteration as ended:
             return ended.value
         if ticker.cancelled.is_set():

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.data.lists import JudgedLists
+from core.execution.machine import machine
 from core.metrics.measure import Measure
 from core.metrics.relevance import evaluate, mean_of
 from core.progress import Progress
@@ -29,7 +30,8 @@ class Kept:
 
     Attributes:
         ranker: ready to score.
-        artefact: its place in the store; facts: epochs, valid, seconds, name, rows.
+        artefact: its place in the store; facts: epochs, valid, name, rows, seconds, timed (epochs
+            or trees that those seconds took: fewer where a killed fit was resumed), machine.
         cached: it was found, nothing was fitted.
     """
 
@@ -58,7 +60,7 @@ def kept(
         found = store.find(key)
         if found is not None:
             return Kept(registry.load(found.path), found, cached=True)
-        start, done = time.perf_counter(), 0
+        start, done, timed = time.perf_counter(), 0, 0
         fitting = spec.fit(train, valid, store.workspace(key))
         while True:
             try:
@@ -66,12 +68,14 @@ def kept(
             except StopIteration as finished:
                 ranker: Ranker = finished.value
                 break
-            done = progress.done
+            done, timed = progress.done, timed + 1
             yield progress
         facts = {
             "epochs": done,
             "valid": quality(ranker, valid),
             "seconds": time.perf_counter() - start,
+            "timed": timed,
+            "machine": machine(),
             "name": spec.name,
             "rows": len(train.lists.rows),
         }
