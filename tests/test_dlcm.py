@@ -184,3 +184,14 @@ def test_final_state_belongs_to_the_highest_rank():
     products = torch.randn(2, 5, 9, dtype=torch.float64)
     states, final = module(products, torch.arange(5) < torch.tensor([[5], [2]]))
     torch.testing.assert_close(final, states[:, 0])
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize("config", VARIANTS)
+def test_a_gpu_gives_the_cpus_scores(config):
+    torch.manual_seed(8)
+    model, features, mask = DLCM(4, config), torch.randn(len(LENGTHS), 7, 4), mask_of(LENGTHS)
+    due = model(features, mask)
+    found = model.cuda()(features.cuda(), mask.cuda())
+    torch.testing.assert_close(found.cpu(), due, atol=1e-5, rtol=1e-4)

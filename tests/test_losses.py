@@ -152,3 +152,17 @@ def test_unknown_names_are_refused():
         loss("attentionrank")
     with pytest.raises(UnknownNameError, match="deviation"):
         loss("softrank", sigma=1.0)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@every_loss
+def test_a_gpu_gives_the_cpus_values_and_gradients(name, options):
+    scores, labels, mask = drawn(6, 12, seed=5)
+    function, grads, values = loss(name, **options), [], []
+    for device in ("cpu", "cuda"):
+        moved = scores.to(device).requires_grad_()
+        values.append(function(moved, labels.to(device), mask.to(device)).cpu())
+        grads.append(torch.autograd.grad(values[-1].sum(), moved)[0].cpu())
+    torch.testing.assert_close(values[1], values[0])
+    torch.testing.assert_close(grads[1], grads[0])

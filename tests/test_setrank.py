@@ -233,5 +233,17 @@ def test_bfloat16_scores_are_close():
     features = drawn(2, 20, 5)
     with torch.inference_mode():
         exact = model(features, None, *no_ranks(2, 20))
+        with torch.autocast("cpu", torch.bfloat16):
+            lowered = model(features, None, *no_ranks(2, 20))
+        assert (lowered.float() - exact).abs().max() < 0.1
         low = model.bfloat16()(features.bfloat16(), None, *no_ranks(2, 20))
     assert (low.float() - exact).abs().max() < 0.1
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize("docs", [40, 240])
+def test_a_gpu_gives_the_cpus_scores_losses_and_gradients(docs):
+    from core.bench.gpu import CLOSE, difference_from_cpu
+
+    assert difference_from_cpu("cuda", docs) < CLOSE

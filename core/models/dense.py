@@ -12,6 +12,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 _product: Any = getattr(torch.ops.mkldnn, "_linear_pointwise", None)
+FUSED = (torch.float32, torch.bfloat16)
 
 
 def dense(
@@ -27,8 +28,8 @@ def dense(
     [[2.0, 0.0]]
     """
     if _fused(x, weight):
-        activation = "relu" if relu else "none"
-        return _product(x, weight, bias, activation, [], "")
+        x, weight, bias = _lowered(x, weight, bias)
+        return _product(x, weight, bias, "relu" if relu else "none", [], "")
     product = F.linear(x, weight, bias)
     return product.relu_() if relu else product
 
@@ -44,18 +45,28 @@ def dense_added(
     >>> dense_added(torch.ones(1, 2), torch.ones(1, 1), torch.ones(1, 2), None).tolist()
     [[3.0]]
     """
-    if _fused(x, weight) and x.dtype == residual.dtype:
-        return _product.binary(x, residual, weight, bias, "add")
+    if _fused(x, weight):
+        x, weight, bias = _lowered(x, weight, bias)
+        return _product.binary(x, residual.to(x.dtype), weight, bias, "add")
     return residual + F.linear(x, weight, bias)
 
 
 def _fused(x: Tensor, weight: Tensor) -> bool:
     return (
-        x.device.type == "cpu"
-        and x.dtype == weight.dtype
-        and x.dtype in {torch.float32, torch.bfloat16}
+        _product is not None
+        and x.device.type == "cpu"
+        and x.dtype in FUSED
+        and weight.dtype in FUSED
         and x.numel() > 0
         and not (torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad))
-        and not torch.is_autocast_enabled("cpu")
-        and _product is not None
     )
+
+
+def _lowered(
+    x: Tensor, weight: Tensor, bias: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """What autocast would do to a linear layer's arguments."""
+    if not torch.is_autocast_enabled("cpu"):
+        return x, weight, bias
+    low = torch.get_autocast_dtype("cpu")
+    return x.to(low), weight.to(low), None if bias is None else bias.to(low)
