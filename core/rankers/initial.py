@@ -6,7 +6,7 @@ are cross-fitted: K models, each fitted without one part of the queries, score t
 training queries.
 """
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from core.rankers.base import Ranker, RankerSpec
 from core.rankers.kept import ALL_DOCUMENTS, Kept, kept
 from core.seeds import derived_seed
 from core.store.artefacts import Store
-from core.store.keys import key_of
+from core.store.keys import ArtefactKey, key_of
 
 SCORES = "scores.safetensors"
 PARTS = ("train", "valid", "test")
@@ -119,6 +119,24 @@ def initial_spec(text: str, seed: int = 0, resolve: Resolve | None = None) -> Ra
     return univariate.spec(name, seed) if name == univariate.RandomRanker.name else spec
 
 
+def scores_key(spec: RankerSpec, recipe: ListRecipe, fingerprints: Sequence[str]) -> ArtefactKey:
+    """What the scores of a fitted initial ranker are filed under.
+
+    Args:
+        spec: its recipe.
+        recipe: how the lists are made.
+        fingerprints: of the training, validation and test part.
+    """
+    return key_of("scores", _made(spec, recipe), fingerprints)
+
+
+def _made(spec: RankerSpec, recipe: ListRecipe) -> dict[str, Any]:
+    made: dict[str, Any] = {"ranker": spec.recipe(), "scores": recipe.scores}
+    if recipe.scores == "cross-fitted":
+        made |= {"folds": recipe.folds, "seed": recipe.seed}
+    return made
+
+
 def part_of_query(
     query_ids: tuple[str, ...], folds: int, seed: int
 ) -> Int64[np.ndarray, " queries"]:
@@ -139,10 +157,8 @@ def _scores(
     """One initial ranker's scores of all documents, by part."""
     if isinstance(spec, univariate.UnivariateSpec):
         return {part: _everywhere(spec.ranker, getattr(fold, part)) for part in PARTS}
-    made: dict[str, Any] = {"ranker": spec.recipe(), "scores": recipe.scores}
-    if recipe.scores == "cross-fitted":
-        made |= {"folds": recipe.folds, "seed": recipe.seed}
-    key = key_of("scores", made, [getattr(fold, part).fingerprint for part in PARTS])
+    made = _made(spec, recipe)
+    key = scores_key(spec, recipe, [getattr(fold, part).fingerprint for part in PARTS])
     with store.lock(key):
         found = store.find(key)
         if found is None:

@@ -17,7 +17,7 @@ from core.progress import Progress
 from core.rankers import registry
 from core.rankers.base import Ranker, RankerSpec
 from core.store.artefacts import Store
-from core.store.keys import key_of
+from core.store.keys import ArtefactKey, key_of
 from core.store.manifest import Artefact
 
 ALL_DOCUMENTS = "all documents"
@@ -55,7 +55,7 @@ def kept(
         store: where the ranker is kept.
     """
     recipe = {"ranker": spec.recipe(), "lists": made}
-    key = key_of("ranker", recipe, (train.dataset.fingerprint, valid.dataset.fingerprint))
+    key = ranker_key(spec, made, train.dataset.fingerprint, valid.dataset.fingerprint)
     with store.lock(key):
         found = store.find(key)
         if found is not None:
@@ -80,6 +80,18 @@ def kept(
             "rows": len(train.lists.rows),
         }
         return Kept(ranker, store.add(key, recipe, ranker.save, facts), cached=False)
+
+
+def ranker_key(spec: RankerSpec, made: Any, train: str, valid: str) -> ArtefactKey:
+    """What a fitted ranker is filed under.
+
+    Args:
+        spec: its recipe.
+        made: how its lists are made, as plain JSON: ALL_DOCUMENTS, or more.
+        train: the fingerprint of the training part.
+        valid: the fingerprint of the validation part.
+    """
+    return key_of("ranker", {"ranker": spec.recipe(), "lists": made}, (train, valid))
 
 
 def quality(ranker: Ranker, judged: JudgedLists) -> dict[str, float]:
