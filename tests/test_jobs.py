@@ -1,9 +1,11 @@
 """The table of jobs, seen by a person and by workers; no process is started here."""
 
+import fcntl
 import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from threading import Timer
 
 import pytest
 
@@ -12,6 +14,8 @@ from core.execution import jobs_lease as lease
 from core.execution.jobs import HIGHEST, Jobs, folder_of
 from core.execution.jobs_database import Database
 from core.execution.jobs_log import DROPPED, LOG_BYTES, append, tail
+from core.execution.jobs_only_one import is_running, only_one
+from core.execution.jobs_slots import slots
 
 
 @pytest.fixture
@@ -224,6 +228,35 @@ def test_a_log_keeps_its_newest_part(tmp_path):
     assert last.startswith("1999")
     assert last.endswith("-\n")
     assert tail(tmp_path / "none.log", 10) == ""
+
+
+def test_a_slot_a_gpu_or_some_that_share_the_cores(monkeypatch):
+    monkeypatch.setattr("core.execution.jobs_slots.cores", lambda: 12)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,5")
+    assert [slot.environment["CUDA_VISIBLE_DEVICES"] for slot in slots()] == ["3", "5"]
+    four = [slot.environment for slot in slots(4)]
+    assert [each["CUDA_VISIBLE_DEVICES"] for each in four] == ["3", "5", "3", "5"]
+    assert {each["OMP_NUM_THREADS"] for each in four} == {"3"}
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert [slot.name for slot in slots()] == ["cpu 0", "cpu 1", "cpu 2"]
+    assert "CUDA_VISIBLE_DEVICES" not in slots()[0].environment
+    with pytest.raises(ParameterError):
+        slots(0)
+
+
+def test_asking_whether_a_supervisor_runs_does_not_keep_one_from_starting(tmp_path):
+    folder = folder_of(tmp_path)
+    with only_one(folder) as ours:
+        assert ours
+        assert is_running(tmp_path)
+        with only_one(folder) as second:
+            assert not second
+    assert not is_running(tmp_path)
+    with (folder / "supervisor.lock").open() as asking:
+        fcntl.flock(asking, fcntl.LOCK_SH)
+        Timer(0.05, fcntl.flock, (asking, fcntl.LOCK_UN)).start()
+        with only_one(folder) as ours:
+            assert ours
 
 
 def test_the_web_process_pays_nothing():

@@ -1,6 +1,7 @@
 """The table of what can be handed in, and one real training killed on its way."""
 
 import io
+import json
 import os
 import signal
 import subprocess
@@ -163,6 +164,16 @@ def test_what_only_the_data_can_tell_fails_with_its_reason(store):
     failed = jobs_of(store).get(job.id)
     assert failed.state == "failed"
     assert "7777" in failed.reason
+
+
+def test_the_worker_command_does_what_waits_and_says_how_it_ended(store):
+    submit(store, "train", {"data": "sample", "ranker": "dlcm", "lists": {"initial": ["no"]}})
+    command = [sys.executable, "-m", "core", "worker", "--idle", "0.3", "--json"]
+    ran = subprocess.run(
+        [*command, "--store", str(store.root)], cwd=HOME, check=True, capture_output=True
+    )
+    counts = {"ran": True, "waiting": 0, "done": 0, "failed": 1, "cancelled": 0}
+    assert json.loads(ran.stdout) == counts
 
 
 @pytest.mark.slow

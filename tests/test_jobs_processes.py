@@ -8,11 +8,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 
 from core.execution.jobs import Jobs, folder_of
 from core.execution.jobs_only_one import HOME, ensure_running, is_running
+from core.execution.jobs_slots import slots
+from core.execution.jobs_supervisor import Supervisor
 from tests.job_watch import kill, processes, send, until
 
 SCRIPT = str(Path(__file__).with_name("job_supervisor.py"))
@@ -150,6 +153,22 @@ def test_a_job_that_does_not_listen_is_cancelled_within_five_seconds(bench):
     bench.jobs.cancel(job.id)
     assert until(lambda: bench.state(job) == "cancelled") < 5
     assert until(lambda: not bench.workers()) < 1
+
+
+def test_a_worker_without_a_sign_of_life_is_killed_and_its_job_goes_on(bench, monkeypatch):
+    monkeypatch.setattr("core.execution.jobs_supervisor.SILENT_SECONDS", 1.5)
+    worker = [sys.executable, str(Path(SCRIPT).with_name("job_kinds.py"))]
+    stop = Event()
+    thread = Thread(target=Supervisor(bench.root, slots(1), worker).run, args=(stop,))
+    thread.start()
+    job = bench.jobs.submit("counting", counting("stands still"))
+    until(lambda: bench.done(job) > 2)
+    send(signal.SIGSTOP, bench.workers())
+    until(lambda: bench.state(job) == "done")
+    stop.set()
+    thread.join()
+    assert bench.jobs.get(job.id).attempts == 2
+    assert bench.jobs.get(job.id).result == expected(20)
 
 
 def test_a_job_that_listens_is_cancelled_at_once_and_goes_on_when_retried(bench):

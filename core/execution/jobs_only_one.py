@@ -15,6 +15,7 @@ from core.execution.jobs_log import LOG_BYTES, tail
 
 START_SECONDS = 10.0
 LOOK = 0.02
+TRIES = 10
 HOME = Path(__file__).resolve().parents[2]
 """The folder that holds `core`: processes start there, so that `-m core.…` finds it."""
 
@@ -24,12 +25,17 @@ def only_one(folder: Path) -> Iterator[bool]:
     """Be the one supervisor of these jobs; yields False where another is."""
     folder.mkdir(parents=True, exist_ok=True)
     with _lock_path(folder).open("a") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
+        yield any(_locked(lock.fileno()) for _ in range(TRIES))
+
+
+def _locked(lock: int) -> bool:
+    """Take the lock, or wait a moment: whoever asks `is_running` holds it for microseconds."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        time.sleep(LOOK)
+        return False
+    return True
 
 
 def is_running(root: Path) -> bool:

@@ -206,6 +206,11 @@ def jobs_of(store: Store) -> Jobs:
     return Jobs(store.root, KINDS)
 
 
+def is_running(store: Store) -> bool:
+    """Whether a supervisor works on the store."""
+    return jobs_only_one.is_running(store.root)
+
+
 def ensure_running(store: Store) -> bool:
     """Start a supervisor that outlives this process, unless one is at work; True if started.
 

@@ -1,0 +1,144 @@
+"""Real trainings under kills at random moments, beside the same trainings left alone.
+
+`python tests/soak/kills.py [--kills 100] [--seed 0] [--ranker dlcm] [--epochs 12]` starts
+supervisors on two stores. In one it kills a worker, the supervisor or everything at random moments
+until so many kills are done, starting new jobs (other seeds) as old ones end; in the other the same
+jobs run undisturbed. It prints one JSON object and exits with 1 when anything was lost, further
+than before only 15 seconds after a kill, or ended with other bytes.
+"""
+
+import argparse
+import json
+import random
+import shutil
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from statistics import median
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from core.execution.jobs_only_one import is_running
+from core.store.artefacts import Store
+from core.studies.jobs import ensure_running, jobs_of, submit
+from tests.job_watch import kill, processes, until
+
+LIMIT = 15.0
+LONGEST_LIFE = 10.0
+VICTIMS = ("worker", "worker", "worker", "supervisor", "everything")
+
+
+def wanted(arguments, seed):
+    changes = {"epochs": str(arguments.epochs), "patience": "none", "seed": str(seed)}
+    lists = {"initial": ["feature:1"]}
+    return {"data": "sample", "ranker": arguments.ranker, "changes": changes, "lists": lists}
+
+
+def strike(store, victim):
+    if victim != "worker":
+        kill(processes(store.root, "core.studies.jobs", "supervise"))
+    if victim != "supervisor":
+        kill(processes(store.root, "core.studies.jobs", "work"))
+
+
+def suffer(store, arguments, dice):
+    """Kill until enough; returns the jobs, the kinds of kills, and how long it took after them.
+
+    That is, by name: `taken`, until another worker had the job; `further`, until its training
+    reported an epoch that it had not reported before (waited for after every second kill).
+    """
+    jobs, struck, seeds, known = jobs_of(store), Counter(), 0, []
+    seconds = {"taken": [], "further": []}
+    while sum(struck.values()) < arguments.kills:
+        if all(jobs.get(identifier).ended for identifier in known):
+            known.append(submit(store, "train", wanted(arguments, seeds)).id)
+            seeds += 1
+        ensure_running(store)
+        time.sleep(dice.uniform(0.0, LONGEST_LIFE))
+        before = jobs.get(known[-1])
+        if before.state != "running":
+            continue
+        victim = dice.choice(VICTIMS)
+        start = time.monotonic()
+        strike(store, victim)
+        struck[victim] += 1
+        if victim != "worker":
+            until(lambda: not is_running(store.root))
+            ensure_running(store)
+        until(lambda before=before: moved_on(jobs, before), 4 * LIMIT)
+        seconds["taken"].append(time.monotonic() - start)
+        if sum(struck.values()) % 2:
+            until(lambda before=before: further(jobs, before), 4 * LIMIT)
+            seconds["further"].append(time.monotonic() - start)
+        sys.stderr.write(f"{sum(struck.values())}: {victim}\n")
+    until(lambda: all(jobs.get(identifier).ended for identifier in known), 600)
+    return known, struck, seconds
+
+
+def moved_on(jobs, before):
+    now = jobs.get(before.id)
+    return now.ended or now.attempts > before.attempts
+
+
+def further(jobs, before):
+    now = jobs.get(before.id)
+    return now.ended or epochs(now) > epochs(before)
+
+
+def epochs(job):
+    return job.progress["done"] if job.progress and job.progress["unit"] == "epochs" else -1
+
+
+def weights(store, identifier):
+    """The bytes of the artefact of a job, but for what tells the time."""
+    job = jobs_of(store).get(identifier)
+    if job.state != "done":
+        return f"{job.state}: {job.reason}"
+    folder = store.resolve(job.result["artefact"]).path
+    files = sorted(path for path in folder.iterdir() if path.name != "manifest.json")
+    return [(path.name, path.read_bytes()) for path in files]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--ranker", default="dlcm")
+    parser.add_argument("--epochs", type=int, default=12)
+    arguments = parser.parse_args()
+    root = Path(tempfile.mkdtemp(prefix="kills."))
+    hurt, calm = Store(root / "hurt"), Store(root / "calm")
+    try:
+        start = time.monotonic()
+        known, struck, seconds = suffer(hurt, arguments, random.Random(arguments.seed))
+        took = time.monotonic() - start
+        for seed in range(len(known)):
+            submit(calm, "train", wanted(arguments, seed))
+        ensure_running(calm)
+        until(lambda: all(jobs_of(calm).get(identifier).ended for identifier in known), 1200)
+        attempts = [jobs_of(hurt).get(identifier).attempts for identifier in known]
+        equal = sum(weights(hurt, each) == weights(calm, each) for each in known)
+        states = Counter(job.state for job in jobs_of(hurt).list())
+    finally:
+        kill(processes(root))
+        shutil.rmtree(root, ignore_errors=True)
+    answer = {
+        "kills": dict(struck),
+        "jobs": dict(states),
+        "attempts": sum(attempts),
+        "same_bytes": equal,
+        "seconds": {
+            name: {"median": median(each), "largest": max(each)} for name, each in seconds.items()
+        },
+        "late": sum(each > LIMIT for each in seconds["further"]),
+        "minutes": took / 60,
+    }
+    sys.stdout.write(json.dumps(answer) + "\n")
+    good = states["done"] == len(known) == equal and not answer["late"]
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
