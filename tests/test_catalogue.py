@@ -72,7 +72,7 @@ def test_one_file_is_split_by_query(fold, store, tmp_path):
     (artefact,) = finished(ingest(tmp_path / "one.txt", "one", store, reading))
     opened = resolve("one", store)
     parts = (opened.train, opened.valid, opened.test)
-    assert [part.queries for part in parts][0] == 3
+    assert opened.train.queries == 3
     assert sum(part.queries for part in parts) == 6
     assert len({query for part in parts for query in part.query_ids}) == 6
     assert artefact.recipe["seed"] == 3
