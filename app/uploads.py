@@ -1,0 +1,236 @@
+"""Files that a person is choosing: written to the store's disk as they arrive, gone when unused.
+
+A draft belongs to one browser session. Its files leave the session's memory at once; the draft
+itself goes when it is cleared, when the session ends, or, should the server die, when an upload
+is cleared an hour later. Handing it in leaves it as it is, so that a form whose files failed can be
+mended and handed in again.
+"""
+
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from core.data.source import GROUP_SUFFIXES, PACKED
+from core.errors import DataError, ParameterError
+from core.execution.jobs import Job
+from core.store.artefacts import NAME, Store
+from core.studies import jobs, uploads
+from core.studies.uploads import Readable, safe_name
+
+CHUNK = 1 << 20
+LARGEST = 1 << 34
+"""Bytes that one draft may hold."""
+
+SPARE = 1 << 28
+"""Bytes of the disk that an upload leaves free."""
+
+PARTS = ("train", "valid", "test")
+WHOLE, FOLDER = "whole", "folder"
+
+
+@dataclass(frozen=True)
+class Spooled:
+    """One file of a draft.
+
+    Attributes:
+        part: train, valid, test, whole or folder.
+        name: as shown; a relative path in a folder.
+        bytes: its size.
+    """
+
+    part: str
+    name: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the files of a draft are to be read.
+
+    Attributes:
+        missing: what NULL and NaN cells become.
+        fractions: of the queries, where one file is split.
+        seed: of that split.
+    """
+
+    missing: str = "error"
+    fractions: tuple[float, float, float] = (0.6, 0.2, 0.2)
+    seed: int = 0
+
+
+class Draft:
+    """The files chosen so far, in a folder of their own."""
+
+    def __init__(self, store: Store) -> None:
+        """Make an empty folder, which goes with the last reference to this draft."""
+        self.store = store
+        parent = store.root / "uploads"
+        parent.mkdir(parents=True, exist_ok=True)
+        self.folder = Path(tempfile.mkdtemp(prefix="new.draft.", dir=parent))
+        self._end = weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+
+    def add(self, part: str, name: str, content: Readable) -> Spooled:
+        """Write one file; nothing of it stays when that fails.
+
+        Raises:
+            DataError: the part has a file of this name, the draft is too large, or the disk full.
+        """
+        path = self._path(part, name)
+        if path.exists():
+            raise DataError(
+                path.name, "a file of this name is there already", "Rename one of them."
+            )
+        path.parent.mkdir(parents=True, exist_ok=True)
+        free = min(LARGEST - self.size, shutil.disk_usage(self.folder).free - SPARE)
+        try:
+            _write(path, content, free)
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+        return Spooled(part, str(path.relative_to(self.folder / part)), path.stat().st_size)
+
+    def files(self, *parts: str) -> list[Spooled]:
+        """The files of these parts (all by default), by part and name."""
+        return [
+            Spooled(part, str(path.relative_to(self.folder / part)), path.stat().st_size)
+            for part in parts or (*PARTS, WHOLE, FOLDER)
+            for path in sorted((self.folder / part).rglob("*"))
+            if path.is_file()
+        ]
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(file.bytes for file in self.files())
+
+    def remove(self, file: Spooled) -> None:
+        """Take one file out."""
+        self._path(file.part, file.name).unlink(missing_ok=True)
+
+    def keep(self) -> None:
+        """Say that somebody is still choosing."""
+        with suppress(FileNotFoundError):
+            os.utime(self.folder)
+
+    def clear(self) -> None:
+        """Take everything out and remove the folder; the draft is over."""
+        self._end()
+
+    @property
+    def over(self) -> bool:
+        """Whether its folder is gone, by `clear` or because it was left for an hour."""
+        return not self.folder.is_dir()
+
+    def submitted(self, how: Sequence[str], name: str, reading: Reading) -> Job:
+        """Hand the files of these parts in under a name; ended work of the same kind runs again.
+
+        Args:
+            how: the parts that make the data set: train, valid and test; whole; or folder.
+            name: what to call it.
+            reading: how the files are read.
+
+        Raises:
+            ParameterError: a name that no data set can have.
+            DataError: the name is taken, or files are missing.
+        """
+        check_name(name, self.store)
+        chosen = self.files(*how)
+        _check_files(how, chosen)
+        with ExitStack() as opened:
+            upload = uploads.spooled(self.store, self._contents(chosen, how, opened))
+        parameters: dict[str, Any] = {"upload": upload, "name": name, "missing": reading.missing}
+        if how == PARTS:
+            parameters["files"] = _by_part(chosen)
+        if WHOLE in how:
+            parameters |= {"fractions": list(reading.fractions), "seed": reading.seed}
+        job = jobs.submit(self.store, "ingest", parameters)
+        if job.ended:  # its name may mean something else by now: the files are known, it is quick
+            job = jobs.jobs_of(self.store).retry(job.id)
+        jobs.ensure_running(self.store)
+        return job
+
+    def _contents(
+        self, chosen: Sequence[Spooled], how: Sequence[str], opened: ExitStack
+    ) -> Iterator[tuple[str, Readable]]:
+        for file in chosen:
+            name = f"{file.part}/{file.name}" if how == PARTS else file.name
+            path = self._path(file.part, file.name)
+            yield name, opened.enter_context(path.open("rb"))
+
+    def _path(self, part: str, name: str) -> Path:
+        inside = safe_name(name)
+        return self.folder / part / (inside if part == FOLDER else inside.name)
+
+
+def check_name(name: str, store: Store) -> None:
+    """Refuse a name that the store cannot keep or that is taken.
+
+    Raises:
+        ParameterError: it cannot be a name.
+        DataError: another data set has it, or its folds would.
+    """
+    if not NAME.fullmatch(name):
+        raise ParameterError("name", name, "1 to 60 letters, digits, blanks and . _ + @ = -")
+    if name == "sample" or name in store.names():
+        raise DataError(name, "the name is taken", "Choose another, or delete that data set first.")
+
+
+def discard(store: Store, job: Job) -> None:
+    """Remove the files of an ended ingestion, unless another job still needs them."""
+    upload = str(job.parameters.get("upload", ""))
+    needed = {
+        other.parameters.get("upload") for other in jobs.jobs_of(store).list("waiting", "running")
+    }
+    if job.ended and upload and upload not in needed:
+        with suppress(DataError):  # gone already
+            shutil.rmtree(uploads.folder_of(store, upload), ignore_errors=True)
+
+
+def _write(path: Path, content: Readable, room: int) -> None:
+    written = 0
+    with path.open("xb") as file:
+        while chunk := content.read(CHUNK):
+            written += len(chunk)
+            if written > room:
+                raise DataError(
+                    path.name,
+                    f"no room for more than {max(room, 0):,} bytes",
+                    "Remove other files, or free some disk space.",
+                )
+            file.write(chunk)
+
+
+def _by_part(chosen: Sequence[Spooled]) -> Mapping[str, list[str]]:
+    """The data files of every part; group files are found beside them."""
+    return {
+        part: [
+            f"{part}/{file.name}"
+            for file in chosen
+            if file.part == part and not _is_group(file.name)
+        ]
+        for part in PARTS
+    }
+
+
+def _is_group(name: str) -> bool:
+    return name.endswith(tuple(end + packed for end in GROUP_SUFFIXES for packed in PACKED))
+
+
+def _check_files(how: Sequence[str], chosen: Sequence[Spooled]) -> None:
+    data = [file for file in chosen if not _is_group(file.name)]
+    if not data:
+        raise DataError("files", "none chosen", "Choose them above; they are kept until you leave.")
+    if WHOLE in how and len(data) > 1:
+        names = ", ".join(file.name for file in data[:4])
+        remedy = "Only one file can be split; give several files their parts."
+        raise DataError("files", f"{len(data)} files ({names})", remedy)
+    for part in ("train", "test") if how == PARTS else ():
+        if not any(file.part == part for file in data):
+            remedy = "A part each for training and test is needed; validation can be split off."
+            raise DataError("files", f"none for {part}", remedy)
