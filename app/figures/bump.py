@@ -6,10 +6,10 @@ import plotly.graph_objects as go
 
 from app.figures.style import faded, laid_out, stroke
 
-BEHIND = "rgba(127,127,127,0.28)"
+BEHIND = "rgba(127,127,127,0.4)"
 STAYED = "rgba(127,127,127,0.75)"
-HEADS = ("shown", "answer", "answer before")
-ROW = 15
+HEADS = ("shown", "answer", "answer<br>before")
+ROW = 13
 SMALLEST, LARGEST = 260, 900
 
 
@@ -39,15 +39,15 @@ def bump(
         figure.add_trace(_marks(moves, at, column, color))
     count = max(len(moves), 1)
     figure.update_xaxes(
-        tickvals=[0, 1, 2], ticktext=HEADS, side="top", range=[-0.12, 2.12], showgrid=False,
+        tickvals=[0, 1, 2], ticktext=HEADS, side="top", range=[-0.15, 2.2], showgrid=False,
         fixedrange=True,
     )  # fmt: skip
     figure.update_yaxes(
         range=[count + 0.7, 0.3], tickvals=_ticks(count), showgrid=False, fixedrange=True
     )
-    own = min(max(count * ROW + 70, SMALLEST), LARGEST)
+    own = min(max(count * ROW + 80, SMALLEST), LARGEST)
     laid_out(figure, height=height or own, showlegend=False, hovermode="closest", dragmode=False)
-    figure.update_layout(margin={"l": 28, "r": 24, "t": 36, "b": 8})
+    figure.update_layout(margin={"l": 28, "r": 24, "t": 44, "b": 8})
     return figure
 
 

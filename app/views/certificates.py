@@ -1,18 +1,25 @@
 """The invariance page's second half: certificates over the whole test part, queries by damage."""
 
+from dataclasses import asdict
+
 import streamlit as st
 
 from app import services
 from app.scoring import Described
 from app.services import Certified
 from app.views import shown_list
-from core.studies.one_list import spoken
+from core.data.catalogue import SAMPLE
+from core.errors import ShuffleproofError
+from core.execution.jobs import Job, State
+from core.rankers.initial import ListRecipe
+from core.studies import jobs
+from core.studies.one_list import amount, spoken
 from core.studies.trained import TrainedRanker
 
 PERMUTATIONS = 20
 
 
-def section(data: Described, rankers: list[TrainedRanker]) -> None:
+def section(data: Described, recipe: ListRecipe, rankers: list[TrainedRanker]) -> None:
     """Draw the certificates of these rankers and the queries that suffered."""
     st.subheader("Over all test queries")
     found = services.certified(data.data)
@@ -23,7 +30,7 @@ def section(data: Described, rankers: list[TrainedRanker]) -> None:
                 _card(certified)
     missing = [ranker for ranker in rankers if ranker.digest not in found]
     if missing:
-        _offer(data, missing)
+        _offer(data, recipe, missing)
     _by_damage(known)
 
 
@@ -33,21 +40,85 @@ def _card(certified: Certified) -> None:
     verdict = "Invariant" if card.invariant else "Not invariant"
     st.markdown(f"**{certified.label}**  \n{icon} **{verdict}** to the order shown")
     st.markdown(
-        f"Largest score difference **{card.max_score_deviation:.3g}**; arithmetic alone makes "
-        f"{card.numeric_floor:.2g}. Documents moved: **{card.positions_moved:,}**, in "
-        f"{card.queries_moved} of {card.queries} queries."
+        f"Largest score difference **{amount(card.max_score_deviation)}**  \n"
+        f"Numeric floor {amount(card.numeric_floor)}  \n"
+        f"Documents moved **{card.positions_moved:,}**, in {card.queries_moved} of "
+        f"{card.queries} queries"
     )
     st.caption(f"{card.permutations:,} real permutations · {certified.study}")
 
 
-def _offer(data: Described, missing: list[TrainedRanker]) -> None:
+def _offer(data: Described, recipe: ListRecipe, missing: list[TrainedRanker]) -> None:
+    """Offer to examine rankers that have no certificate, or show how far that has come."""
     names = [spoken(ranker.label) for ranker in missing]
     st.markdown(f"No certificate yet: {', '.join(names)}.")
-    asked = ",".join(
-        f"{ranker.name}@{ranker.preset}" for ranker in missing if ranker.preset is not None
+    asked = [_as_asked(ranker, data.data) for ranker in missing if ranker.preset is not None]
+    if not asked:
+        st.markdown("Its settings are of its own, not a preset's: name them on the command line.")
+        return
+    running = examinations(data.data, "waiting", "running")
+    if running:
+        under_way([job.id for job in running])
+        return
+    total = len(data.queries) * PERMUTATIONS * len(asked)
+    st.button(
+        "Examine all test queries",
+        icon=":material/playlist_add_check:",
+        on_click=_submit,
+        args=(data.data, recipe, asked),
+        help=f"{len(data.queries)} queries × {PERMUTATIONS} permutations × {len(asked)} rankers: "
+        f"{total:,} lists are scored in the background.",
     )
-    if asked:
-        st.code(f"shuffleproof study invariance --data {data.data} --rankers {asked}", "bash")
+    for job in examinations(data.data, "failed")[:1]:
+        st.error(f"The last examination failed: {job.reason} (job {job.id[:16]})")
+    with st.expander("As a command"):
+        named = ",".join(asked)
+        st.code(f"shuffleproof study invariance --data {data.data} --rankers {named}", "bash")
+
+
+def _as_asked(ranker: TrainedRanker, data: str) -> str:
+    """The ranker as a job names it: with its preset where that is not the data set's usual one."""
+    usual = "small" if data == SAMPLE else "paper"
+    return ranker.name if ranker.preset == usual else f"{ranker.name}@{ranker.preset}"
+
+
+def _submit(data: str, recipe: ListRecipe, rankers: list[str]) -> None:
+    usual = asdict(ListRecipe(initial=(f"lambdamart@{'small' if data == SAMPLE else 'paper'}",)))
+    lists = {name: value for name, value in asdict(recipe).items() if value != usual[name]}
+    parameters = {
+        "data": data, "rankers": rankers, "permutations": PERMUTATIONS, "lists": lists or None,
+    }  # fmt: skip
+    try:
+        job = jobs.submit(services.store(), "invariance", parameters)
+        if job.state in {"failed", "cancelled"}:
+            jobs.jobs_of(services.store()).retry(job.id)
+        jobs.ensure_running(services.store())
+    except ShuffleproofError as error:
+        st.toast(str(error), icon=":material/error:")
+
+
+def examinations(data: str, *states: State) -> list[Job]:
+    """The jobs in these states that examine rankers of a data set."""
+    found = jobs.jobs_of(services.store()).list(*states)
+    return [job for job in found if job.kind == "invariance" and job.parameters["data"] == data]
+
+
+@st.fragment(run_every=1.0)
+def under_way(identifiers: list[str]) -> None:
+    """Show how far examinations have come, second by second; the page follows when one ends."""
+    table = jobs.jobs_of(services.store())
+    for identifier in identifiers:
+        job = table.get(identifier)
+        if job.ended:
+            st.toast(f"Examination {job.state}.")
+            st.rerun()
+        progress = job.progress or {"done": 0, "total": 1, "unit": "steps"}
+        share = progress["done"] / max(progress["total"], 1)
+        words = f"{progress['done']} of {progress['total']} {progress['unit']}"
+        rankers = ", ".join(job.parameters["rankers"])
+        said = words if job.state == "running" else "waiting for a worker"
+        st.progress(min(share, 1.0), f"Examining {rankers}: {said}")
+        st.button("Cancel", key=f"cancel {identifier}", on_click=_cancel, args=(identifier,))
 
 
 def _by_damage(known: list[tuple[TrainedRanker, Certified]]) -> None:
@@ -85,3 +156,7 @@ def _by_damage(known: list[tuple[TrainedRanker, Certified]]) -> None:
         },
         alt=f"Queries by how much reordering changed {label}'s answer",
     )
+
+
+def _cancel(identifier: str) -> None:
+    jobs.jobs_of(services.store()).cancel(identifier)

@@ -1,7 +1,10 @@
 """Permutation invariance by hand: one query, another order shown, and what each ranker answers."""
 
+from collections.abc import Iterator
+
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from app import scoring, state
 from app.figures import bump, scatter
@@ -40,7 +43,7 @@ def _nothing_trained(data: str) -> None:
 
 
 def _study(data: scoring.Described, rankers: list[TrainedRanker]) -> None:
-    picture, controls = st.columns([3, 1], gap="medium")
+    picture, controls = st.columns([8, 3], gap="medium")
     with controls:
         one, chosen = _choices(data, rankers)
         shown = shown_list.controls(one, data)
@@ -49,27 +52,39 @@ def _study(data: scoring.Described, rankers: list[TrainedRanker]) -> None:
         return
     with picture:
         answers = scoring.answers(one, tuple(chosen), shown.before, shown.now)
-        frames = [
-            moves(shown.documents, shown.arranged_before, shown.arranged, answer)
+        labelled = [
+            (
+                answer.ranker,
+                moves(shown.documents, shown.arranged_before, shown.arranged, answer),
+            )
             for answer in answers
         ]
-        labelled = list(zip([answer.ranker for answer in answers], frames, strict=True))
-        shown_list.buttons(shown)
+        shown_list.buttons()
         _bumps(labelled, shown)
-        st.markdown(f"**{verdicts(labelled)}**")
-        st.caption(
-            f"Query {one.query}, shown {shown.words}; before, it was shown "
-            f"{shown.words_before}. Full marks are relevant documents; a strong line is a document "
-            "that moved, the dotted ones behind are the order before."
-        )
+        if shown.arranged == shown.arranged_before:
+            st.markdown("**Nothing is shuffled: both orders are the same.**")
+            st.caption(f"Query {one.query}, shown {shown.words}.")
+        else:
+            _said(labelled, shown)
+    if shown.arranged != shown.arranged_before:
         st.subheader("Why")
         for answer, (_, frame) in zip(answers, labelled, strict=True):
             st.markdown(f"- {explanation(answer, frame)}")
-        st.subheader("Scores before and after")
-        _scatters(labelled)
-    certificates.section(data, chosen)
+    st.subheader("Scores before and after")
+    _scatters(labelled)
+    certificates.section(data, one.recipe, chosen)
     with st.expander("Every number of this list"):
         shown_list.numbers(labelled)
+
+
+def _said(labelled: list[Labelled], shown: Shown) -> None:
+    """What the other order did, in a sentence, and how to read the picture."""
+    st.markdown(f"**{verdicts(labelled)}**")
+    st.caption(
+        f"Query {shown.documents.query}, shown {shown.words}; before, it was shown "
+        f"{shown.words_before}. Full marks are relevant documents; a strong line is a document "
+        "that moved, the dotted ones behind are the order before."
+    )
 
 
 def _choices(
@@ -91,38 +106,42 @@ def _choices(
     offered = {r.label: r for r in rankers if r.lists is None or r.lists == recipe}
     first = [label for name in FIRST for label, r in offered.items() if r.name == name]
     labels = st.multiselect(
-        "Rankers", list(offered), default=first[:2], key="rankers", bind="query-params"
+        "Rankers",
+        list(offered),
+        default=first[:2],
+        key="rankers",
+        bind="query-params",
+        wrap=True,
     )
     one = scoring.List(data.data, data.test, recipe, query)
     return one, [offered[label] for label in labels]
 
 
 def _bumps(labelled: list[Labelled], shown: Shown) -> None:
-    for pair in _pairs(labelled):
-        for column, (label, frame) in zip(st.columns(2), pair, strict=False):
-            with column:
-                st.markdown(f"**{label}**")
-                st.plotly_chart(
-                    bump.bump(frame, label, chosen=shown.chosen),
-                    key=f"bump {label}",
-                    config=CHART,
-                    alt=bump.alt_text(frame, label),
-                    on_select=shown_list.take(f"bump {label}"),
-                    selection_mode="points",
-                )
+    for column, (label, frame) in _beside(labelled, 2):
+        column.markdown(f"**{label}**")
+        column.plotly_chart(
+            bump.bump(frame, label, chosen=shown.chosen),
+            key=f"bump {label}",
+            config=CHART,
+            alt=bump.alt_text(frame, label),
+            on_select=shown_list.take(f"bump {label}"),
+            selection_mode="points",
+        )
 
 
 def _scatters(labelled: list[Labelled]) -> None:
-    for pair in _pairs(labelled):
-        for column, (label, frame) in zip(st.columns(2), pair, strict=False):
-            column.markdown(f"**{label}**")
-            column.plotly_chart(
-                scatter.scatter(frame, label),
-                key=f"scatter {label}",
-                config=CHART,
-                alt=scatter.alt_text(frame, label),
-            )
+    for column, (label, frame) in _beside(labelled, 3):
+        column.markdown(f"**{label}**")
+        column.plotly_chart(
+            scatter.scatter(frame, label),
+            key=f"scatter {label}",
+            config=CHART,
+            alt=scatter.alt_text(frame, label),
+        )
 
 
-def _pairs(labelled: list[Labelled]) -> list[list[Labelled]]:
-    return [labelled[at : at + 2] for at in range(0, len(labelled), 2)]
+def _beside(labelled: list[Labelled], across: int) -> Iterator[tuple[DeltaGenerator, Labelled]]:
+    """A column for each ranker, so many beside each other."""
+    for at in range(0, len(labelled), across):
+        yield from zip(st.columns(across), labelled[at : at + across], strict=False)

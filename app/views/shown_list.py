@@ -15,7 +15,9 @@ from core.errors import ParameterError
 from core.rankers.initial import ListRecipe
 from core.studies.shown_order import Documents, ShownOrder, moved
 
-START = "initial"
+START = {"order": "shuffled:1", "before": "initial"}
+"""What an address that says nothing means."""
+
 KINDS = {
     "initial": "initial ranking",
     "shuffled": "shuffled",
@@ -36,7 +38,7 @@ class Shown:
         now: the order shown, as text.
         arranged_before: the document shown at each position before.
         arranged: the document shown at each position now.
-        chosen: the document that the hand is on.
+        chosen: the document that the hand is on, if any.
     """
 
     documents: Documents
@@ -44,7 +46,7 @@ class Shown:
     now: str
     arranged_before: list[int]
     arranged: list[int]
-    chosen: int
+    chosen: int | None
 
     @property
     def words(self) -> str:
@@ -58,15 +60,15 @@ class Shown:
 
 
 def order() -> ShownOrder:
-    """The order in the address; one that cannot be read is the initial one."""
+    """The order in the address; one that cannot be read is the first shuffle."""
     return _read("order")
 
 
 def _read(name: str) -> ShownOrder:
     try:
-        return ShownOrder.parse(st.query_params.get(name, START))
+        return ShownOrder.parse(st.query_params.get(name, START[name]))
     except ParameterError:
-        return ShownOrder()
+        return ShownOrder.parse(START[name])
 
 
 def show(new: ShownOrder) -> None:
@@ -83,7 +85,7 @@ def show(new: ShownOrder) -> None:
 
 
 def _write(name: str, text: str) -> None:
-    if text == START:
+    if text == START[name]:
         st.query_params.pop(name, None)
     else:
         st.query_params[name] = text
@@ -114,10 +116,10 @@ def _listed(one: scoring.List) -> tuple[Documents, list[int], list[int]]:
     try:
         before, now = (ShownOrder.parse(text).arranged(documents) for text in texts)
     except ParameterError:
-        st.info("The order in the address is not one of this list; it is shown as it was.")
-        st.query_params.pop("order", None)
-        st.query_params.pop("before", None)
-        now = before = list(range(len(documents)))
+        st.info("The order in the address belongs to another list; this one is shuffled instead.")
+        for name in START:
+            st.query_params.pop(name, None)
+        before, now = (_read(name).arranged(documents) for name in ("before", "order"))
     return documents, before, now
 
 
@@ -161,11 +163,11 @@ def _last_seed() -> int:
 
 
 def _shuffle_again() -> None:
-    known = {"shuffled"} & {order().kind, _read("before").kind}
+    known = "shuffled" in {order().kind, _read("before").kind}
     show(ShownOrder("shuffled", _last_seed() + 1 if known else 1))
 
 
-def buttons(shown: Shown) -> None:
+def buttons() -> None:
     """Draw the buttons above the picture."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button("Shuffle", type="primary", icon=":material/shuffle:", on_click=_shuffle_again)
@@ -173,23 +175,25 @@ def buttons(shown: Shown) -> None:
         st.button(
             "Initial order",
             on_click=lambda: show(ShownOrder()),
-            disabled=shown.now == START,
+            disabled=order().kind == "initial" and not order().reversed,
         )
 
 
-def _hand(documents: Documents, arranged: list[int]) -> int:
+def _hand(documents: Documents, arranged: list[int]) -> int | None:
     """Draw the controls that move one document; returns the one that is chosen."""
     with st.expander("Move by hand", expanded=order().kind == "by-hand"):
-        if not arranged:
-            return -1
         places = {document: place for place, document in enumerate(arranged)}
         chosen = st.selectbox(
             "Document",
             arranged,
+            index=None,
+            placeholder="Choose, or click a mark",
             key="document",
             format_func=lambda at: f"{documents.ids[at]} · shown at {places[at] + 1}",
-            help="Or click a mark in a picture.",
+            help="Then Alt + ↑ and Alt + ↓ move it.",
         )
+        if chosen is None:
+            return None
         place = places[chosen]
         step = partial(_move, arranged, place)
         with st.container(horizontal=True):

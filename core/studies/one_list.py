@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from core.studies.invariance import TOLERANCE
 from core.studies.scoring import answered_order, documents_moved
 from core.studies.shown_order import Documents
 
@@ -56,6 +57,16 @@ class Answer:
             return 0.0
         return float(np.abs(np.subtract(self.after, self.before)).max())
 
+    @property
+    def tolerance(self) -> float:
+        """Differences of scores up to it are rounding: 1e-5 of the largest score, at least 1e-5."""
+        return TOLERANCE * max(1.0, float(np.abs(self.before).max(initial=0.0)))
+
+    @property
+    def same(self) -> bool:
+        """No score changed by more than rounding, so no document counts as moved."""
+        return self.deviation < self.tolerance
+
 
 def moves(
     documents: Documents, shown_before: Sequence[int], shown: Sequence[int], answer: Answer
@@ -73,7 +84,8 @@ def moves(
         score_before, score; rows in the order of the initial ranking.
     """
     before, after = (np.array(side, dtype=np.float32) for side in (answer.before, answer.after))
-    first, then = answered_order(before, after, answer.floor)
+    floor = max(answer.floor, 2 * answer.deviation) if answer.same else answer.floor
+    first, then = answered_order(before, after, floor)
     return pd.DataFrame(
         {
             "document": documents.ids,
@@ -82,7 +94,7 @@ def moves(
             "answered": then + 1,
             "shown_before": _places(shown_before),
             "answered_before": first + 1,
-            "moved": documents_moved(before, after, answer.floor),
+            "moved": documents_moved(before, after, floor),
             "score_before": before,
             "score": after,
         }
@@ -116,38 +128,46 @@ def verdicts(labelled: Sequence[tuple[str, pd.DataFrame]]) -> str:
     return "; ".join(parts) + "."
 
 
+def amount(number: float) -> str:
+    """A number with three significant digits.
+
+    >>> amount(7.0), amount(0.41234), amount(4.77e-07)
+    ('7.00', '0.412', '4.77e-07')
+    """
+    return f"{number:#.3g}" if number else "0"
+
+
 def explanation(answer: Answer, moved: pd.DataFrame) -> str:
     """Why the answer changed, or why it can't, in plain words and with the numbers."""
-    name, reads = spoken(answer.ranker), set(answer.reads)
-    count = int(moved["moved"].sum())
-    change = f"{answer.deviation:.3g}"
-    rounding = (
-        f"The largest difference of a score, {change}, is rounding: the same sums in another "
-        f"order (arithmetic alone makes {answer.floor:.2g})."
-    )
-    if "order" in reads and count:
+    name, reads, count = spoken(answer.ranker), set(answer.reads), int(moved["moved"].sum())
+    change = amount(answer.deviation)
+    if count and "order" in reads:
         far = moved.iloc[int((moved["answered"] - moved["answered_before"]).abs().argmax())]
         return (
             f"{name} reads the list one document after the other in the order shown, and what it "
-            f"has read so far changes how it scores the next. Another order is another input: a "
-            f"score changed by up to {change} (arithmetic alone makes {answer.floor:.2g}), and "
-            f"{far['document']} went from place {far['answered_before']} to {far['answered']}."
-        )
-    if "order" in reads:
-        return (
-            f"{name} reads the list in the order shown, so another order may change its answer. "
-            f"Here no document passed another: a score changed by at most {change}."
+            f"has read so far changes how it scores the next. Another order is another input: "
+            f"scores changed by up to {change}, and {far['document']} went from place "
+            f"{far['answered_before']} to {far['answered']}."
         )
     if count:
         return (
             f"{name} declares not to read the order shown, yet {_count(count)} moved and a score "
-            f"changed by {change}, more than arithmetic makes ({answer.floor:.2g}). It is worth "
-            "a look: the declaration or the code is wrong."
+            f"changed by {change}; rounding stays below {amount(answer.tolerance)}. "
+            "The declaration or the code is wrong."
         )
+    if "order" in reads:
+        return (
+            f"{name} reads the list in the order shown, so another order may change its answer. "
+            f"Here no document passed another: scores changed by at most {change}."
+        )
+    return f"{_cannot(name, reads)} {_rounding(answer)}"
+
+
+def _cannot(name: str, reads: Collection[str]) -> str:
     if "neighbours" not in reads:
         return (
             f"{name} scores every document by itself, from its features. It sees no other document "
-            f"and no order, so there is nothing that could move. Largest difference: {change}."
+            "and no order, so nothing can move."
         )
     ranks = (
         " It also reads each document's rank in the initial ranking, which goes with the document "
@@ -157,7 +177,16 @@ def explanation(answer: Answer, moved: pd.DataFrame) -> str:
     )
     return (
         f"{name} lets every document attend to the whole set, and attention is a sum over the set: "
-        f"a sum does not depend on the order of its terms.{ranks} {rounding}"
+        f"a sum does not depend on the order of its terms.{ranks}"
+    )
+
+
+def _rounding(answer: Answer) -> str:
+    if not answer.deviation:
+        return "No score changed in any digit."
+    return (
+        f"The largest difference of a score, {amount(answer.deviation)}, is rounding: the same "
+        f"terms added in another order (up to {amount(answer.tolerance)} counts as rounding)."
     )
 
 
