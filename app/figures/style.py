@@ -39,8 +39,8 @@ def stroke(ranker: str) -> Stroke:
     >>> stroke("dlcm").dash, stroke("setrank-imsab").dash
     ('solid', 'dash')
     """
-    name = ranker.partition("@")[0]
-    if name in {"initial ranking", "random", "ideal", "file-order"}:
+    name = ranker.partition("@")[0].partition("#")[0].partition(" ")[0]
+    if ranker == "initial ranking" or name in {"random", "ideal", "file-order"}:
         return Stroke(REFERENCE, "dot")
     place = KNOWN.get(name)
     if place is None:

@@ -1,40 +1,269 @@
 """The page of Figure 3: a worse initial ranking, and who follows it down."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
 import streamlit as st
 
-from app import services
-from app.figures.initial_ranking import alt_text, curves
+from app import curves, exports, report, state
+from app.figures import initial_ranking as figure
+from app.forms import escaped
+from app.views import initial_ranking_point as behind
+from app.views import initial_ranking_run as run
+from app.views import parts
+from core.metrics.measure import Measure
+from core.parameters import parameters
+from core.store.manifest import Artefact
+from core.studies import initial_ranking
+from core.studies.command import command_of, python_of
+from core.studies.initial_ranking import INITIAL
+from core.studies.registry import STUDIES
+from core.studies.table import TESTS
 
-QUESTION = "If the initial ranking gets worse, how fast does each ranker follow?"
+QUESTION = STUDIES["initial-ranking"].question
+CHOOSABLE = ("ideal", "empty", "ties", "discount", "gain")
+SAID = {"ideal": "Ideal ranking of", "empty": "No relevant document", "ties": "Equal scores"}
+AXES: dict[figure.Axis, str] = {"level": "level of disturbance", "tau": "Kendall τ left"}
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What is drawn of a stored study.
+
+    Attributes:
+        artefact: the study.
+        family: of perturbations.
+        measure: under the conventions chosen.
+        rankers: in the study's order.
+        x: what runs along the horizontal axis.
+        from_zero: whether the measure's axis starts at 0.
+    """
+
+    artefact: Artefact
+    family: str
+    measure: Measure
+    rankers: tuple[str, ...]
+    x: figure.Axis
+    from_zero: bool
+
+    @property
+    def key(self) -> str:
+        """The study's key."""
+        return str(self.artefact.key)
+
+    def summary(self) -> pd.DataFrame:
+        """The numbers behind the picture."""
+        frame = curves.summary(self.key, str(self.measure))
+        return frame[(frame.family == self.family) & frame.ranker.isin(self.rankers)]
 
 
 def page() -> None:
-    """Draw the newest stored study of the sample set: picture, finding, then details."""
-    st.title("Initial ranking")
-    st.markdown(QUESTION)
-    stored = services.studies("initial-ranking", "sample")
-    if not stored:
-        st.info(
-            "No study of the sample set is stored here. Make one with "
-            "`shuffleproof study initial-ranking --rankers "
-            "lambdamart,dlcm,setrank-imsab,setrank-imsab-init`."
+    """Draw a stored study of the data set in use: picture, finding, then details."""
+    data = state.data()
+    parts.header("Initial ranking", QUESTION)
+    stored = curves.stored(data)
+    at_work = run.progress(data)
+    if stored:
+        _study(stored)
+    elif not at_work:
+        parts.not_yet(
+            f"No study of the initial ranking is stored for {data} yet.",
+            "Choose rankers and levels below and start one; rankers that are not trained yet are "
+            "trained first. Or on the command line:",
+            f"shuffleproof study initial-ranking --data {data} --rankers {','.join(run.FIRST)}",
         )
+    run.form(data, next(iter(stored.values()), None), opened=not stored and not at_work)
+
+
+def _study(stored: Mapping[str, Artefact]) -> None:
+    picture, controls = st.columns([8, 3], gap="medium")
+    with controls:
+        key = st.selectbox(
+            "Study", list(stored), key="study", bind="query-params",
+            format_func=lambda key: curves.words(stored[key]),
+            help="Stored studies of this data set, newest first.",
+        )  # fmt: skip
+        artefact = stored[key]
+        family, rankers, x, from_zero = _what(artefact.recipe)
+    with picture:
+        drawing, said = st.container(), st.container()
+        measure = _measure(artefact.recipe)
+    chosen = Chosen(artefact, family, measure, rankers, x, from_zero)
+    if not rankers:
+        drawing.info("Choose at least one ranker.")
         return
-    study = services.figure3(str(stored[0].key))
-    pairs = list(study.claims)
-    family, measure = pairs[0]
-    if len(pairs) > 1:
-        family, measure = st.selectbox("Curve", pairs, format_func=" · ".join)
-    figure = curves(study.summary, family, measure, study.unit(family))
-    st.plotly_chart(figure, key="curves", config={"displaylogo": False})
-    st.caption(alt_text(study.summary, family, measure))
-    st.markdown(f"**{study.finding(family, measure)}**")
-    claim = study.claims[family, measure]
+    drawn = _picture(chosen, drawing)
+    with said:
+        _finding(chosen)
+    behind.section(chosen.artefact, family, str(measure), list(rankers))
+    table = _details(chosen)
+    _take_away(chosen, drawn, table)
+
+
+def _what(recipe: Mapping[str, Any]) -> tuple[str, tuple[str, ...], figure.Axis, bool]:
+    labels = [label for label, _ in recipe["rankers"]]
+    shown = st.multiselect(
+        "Rankers", labels, default=labels, key="show", bind="query-params", wrap=True
+    )
+    families = list(curves.families(recipe))
+    family = families[0]
+    if len(families) > 1:
+        family = st.selectbox("Disturbed by", families, key="family", bind="query-params")
+    x = st.segmented_control(
+        "Horizontal axis", list(AXES), default="level", required=True, format_func=AXES.__getitem__,
+        key="x", bind="query-params",
+    )  # fmt: skip
+    from_zero = st.toggle("Vertical axis from 0", value=True, key="zero", bind="query-params")
+    return family, tuple(label for label in labels if label in shown), x or "level", from_zero
+
+
+def _measure(recipe: Mapping[str, Any]) -> Measure:
+    """The measure with its conventions, changeable where they stand."""
+    offered = {str(one): one for one in curves.offered(recipe)}
+    line = st.container(horizontal=True, vertical_alignment="center", key="convention")
+    with line:
+        words = st.container(width="stretch")
+        with st.popover("Measure and conventions", icon=":material/tune:"):
+            name = st.selectbox("Measure", list(offered), key="measure", bind="query-params")
+            usual = _asked(recipe, offered[name])
+            wanted = usual.under(**{field: _convention(usual, field) for field in _fields(usual)})
+    measure = wanted
+    if not curves.can_be_drawn(recipe, wanted):
+        measure = usual if curves.can_be_drawn(recipe, usual) else Measure.parse(
+            recipe["measures"][0]
+        )  # fmt: skip
+        st.warning(
+            f"{wanted} does not follow from what this study stored. Run it again for this "
+            f"measure below; what is shown is {measure}.",
+            icon=":material/info:",
+        )
+    with words:
+        levels = len(recipe["perturbations"])
+        parts.convention(
+            measure.convention(), f"{recipe['draws']} draws", f"{levels} levels", "95 % intervals"
+        )
+    st.session_state["wanted measure"] = str(wanted)
+    return measure
+
+
+def _asked(recipe: Mapping[str, Any], plain: Measure) -> Measure:
+    """The measure as the study was asked for it, where it was."""
+    asked = (Measure.parse(text) for text in recipe["measures"])
+    same = (one for one in asked if (one.name, one.cutoff) == (plain.name, plain.cutoff))
+    return next(same, plain)
+
+
+def _fields(measure: Measure) -> list[str]:
+    return [name for name in CHOOSABLE if name in measure.entry.conventions]
+
+
+def _convention(measure: Measure, name: str) -> str:
+    declared = {one.name: one for one in parameters(Measure)}[name]
+    now = str(getattr(measure, name))
+    found = st.segmented_control(
+        SAID.get(name, name.capitalize()), list(declared.choices), default=now, required=True,
+        key=name, bind="query-params", help=declared.help,
+    )  # fmt: skip
+    return str(found or now)
+
+
+def _picture(chosen: Chosen, place: Any) -> Any:
+    summary = chosen.summary()
+    ringed = behind.point(
+        list(chosen.rankers), curves.families(chosen.artefact.recipe)[chosen.family]
+    )
+    drawn = figure.curves(
+        summary, chosen.family, str(chosen.measure), curves.unit(chosen.family),
+        x=chosen.x, from_zero=chosen.from_zero, chosen=ringed,
+    )  # fmt: skip
+    place.plotly_chart(
+        drawn,
+        key=behind.CHART,
+        alt=figure.alt_text(summary, chosen.family, str(chosen.measure)),
+        on_select=behind.take_point,
+        selection_mode="points",
+        config={"displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso2d"]},
+    )
+    return drawn
+
+
+def _finding(chosen: Chosen) -> None:
+    parts.finding(initial_ranking.finding(chosen.summary(), chosen.family, str(chosen.measure)))
+    claim = curves.claim(chosen.key, chosen.family, str(chosen.measure))
     if claim:
         st.markdown(
-            f"The paper's claim that {claim['claim']}: **{claim['verdict']}** here "
-            f"(difference {claim['difference']:+.3f}, p = {claim['p']:.3g}, n = {claim['n']})."
+            f"The paper's claim that {escaped(claim['claim'])}: **{claim['verdict']}** here "
+            f"(difference of the falls {claim['difference']:+.3f}, p = {claim['p']:.2g}, "
+            f"N = {claim['n']}, paired t)."
         )
-    with st.expander("Every number"):
-        st.dataframe(study.summary, hide_index=True)
-    st.caption(f"{measure} · {study.facts['queries']} queries · stored as {study.key}")
+
+
+def _details(chosen: Chosen) -> pd.DataFrame:
+    st.subheader("Is it more than chance?")
+    left, right = st.columns(2)
+    baseline = left.selectbox(
+        "Compared with", chosen.rankers, key="baseline", bind="query-params",
+        help="The ranker that the others are compared with at the same level.",
+    )  # fmt: skip
+    test = right.selectbox(
+        "Test", list(TESTS), key="test", bind="query-params", format_func=TESTS.__getitem__
+    )
+    table = curves.marks(
+        chosen.key, chosen.family, str(chosen.measure), baseline or INITIAL, test or "paired t"
+    )
+    table = table[table.ranker.isin(chosen.rankers)]
+    st.dataframe(
+        table,
+        hide_index=True,
+        key="marks",
+        column_config=_columns(baseline or INITIAL),
+        alt=f"Significance of {chosen.measure} by ranker and level",
+    )
+    parts.convention(
+        "▲ ▼: p ≤ 0.05 after Holm's adjustment over the column", "d: Cohen's d of the differences",
+        f"N = {chosen.artefact.facts['queries']} queries",
+    )  # fmt: skip
+    with st.expander("Every number of the picture"):
+        st.dataframe(chosen.summary(), hide_index=True, key="numbers")
+    return table
+
+
+def _columns(baseline: str) -> dict[str, Any]:
+    number, text = st.column_config.NumberColumn, st.column_config.TextColumn
+    against = f"− {baseline}"
+    return {
+        "ranker": text("Ranker", pinned=True),
+        "level": number("Level", format="%g"),
+        "tau": number("τ left", format="%.2f"),
+        "mean": number("Mean", format="%.3f"),
+        "n": number("N"),
+        "change": number("− unchanged", format="%+.3f", help="Mean minus its mean, undisturbed."),
+        "change_p": number("p", format="%.2g"),
+        "change_effect": number("d", format="%+.2f"),
+        "change_mark": text("", width="small"),
+        "against": number(against, format="%+.3f", help="Mean minus that ranker's, same level."),
+        "against_p": number("p ", format="%.2g"),
+        "against_effect": number("d ", format="%+.2f"),
+        "against_mark": text(" ", width="small"),
+    }
+
+
+def _take_away(chosen: Chosen, drawn: Any, table: pd.DataFrame) -> None:
+    recipe, facts = chosen.artefact.recipe, chosen.artefact.facts
+    path = chosen.artefact.path
+    parts.exports_row(
+        parts.Shared(
+            figures=exports.figure_files(drawn, f"{chosen.key}-figure"),
+            tables=exports.table_files(table, f"{chosen.key}-table"),
+            recipe=exports.recipe_file(recipe, facts, chosen.key),
+            report=exports.File(
+                "Report (HTML)", f"{chosen.key}.html", lambda: report.report([path]).encode()
+            ),
+            link={"data": facts["data"], "study": chosen.key},
+            command=lambda: command_of(recipe, facts),
+            python=python_of(recipe, facts),
+        ),
+        "take",
+    )

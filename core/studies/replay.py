@@ -14,10 +14,11 @@ from core.errors import DataError
 from core.perturb.registry import perturbation
 from core.rankers.base import Ranker
 from core.seeds import generator
+from core.store.keys import key_of
 from core.studies.carrying import source_of
 from core.studies.initial_ranking import INITIAL, InitialRanking
 from core.studies.invariance import numeric_floor
-from core.studies.scoring import answered_order, documents_moved, lists_for, ranker_for
+from core.studies.scoring import answered_order, documents_moved, fold_for, lists_for, ranker_for
 from core.studies.shown_order import document_names
 
 
@@ -25,16 +26,21 @@ def replayed(item: Mapping[str, Any]) -> dict[str, Any]:
     """What one trial did to one query's list.
 
     Args:
-        item: `store`, `data`, `recipe` (of the lists), `query`, `ranker` (artefact key, or
-            `initial ranking`), `family`, `level`, `draw`, `seed`.
+        item: `store`, `data`, `recipe` (of the lists), `lists` (their digest), `query`, `ranker`
+            (artefact key, or `initial ranking`), `family`, `level`, `draw`, `seed`.
 
     Returns:
         Columns document, label, shown, answered, shown_before, answered_before (positions from 1)
         and moved, documents in the order of the undisturbed list; and the numeric `floor`.
 
     Raises:
-        DataError: the test part has no such query.
+        DataError: the test part has no such query, or the name means another data set by now.
     """
+    digest = key_of("lists", item["recipe"], (fold_for(item).fingerprint,)).digest
+    if digest != item["lists"]:
+        raise DataError(
+            item["data"], "not the data set that the study saw", "Run the study again on it."
+        )
     base = lists_for(item)
     ids = [base.dataset.query_ids[query] for query in base.lists.queries]
     if item["query"] not in ids:

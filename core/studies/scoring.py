@@ -113,6 +113,11 @@ def scored(item: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
+def fold_for(item: Mapping[str, Any]) -> Fold:
+    """The data set of a question's `store` and `data`."""
+    return _fold(item["store"], item["data"], _named(item))
+
+
 def lists_for(item: Mapping[str, Any]) -> JudgedLists:
     """All test lists of a question's `store`, `data` and `recipe`."""
     return _lists(item["store"], item["data"], _named(item), _text(item["recipe"]))

@@ -13,7 +13,7 @@ import numpy as np
 from core.data.catalogue import resolve
 from core.data.dataset import Fold
 from core.data.lists import CandidateLists, JudgedLists
-from core.errors import MissingRankingError
+from core.errors import ArtefactError, MissingRankingError
 from core.metrics.measure import Measure
 from core.progress import Progress
 from core.rankers import registry
@@ -100,9 +100,11 @@ class Workbench:
         """Train a ranker, or find it.
 
         Args:
-            name: `ranker` or `ranker@preset`.
+            name: `ranker` or `ranker@preset`, or `ranker#digits` of a stored one's key.
             changes: fields of its recipe that differ from the preset, as text.
         """
+        if "#" in name:
+            return self._stored_ranker(name)
         ranker, _, preset = name.partition("@")
         spec = registry.spec(ranker, preset or self.preset, **(changes or {}))
         if spec.rankings > self.prepared.test.lists.rankings:
@@ -116,6 +118,16 @@ class Workbench:
             )
             made = ALL_DOCUMENTS
         return (yield from kept(spec, train, valid, made, self.store))
+
+    def _stored_ranker(self, name: str) -> Kept:
+        """A ranker of the store by name and digits of its key; it may be of another recipe."""
+        artefact = self.store.resolve(f"ranker-{name.partition('#')[2]}", "ranker")
+        ranker = registry.load(artefact.path)
+        if ranker.name != name.partition("#")[0]:
+            raise ArtefactError(name, f"that is a {ranker.name}", "Give both from the same ranker.")
+        if ranker.rankings > self.prepared.test.lists.rankings:
+            raise MissingRankingError(name, ranker.rankings, self.prepared.test.lists.rankings)
+        return Kept(ranker, artefact, cached=True)
 
     def test_lists(self, queries: int | None = None) -> JudgedLists:
         """The test part's candidate lists, or the first so many of them."""

@@ -1,0 +1,250 @@
+"""Running an initial-ranking study: its form and cost, its progress and its first results."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from app import curves, services
+from app.figures import initial_ranking as figure
+from app.forms import drawn, escaped
+from core.errors import ShuffleproofError
+from core.execution.jobs import Job
+from core.metrics.measure import Measure
+from core.parameters import parsed
+from core.perturb.registry import PERTURBATIONS
+from core.rankers import registry
+from core.rankers.initial import ListRecipe
+from core.store.manifest import Artefact
+from core.studies import jobs
+from core.studies.initial_ranking import INITIAL
+from core.studies.study import levels_of
+from core.studies.underway import Underway, underway
+
+FIRST = ("lambdamart", "dlcm", "setrank-imsab", "setrank-imsab-init")
+EVERY_SECONDS = 1.0
+DRAWS, MOST_DRAWS = 10, 1000
+NEWS = "job seen"
+DISTURBING = [name for name in PERTURBATIONS if not name.endswith("-shown")]
+
+
+def progress(data: str) -> bool:
+    """Draw the study that is waiting, running or has just failed; whether there is one."""
+    found = _jobs(data)
+    if any(not job.ended for job in found):
+        _under_way(data)
+        return True
+    failed = found[0] if found and found[0].state == "failed" else None
+    if failed is not None:
+        _failure(failed)
+    return failed is not None
+
+
+def _jobs(data: str) -> list[Job]:
+    try:
+        found = jobs.jobs_of(services.store()).list()
+    except ShuffleproofError:
+        return []  # the form says so when work is handed in
+    own = [job for job in found if job.kind == curves.KIND and job.parameters["data"] == data]
+    return sorted(own, key=lambda job: (job.ended, -job.created))
+
+
+@st.fragment(run_every=EVERY_SECONDS)
+def _under_way(data: str) -> None:
+    job = next((job for job in _jobs(data) if not job.ended), None)
+    if job is None:
+        st.toast("The study of the initial ranking has ended.")
+        st.rerun()
+    assert job is not None  # noqa: S101 (rerun does not return)
+    report = job.progress or {"done": 0, "total": 1, "unit": "", "values": {}}
+    share = min(1.0, report["done"] / max(report["total"], 1))
+    words = f"{report['done']} of {report['total']} {report['unit']}" if report["unit"] else ""
+    waiting = "Waiting for a free worker" if job.state == "waiting" else "Running"
+    st.progress(share, text=escaped(f"{waiting}: {words or 'a study of the initial ranking'}"))
+    st.button("Cancel", key=f"cancel {job.id[:16]}", on_click=_cancel, args=(job.id,))
+    found = _begun(job)
+    if found is not None and job.state == "running":
+        _first_results(found)
+
+
+def _begun(job: Job) -> Underway | None:
+    """The announced study that a job works on."""
+    asked = job.parameters
+    for one in underway(services.store(), curves.KIND):
+        study = one.study
+        labels = [label for label, _ in study.rankers if label != INITIAL]
+        pairs = [list(pair) for pair in study.perturbations]
+        if (
+            one.facts["data"] == asked["data"]
+            and labels == list(asked["rankers"])
+            and pairs == [[family, float(level)] for family, level in asked["perturbations"]]
+            and (study.draws, study.seed) == (asked["draws"], asked["seed"])
+        ):
+            return one
+    return None
+
+
+def _first_results(found: Underway) -> None:
+    result = found.result(services.store())
+    if result is None:
+        return
+    summary = result.summary()
+    family, measure = summary.family.iloc[-1], summary.measure.iloc[0]
+    st.plotly_chart(
+        figure.curves(summary, family, measure, curves.unit(family)),
+        key="first results",
+        alt=figure.alt_text(summary, family, measure),
+    )
+    st.caption(f"First results: {len(result.trials)} trials so far.")
+
+
+def _cancel(identifier: str) -> None:
+    jobs.jobs_of(services.store()).cancel(identifier)
+
+
+def _failure(job: Job) -> None:
+    st.error(escaped(f"The last study failed: {job.reason or 'no reason was left.'}"))
+    with st.container(horizontal=True):
+        st.button("Try again", key="retry", on_click=_retry, args=(job.id,))
+        st.button("Dismiss", key="forget", on_click=_forget, args=(job.id,))
+    with st.expander("What it printed"):
+        st.code(jobs.jobs_of(services.store()).log(job.id) or "nothing", language=None)
+
+
+def _retry(identifier: str) -> None:
+    jobs.jobs_of(services.store()).retry(identifier)
+    jobs.ensure_running(services.store())
+
+
+def _forget(identifier: str) -> None:
+    jobs.jobs_of(services.store()).forget(identifier)
+
+
+def form(data: str, newest: Artefact | None, *, opened: bool) -> None:
+    """Draw the form that starts a study."""
+    with st.expander("Run a study", expanded=opened, icon=":material/play_arrow:"):
+        _form(data, newest)
+
+
+@st.fragment
+def _form(data: str, newest: Artefact | None) -> None:
+    recipe: Mapping[str, Any] = newest.recipe if newest else {}
+    asked = _rankers_and_levels(recipe)
+    with st.popover("Candidate lists and seed", icon=":material/tune:"):
+        initial = st.multiselect(
+            "Initial ranker", ["lambdamart", "mart", "feature:1", "random", "file-order"],
+            default=["lambdamart"], accept_new_options=True, key="new.initial",
+            help="The first one cuts and orders the lists; feature:<id> takes any feature.",
+        )  # fmt: skip
+        lists = drawn(ListRecipe(), "new.lists")
+        asked["seed"] = st.number_input("Seed", value=0, min_value=0, key="new.seed")
+    try:
+        parameters = asked | {"data": data} | _lists(data, initial, lists)
+        pairs = _pairs(parameters.pop("families"), parameters.pop("levels"))
+        parameters["perturbations"] = [list(pair) for pair in pairs]
+        parameters["measures"] = [
+            str(Measure.parse(text)) for text in parameters.pop("measures").split(";")
+        ]
+        for name in parameters["rankers"]:
+            registry.entry(str(name).partition("@")[0].partition("#")[0])
+    except ShuffleproofError as error:
+        st.warning(escaped(str(error)), icon=":material/error:")
+        return
+    st.markdown(_cost(parameters, newest))
+    ready = bool(parameters["rankers"]) and bool(initial) and bool(pairs)
+    if st.button("Run this study", type="primary", key="new.run", disabled=not ready):
+        _submit(parameters)
+
+
+def _rankers_and_levels(recipe: Mapping[str, Any]) -> dict[str, Any]:
+    before = [label for label, _ in recipe.get("rankers", ()) if label != INITIAL] or list(FIRST)
+    plain = [name for name in registry.RANKERS if name != registry.FEATURE]
+    rankers = st.multiselect(
+        "Rankers", list(dict.fromkeys([*before, *plain])), default=before, wrap=True,
+        accept_new_options=True, key="new.rankers",
+        help="Add @preset (dlcm@tuned), #digits of a trained ranker's key, or feature:<id>.",
+    )  # fmt: skip
+    left, middle, right = st.columns([2, 2, 1])
+    families = left.multiselect(
+        "Disturbed by", DISTURBING, default=["transpositions"], key="new.families",
+        help="  \n".join(f"{name}: {PERTURBATIONS[name].summary}" for name in DISTURBING),
+    )  # fmt: skip
+    levels = middle.text_input(
+        "Levels", key="new.levels", placeholder=_usual(families),
+        help="Comma-separated, for every family chosen; empty: each family's own.",
+    )  # fmt: skip
+    draws = right.number_input(
+        "Draws a level", min_value=1, max_value=MOST_DRAWS, value=DRAWS, key="new.draws"
+    )
+    wanted = st.session_state.get("wanted measure", "NDCG@10")
+    measures = st.text_input(
+        "Measures", value=wanted, key="new.measures",
+        help="Separated by ; — NDCG at 1, 3, 5 and 10 is kept under all conventions anyway.",
+    )  # fmt: skip
+    return {
+        "rankers": rankers, "families": families, "levels": levels, "draws": int(draws),
+        "measures": measures,
+    }  # fmt: skip
+
+
+def _usual(families: list[str]) -> str:
+    return "; ".join(",".join(f"{level:g}" for level in levels_of(name)[1:]) for name in families)
+
+
+def _pairs(families: list[str], levels: str) -> list[tuple[str, float]]:
+    return [
+        (family, level)
+        for family in families
+        for level in levels_of(family, levels.strip() or None)
+    ]
+
+
+def _lists(data: str, initial: list[str], changes: dict[str, str]) -> dict[str, Any]:
+    """What of the lists differs from what the job takes by itself."""
+    preset = "small" if data == "sample" else "paper"
+    recipe = parsed(ListRecipe(), changes)
+    found = {name: getattr(recipe, name) for name in changes}
+    named = [name if name != "lambdamart" else f"lambdamart@{preset}" for name in initial]
+    if named != [f"lambdamart@{preset}"]:
+        found["initial"] = named
+    return {"lists": found} if found else {}
+
+
+def _cost(parameters: Mapping[str, Any], newest: Artefact | None) -> str:
+    """What the button will cost, from what a trial took last time."""
+    points = parameters["perturbations"]
+    disturbed = sum(level != PERTURBATIONS[family].unchanged for family, level in points)
+    each = disturbed * parameters["draws"] + len(points) - disturbed
+    count = each * (len(parameters["rankers"]) + 1)
+    queries = newest.facts["queries"] if newest else None
+    size = f"{queries} queries × " if queries else ""
+    text = f"{size}{len(points)} levels × {parameters['draws']} draws × "
+    text += f"{len(parameters['rankers']) + 1} rankers = **{count} trials**"
+    known = curves.seconds_a_trial(str(newest.key)) if newest else {}
+    timed = [name for name in parameters["rankers"] if name in known]
+    if timed:
+        seconds = each * (sum(known[name] for name in timed) + known.get(INITIAL, 0.0))
+        text += f", about **{_time(seconds)}** by what a trial took last time"
+    new = [name for name in parameters["rankers"] if name not in known]
+    if new:
+        text += f"; not timed on this set: {escaped(', '.join(new))} (trained first if need be)"
+    return text + ". Finished trials are never repeated."
+
+
+def _time(seconds: float) -> str:
+    """Seconds in words.
+
+    >>> _time(0.4), _time(75), _time(9000)
+    ('1 s', '75 s', '150 min')
+    """
+    return f"{max(1, round(seconds))} s" if seconds < 100 else f"{round(seconds / 60)} min"
+
+
+def _submit(parameters: Mapping[str, Any]) -> None:
+    try:
+        jobs.submit(services.store(), curves.KIND, parameters)
+        jobs.ensure_running(services.store())
+    except ShuffleproofError as error:
+        st.error(escaped(str(error)))
+        return
+    st.rerun()

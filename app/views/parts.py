@@ -1,0 +1,104 @@
+"""Small pieces that every study page shares, always in the same order and place."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from app.exports import File
+from app.forms import escaped
+from core.errors import ShuffleproofError
+
+
+def header(title: str, question: str) -> None:
+    """The page's title, and under it the question that its picture answers."""
+    st.title(title)
+    st.markdown(question)
+
+
+def finding(text: str) -> None:
+    """The sentences that the program wrote from the numbers."""
+    st.markdown(f"**{escaped(text)}**")
+
+
+def convention(words: str, *more: str) -> None:
+    """What the numbers are: the measure's conventions, then how many of what."""
+    st.caption(escaped(" · ".join((words, *more))))
+
+
+def not_yet(missing: str, remedy: str, command: str = "") -> None:
+    """A page that can't do anything yet says what is missing and what provides it."""
+    st.info(escaped(missing), icon=":material/hourglass_empty:")
+    st.markdown(escaped(remedy))
+    if command:
+        st.code(command, language="bash", wrap_lines=True)
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What can be taken away from a result.
+
+    Attributes:
+        figures: the figure's files.
+        tables: the table's files.
+        recipe: the recipe's file.
+        report: the whole report's file.
+        link: query parameters that show the same in another browser.
+        command: the command that makes it again, or the sentence that says why there is none.
+        python: the same in Python.
+    """
+
+    figures: Sequence[File]
+    tables: Sequence[File]
+    recipe: File
+    report: File
+    link: dict[str, str]
+    command: Callable[[], str]
+    python: str
+
+
+def exports_row(shared: Shared, key: str) -> None:
+    """One row of menus: link, command, Python, figure, table, recipe, report."""
+    st.subheader("Take away")
+    with st.container(horizontal=True, key=f"{key}.row"):
+        with st.popover("Link", icon=":material/link:"):
+            st.caption("The same study with the same choices, in any browser that reaches it.")
+            st.code(f"{_address()}?{urlencode(shared.link)}", language=None, wrap_lines=True)
+        with st.popover("Command", icon=":material/terminal:"):
+            _command(shared.command)
+        with st.popover("Python", icon=":material/code:"):
+            st.code(shared.python, language="python", wrap_lines=True)
+        with st.popover("Figure", icon=":material/show_chart:"):
+            _downloads(shared.figures, key)
+        with st.popover("Table", icon=":material/table:"):
+            _downloads(shared.tables, key)
+        with st.popover("Recipe and report", icon=":material/description:"):
+            _downloads([shared.recipe, shared.report], key)
+
+
+def _command(command: Callable[[], str]) -> None:
+    try:
+        st.code(command(), language="bash", wrap_lines=True)
+    except ShuffleproofError as error:
+        st.caption(escaped(str(error)))
+
+
+def _downloads(files: Sequence[File], key: str) -> None:
+    for file in files:
+        st.download_button(
+            file.label,
+            file.make,
+            file_name=file.name,
+            mime=file.mime,
+            key=f"{key}.{file.name}",
+            disabled=bool(file.missing),
+            on_click="ignore",
+            width="stretch",
+        )
+    for missing in dict.fromkeys(file.missing for file in files if file.missing):
+        st.caption(escaped(missing))
+
+
+def _address() -> str:
+    return str(st.context.url or "").partition("?")[0]
