@@ -178,6 +178,17 @@ def test_scores_without_gradients_are_the_same(config):
     torch.testing.assert_close(scores, model(features), atol=1e-6, rtol=1e-6)
 
 
+@pytest.mark.parametrize("reset_after", [True, False])
+@pytest.mark.parametrize("shape", [(1, 1), (1, 4), (4, 1), (2, 3)])
+def test_input_products_are_left_as_they_were(shape, reset_after):
+    """The steps work in place, in buffers of their own, whatever the strides are."""
+    module = recurrence(3, backwards=True, reset_after=reset_after)
+    products = torch.randn(*shape, 9, dtype=torch.float64)
+    before = products.clone()
+    module(products)
+    assert torch.equal(products, before)
+
+
 def test_final_state_belongs_to_the_highest_rank():
     """Fed from the lowest rank to the highest, the last document read is the first shown."""
     module = recurrence(3, backwards=True, reset_after=False)

@@ -106,7 +106,11 @@ class GatedRecurrence(nn.Module):
 
 
 class _Recurrence(torch.autograd.Function):
-    """States [lists, docs, hidden] of a walk; buffers inside are [docs, lists, …]."""
+    """States [lists, docs, hidden] of a walk; buffers inside are [docs, lists, …] and gate by gate.
+
+    Kept for the way back: `opened` = σ of r and z, `candidate` = n, and `inner` = r h (reset
+    before) or W_n h + b (reset after).
+    """
 
     @staticmethod
     def forward(
@@ -114,24 +118,22 @@ class _Recurrence(torch.autograd.Function):
     ) -> Tensor:
         lists, docs, width = products.shape
         hidden = width // 3
+        by_step = products.transpose(0, 1)
+        opened = by_step[..., : 2 * hidden].clone(memory_format=torch.contiguous_format)
+        candidate = by_step[..., 2 * hidden :].clone(memory_format=torch.contiguous_format)
+        inner = torch.empty_like(candidate)
         states = products.new_empty(docs + 1, lists, hidden)
-        kept = docs if any(ctx.needs_input_grad) else 1
-        gates = products.new_empty(kept, lists, 3 * hidden)
-        inner = products.new_empty(kept, lists, hidden)
+        walk.clear(inner)
         walk.clear(states[:-1] if walk.backwards else states[1:])
         states[-1 if walk.backwards else 0] = 0
-        if kept > 1:
-            walk.clear(inner)
         step = _forward_after if walk.reset_after else _forward_before
         for before, after, place, active in walk.steps():
             step(
-                products[:active, place],
-                weight,
-                bias,
+                (weight, bias),
                 (states[before, :active], states[after, :active]),
-                (gates[place % kept, :active], inner[place % kept, :active]),
+                (opened[place, :active], candidate[place, :active], inner[place, :active]),
             )
-        ctx.save_for_backward(weight, states, gates, inner)
+        ctx.save_for_backward(weight, states, opened, candidate, inner)
         ctx.walk = walk
         shown = states[:-1] if walk.backwards else states[1:]
         return shown.transpose(0, 1)
@@ -139,123 +141,118 @@ class _Recurrence(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor | None, None]:
-        weight, states, gates, inner = ctx.saved_tensors
+        weight, states, opened, candidate, inner = ctx.saved_tensors
         walk: _Walk = ctx.walk
-        docs, lists, width = gates.shape
-        hidden = width // 3
-        into, out = gates.new_empty(lists, docs, width), torch.empty_like(gates)
-        walk.clear(into.transpose(0, 1))
-        walk.clear(out)
-        carried = gates.new_zeros(lists, hidden)
+        docs, lists, hidden = candidate.shape
+        of_opened, of_candidate = torch.empty_like(opened), torch.empty_like(candidate)
+        of_inner = torch.empty_like(inner) if walk.reset_after else of_candidate
+        for values in (of_opened, of_candidate, of_inner):
+            walk.clear(values)
+        carried = candidate.new_zeros(lists, hidden)
         step = _backward_after if walk.reset_after else _backward_before
         for before, _, place, active in reversed(list(walk.steps())):
             carried[:active] += grad[:active, place]
             step(
                 weight,
                 states[before, :active],
-                (gates[place, :active], inner[place, :active]),
-                (into[:active, place], out[place, :active], carried[:active]),
+                (opened[place, :active], candidate[place, :active], inner[place, :active]),
+                (of_opened[place, :active], of_candidate[place, :active]),
+                (of_inner[place, :active], carried[:active]),
             )
+        into = candidate.new_empty(lists, docs, 3 * hidden)
+        into[..., : 2 * hidden] = of_opened.transpose(0, 1)
+        into[..., 2 * hidden :] = of_candidate.transpose(0, 1)
         earlier = (states[1:] if walk.backwards else states[:-1]).reshape(-1, hidden)
-        flat = out.view(-1, width)
-        if walk.reset_after:
-            return into, flat.t() @ earlier, flat[:, 2 * hidden :].sum(0), None
-        of_gates = flat[:, : 2 * hidden].t() @ earlier
-        of_candidate = flat[:, 2 * hidden :].t() @ inner.view(-1, hidden)
-        return into, torch.cat((of_gates, of_candidate)), None, None
+        multiplied = earlier if walk.reset_after else inner.view(-1, hidden)
+        of_weight = torch.empty_like(weight)
+        torch.mm(of_opened.view(-1, 2 * hidden).t(), earlier, out=of_weight[: 2 * hidden])
+        torch.mm(of_inner.view(-1, hidden).t(), multiplied, out=of_weight[2 * hidden :])
+        of_bias = of_inner.view(-1, hidden).sum(0) if walk.reset_after else None
+        return into, of_weight, of_bias, None
 
 
 def _forward_after(
-    products: Tensor,
-    weight: Tensor,
-    bias: Tensor | None,
+    weights: tuple[Tensor, Tensor | None],
     states: tuple[Tensor, Tensor],
-    kept: tuple[Tensor, Tensor],
+    kept: tuple[Tensor, Tensor, Tensor],
 ) -> None:
-    """One step with the reset after the product; keeps r, z, n and W_n h + b."""
-    (earlier, state), (gates, inner) = states, kept
+    """One step with the reset after the product; `kept` holds the input products at first."""
+    (weight, bias), (earlier, state), (opened, candidate, inner) = weights, states, kept
     hidden = earlier.shape[1]
-    torch.mm(earlier, weight.t(), out=gates)
-    inner.copy_(gates[:, 2 * hidden :])
+    opened.addmm_(earlier, weight[: 2 * hidden].t()).sigmoid_()
+    torch.mm(earlier, weight[2 * hidden :].t(), out=inner)
     if bias is not None:
         inner.add_(bias)
-    opened = gates[:, : 2 * hidden]
-    opened.add_(products[:, : 2 * hidden]).sigmoid_()
-    candidate = gates[:, 2 * hidden :]
-    torch.addcmul(products[:, 2 * hidden :], opened[:, :hidden], inner, out=candidate)
-    _tanh(candidate)
+    _tanh(candidate.addcmul_(opened[:, :hidden], inner))
     torch.lerp(candidate, earlier, opened[:, hidden:], out=state)
 
 
 def _forward_before(
-    products: Tensor,
-    weight: Tensor,
-    bias: Tensor | None,  # noqa: ARG001 (both steps are called alike)
+    weights: tuple[Tensor, Tensor | None],
     states: tuple[Tensor, Tensor],
-    kept: tuple[Tensor, Tensor],
+    kept: tuple[Tensor, Tensor, Tensor],
 ) -> None:
-    """One step with the reset before the product; keeps r, z, n and r h."""
-    (earlier, state), (gates, inner) = states, kept
+    """One step with the reset before the product; `kept` holds the input products at first."""
+    (weight, _), (earlier, state), (opened, candidate, inner) = weights, states, kept
     hidden = earlier.shape[1]
-    opened, candidate = gates[:, : 2 * hidden], gates[:, 2 * hidden :]
-    torch.addmm(products[:, : 2 * hidden], earlier, weight[: 2 * hidden].t(), out=opened)
-    opened.sigmoid_()
+    opened.addmm_(earlier, weight[: 2 * hidden].t()).sigmoid_()
     torch.mul(opened[:, :hidden], earlier, out=inner)
-    torch.addmm(products[:, 2 * hidden :], inner, weight[2 * hidden :].t(), out=candidate)
-    _tanh(candidate)
+    _tanh(candidate.addmm_(inner, weight[2 * hidden :].t()))
     torch.lerp(candidate, earlier, opened[:, hidden:], out=state)
 
 
 def _tanh(values: Tensor) -> None:
-    """The hyperbolic tangent in place, as 2σ(2x) − 1: absolute error of a rounding, much faster."""
+    """The hyperbolic tangent in place, as 2σ(2x) − 1: absolute error of a rounding, faster."""
     values.mul_(2).sigmoid_().mul_(2).sub_(1)
 
 
 def _backward_after(
     weight: Tensor,
     earlier: Tensor,
-    kept: tuple[Tensor, Tensor],
-    grads: tuple[Tensor, Tensor, Tensor],
+    kept: tuple[Tensor, Tensor, Tensor],
+    into: tuple[Tensor, Tensor],
+    through: tuple[Tensor, Tensor],
 ) -> None:
-    """The step's gradients: into its input products, out of its state products, and carried."""
-    (gates, inner), (into, out, carried) = kept, grads
+    """The step's gradients: into its input products, through its state product, and carried."""
+    (opened, candidate, inner), (of_opened, of_candidate), (of_inner, carried) = kept, into, through
     hidden = earlier.shape[1]
-    reset, keep = gates[:, :hidden], gates[:, hidden : 2 * hidden]
-    _into_candidate_and_keep(earlier, gates, into, carried)
-    of_candidate = into[:, 2 * hidden :]
-    torch.mul(of_candidate, inner, out=into[:, :hidden])
-    into[:, :hidden].mul_(reset).mul_(1 - reset)
-    out[:, : 2 * hidden] = into[:, : 2 * hidden]
-    torch.mul(of_candidate, reset, out=out[:, 2 * hidden :])
-    carried.mul_(keep).addmm_(out, weight)
+    reset, keep = opened[:, :hidden], opened[:, hidden:]
+    _into_candidate_and_keep((earlier, keep, candidate), of_candidate, of_opened, carried)
+    torch.mul(of_candidate, reset, out=of_inner)
+    of_reset = of_opened[:, :hidden]
+    torch.mul(of_inner, inner, out=of_reset)
+    of_reset.addcmul_(of_reset, reset, value=-1)
+    carried.mul_(keep).addmm_(of_opened, weight[: 2 * hidden])
+    carried.addmm_(of_inner, weight[2 * hidden :])
 
 
 def _backward_before(
     weight: Tensor,
     earlier: Tensor,
-    kept: tuple[Tensor, Tensor],
-    grads: tuple[Tensor, Tensor, Tensor],
+    kept: tuple[Tensor, Tensor, Tensor],
+    into: tuple[Tensor, Tensor],
+    through: tuple[Tensor, Tensor],
 ) -> None:
     """As `_backward_after`, for the reset before the product."""
-    (gates, _), (into, out, carried) = kept, grads
+    (opened, candidate, inner), (of_opened, of_candidate), (_, carried) = kept, into, through
     hidden = earlier.shape[1]
-    reset, keep = gates[:, :hidden], gates[:, hidden : 2 * hidden]
-    _into_candidate_and_keep(earlier, gates, into, carried)
-    of_product = into[:, 2 * hidden :] @ weight[2 * hidden :]
-    torch.mul(of_product, earlier, out=into[:, :hidden])
-    into[:, :hidden].mul_(reset).mul_(1 - reset)
-    out.copy_(into)
+    reset, keep = opened[:, :hidden], opened[:, hidden:]
+    _into_candidate_and_keep((earlier, keep, candidate), of_candidate, of_opened, carried)
+    of_product = of_candidate @ weight[2 * hidden :]
+    of_reset = of_opened[:, :hidden]
+    torch.mul(of_product, inner, out=of_reset)
+    of_reset.addcmul_(of_reset, reset, value=-1)
     carried.mul_(keep).addcmul_(of_product, reset)
-    carried.addmm_(out[:, : 2 * hidden], weight[: 2 * hidden])
+    carried.addmm_(of_opened, weight[: 2 * hidden])
 
 
-def _into_candidate_and_keep(earlier: Tensor, gates: Tensor, into: Tensor, carried: Tensor) -> None:
+def _into_candidate_and_keep(
+    kept: tuple[Tensor, Tensor, Tensor], of_candidate: Tensor, of_opened: Tensor, carried: Tensor
+) -> None:
     """Gradients before the tanh of n and the sigmoid of z; the same for both resets."""
-    hidden = earlier.shape[1]
-    keep, candidate = gates[:, hidden : 2 * hidden], gates[:, 2 * hidden :]
-    of_keep, of_candidate = into[:, hidden : 2 * hidden], into[:, 2 * hidden :]
-    closed = 1 - keep
-    torch.mul(carried, closed, out=of_candidate)
+    earlier, keep, candidate = kept
+    of_keep = of_opened[:, earlier.shape[1] :]
+    torch.addcmul(carried, carried, keep, value=-1, out=of_candidate)
     torch.sub(earlier, candidate, out=of_keep)
     of_keep.mul_(of_candidate).mul_(keep)
     of_candidate.addcmul_(of_candidate * candidate, candidate, value=-1)
