@@ -13,7 +13,7 @@ from core.errors import JobError, ParameterError, UnknownNameError
 from core.execution import jobs_lease as lease
 from core.execution.jobs import HIGHEST, Jobs, folder_of
 from core.execution.jobs_database import Database
-from core.execution.jobs_log import DROPPED, LOG_BYTES, append, tail
+from core.execution.jobs_log import DROPPED, LOG_BYTES, LogPump, append, tail
 from core.execution.jobs_only_one import is_running, only_one
 from core.execution.jobs_slots import slots
 
@@ -228,6 +228,15 @@ def test_a_log_keeps_its_newest_part(tmp_path):
     assert last.startswith("1999")
     assert last.endswith("-\n")
     assert tail(tmp_path / "none.log", 10) == ""
+
+
+def test_a_log_that_cannot_be_written_does_not_stop_the_work(tmp_path):
+    (tmp_path / "file").write_text("")
+    script = "import sys\nfor line in range(9999): print('x' * 99)\nsys.exit(7)"
+    command = [sys.executable, "-c", script]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        LogPump(process.stdout, tmp_path / "file" / "x.log", "heading").join(10)
+        assert process.wait(10) == 7
 
 
 def test_a_slot_a_gpu_or_some_that_share_the_cores(monkeypatch):

@@ -1,6 +1,7 @@
 """The log of a job: what its process printed, the newest part of it, never more than a bound."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 from typing import IO
@@ -23,20 +24,26 @@ class LogPump(Thread):
             heading: one line before what this process prints.
         """
         super().__init__(daemon=True, name=f"log {path.name}")
-        self.output, self.path = output, path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        append(path, f"{heading}\n".encode())
+        self.output, self.path, self.heading = output, path, heading
         self.start()
 
     def run(self) -> None:
-        """Copy until the last holder of the writing end is gone."""
+        """Copy until the last holder of the writing end is gone.
+
+        Where nothing can be written any more the output is still read: a full disk must not stop
+        the work itself.
+        """
         with self.output:
-            while chunk := os.read(self.output.fileno(), CHUNK):
-                append(self.path, chunk)
+            chunk = f"{self.heading}\n".encode()
+            while chunk:
+                with suppress(OSError):
+                    append(self.path, chunk)
+                chunk = os.read(self.output.fileno(), CHUNK)
 
 
 def append(path: Path, chunk: bytes) -> None:
     """Add to a log; past a bound of 1 MiB its newer half replaces it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab") as log:
         log.write(chunk)
         size = log.tell()
