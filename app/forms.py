@@ -10,6 +10,7 @@ from typing import Any
 
 import streamlit as st
 
+from app import plain
 from core.parameters import Parameter, parameters
 
 
@@ -131,7 +132,4 @@ def escaped(text: str) -> str:
     >>> escaped("a_b <i> $x$")
     'a\\_b \\<i\\> \\$x\\$'
     """
-    return "".join(f"\\{character}" if character in MARKUP else character for character in text)
-
-
-MARKUP = frozenset("\\`*_{}[]<>#|~$!")
+    return plain.escaped(text)

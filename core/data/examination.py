@@ -90,9 +90,9 @@ class Examination:
 def find(fingerprint: str, store: Store) -> Examination | None:
     """The examination of the fold of this fingerprint, if there is one and it is whole."""
     try:
-        artefact = store.find(_key(fingerprint))
+        artefact = store.find(key_for(fingerprint))
     except ArtefactError:  # damaged: it can be made again
-        store.remove(_key(fingerprint))
+        store.remove(key_for(fingerprint))
         return None
     return None if artefact is None else _opened(artefact)
 
@@ -104,7 +104,7 @@ def examined(data: Artefact, store: Store) -> Generator[Progress, None, Examinat
         data: an artefact of kind `data`.
         store: where the examination is kept.
     """
-    key = _key(data.facts["fingerprint"])
+    key = key_for(data.facts["fingerprint"])
     with store.lock(key):
         found = find(data.facts["fingerprint"], store)
         if found is not None:
@@ -122,8 +122,8 @@ def examined(data: Artefact, store: Store) -> Generator[Progress, None, Examinat
 
 def forget(fingerprint: str, store: Store) -> None:
     """Remove the examination of a fold that is removed itself."""
-    if store.find(_key(fingerprint)) is not None:
-        store.remove(_key(fingerprint))
+    if store.find(key_for(fingerprint)) is not None:
+        store.remove(key_for(fingerprint))
 
 
 def part_facts(dataset: RankingDataset) -> PartFacts:
@@ -192,7 +192,8 @@ def _marks(low: float, high: float, varying: int) -> tuple[str, ...]:
     return tuple(mark for mark, holds in checks.items() if holds)
 
 
-def _key(fingerprint: str) -> ArtefactKey:
+def key_for(fingerprint: str) -> ArtefactKey:
+    """Where the examination of the fold of this fingerprint is filed."""
     return key_of(KIND, {"version": VERSION}, (fingerprint,))
 
 

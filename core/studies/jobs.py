@@ -49,7 +49,7 @@ def ingest(  # noqa: PLR0913 (a job's parameters are its keywords)
     fractions: Sequence[float] = (0.6, 0.2, 0.2),
     seed: int = 0,
 ) -> Reports:
-    """Read an upload into the store; result: artefact (of the first fold), artefacts.
+    """Read an upload into the store and examine it; result: artefact (first fold's), artefacts.
 
     Args:
         store: where it goes.
@@ -61,7 +61,8 @@ def ingest(  # noqa: PLR0913 (a job's parameters are its keywords)
         fractions: of the queries for train, validation and test where one file is split.
         seed: of that split.
     """
-    from core.data.catalogue import Reading  # noqa: PLC0415 (only who works pays for it)
+    from core.data import examination  # noqa: PLC0415 (only who works pays for it)
+    from core.data.catalogue import Reading  # noqa: PLC0415 (likewise)
     from core.data.catalogue import ingest as read  # noqa: PLC0415 (likewise)
 
     uploads.clear(store, jobs_of(store))
@@ -70,6 +71,8 @@ def ingest(  # noqa: PLR0913 (a job's parameters are its keywords)
     reading = Reading(missing, (train, valid, test), seed)
     try:
         artefacts = yield from read(_place(folder, files), name, store, reading)
+        for artefact in artefacts:
+            yield from examination.examined(artefact, store)
     except ShuffleproofError as error:  # where the files lie for now is nobody's business
         raise ShuffleproofError(str(error).replace(f"{folder}/", "")) from error
     return {
@@ -78,8 +81,21 @@ def ingest(  # noqa: PLR0913 (a job's parameters are its keywords)
     }
 
 
+def examine(store: Store, *, artefact: str) -> Reports:
+    """Examine a stored data set, or find what was found before; result: artefact.
+
+    Args:
+        store: where both are.
+        artefact: the data set's key.
+    """
+    from core.data import examination  # noqa: PLC0415 (only who works pays for it)
+
+    found = yield from examination.examined(store.resolve(artefact, "data"), store)
+    return {"artefact": _text(examination.key_for(found.fingerprint))}
+
+
 def _place(folder: Path, files: Mapping[str, Sequence[str]] | None) -> "Path | Parts":
-    from core.data.source import Parts  # noqa: PLC0415 (only who works pays for it)
+    from core.data.source import Parts, group_file  # noqa: PLC0415 (only who works pays for it)
 
     if files is not None:
         parts = ("train", "valid", "test")
@@ -89,7 +105,9 @@ def _place(folder: Path, files: Mapping[str, Sequence[str]] | None) -> "Path | P
         }
         return Parts(folder.name, *(tuple(named[part]) for part in parts))
     inside = list(folder.iterdir())
-    return inside[0] if len(inside) == 1 else folder
+    beside = {group_file(path) for path in inside}
+    data = [path for path in inside if path not in beside]
+    return data[0] if len(data) == 1 else folder
 
 
 def train(  # noqa: PLR0913 (a job's parameters are its keywords)
@@ -165,6 +183,7 @@ def invariance(  # noqa: PLR0913 (a job's parameters are its keywords)
 
 KINDS: Mapping[str, Callable[..., Reports]] = {
     "ingest": ingest,
+    "examine": examine,
     "train": train,
     "initial-ranking": initial_ranking,
     "invariance": invariance,
