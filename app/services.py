@@ -7,6 +7,9 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from core.data import stored
+from core.data.catalogue import KIND, SAMPLE, find
+from core.data.dataset import Fold
 from core.errors import ArtefactError
 from core.perturb.registry import PERTURBATIONS
 from core.store.artefacts import Store, default_store
@@ -70,6 +73,27 @@ def invariance_cards(key: str) -> list[Certificate]:
     artefact = store().resolve(key, "study")
     reads = {label: frozenset(names) for label, names in artefact.facts["reads"].items()}
     return certificates(StudyResult.open(Path(artefact.path)), reads)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def fold(key: str) -> Fold:
+    """A stored data set, memory-mapped, by its artefact's key."""
+    return stored.open_fold(store().resolve(key, KIND).path)
+
+
+@st.cache_data(ttl=30, show_spinner=False)
+def sample_key() -> str:
+    """The key of the shipped sample, ingested first if need be."""
+    return str(find(SAMPLE, store()).key)
+
+
+def data_set(name: str) -> Artefact:
+    """The stored data set of a name, the sample's included.
+
+    Raises:
+        ArtefactError: there is none.
+    """
+    return store().resolve(sample_key() if name == SAMPLE else name, KIND)
 
 
 @dataclass(frozen=True)

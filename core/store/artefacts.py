@@ -197,6 +197,16 @@ class Store:
             (self.root / "names").mkdir(exist_ok=True)
             entry.replace(self.root / "names" / name)
 
+    def remove_name(self, name: str) -> None:
+        """Let a name of this store mean nothing any more; what it meant stays.
+
+        Raises:
+            ParameterError: it is no name.
+        """
+        if not NAME.fullmatch(name):
+            raise ParameterError("name", name, "1 to 60 letters, digits, blanks and . _ + @ = -")
+        (self.root / "names" / name).unlink(missing_ok=True)
+
     def names(self) -> dict[str, ArtefactKey]:
         """What every name means, sorted; a name of one's own hides a bundled one."""
         merged: dict[str, ArtefactKey] = {}

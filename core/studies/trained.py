@@ -71,6 +71,25 @@ def trained_on(store: Store, train: str, valid: str) -> list[TrainedRanker]:
     ]
 
 
+def studied_on(store: Store, fingerprint: str) -> list[Artefact]:
+    """The studies of a data set under whatever name, newest first.
+
+    A study's recipe holds the digest of its lists, its facts say how they were made: those that
+    come out alike from this fold are of this fold.
+
+    Args:
+        store: where to look.
+        fingerprint: of the fold.
+    """
+    found = [
+        artefact
+        for artefact in store.artefacts("study")
+        if artefact.recipe.get("lists")
+        == key_of("lists", artefact.facts.get("lists", {}), (fingerprint,)).digest
+    ]
+    return sorted(found, key=lambda artefact: artefact.created, reverse=True)
+
+
 def list_recipes(rankers: list[TrainedRanker]) -> list[ListRecipe]:
     """The ways in which lists were made for these rankers, the newest first, each once."""
     return list(dict.fromkeys(ranker.lists for ranker in rankers if ranker.lists is not None))

@@ -1,0 +1,181 @@
+"""What a data set is made of: labels, list lengths and the values of a feature, part by part."""
+
+from itertools import accumulate
+
+import pandas as pd
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from app.figures.style import PALETTE, laid_out
+
+PART_COLORS = {"train": PALETTE[0], "validation": PALETTE[4], "test": PALETTE[2]}
+PATTERNS = {"train": "", "validation": "/", "test": "."}
+HEIGHT = 260
+MOST_BARS = 24
+STEPS = (1, 2, 5)
+
+
+def labels(counts: pd.DataFrame) -> go.Figure:
+    """The share of documents with each label, a bar a part.
+
+    Args:
+        counts: part, label, documents.
+    """
+    figure = go.Figure()
+    for part, rows in counts.groupby("part", sort=False):
+        share = rows.documents / max(rows.documents.sum(), 1)
+        figure.add_trace(
+            _bars(
+                str(part),
+                [f"{label:g}" for label in rows.label],
+                share,
+                text=[f"{value:.0%}" if value >= 0.005 else "" for value in share],
+                customdata=rows.documents,
+                hovertemplate=f"{part}, label %{{x}}<br>%{{y:.1%}} of the documents "
+                "(%{customdata:,})<extra></extra>",
+            )
+        )
+    figure.update_xaxes(title="label", type="category")
+    figure.update_yaxes(title="share of documents", tickformat=".0%", rangemode="tozero")
+    return laid_out(figure, barmode="group", height=HEIGHT)
+
+
+def lengths(counts: pd.DataFrame) -> go.Figure:
+    """The share of queries with lists of each length, in bins of a round width.
+
+    Args:
+        counts: part, documents, queries.
+    """
+    width = bin_width(int(counts.documents.max()) if len(counts) else 1)
+    figure = go.Figure()
+    for part, rows in counts.groupby("part", sort=False):
+        binned = rows.groupby(rows.documents // width * width).queries.sum()
+        ends = binned.index + width - 1
+        words = [f"{low}–{high}" if high > low else f"{low}" for low, high in _pairs(binned, ends)]
+        figure.add_trace(
+            _bars(
+                str(part),
+                binned.index + (width - 1) / 2,
+                binned / max(binned.sum(), 1),
+                customdata=list(zip(words, binned, strict=True)),
+                hovertemplate=f"{part}, %{{customdata[0]}} documents<br>%{{y:.1%}} of the queries "
+                "(%{customdata[1]:,})<extra></extra>",
+            )
+        )
+    figure.update_xaxes(title=f"documents of a query, in steps of {width}", rangemode="tozero")
+    figure.update_yaxes(title="share of queries", tickformat=".0%", rangemode="tozero")
+    return laid_out(figure, barmode="group", height=HEIGHT)
+
+
+def feature(bins: pd.DataFrame, name: str) -> go.Figure:
+    """The values of one feature, a panel a part on one axis.
+
+    Args:
+        bins: part, low, high, share: the bounds of each bin and the documents' share in it.
+        name: what the feature is called.
+    """
+    parts = list(dict.fromkeys(bins.part))
+    span = float(bins.high.max() - bins.low.min()) if len(bins) else 0.0
+    thin = span / 50 or 1.0  # the bar of a part in which the feature is constant
+    figure = make_subplots(
+        rows=max(len(parts), 1), cols=1, shared_xaxes=True, vertical_spacing=0.06
+    )
+    for row, part in enumerate(parts, start=1):
+        own = bins[bins.part == part]
+        bars = _bars(
+            part,
+            (own.low + own.high) / 2,
+            own.share,
+            width=(own.high - own.low).where(own.high > own.low, thin),
+            customdata=own[["low", "high"]],
+            hovertemplate=f"{part}, %{{customdata[0]:.4g}} to %{{customdata[1]:.4g}}<br>"
+            "%{y:.1%} of the documents<extra></extra>",
+        )
+        figure.add_trace(bars, row=row, col=1)
+        figure.update_yaxes(title=part, tickformat=".0%", rangemode="tozero", row=row, col=1)
+    laid_out(figure, showlegend=False, height=130 * max(len(parts), 1) + 60)
+    figure.update_xaxes(title=name, row=max(len(parts), 1), col=1)
+    return figure
+
+
+def bin_width(longest: int) -> int:
+    """The smallest of 1, 2, 5, 10, 20, … that needs at most 24 bars.
+
+    >>> bin_width(20), bin_width(121), bin_width(728)
+    (1, 10, 50)
+    """
+    power = 1
+    while True:
+        for step in STEPS:
+            if longest // (step * power) < MOST_BARS:
+                return step * power
+        power *= 10
+
+
+def labels_alt(counts: pd.DataFrame) -> str:
+    """The label figure in words."""
+    words = []
+    for part, rows in counts.groupby("part", sort=False):
+        total = max(rows.documents.sum(), 1)
+        shares = ", ".join(
+            f"{label:g} {documents / total:.0%}" for label, documents in _pairs_of(rows)
+        )
+        words.append(f"{part}: {shares}")
+    return "Bars of the share of documents by label. " + "; ".join(words) + "."
+
+
+def lengths_alt(counts: pd.DataFrame) -> str:
+    """The figure of list lengths in words."""
+    words = []
+    for part, rows in counts.groupby("part", sort=False):
+        low, middle, high = rows.documents.min(), median(rows), rows.documents.max()
+        words.append(f"{part}: {low} to {high} documents, median {middle}")
+    return "Bars of the share of queries by number of documents. " + "; ".join(words) + "."
+
+
+def feature_alt(bins: pd.DataFrame, name: str) -> str:
+    """The figure of a feature in words."""
+    words = []
+    for part, rows in bins.groupby("part", sort=False):
+        most, low, high = max(zip(rows.share, rows.low, rows.high, strict=True))
+        words.append(
+            f"{part}: {rows.low.min():.4g} to {rows.high.max():.4g}, most ({most:.0%}) "
+            f"between {low:.4g} and {high:.4g}"
+        )
+    return f"Histograms of {name}. " + "; ".join(words) + "."
+
+
+def median(counts: pd.DataFrame) -> int:
+    """The median (lower) list length of rows of documents and queries, by length.
+
+    >>> median(pd.DataFrame({"documents": [1, 5, 9], "queries": [2, 1, 1]}))
+    1
+    """
+    ordered = counts.sort_values("documents")
+    half = ordered.queries.sum() / 2
+    below = list(accumulate(ordered.queries))
+    at = next((place for place, total in enumerate(below) if total >= half), 0)
+    return int(ordered.documents.iloc[at])
+
+
+def _bars(part: str, x: object, y: object, **more: object) -> go.Bar:
+    return go.Bar(
+        x=x,
+        y=y,
+        name=part,
+        marker={
+            "color": PART_COLORS.get(part, PALETTE[5]),
+            "pattern": {"shape": PATTERNS.get(part, ""), "fgopacity": 0.6},
+        },
+        textposition="outside",
+        cliponaxis=False,
+        **more,
+    )
+
+
+def _pairs(binned: pd.Series, ends: pd.Index) -> list[tuple[int, int]]:
+    return list(zip(binned.index, ends, strict=True))
+
+
+def _pairs_of(rows: pd.DataFrame) -> list[tuple[float, int]]:
+    return list(zip(rows.label, rows.documents, strict=True))
