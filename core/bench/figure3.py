@@ -58,8 +58,8 @@ class Case:
 CASES = (
     Case("setrank-imsab", 80.0, 200),
     Case("setrank-msab", 80.0, 200),
-    Case("setrank-imsab-init", 1.8, 6),
-    Case("setrank-msab-init", 1.8, 6),
+    Case("setrank-imsab-init", 1.8, 12),
+    Case("setrank-msab-init", 1.8, 12),
     Case("dlcm", 4.0, 20),
 )
 BF16_FLOOR = 4.0  # with matrix units for bf16 (AMX, tensor cores)
