@@ -9,17 +9,21 @@ from pathlib import Path
 import pandas as pd
 
 from app.figures.initial_ranking import alt_text, curves
+from app.figures.style import on_paper
+from core.metrics.measure import Measure
 from core.perturb.registry import PERTURBATIONS
+from core.studies.command import python_of
 from core.studies.initial_ranking import claim, finding
 from core.studies.invariance import certificates
 from core.studies.result import StudyResult, stored_summary
+from core.studies.table import marks
 
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
 table { border-collapse: collapse; font-size: 14px; display: block; overflow-x: auto; }
 td, th { padding: .2rem .6rem; border-bottom: 1px solid #8884; text-align: right; }
 td:first-child, th:first-child { text-align: left; }
-figcaption, footer { color: #777; font-size: 14px; }
+figcaption, footer, .said { color: #777; font-size: 14px; }
 @media (prefers-color-scheme: dark) { body { background: #14161a; color: #e6e6e6; } }
 """
 
@@ -46,12 +50,14 @@ def _initial_ranking(result: StudyResult, summary: pd.DataFrame, *, first: bool)
     parts = ["<h2>If the initial ranking gets worse, how fast does each ranker follow?</h2>"]
     for family, measure in summary[["family", "measure"]].drop_duplicates().itertuples(index=False):
         figure = curves(summary, family, measure, PERTURBATIONS[family].unit)
-        picture = figure.to_html(full_html=False, include_plotlyjs=first)
+        picture = on_paper(figure).to_html(full_html=False, include_plotlyjs=first)
         first = False
         words = html.escape(alt_text(summary, family, measure))
         parts.append(f"<figure role='img' aria-label='{words}'>{picture}")
         parts.append(f"<figcaption>{words}</figcaption></figure>")
         parts.append(f"<p><b>{html.escape(finding(summary, family, measure))}</b></p>")
+        convention = html.escape(Measure.parse(measure).convention())
+        parts.append(f"<p class='said'>{convention}</p>")
         verdict = claim(result, family, measure)
         if verdict:
             parts.append(
@@ -59,10 +65,21 @@ def _initial_ranking(result: StudyResult, summary: pd.DataFrame, *, first: bool)
                 f"<b>{verdict['verdict']}</b> here (difference {verdict['difference']:+.3f}, "
                 f"p = {verdict['p']:.3g}, n = {verdict['n']}, paired t test).</p>"
             )
+        parts.append(_significance(result, family, measure))
     parts.append("<details><summary>Every number</summary>")
     parts.append(_table(summary))
     parts.append(f"</details>{_recipe(result)}")
     return "".join(parts)
+
+
+def _significance(result: StudyResult, family: str, measure: str) -> str:
+    frame = marks(result, family, measure)
+    return (
+        "<details><summary>Is it more than chance?</summary>"
+        "<p class='said'>change: from the unchanged lists; against: the initial ranking at the "
+        "same level. Paired t tests, p adjusted by Holm over each column, effect: Cohen's d, "
+        f"▲ ▼: p ≤ 0.05.</p>{_table(frame)}</details>"
+    )
 
 
 def _invariance(result: StudyResult) -> str:
@@ -76,12 +93,19 @@ def _invariance(result: StudyResult) -> str:
 
 
 def _table(frame: pd.DataFrame) -> str:
-    return frame.to_html(index=False, border=0, float_format=lambda value: f"{value:.4g}")
+    return frame.to_html(
+        index=False, border=0, na_rep="", float_format=lambda value: f"{value:.4g}"
+    )
 
 
 def _recipe(result: StudyResult) -> str:
     text = html.escape(json.dumps(result.recipe, indent=1))
-    return f"<details><summary>Recipe</summary><pre>{text}</pre></details>"
+    again = ""
+    if result.recipe["kind"] == "initial-ranking":
+        python = python_of(result.recipe, result.facts)
+        again = f"<summary>Again</summary><pre>{html.escape(python)}</pre>"
+        again = f"<details>{again}</details>"
+    return f"{again}<details><summary>Recipe</summary><pre>{text}</pre></details>"
 
 
 if __name__ == "__main__":

@@ -8,8 +8,8 @@ import plotly.graph_objects as go
 from app.figures.style import end_labels, faded, laid_out, spread, stroke
 
 HEIGHT = 460
-CLOSEST_TICKS = 0.055  # of the axis' length: ticks nearer to their neighbours are left out
-CLOSEST_TAUS = 0.11  # the same for the second axis, whose numbers are wider
+CLOSEST_TICKS = 0.075  # of the axis' length: ticks nearer to their neighbours are left out
+CLOSEST_TAUS = 0.17  # the same for the second axis, whose numbers are wider
 LABEL_HEIGHT = 17.0  # pixels of one line
 TAU = "Kendall τ left"
 Axis = Literal["level", "tau"]

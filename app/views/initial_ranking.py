@@ -25,7 +25,7 @@ from core.studies.table import TESTS
 QUESTION = STUDIES["initial-ranking"].question
 CHOOSABLE = ("ideal", "empty", "ties", "discount", "gain")
 SAID = {"ideal": "Ideal ranking of", "empty": "No relevant document", "ties": "Equal scores"}
-AXES: dict[figure.Axis, str] = {"level": "level of disturbance", "tau": "Kendall τ left"}
+AXES: dict[figure.Axis, str] = {"level": "Level", "tau": "Kendall τ left"}
 
 
 @dataclass(frozen=True)
@@ -80,11 +80,7 @@ def page() -> None:
 def _study(stored: Mapping[str, Artefact]) -> None:
     picture, controls = st.columns([8, 3], gap="medium")
     with controls:
-        key = st.selectbox(
-            "Study", list(stored), key="study", bind="query-params",
-            format_func=lambda key: curves.words(stored[key]),
-            help="Stored studies of this data set, newest first.",
-        )  # fmt: skip
+        key = _key(stored)
         artefact = stored[key]
         family, rankers, x, from_zero = _what(artefact.recipe)
     with picture:
@@ -94,12 +90,27 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     if not rankers:
         drawing.info("Choose at least one ranker.")
         return
-    drawn = _picture(chosen, drawing)
+    point = behind.choice(artefact, family, list(rankers))
+    drawn = _picture(chosen, point, drawing)
     with said:
         _finding(chosen)
-    behind.section(chosen.artefact, family, str(measure), list(rankers))
+    if point is not None:
+        behind.section(artefact, family, str(measure), point)
     table = _details(chosen)
     _take_away(chosen, drawn, table)
+
+
+def _key(stored: Mapping[str, Artefact]) -> str:
+    """The study chosen; its key always stands in the address, so that a link keeps meaning it."""
+    wanted, keys = st.query_params.get("study", ""), list(stored)
+    key = st.selectbox(
+        "Study", keys, index=keys.index(wanted) if wanted in keys else 0,
+        format_func=lambda key: curves.words(stored[key]),
+        help="Stored studies of this data set, newest first.",
+    )  # fmt: skip
+    if wanted != key:
+        st.query_params["study"] = key
+    return str(key)
 
 
 def _what(recipe: Mapping[str, Any]) -> tuple[str, tuple[str, ...], figure.Axis, bool]:
@@ -169,14 +180,11 @@ def _convention(measure: Measure, name: str) -> str:
     return str(found or now)
 
 
-def _picture(chosen: Chosen, place: Any) -> Any:
+def _picture(chosen: Chosen, point: tuple[str, float] | None, place: Any) -> Any:
     summary = chosen.summary()
-    ringed = behind.point(
-        list(chosen.rankers), curves.families(chosen.artefact.recipe)[chosen.family]
-    )
     drawn = figure.curves(
         summary, chosen.family, str(chosen.measure), curves.unit(chosen.family),
-        x=chosen.x, from_zero=chosen.from_zero, chosen=ringed,
+        x=chosen.x, from_zero=chosen.from_zero, chosen=point,
     )  # fmt: skip
     place.plotly_chart(
         drawn,
@@ -208,8 +216,9 @@ def _details(chosen: Chosen) -> pd.DataFrame:
         help="The ranker that the others are compared with at the same level.",
     )  # fmt: skip
     test = right.selectbox(
-        "Test", list(TESTS), key="test", bind="query-params", format_func=TESTS.__getitem__
-    )
+        "Test", list(TESTS), key="test", bind="query-params",
+        help="; ".join(f"{name}: {words}" for name, words in TESTS.items()),
+    )  # fmt: skip
     table = curves.marks(
         chosen.key, chosen.family, str(chosen.measure), baseline or INITIAL, test or "paired t"
     )
@@ -219,6 +228,7 @@ def _details(chosen: Chosen) -> pd.DataFrame:
         hide_index=True,
         key="marks",
         column_config=_columns(baseline or INITIAL),
+        placeholder="",
         alt=f"Significance of {chosen.measure} by ranker and level",
     )
     parts.convention(
@@ -261,9 +271,14 @@ def _take_away(chosen: Chosen, drawn: Any, table: pd.DataFrame) -> None:
             report=exports.File(
                 "Report (HTML)", f"{chosen.key}.html", lambda: report.report([path]).encode()
             ),
-            link={"data": facts["data"], "study": chosen.key},
+            link=_link() | {"data": [facts["data"]], "study": [chosen.key]},
             command=lambda: command_of(recipe, facts),
             python=python_of(recipe, facts),
         ),
         "take",
     )
+
+
+def _link() -> dict[str, list[str]]:
+    """Every choice that stands in the address."""
+    return {name: st.query_params.get_all(name) for name in st.query_params}

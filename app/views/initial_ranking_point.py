@@ -16,12 +16,6 @@ ROWS = "behind"
 BUMP = "bump"
 
 
-def point(rankers: list[str], levels: list[float]) -> tuple[str, float] | None:
-    """The point that is chosen, if it is one of those drawn."""
-    ranker, level = st.session_state.get("point"), st.session_state.get("at")
-    return (ranker, float(level)) if ranker in rankers and level in levels else None
-
-
 def take_point() -> None:
     """A click on the figure chooses its point."""
     for clicked in st.session_state[CHART]["selection"]["points"]:
@@ -32,8 +26,8 @@ def take_point() -> None:
             return
 
 
-def section(artefact: Artefact, family: str, measure: str, rankers: list[str]) -> None:
-    """The choice of a point, its queries by damage, and one query's list."""
+def choice(artefact: Artefact, family: str, rankers: list[str]) -> tuple[str, float] | None:
+    """Draw the choice of a point; a click on the figure sets it too."""
     st.subheader("Queries behind a point")
     levels = curves.families(artefact.recipe)[family]
     left, right = st.columns(2)
@@ -45,15 +39,19 @@ def section(artefact: Artefact, family: str, measure: str, rankers: list[str]) -
         f"Level ({curves.unit(family)})", levels, index=len(levels) - 1, key="at",
         bind="query-params", format_func=lambda level: f"{level:g}",
     )  # fmt: skip
-    if ranker is None or level is None:
-        return
-    frame = curves.damage(str(artefact.key), (ranker, level), family, measure)
+    return None if ranker is None or level is None else (ranker, float(level))
+
+
+def section(artefact: Artefact, family: str, measure: str, point: tuple[str, float]) -> None:
+    """The queries behind a point by damage, and one query's list."""
+    ranker, level = point
+    frame = curves.damage(str(artefact.key), point, family, measure)
     if not len(frame):
         st.caption("Every query is left out by this measure.")
         return
     st.markdown(_said(frame, ranker, f"{family} at {level:g}", measure))
     _rows(frame)
-    _one_list(artefact, (ranker, level), family, frame)
+    _one_list(artefact, point, family, frame)
 
 
 def _said(frame: pd.DataFrame, ranker: str, disturbed: str, measure: str) -> str:
@@ -109,10 +107,9 @@ def _one_list(
         return
     draws = int(artefact.recipe["draws"]) if chosen[1] != _unchanged(artefact, family) else 1
     worst = int(frame.loc[frame["query"].astype(str) == query, "worst_draw"].iloc[0])
-    named = ["worst", *map(str, range(draws))]
     draw = right.selectbox(
-        "Draw", named, key="draw", bind="query-params",
-        format_func=lambda name: f"the worst one ({worst})" if name == "worst" else name,
+        "Draw", ["worst", *map(str, range(draws))], key="draw", bind="query-params",
+        help=f"Worst: the draw with the lowest value for this query, here draw {worst}.",
     )  # fmt: skip
     _bump(artefact, chosen, family, (query, worst if draw in {None, "worst"} else int(draw)))
 

@@ -53,7 +53,7 @@ class Shared:
     tables: Sequence[File]
     recipe: File
     report: File
-    link: dict[str, str]
+    link: dict[str, list[str]]
     command: Callable[[], str]
     python: str
 
@@ -64,7 +64,9 @@ def exports_row(shared: Shared, key: str) -> None:
     with st.container(horizontal=True, key=f"{key}.row"):
         with st.popover("Link", icon=":material/link:"):
             st.caption("The same study with the same choices, in any browser that reaches it.")
-            st.code(f"{_address()}?{urlencode(shared.link)}", language=None, wrap_lines=True)
+            st.code(
+                f"{_address()}?{urlencode(shared.link, doseq=True)}", language=None, wrap_lines=True
+            )
         with st.popover("Command", icon=":material/terminal:"):
             _command(shared.command)
         with st.popover("Python", icon=":material/code:"):
