@@ -1,0 +1,98 @@
+"""What sample_data ships: whole, small, and saying what the theorem says."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from core.rankers import registry
+from core.store.artefacts import Store
+from core.studies import initial_ranking, invariance
+from core.studies.result import StudyResult, stored_summary
+from core.studies.workbench import Workbench, finished
+
+HERE = Path(__file__).parents[1]
+FAMILY, MEASURE = "transpositions", "NDCG@10"
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return Store(tmp_path_factory.mktemp("own"), (HERE / "sample_data",))
+
+
+def study(store, kind):
+    (found,) = [one for one in store.artefacts("study") if one.recipe["kind"] == kind]
+    return found
+
+
+def test_every_shipped_artefact_is_whole_and_small(store):
+    artefacts = list(store.artefacts())
+    assert {artefact.key.kind for artefact in artefacts} >= {"ranker", "study"}
+    for artefact in artefacts:
+        store.verify(artefact)
+    assert sum(artefact.size for artefact in artefacts) < 24 * 2**20
+
+
+def test_set_rankers_without_ordinals_are_exactly_flat_and_the_others_fall(store):
+    summary = stored_summary(study(store, "initial-ranking").path)
+    chosen = summary[(summary.family == FAMILY) & (summary.measure == MEASURE)]
+    curve = {label: group["mean"].to_numpy() for label, group in chosen.groupby("ranker")}
+    for flat in ("setrank-imsab", "setrank-msab", "lambdamart"):
+        assert np.ptp(curve[flat]) == 0
+    for falling in ("dlcm", "setrank-imsab-init", "setrank-msab-init", initial_ranking.INITIAL):
+        assert curve[falling][0] > curve[falling][-1]
+    assert curve["setrank-imsab"][0] > curve["lambdamart"][0] + 0.1
+
+
+def test_flat_lines_were_carried_after_real_permutations(store):
+    trials = StudyResult.open(study(store, "initial-ranking").path).trials
+    flat = trials[trials.ranker.isin(["setrank-imsab", "setrank-msab"])]
+    assert flat.carried.all()
+    assert (flat.proof_deviation < 1e-5).all()
+    assert not trials[trials.ranker == "dlcm"].carried.any()
+
+
+def test_certificates(store):
+    artefact = study(store, "invariance")
+    reads = {label: frozenset(names) for label, names in artefact.facts["reads"].items()}
+    cards = invariance.certificates(StudyResult.open(artefact.path), reads)
+    verdicts = {card.ranker: card.invariant for card in cards}
+    assert not verdicts.pop("dlcm")
+    assert not verdicts.pop("dlcm-without-init")
+    assert all(verdicts.values())
+    assert {"setrank-msab-init", "setrank-imsab-init", "lambdamart"} <= set(verdicts)
+
+
+def test_the_workbench_finds_what_is_shipped_without_training(store):
+    """Opening the sample as a user does finds the lists' scores, the rankers and both studies."""
+    bench = finished(Workbench.opened("sample", store=store))
+    for name in ("lambdamart", "dlcm", "setrank-imsab-init"):
+        found = finished(bench.trained(name))
+        assert found.cached
+        assert found.artefact.path.is_relative_to(HERE / "sample_data")
+        scores = found.ranker.score(bench.prepared.test.dataset, bench.prepared.test.lists)
+        assert np.isfinite(scores).all()
+    assert {one.key.kind for one in Store(store.root).artefacts()} <= {"data"}
+
+
+def test_stored_results_open_without_torch_and_lightgbm():
+    program = (
+        "import sys\n"
+        "from core.store.artefacts import default_store\n"
+        "from core.studies.result import stored_summary\n"
+        "frames = [stored_summary(a.path) for a in default_store().artefacts('study')]\n"
+        "assert frames and all(len(frame) for frame in frames)\n"
+        "assert not {'torch', 'lightgbm'} & set(sys.modules)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=HERE, check=False, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_shipped_ranker_opens(store):
+    for artefact in store.artefacts("ranker"):
+        ranker = registry.load(artefact.path)
+        assert ranker.name == artefact.facts["name"]
