@@ -145,7 +145,9 @@ def arithmetic(precision: Precision, device: str) -> Iterator[None]:
 
 def lowered(precision: Precision, device: str) -> bool:
     """Whether this precision means bf16 on this device."""
-    return precision == "bf16" or (precision == "auto" and devices.bf16_pays(device, default_store().root))
+    return precision == "bf16" or (
+        precision == "auto" and devices.bf16_pays(device, default_store().root)
+    )
 
 
 def _plain() -> Any:
