@@ -30,8 +30,9 @@ class Kept:
 
     Attributes:
         ranker: ready to score.
-        artefact: its place in the store; facts: epochs, valid, name, rows, seconds, timed (epochs
-            or trees that those seconds took: fewer where a killed fit was resumed), machine.
+        artefact: its place in the store; facts: epochs, valid, name, lists, rows, valid_rows,
+            features, seconds, timed (epochs or trees that those seconds took: fewer where a
+            killed fit was resumed), machine.
         cached: it was found, nothing was fitted.
     """
 
@@ -77,7 +78,10 @@ def kept(
             "timed": timed,
             "machine": machine(),
             "name": spec.name,
+            "lists": len(train.lists),
             "rows": len(train.lists.rows),
+            "valid_rows": len(valid.lists.rows),
+            "features": len(train.dataset.feature_ids),
         }
         return Kept(ranker, store.add(key, recipe, ranker.save, facts), cached=False)
 

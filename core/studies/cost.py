@@ -1,0 +1,233 @@
+"""What a training will take, said before it starts: parameters, FLOPs, and seconds as a range.
+
+FLOPs come from the architecture, seconds from a model of a machine that is corrected by what
+earlier trainings on this machine really took; those stand in the store, in the facts of each
+ranker. Nothing here loads torch.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+from core.data.lists import JudgedLists
+from core.errors import ShuffleproofError
+from core.execution.machine import machine
+from core.models import size
+from core.models.config import SetRankConfig
+from core.rankers.base import RankerSpec
+from core.rankers.recipes import NeuralSpec
+from core.rankers.trees import LambdaMARTSpec, MARTSpec
+from core.store.artefacts import Store
+
+BACKWARD = 3.0
+"""A training step costs so many forward passes."""
+
+CPU_RATE, GPU_RATE = 2.5e10, 5e12
+"""FLOPs a second, before anything was measured."""
+
+LAYER_SECONDS = 0.003
+"""Of an optimiser step beside its arithmetic, for each attention block or recurrent pass."""
+
+POSITION_SECONDS = 0.00005
+"""Of one position of a recurrence in a step, beside its arithmetic."""
+
+CELL_SECONDS, TREE_SECONDS = 4e-10, 0.001
+"""Of one feature of a row in one level of a tree; of a tree beside that."""
+
+START_SECONDS = {"setrank": 4.0, "dlcm": 4.0, "trees": 1.0}
+"""A process, its libraries and the data, before the first epoch or tree."""
+
+ALIKE = 8.0
+"""Trainings whose epochs cost within this factor say what this one will take."""
+
+ROUGH, KNOWN = 4.0, 1.5
+"""Factors of doubt each way: nothing like it was measured here, or something was."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The lists that a ranker is fitted and selected on.
+
+    Attributes:
+        lists: training lists.
+        rows: documents in them.
+        valid_rows: documents in the validation lists.
+        features: of a document.
+    """
+
+    lists: int
+    rows: int
+    valid_rows: int
+    features: int
+
+    @classmethod
+    def of(cls, train: JudgedLists, valid: JudgedLists) -> "Sizes":
+        """The sizes of judged lists."""
+        features = len(train.dataset.feature_ids)
+        return cls(len(train.lists), len(train.lists.rows), len(valid.lists.rows), features)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A training that this machine did.
+
+    Attributes:
+        family: setrank, dlcm or trees.
+        epoch: modelled seconds of one of its epochs or trees.
+        ratio: what it really took, divided by the model's seconds.
+    """
+
+    family: str
+    epoch: float
+    ratio: float
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a training will take.
+
+    Attributes:
+        parameters: trained numbers; 0 for trees.
+        flops: of one epoch, forward and backward; 0 for trees.
+        steps: epochs or trees at most.
+        low: seconds, if it stops as early as its patience lets it.
+        high: seconds, if it goes on to its last epoch.
+        measured: how many trainings on this machine the seconds rest on; 0: a rough guess.
+    """
+
+    parameters: int
+    flops: float
+    steps: int
+    low: float
+    high: float
+    measured: int
+
+
+def estimate(spec: RankerSpec, sizes: Sizes, known: Sequence[Measured] = ()) -> Cost:
+    """What it will take to fit a recipe on lists of these sizes.
+
+    Args:
+        spec: the recipe; one that is not fitted costs nothing.
+        sizes: of the lists that it is fitted on.
+        known: what this machine has done, see `measured`.
+    """
+    kind = family(spec)
+    if kind is None:
+        return Cost(0, 0.0, 1, 0.0, 1.0, 0)
+    epoch = epoch_seconds(spec, sizes)
+    alike = [
+        one.ratio
+        for one in known
+        if one.family == kind and max(one.epoch / epoch, epoch / one.epoch) <= ALIKE
+    ]
+    doubt = KNOWN if alike else ROUGH
+    steps, least = _steps(spec)
+    start, parameters, flops = START_SECONDS[kind], 0, 0.0
+    if isinstance(spec, NeuralSpec):
+        parameters = size.parameters(spec.model, sizes.features)
+        flops = _epoch_flops(spec, sizes)
+    return Cost(
+        parameters=parameters,
+        flops=flops,
+        steps=steps,
+        low=start / 2 + least * epoch * min(alike, default=1.0) / doubt,
+        high=start * 2 + steps * epoch * max(alike, default=1.0) * doubt,
+        measured=len(alike),
+    )
+
+
+def measured(store: Store) -> list[Measured]:
+    """The trainings of a store that this machine did and timed; other machines' are left out."""
+    found = []
+    for artefact in store.artefacts("ranker"):
+        facts = artefact.facts
+        spec = _spec(artefact.recipe["ranker"])
+        if facts.get("machine") != machine() or not facts.get("timed") or spec is None:
+            continue
+        sizes = Sizes(facts["lists"], facts["rows"], facts["valid_rows"], facts["features"])
+        epoch = epoch_seconds(spec, sizes)
+        ratio = facts["seconds"] / (facts["timed"] * epoch)
+        found.append(Measured(str(family(spec)), epoch, ratio))
+    return found
+
+
+def epoch_seconds(spec: RankerSpec, sizes: Sizes) -> float:
+    """The modelled seconds of one epoch, or of one tree, before any correction."""
+    if isinstance(spec, LambdaMARTSpec):
+        levels = max(1, (spec.leaves - 1).bit_length())
+        cells = sizes.rows * sizes.features * spec.feature_share * levels
+        return TREE_SECONDS + cells * CELL_SECONDS
+    if not isinstance(spec, NeuralSpec):
+        return 1e-3
+    rate = GPU_RATE if machine().endswith("GPU") else CPU_RATE
+    a_step = size.layers(spec.model) * LAYER_SECONDS
+    if not isinstance(spec.model, SetRankConfig):
+        a_step += size.layers(spec.model) * POSITION_SECONDS * sizes.rows / max(1, sizes.lists)
+    return _epoch_flops(spec, sizes) / rate + _batches(spec, sizes) * a_step
+
+
+def family(spec: RankerSpec) -> str | None:
+    """Recipes that are timed alike: setrank, dlcm, trees; None: nothing is fitted."""
+    if isinstance(spec, NeuralSpec):
+        return "setrank" if isinstance(spec.model, SetRankConfig) else "dlcm"
+    return "trees" if isinstance(spec, LambdaMARTSpec) else None
+
+
+def _batches(spec: NeuralSpec, sizes: Sizes) -> int:
+    """Optimiser steps of an epoch: bounded by lists and by documents."""
+    recipe = spec.training
+    if recipe.steps_per_epoch is not None:
+        return recipe.steps_per_epoch
+    by_lists = ceil(sizes.lists / recipe.batch_lists)
+    return max(1, by_lists, ceil(sizes.rows / recipe.batch_documents))
+
+
+def _epoch_flops(spec: NeuralSpec, sizes: Sizes) -> float:
+    """Forward and backward over the training lists of an epoch, forward over the valid ones."""
+    documents = sizes.rows / max(1, sizes.lists)
+    one = size.forward_flops(spec.model, sizes.features, documents)
+    lists = float(sizes.lists)
+    if spec.training.steps_per_epoch is not None:
+        lists = float(spec.training.steps_per_epoch * spec.training.batch_lists)
+    valid_lists = sizes.valid_rows / max(1.0, documents)
+    return one * (BACKWARD * lists + valid_lists)
+
+
+def _steps(spec: RankerSpec) -> tuple[int, int]:
+    """How many epochs or trees there are at most, and at least."""
+    if isinstance(spec, NeuralSpec):
+        most, patience = spec.training.epochs, spec.training.patience
+    elif isinstance(spec, LambdaMARTSpec):
+        most, patience = spec.trees, spec.patience
+    else:
+        return 1, 1
+    return most, most if patience is None else min(most, patience + 1)
+
+
+def _spec(recipe: Mapping[str, Any]) -> RankerSpec | None:
+    """The spec whose recipe this is; None where nothing was fitted or a version is not ours."""
+    values = dict(recipe)
+    try:
+        if "training" in values:
+            return NeuralSpec.of_recipe(values)
+        name = values.pop("name", None)
+        kinds = {"lambdamart": LambdaMARTSpec, "mart": MARTSpec}
+        return kinds[name](**values) if name in kinds else None
+    except (TypeError, KeyError, ShuffleproofError):
+        return None
+
+
+def added(costs: Sequence[Cost], slots: int = 1) -> tuple[float, float]:
+    """The seconds of several trainings that share so many slots, from and to.
+
+    >>> one = Cost(0, 0.0, 1, 10.0, 20.0, 0)
+    >>> added([one, one, one], slots=2)
+    (15.0, 40.0)
+    """
+    if not costs:
+        return 0.0, 0.0
+    low = max(*(cost.low for cost in costs), sum(cost.low for cost in costs) / slots)
+    rounds = ceil(len(costs) / slots)
+    longest = sorted((cost.high for cost in costs), reverse=True)[:rounds]
+    return low, sum(longest)
