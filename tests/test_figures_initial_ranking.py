@@ -1,0 +1,167 @@
+"""Figure 3 as a figure: numbers where they belong, labels that do not overlap, words that fit."""
+
+import json
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from app.figures.initial_ranking import alt_text, curves
+from app.figures.style import end_labels, on_paper, spread, stroke
+
+LEVELS = {"transpositions": [0.0, 1.0, 2.0, 5.0, 80.0], "mallows": [1.0, 0.9, 0.2, 0.0]}
+RANKERS = ("initial ranking", "dlcm", "setrank-imsab", "setrank-imsab-init")
+
+
+@pytest.fixture(scope="module")
+def summary():
+    rows = []
+    for family, levels in LEVELS.items():
+        for step, level in enumerate(levels):
+            for at, ranker in enumerate(RANKERS):
+                mean = 0.7 + 0.01 * at - 0.02 * step * (ranker == "dlcm")
+                rows.append(
+                    {
+                        "ranker": ranker, "family": family, "level": level,
+                        "tau": 1 - step / len(levels), "set_size": 40, "measure": "NDCG@10",
+                        "mean": mean, "low": mean - 0.05, "high": mean + 0.04, "n": 9,
+                    }
+                )  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def lines(figure):
+    return {trace.name: trace for trace in figure.data if trace.mode == "lines+markers"}
+
+
+@pytest.mark.parametrize("family", LEVELS)
+@pytest.mark.parametrize("x", ["level", "tau"])
+def test_points_are_the_summary(summary, family, x):
+    figure = curves(summary, family, "NDCG@10", "unit", x=x)
+    drawn = lines(figure)
+    assert set(drawn) == set(RANKERS)
+    for ranker, trace in drawn.items():
+        own = summary[(summary.ranker == ranker) & (summary.family == family)]
+        np.testing.assert_array_equal(trace.x, own[x])
+        np.testing.assert_array_equal(trace.y, own["mean"])
+        # A click names the point that it fell on.
+        assert [(facts[0], facts[1]) for facts in trace.customdata] == list(
+            zip(own.ranker, own.level, strict=True)
+        )
+    ribbons = [trace for trace in figure.data if trace.fill == "toself"]
+    assert len(ribbons) == len(RANKERS)
+    first = summary[(summary.ranker == RANKERS[0]) & (summary.family == family)]
+    assert max(ribbons[0].y) == first.high.max()
+    assert min(ribbons[0].y) == first.low.min()
+    json.dumps(figure.to_plotly_json(), default=str)
+
+
+def test_axes_run_from_unchanged_to_most_disturbed(summary):
+    rising = curves(summary, "transpositions", "NDCG@10", "unit").layout
+    assert rising.xaxis.range[0] < rising.xaxis.range[1]
+    falling = curves(summary, "mallows", "NDCG@10", "unit").layout
+    assert falling.xaxis.range[0] > falling.xaxis.range[1]
+    tau = curves(summary, "mallows", "NDCG@10", "unit", x="tau").layout
+    assert tau.xaxis.autorange == "reversed"
+
+
+def test_second_axis_tells_the_tau_of_its_level(summary):
+    layout = curves(summary, "transpositions", "NDCG@10", "unit").layout
+    taus = summary[summary.family == "transpositions"].groupby("level")["tau"].mean()
+    told = dict(zip(layout.xaxis2.tickvals, layout.xaxis2.ticktext, strict=True))
+    assert told == {level: f"{taus[level]:.2f}" for level in told}
+    assert {0.0, 80.0} <= set(told)
+    assert layout.xaxis2.matches == "x"
+    gaps = np.diff(layout.xaxis2.tickvals)
+    assert gaps.min() >= 0.1 * 80
+
+
+def test_vertical_axis_from_zero_or_from_the_lowest_interval(summary):
+    zero = curves(summary, "mallows", "NDCG@10", "unit").layout.yaxis.range
+    near = curves(summary, "mallows", "NDCG@10", "unit", from_zero=False).layout.yaxis.range
+    chosen = summary[summary.family == "mallows"]
+    assert zero[0] == 0
+    assert 0 < near[0] < chosen.low.min()
+    assert zero[1] > chosen.high.max()
+    assert near[1] > chosen.high.max()
+
+
+def test_every_line_is_labelled_at_its_end_and_no_label_covers_another(summary):
+    figure = curves(summary, "transpositions", "NDCG@10", "unit")
+    labels = figure.layout.annotations
+    assert [label.text.replace("<br>", "") for label in labels] == [
+        "initialranking", "dlcm", "setrank-imsab", "setrank-imsab-init"
+    ]  # fmt: skip
+    low, high = figure.layout.yaxis.range
+    plot = 460 - figure.layout.margin.t - figure.layout.margin.b - 40
+    places = []
+    for label in labels:
+        at = (high - label.y) / (high - low) * plot + label.ay
+        half = 17 * (label.text.count("<br>") + 1) / 2
+        places.append((at - half, at + half))
+    places.sort()
+    assert places[0][0] >= -1e-6
+    for above, below in pairwise(places):
+        assert above[1] <= below[0] + 1e-6
+
+
+def test_the_chosen_point_is_ringed(summary):
+    plain = curves(summary, "transpositions", "NDCG@10", "unit")
+    ringed = curves(summary, "transpositions", "NDCG@10", "unit", chosen=("dlcm", 5.0))
+    assert len(ringed.data) == len(plain.data) + 1
+    assert list(ringed.data[-1].x) == [5.0]
+    assert ringed.data[-1].marker.symbol == "circle-open"
+
+
+def test_dashes_lie_over_solid_lines(summary):
+    order = list(lines(curves(summary, "transpositions", "NDCG@10", "unit")))
+    solid = [stroke(ranker).dash == "solid" for ranker in order]
+    assert solid == sorted(solid, reverse=True)
+
+
+def test_one_level_and_one_ranker_can_be_drawn(summary):
+    one = summary[(summary.level == 0.0) & (summary.ranker == "dlcm")]
+    for x in ("level", "tau"):
+        figure = curves(one, "transpositions", "NDCG@10", "unit", x=x)
+        assert len(lines(figure)) == 1
+
+
+def test_words_say_first_and_last(summary):
+    text = alt_text(summary, "mallows", "NDCG@10")
+    assert "levels 1 to 0" in text
+    assert "dlcm from 0.710 to 0.650" in text
+
+
+def test_labels_stay_in_the_room_and_in_order():
+    generator = np.random.default_rng(0)
+    for _ in range(200):
+        count = int(generator.integers(1, 9))
+        heights = generator.choice([17.0, 34.0], count)
+        wanted = generator.uniform(-20, 420, count)
+        places = np.array(spread(wanted.tolist(), heights.tolist(), 400.0))
+        order = np.argsort(wanted, kind="stable")
+        assert (np.diff(places[order]) > 0).all()
+        edges = [(places[at] - heights[at] / 2, places[at] + heights[at] / 2) for at in order]
+        for above, below in pairwise(edges):
+            assert above[1] <= below[0] + 1e-6
+        assert edges[0][0] >= -1e-6
+        assert edges[-1][1] <= 400 + 1e-6
+
+
+def test_a_label_alone_stands_where_it_belongs():
+    assert spread([123.0], [17.0], 400.0) == [123.0]
+    assert end_labels(["short", "averyveryverylongname"]) == ["short", "averyveryverylongname"]
+
+
+@pytest.mark.parametrize("suffix", ["", "@tuned", "#390841fe", " 3f2a91"])
+def test_a_ranker_keeps_its_stroke_under_every_preset(suffix):
+    assert stroke("dlcm" + suffix) == stroke("dlcm")
+    assert stroke("random" + suffix).dash == "dot"
+
+
+def test_paper_is_white_and_the_figure_on_screen_is_left_alone(summary):
+    figure = curves(summary, "mallows", "NDCG@10", "unit")
+    copy = on_paper(figure)
+    assert copy.layout.paper_bgcolor == "white"
+    assert figure.layout.paper_bgcolor == "rgba(0,0,0,0)"
