@@ -1,0 +1,189 @@
+"""Data sets as the page about data shows them: facts and findings from the store, as frames."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import pandas as pd
+import streamlit as st
+
+from app import services
+from core.data import browse, examination
+from core.data.dataset import RankingDataset
+from core.data.examination import Examination, FeatureFacts
+from core.data.stored import PARTS
+from core.store.manifest import Artefact
+
+WORDS = {"train": "train", "valid": "validation", "test": "test"}
+PART_OF = {word: part for part, word in WORDS.items()}
+AT_ONCE = 100_000_000
+"""Bytes up to which a data set is examined while the page waits."""
+
+
+def examined(artefact: Artefact) -> Examination | None:
+    """What is known of a data set; None when it has not been examined."""
+    try:
+        return _examined(str(artefact.facts["fingerprint"]))
+    except LookupError:  # so that the absence is not remembered
+        return None
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _examined(fingerprint: str) -> Examination:
+    found = examination.find(fingerprint, services.store())
+    if found is None:
+        raise LookupError(fingerprint)
+    return found
+
+
+def label_counts(found: Examination) -> pd.DataFrame:
+    """Columns part, label, documents."""
+    rows = [
+        (WORDS[part], label, documents)
+        for part in PARTS
+        for label, documents in found.parts[part].labels
+    ]
+    return pd.DataFrame(rows, columns=["part", "label", "documents"])
+
+
+def length_counts(found: Examination) -> pd.DataFrame:
+    """Columns part, documents, queries."""
+    rows = [
+        (WORDS[part], documents, queries)
+        for part in PARTS
+        for documents, queries in found.parts[part].lengths
+    ]
+    return pd.DataFrame(rows, columns=["part", "documents", "queries"])
+
+
+def feature_table(found: Examination, part: str) -> pd.DataFrame:
+    """One line a feature of one part, with the counts of its bins."""
+    return pd.DataFrame(
+        [
+            {
+                "feature": facts.feature,
+                "marks": ", ".join(facts.marks),
+                "values": list(facts.counts),
+                "lowest": facts.low,
+                "5 %": facts.quantiles[0],
+                "median": facts.quantiles[2],
+                "95 %": facts.quantiles[4],
+                "highest": facts.high,
+                "mean": facts.mean,
+                "zeros": facts.zeros,
+            }
+            for facts in found.parts[part].features
+        ]
+    )
+
+
+def feature_bins(found: Examination, feature: int) -> pd.DataFrame:
+    """Columns part, low, high, share: the bins of a feature in every part."""
+    rows = []
+    for part in PARTS:
+        for facts in found.parts[part].features:
+            if facts.feature == feature:
+                rows += [(WORDS[part], *bounds) for bounds in _bins(facts)]
+    return pd.DataFrame(rows, columns=["part", "low", "high", "share"])
+
+
+def _bins(facts: FeatureFacts) -> list[tuple[float, float, float]]:
+    total, number = max(sum(facts.counts), 1), len(facts.counts)
+    step = facts.high / number - facts.low / number  # the difference may exceed the largest float
+    return [
+        (facts.low + step * place, facts.low + step * (place + 1), count / total)
+        for place, count in enumerate(facts.counts)
+    ]
+
+
+@st.cache_resource(max_entries=12, show_spinner=False)
+def query_frame(_dataset: RankingDataset, fingerprint: str) -> pd.DataFrame:  # noqa: ARG001 (the cache's key)
+    """One line a query: query, documents, relevant, best label; indexed by its place."""
+    table = browse.query_table(_dataset)
+    return pd.DataFrame(
+        {
+            "query": list(_dataset.query_ids),
+            "documents": table.documents,
+            "relevant": table.relevant,
+            "best label": table.best,
+        }
+    )
+
+
+def document_frame(
+    dataset: RankingDataset, rows: Sequence[int], features: Sequence[int] = ()
+) -> pd.DataFrame:
+    """One line a document: row, document, label, comment and the features asked for."""
+    places = pd.Index(rows)
+    frame = pd.DataFrame({"row": places + 1, "label": dataset.labels[places]})
+    if dataset.doc_ids is not None:
+        frame.insert(1, "document", [dataset.doc_ids[row] for row in rows])
+    for feature in features:
+        frame[f"f{feature}"] = dataset.feature(feature)[places]
+    if dataset.comments is not None:
+        frame["comment"] = [dataset.comments[row] for row in rows]
+    return frame
+
+
+def headline(name: str, found: Examination) -> str:
+    """What the data set is, in one sentence."""
+    parts = found.parts.values()
+    queries = sum(part.queries for part in parts)
+    empty = queries - sum(part.relevant for part in parts)
+    grades = sorted({label for part in parts for label, _ in part.labels})
+    shown = ", ".join(f"{grade:g}" for grade in grades[:9]) + (" …" if len(grades) > 9 else "")
+    longest = max((length for part in parts for length, _ in part.lengths), default=0)
+    return (
+        f"{name} holds {queries:,} queries with {sum(part.documents for part in parts):,} "
+        f"documents of {len(found.parts['train'].features):,} features, labels {shown}; the "
+        f"longest list has {longest:,} documents, and {empty:,} queries "
+        f"({empty / max(queries, 1):.0%}) have no relevant one."
+    )
+
+
+def facts(artefact: Artefact, found: Examination | None) -> dict[str, str]:
+    """What can be compared between data sets, in words."""
+    recipe = artefact.recipe
+    words = {
+        "queries": f"{artefact.facts['queries']:,}",
+        "documents": f"{artefact.facts['documents']:,}",
+        "features": f"{artefact.facts['features']:,}",
+    }
+    for part in PARTS:
+        size = artefact.facts["parts"][part]
+        words[f"{WORDS[part]}: queries"] = f"{size['queries']:,}"
+        words[f"{WORDS[part]}: documents"] = f"{size['documents']:,}"
+    if found is not None:
+        words |= _examined_facts(found)
+    for part, names in recipe["files"].items():
+        words[f"{WORDS.get(part, part)}: files"] = ", ".join(names) or "(split off)"
+    words["missing cells"] = str(recipe["missing"])
+    words["split"] = _split(artefact)
+    words["stored"] = datetime.fromisoformat(artefact.created).strftime("%Y-%m-%d %H:%M UTC")
+    words["size on disk"] = f"{artefact.size / 1e6:,.1f} MB"
+    words["fingerprint"] = str(artefact.facts["fingerprint"])[:16]
+    return words
+
+
+def _examined_facts(found: Examination) -> dict[str, str]:
+    counts = label_counts(found).groupby("label").documents.sum()
+    lengths = length_counts(found)
+    features = found.parts["train"].features
+    marks = [mark for facts in features for mark in facts.marks]
+    severities = [finding.severity for finding in found.findings]
+    words = {f"label {label:g}": f"{share:.1%}" for label, share in (counts / counts.sum()).items()}
+    words["documents of a query"] = f"{lengths.documents.min():,} to {lengths.documents.max():,}"
+    relevant = sum(part.relevant for part in found.parts.values())
+    queries = sum(part.queries for part in found.parts.values())
+    words["queries with a relevant document"] = f"{relevant / max(queries, 1):.1%}"
+    for mark in ("constant", "same within each query", "huge", "largest float32"):
+        words[f"features {mark}"] = str(marks.count(mark))
+    for severity in ("problem", "warning"):
+        words[f"{severity}s found"] = str(severities.count(severity))
+    return words
+
+
+def _split(artefact: Artefact) -> str:
+    if "whole" not in artefact.recipe["files"]:
+        return "by file"
+    shares = " / ".join(f"{share:.0%}" for share in artefact.recipe["fractions"])
+    return f"{shares}, seed {artefact.recipe['seed']}"

@@ -1,0 +1,234 @@
+"""Queries, documents and features of a data set, one by one and by search."""
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from app import data_sets, services
+from app.figures import distributions
+from app.plain import escaped
+from core.data import browse
+from core.data.dataset import RankingDataset
+from core.data.doctor import Finding
+from core.store.manifest import Artefact
+
+FIRST_FEATURES = 6
+ANY = "any"
+TABLE = 320
+SETTINGS = {
+    "query": st.column_config.TextColumn("query"),
+    "document": st.column_config.TextColumn("document"),
+    "comment": st.column_config.TextColumn("comment", width="large"),
+    "row": st.column_config.NumberColumn("row", help="Its line among the documents of this part"),
+}
+
+
+def show_finding(finding: Finding) -> None:
+    """Go to the queries behind a finding; a callback."""
+    st.session_state["view"] = "Queries"
+    st.session_state["part"] = data_sets.WORDS[finding.part or "train"]
+    for name in ("find", "label"):
+        st.session_state.pop(name, None)
+    st.query_params["finding"] = finding.code
+
+
+def queries(name: str, artefact: Artefact) -> None:
+    """Draw the browser of queries and their documents."""
+    part = _part()
+    dataset: RankingDataset = getattr(services.fold(str(artefact.key)), data_sets.PART_OF[part])
+    frame = data_sets.query_frame(dataset, dataset.fingerprint)
+    left, middle, right = st.columns([3, 2, 1.4], vertical_alignment="bottom")
+    text = left.text_input(
+        "Search", key="find", bind="query-params", placeholder="part of an id", max_chars=255
+    )
+    among = middle.segmented_control(
+        "among", ["queries", "documents"], default="queries", required=True, key="among",
+        bind="query-params",
+    )  # fmt: skip
+    grades = [f"{grade:g}" for grade in np.unique(dataset.labels)]
+    label = right.selectbox(
+        "Label", [ANY, *grades], key="label", bind="query-params",
+        help="Of queries: the best label; of documents: their own",
+    )  # fmt: skip
+    wanted = None if label == ANY else float(label)
+    filtered = (text.strip(), wanted)
+    if among == "documents":
+        _documents_found(dataset, filtered)
+    else:
+        _queries_found(dataset, frame, filtered, _of_finding(artefact, part))
+    _one_query(name, dataset, frame)
+
+
+def _part() -> str:
+    part = st.segmented_control(
+        "Part", list(data_sets.PART_OF), default="test", required=True, key="part",
+        bind="query-params",
+    )  # fmt: skip
+    return str(part or "test")
+
+
+def _of_finding(artefact: Artefact, part: str) -> Finding | None:
+    """The finding in the address, if it is one of this part."""
+    code, found = st.query_params.get("finding"), data_sets.examined(artefact)
+    if code is None or found is None:
+        return None
+    own = data_sets.PART_OF[part]
+    return next(
+        (each for each in found.findings if (each.code, each.part or "train") == (code, own)), None
+    )
+
+
+def _queries_found(
+    dataset: RankingDataset,
+    frame: pd.DataFrame,
+    filtered: tuple[str, float | None],
+    finding: Finding | None,
+) -> None:
+    text, label = filtered
+    shown = frame
+    if text:
+        shown = shown.loc[browse.matching_queries(dataset, text)]
+    if label is not None:
+        shown = shown[shown["best label"] == label]
+    if finding is not None:
+        shown = shown[shown.index.isin(finding.queries)]
+        words, out = st.columns([5, 1], vertical_alignment="center")
+        words.markdown(f":material/filter_alt: {escaped(finding.message)}")
+        out.button("Show all", on_click=_drop_finding, width="stretch")
+    st.caption(f"{len(shown):,} of {len(frame):,} queries. Choose a line to see its documents.")
+    chosen = st.dataframe(
+        shown,
+        key=f"queries {dataset.fingerprint[:8]} {filtered} {finding and finding.code}",
+        on_select="rerun",
+        selection_mode="single-row",
+        hide_index=True,
+        height=TABLE if len(shown) > 7 else "auto",
+        column_config=SETTINGS,
+    )
+    if chosen.selection.rows:
+        _open(dataset, int(shown.index[chosen.selection.rows[0]]))
+
+
+def _documents_found(dataset: RankingDataset, filtered: tuple[str, float | None]) -> None:
+    text, label = filtered
+    if not text and label is None:
+        st.caption("Type part of a document's id or choose a label.")
+        return
+    if text and dataset.doc_ids is None:
+        st.info("The documents of this data have no ids: only a label can be searched for.")
+        return
+    rows = browse.matching_documents(dataset, text, label)
+    owners = browse.queries_of(dataset, rows)
+    shown = data_sets.document_frame(dataset, rows.tolist())
+    shown.insert(0, "query", [dataset.query_ids[query] for query in owners])
+    most = "at least " if len(rows) == browse.MOST_FOUND else ""
+    st.caption(f"{most}{len(rows):,} documents found. Choose a line to see its query.")
+    chosen = st.dataframe(
+        shown,
+        key=f"documents {dataset.fingerprint[:8]} {filtered}",
+        on_select="rerun",
+        selection_mode="single-row",
+        hide_index=True,
+        height=TABLE if len(shown) > 7 else "auto",
+        column_config=SETTINGS,
+    )
+    if chosen.selection.rows:
+        _open(dataset, int(owners[chosen.selection.rows[0]]))
+
+
+def _drop_finding() -> None:
+    st.query_params.pop("finding", None)
+
+
+def _open(dataset: RankingDataset, query: int) -> None:
+    """Put a query into the address: its id, and its place where the id stands for several."""
+    st.query_params["query"] = dataset.query_ids[query]
+    if dataset.query_ids.count(dataset.query_ids[query]) > 1:
+        st.query_params["place"] = str(query)
+    else:
+        st.query_params.pop("place", None)
+
+
+def _opened(dataset: RankingDataset) -> int | None:
+    name = st.query_params.get("query")
+    if name is None or name not in dataset.query_ids:
+        return None
+    place = st.query_params.get("place", "")
+    if place.isdecimal() and int(place) < dataset.queries:
+        return int(place)
+    return dataset.query_ids.index(name)
+
+
+def _one_query(name: str, dataset: RankingDataset, frame: pd.DataFrame) -> None:
+    query = _opened(dataset)
+    if query is None:
+        wanted = st.query_params.get("query")
+        if wanted is not None:
+            st.info(escaped(f"Query {wanted} is not in this part of {name}."))
+        return
+    line = frame.loc[query]
+    st.subheader(escaped(f"Query {line['query']}"), anchor=False)
+    st.caption(
+        f"{line.documents:,} documents, {line.relevant:,} of them relevant; in the order of the "
+        "file. A click on a column's head sorts by it."
+    )
+    ids = list(dataset.feature_ids)
+    features = st.multiselect(
+        "Features", ids, default=ids[:FIRST_FEATURES], key=f"columns {dataset.fingerprint[:8]}"
+    )
+    rows = browse.rows_of(dataset, query).tolist()
+    shown = data_sets.document_frame(dataset, rows, features)
+    shown["row"] = range(1, len(rows) + 1)
+    st.dataframe(
+        shown, hide_index=True, height=480 if len(shown) > 12 else "auto", column_config=SETTINGS
+    )
+
+
+def features(_name: str, artefact: Artefact) -> None:
+    """Draw the distribution of every feature, and one large."""
+    found = data_sets.examined(artefact)
+    if found is None:
+        st.info("The Facts tab examines this data set first.")
+        return
+    part = _part()
+    table = data_sets.feature_table(found, data_sets.PART_OF[part])
+    if table.empty:
+        st.info("This part has no documents.")
+        return
+    chosen = st.selectbox("Feature", table.feature.tolist(), key="feature", bind="query-params")
+    bins = data_sets.feature_bins(found, chosen)
+    alt = distributions.feature_alt(bins, f"feature {chosen}")
+    figure = distributions.feature(bins, f"feature {chosen}")
+    st.plotly_chart(figure, key="one feature", config={"displayModeBar": False}, alt=alt)
+    st.markdown(f"**{_sentence(table, chosen, part)}**")
+    st.dataframe(
+        table,
+        hide_index=True,
+        height=TABLE + 120,
+        column_config={
+            "values": st.column_config.BarChartColumn("values", y_min=0, width="medium"),
+            "zeros": st.column_config.NumberColumn("zeros", format="percent"),
+            **{
+                name: st.column_config.NumberColumn(name, format="%.4g")
+                for name in ("lowest", "5 %", "median", "95 %", "highest", "mean")
+            },
+        },
+    )
+    facts = found.parts[data_sets.PART_OF[part]]
+    if facts.looked_at < facts.documents:
+        st.caption(
+            f"Mean, quantiles, zeros and bins are of {facts.looked_at:,} evenly spaced documents; "
+            "lowest, highest and marks are of all."
+        )
+
+
+def _sentence(table: pd.DataFrame, feature: int, part: str) -> str:
+    own = table[table.feature == feature].iloc[0]
+    marked = table[table.marks != ""]
+    text = f"Feature {feature} runs from {own.lowest:.4g} to {own.highest:.4g} in {part}"
+    text += f" ({own.marks})" if own.marks else ""
+    if marked.empty:
+        return f"{text}; no feature of this part is constant or huge."
+    some = ", ".join(str(feature) for feature in marked.feature[:8])
+    more = " …" if len(marked) > 8 else ""
+    return f"{text}; {len(marked)} of {len(table)} features are marked: {some}{more}."

@@ -1,0 +1,256 @@
+"""Bringing data in: files are chosen, leave the session's memory at once, and a job reads them."""
+
+import streamlit as st
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.uploaded_file_manager import UploadedFile
+
+from app import services, uploads
+from app.data_sets import WORDS
+from app.plain import escaped
+from app.uploads import FOLDER, PARTS, WHOLE, Draft, Reading, Spooled
+from core.errors import ShuffleproofError
+from core.execution.jobs import Job, Jobs
+from core.studies import jobs
+
+WAYS = {
+    "Files of each part": PARTS,
+    "One file, split by query": (WHOLE,),
+    "A folder": (FOLDER,),
+}
+POLICIES = {
+    "error": "refuse the file and name the line",
+    "zero": "become 0",
+    "mean": "become the feature's mean in training",
+    "largest": "become the feature's largest value in training",
+}
+WHAT = (
+    "LETOR text (`label qid:1 1:0.5 2:0.25 … # comment`), plain or as .gz, .bz2, .xz or .zip. "
+    "Several files of a part are read one after the other. Rows without `qid` need a file of group "
+    "sizes beside them, named like the data file with `.query` or `.group` added."
+)
+POLL = 1.0
+
+
+def section() -> None:
+    """Draw the form and the work under way."""
+    _work()
+    st.markdown(WHAT)
+    name = st.text_input(
+        "Name", key="upload name", max_chars=60, persist_state="session",
+        help="What you will call this data: 1 to 60 letters, digits, blanks and . _ + @ = -",
+    )  # fmt: skip
+    way = st.segmented_control(
+        "How it comes", list(WAYS), default="Files of each part", required=True,
+        key="upload way", persist_state="session",
+    )  # fmt: skip
+    how = WAYS[way or "Files of each part"]
+    _choose(how)
+    reading = _reading(how)
+    draft = _draft()
+    chosen = draft.files(*how) if draft else []
+    ready = bool(name.strip() and chosen)
+    words = "" if ready else "A name and files are needed first."
+    if st.button("Read it in", type="primary", disabled=not ready, help=words) and draft:
+        _submit(draft, how, name.strip(), reading)
+
+
+def _choose(how: tuple[str, ...]) -> None:
+    """Draw the uploaders and what has been chosen so far."""
+    if how == PARTS:
+        for column, part in zip(st.columns(3), PARTS, strict=True):
+            with column:
+                optional = " (a fifth of training if none)" if part == "valid" else ""
+                _uploader(part, f"{WORDS[part].capitalize()}{optional}")
+    elif how == (WHOLE,):
+        _uploader(WHOLE, "The file, and its group file if it has one")
+    else:
+        _uploader(FOLDER, "A folder with train, vali and test files, or with Fold1 … FoldK")
+    for error in st.session_state.pop("upload errors", []):
+        st.error(escaped(error))
+
+
+def _uploader(part: str, label: str) -> None:
+    turn = st.session_state.get(f"upload turn {part}", 0)
+    key = f"upload {part} {turn}"
+    if part == FOLDER:
+        files = st.file_uploader(label, accept_multiple_files="directory", key=key)
+    else:
+        files = st.file_uploader(label, accept_multiple_files=True, key=key)
+    if files:
+        _spool(part, files)
+        st.session_state[f"upload turn {part}"] = turn + 1
+        st.rerun()
+    draft = _draft()
+    for file in draft.files(part) if draft else ():
+        _chosen(file)
+
+
+def _chosen(file: Spooled) -> None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f":material/description: {escaped(file.name)} ({file.bytes / 1e6:,.2f} MB)")
+        st.button(
+            "Remove", key=f"remove {file.part} {file.name}", on_click=_remove, args=(file,),
+            type="tertiary", icon=":material/close:",
+        )  # fmt: skip
+
+
+def _remove(file: Spooled) -> None:
+    draft = _draft()
+    if draft:
+        draft.remove(file)
+
+
+def _draft() -> Draft | None:
+    """What has been chosen in this session, if anything."""
+    draft: Draft | None = st.session_state.get("upload draft")
+    if draft is None or draft.over:
+        return None
+    draft.keep()
+    return draft
+
+
+def _spool(part: str, files: list[UploadedFile]) -> None:
+    """Write the files to the disk and drop them from the session's memory."""
+    draft = _draft() or Draft(services.store())
+    st.session_state["upload draft"] = draft
+    errors = st.session_state.setdefault("upload errors", [])
+    for file in files:
+        try:
+            draft.add(part, file.name, file)
+        except (ShuffleproofError, OSError) as error:
+            errors.append(str(error))
+        finally:
+            _forget(file)
+
+
+def _forget(file: UploadedFile) -> None:
+    context = get_script_run_ctx()
+    if context and isinstance(context.uploaded_file_mgr, MemoryUploadedFileManager):
+        context.uploaded_file_mgr.remove_file(context.session_id, file.file_id)
+
+
+def _reading(how: tuple[str, ...]) -> Reading:
+    with st.expander("How it is read", expanded=how == (WHOLE,)):
+        missing = st.selectbox(
+            "NULL and NaN cells", list(POLICIES), format_func=POLICIES.__getitem__,
+            key="upload missing", persist_state="session",
+        )  # fmt: skip
+        if how != (WHOLE,):
+            return Reading(missing)
+        columns = st.columns(3)
+        train = columns[0].number_input(
+            "Training (% of the queries)", 1, 98, 60, key="upload train", persist_state="session"
+        )
+        valid = columns[1].number_input(
+            "Validation (%)", 1, 98, 20, key="upload valid", persist_state="session",
+            help="The rest is for testing",
+        )  # fmt: skip
+        seed = columns[2].number_input(
+            "Seed of the split", 0, 2**31 - 1, 0, key="upload seed", persist_state="session"
+        )
+        rest = 100 - train - valid
+        if rest < 1:
+            st.warning(f"{train} % and {valid} % leave nothing for testing.")
+        return Reading(missing, (train / 100, valid / 100, max(rest, 0) / 100), int(seed))
+
+
+def _submit(draft: Draft, how: tuple[str, ...], name: str, reading: Reading) -> None:
+    try:
+        with st.spinner("Handing it in …"):
+            job = draft.submitted(how, name, reading)
+    except (ShuffleproofError, OSError) as error:
+        st.error(escaped(str(error)))
+        return
+    st.session_state.setdefault("upload jobs", {})[job.id] = "running"
+    st.rerun()
+
+
+def _work() -> None:
+    """Draw ingestions under way, and how those of this session ended."""
+    known = jobs.jobs_of(services.store())
+    own: dict[str, str] = st.session_state.setdefault("upload jobs", {})
+    listed = [job for job in known.list() if job.kind == "ingest"]
+    for job in listed:
+        if job.ended:
+            uploads.discard(services.store(), job)
+    if any(not job.ended for job in listed):
+        st.fragment(_under_way, run_every=POLL)()
+    for job in listed:
+        if job.ended and own.get(job.id) == "running":
+            own[job.id] = job.state
+            _ended(job)
+        if job.state == "failed" or (job.ended and job.id in own):
+            _result(job, known)
+
+
+def _ended(job: Job) -> None:
+    """Tell the end of a job of this session, once."""
+    name = escaped(str(job.parameters["name"]))
+    if job.state == "done":
+        st.toast(f"{name} is read in.", icon=":material/check_circle:")
+        draft = st.session_state.pop("upload draft", None)
+        if draft:
+            draft.clear()
+    elif job.state == "failed":
+        st.toast(f"{name} could not be read.", icon=":material/error:")
+
+
+def _under_way() -> None:
+    known = jobs.jobs_of(services.store())
+    running = [job for job in known.list("running", "waiting") if job.kind == "ingest"]
+    for job in running:
+        done, total, unit = 0, 1, "waiting for a worker"
+        if job.progress:
+            done, total, unit = (job.progress[field] for field in ("done", "total", "unit"))
+        name = escaped(str(job.parameters["name"]))
+        bar, stop = st.columns([5, 1], vertical_alignment="center")
+        share = min(max(done / total, 0.0), 1.0) if total else 0.0
+        bar.progress(
+            share, text=f"Reading {name}: {unit}" + (f" {done} of {total}" if done else "")
+        )
+        stop.button(
+            "Cancel", key=f"cancel {job.id}", on_click=_cancel, args=(job,), width="stretch"
+        )
+    before = st.session_state.get("upload running", 0)
+    st.session_state["upload running"] = len(running)
+    if len(running) < before or not running:
+        st.rerun()
+
+
+def _cancel(job: Job) -> None:
+    jobs.jobs_of(services.store()).cancel(job.id)
+
+
+def _result(job: Job, known: Jobs) -> None:
+    """How an ingestion ended, and what can be done now."""
+    name = escaped(str(job.parameters["name"]))
+    if job.state == "done":
+        keys = set(job.result["artefacts"])
+        meant = services.store().names().items()
+        names = [text for text, key in meant if f"{key.kind}-{key.digest}" in keys]
+        with st.container(border=True):
+            st.markdown(f":material/check_circle: **{name}** is read in and examined.")
+            for text in names[:10]:
+                st.button(
+                    f"Open {escaped(text)}", key=f"open {job.id} {text}", on_click=open_data,
+                    args=(text,), type="primary",
+                )  # fmt: skip
+        return
+    reason = f"**{name}** was cancelled." if job.state == "cancelled" else escaped(job.reason)
+    words, out = st.columns([5, 1], vertical_alignment="center")
+    words.error(f"{name}: {reason}" if job.state == "failed" else reason)
+    out.button(
+        "Dismiss", key=f"dismiss {job.id}", on_click=_dismiss, args=(job, known), width="stretch"
+    )
+
+
+def _dismiss(job: Job, known: Jobs) -> None:
+    st.session_state.get("upload jobs", {}).pop(job.id, None)
+    known.forget(job.id)
+
+
+def open_data(name: str) -> None:
+    """Use this data set from now on and show its facts; a callback."""
+    st.session_state["data"] = name
+    st.session_state["view"] = "Facts"
