@@ -39,7 +39,7 @@ class RankerEntry:
 _SETRANK = "Pang et al., SIGIR 2020"
 _DLCM = "Ai et al., SIGIR 2018"
 _NEURAL, _TREES, _PLAIN = "core.rankers.recipes", "core.rankers.trees", "core.rankers.univariate"
-_TREE_PRESETS = ("paper", "tuned", "small")
+_TREE_PRESETS = ("paper", "released", "tuned", "small")
 
 RANKERS: dict[str, RankerEntry] = {
     entry.name: entry

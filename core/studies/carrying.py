@@ -46,6 +46,49 @@ def source_of(base: CandidateLists, variant: CandidateLists) -> Int64[np.ndarray
     return source
 
 
+class Carrier:
+    """Carries a ranker's scores of the base lists to their reorderings, point after point.
+
+    The base is scored once, however many points a study has. The first `PROOFS` variants that
+    really are other orders are scored too, each on its own share of the lists, so that every list
+    is proven by one real permutation.
+
+    Args:
+        ranker: the ranker.
+        base: the lists as they are.
+    """
+
+    def __init__(self, ranker: Ranker, base: JudgedLists) -> None:
+        self.ranker, self.base = ranker, base
+        self.proofs, self.deviation = 0, 0.0
+        self.scores: Float32[np.ndarray, " candidates"] | None = None
+
+    def score(self, variants: Sequence[CandidateLists]) -> Scored:
+        """The scores of several reorderings or re-rankings of the base lists."""
+        if self.ranker.reads & {"order", "ranks"}:
+            real = scores_of_all(self.ranker, self.base, variants)
+            return Scored(real, carried=False, deviation=0.0)
+        if self.scores is None:
+            self.scores = self.ranker.score(self.base.dataset, self.base.lists)
+        carried = [self.scores[source_of(self.base.lists, variant)] for variant in variants]
+        for variant, scores in zip(variants, carried, strict=True):
+            if self.proofs < PROOFS and not np.array_equal(variant.rows, self.base.lists.rows):
+                self._prove(variant, scores)
+        if self.deviation > TOLERANCE:
+            real = scores_of_all(self.ranker, self.base, variants)
+            return Scored(real, carried=False, deviation=self.deviation)
+        return Scored(carried, carried=True, deviation=self.deviation)
+
+    def _prove(self, variant: CandidateLists, carried: Float32[np.ndarray, " candidates"]) -> None:
+        chosen = np.arange(self.proofs, len(variant), PROOFS)
+        self.proofs += 1
+        expected = carried[ragged.elements_of(variant.offsets, chosen)]
+        real = self.ranker.score(self.base.dataset, variant.select(chosen))
+        scale = max(1.0, float(np.abs(real).max(initial=0.0)))
+        worst = float(np.abs(real - expected).max(initial=0.0)) / scale
+        self.deviation = max(self.deviation, worst)
+
+
 def score_variants(ranker: Ranker, base: JudgedLists, variants: Sequence[CandidateLists]) -> Scored:
     """Score the same candidates under several orders and rankings, carrying over what may be.
 
@@ -54,20 +97,7 @@ def score_variants(ranker: Ranker, base: JudgedLists, variants: Sequence[Candida
         base: the lists as they are.
         variants: reorderings or re-rankings of `base.lists`.
     """
-    if ranker.reads & {"order", "ranks"}:
-        return Scored(scores_of_all(ranker, base, variants), carried=False, deviation=0.0)
-    scores = ranker.score(base.dataset, base.lists)
-    carried = [scores[source_of(base.lists, variant)] for variant in variants]
-    proofs = range(0, len(variants), max(1, len(variants) // PROOFS))[:PROOFS]
-    deviation = 0.0
-    for index in proofs:
-        real = ranker.score(base.dataset, variants[index])
-        scale = max(1.0, float(np.abs(real).max(initial=0.0)))
-        worst = float(np.abs(real - carried[index]).max(initial=0.0)) / scale
-        deviation = max(deviation, worst)
-    if deviation > TOLERANCE:
-        return Scored(scores_of_all(ranker, base, variants), carried=False, deviation=deviation)
-    return Scored(carried, carried=True, deviation=deviation)
+    return Carrier(ranker, base).score(variants)
 
 
 def scores_of_all(

@@ -22,7 +22,7 @@ from core.metrics.robustness import breakdown_point
 from core.metrics.significance import paired_t
 from core.perturb.registry import PERTURBATIONS
 from core.rankers.base import Input, Ranker
-from core.studies.carrying import score_variants
+from core.studies.carrying import Carrier
 from core.studies.result import StudyResult
 
 INITIAL = "initial ranking"
@@ -50,12 +50,17 @@ class InitialRanking:
 
 
 def measured_by(measures: Sequence[Measure]) -> Any:
-    """The study's step: score the variants, evaluate every measure for every query."""
+    """The study's step: score the variants, evaluate every measure for every query.
+
+    It remembers each ranker's scores of the base lists, so make a new one for every study.
+    """
+    carriers: dict[tuple[int, int], Carrier] = {}
 
     def measured(
         ranker: Ranker, base: JudgedLists, variants: Sequence[CandidateLists]
     ) -> tuple[list[Any], dict[str, Any]]:
-        scored = score_variants(ranker, base, variants)
+        carrier = carriers.setdefault((id(ranker), id(base)), Carrier(ranker, base))
+        scored = carrier.score(variants)
         runs = list(zip(variants, scored.scores, strict=True))
         values = list(evaluate_many(measures, base.dataset, runs))
         return values, {"carried": scored.carried, "proof_deviation": scored.deviation}
