@@ -1,5 +1,7 @@
 """A bump chart: where each document is shown, where the ranker puts it, where it put it before."""
 
+import html
+
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
@@ -70,6 +72,7 @@ def _lines(
 def _marks(moves: pd.DataFrame, at: int, column: str, color: str) -> go.Scatter:
     relevant = moves["label"] > 0
     facts = moves[["document", "label", "shown", "answered", "answered_before"]].copy()
+    facts["document"] = facts["document"].map(html.escape)
     facts.insert(0, "row", moves.index)
     return go.Scatter(
         x=np.full(len(moves), at),

@@ -1,5 +1,7 @@
 """Scores before against scores after: on the diagonal nothing changed."""
 
+import html
+
 import pandas as pd
 import plotly.graph_objects as go
 
@@ -39,7 +41,8 @@ def scatter(moves: pd.DataFrame, ranker: str, *, height: int = 320) -> go.Figure
                 "color": color,
             },
             customdata=moves[["document", "label"]].assign(
-                change=(moves["score"].astype(float) - moves["score_before"].astype(float))
+                document=moves["document"].map(html.escape),
+                change=(moves["score"].astype(float) - moves["score_before"].astype(float)),
             ),
             hovertemplate=(
                 "<b>%{customdata[0]}</b><br>label %{customdata[1]:g}<br>before %{x:.3f}<br>"

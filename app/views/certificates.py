@@ -5,6 +5,7 @@ from dataclasses import asdict
 import streamlit as st
 
 from app import services
+from app.plain import escaped
 from app.scoring import Described
 from app.services import Certified
 from app.views import shown_list
@@ -38,7 +39,7 @@ def _card(certified: Certified) -> None:
     card = certified.certificate
     icon = ":material/verified:" if card.invariant else ":material/error:"
     verdict = "Invariant" if card.invariant else "Not invariant"
-    st.markdown(f"**{certified.label}**  \n{icon} **{verdict}** to the order shown")
+    st.markdown(f"**{escaped(certified.label)}**  \n{icon} **{verdict}** to the order shown")
     st.markdown(
         f"Largest score difference **{amount(card.max_score_deviation)}**  \n"
         f"Numeric floor {amount(card.numeric_floor)}  \n"
@@ -51,8 +52,8 @@ def _card(certified: Certified) -> None:
 def _offer(data: Described, recipe: ListRecipe, missing: list[TrainedRanker]) -> None:
     """Offer to examine rankers that have no certificate, or show how far that has come."""
     names = [spoken(ranker.label) for ranker in missing]
-    st.markdown(f"No certificate yet: {', '.join(names)}.")
-    asked = [_as_asked(ranker, data.data) for ranker in missing if ranker.preset is not None]
+    st.markdown(escaped(f"No certificate yet: {', '.join(names)}."))
+    asked = [as_asked(ranker, data.data) for ranker in missing if ranker.preset is not None]
     if not asked:
         st.markdown("Its settings are of its own, not a preset's: name them on the command line.")
         return
@@ -70,13 +71,10 @@ def _offer(data: Described, recipe: ListRecipe, missing: list[TrainedRanker]) ->
         f"{total:,} lists are scored in the background.",
     )
     for job in examinations(data.data, "failed")[:1]:
-        st.error(f"The last examination failed: {job.reason} (job {job.id[:16]})")
-    with st.expander("As a command"):
-        named = ",".join(asked)
-        st.code(f"shuffleproof study invariance --data {data.data} --rankers {named}", "bash")
+        st.error(escaped(f"The last examination failed: {job.reason} (job {job.id[:16]})"))
 
 
-def _as_asked(ranker: TrainedRanker, data: str) -> str:
+def as_asked(ranker: TrainedRanker, data: str) -> str:
     """The ranker as a job names it: with its preset where that is not the data set's usual one."""
     usual = "small" if data == SAMPLE else "paper"
     return ranker.name if ranker.preset == usual else f"{ranker.name}@{ranker.preset}"
@@ -94,7 +92,7 @@ def _submit(data: str, recipe: ListRecipe, rankers: list[str]) -> None:
             jobs.jobs_of(services.store()).retry(job.id)
         jobs.ensure_running(services.store())
     except ShuffleproofError as error:
-        st.toast(str(error), icon=":material/error:")
+        st.toast(escaped(str(error)), icon=":material/error:")
 
 
 def examinations(data: str, *states: State) -> list[Job]:
@@ -117,7 +115,7 @@ def under_way(identifiers: list[str]) -> None:
         words = f"{progress['done']} of {progress['total']} {progress['unit']}"
         rankers = ", ".join(job.parameters["rankers"])
         said = words if job.state == "running" else "waiting for a worker"
-        st.progress(min(share, 1.0), f"Examining {rankers}: {said}")
+        st.progress(min(share, 1.0), escaped(f"Examining {rankers}: {said}"))
         st.button("Cancel", key=f"cancel {identifier}", on_click=_cancel, args=(identifier,))
 
 
@@ -138,6 +136,7 @@ def _by_damage(known: list[tuple[TrainedRanker, Certified]]) -> None:
         if rows:
             st.session_state["query"] = str(table["query"].iloc[rows[0]])
             shown_list.forget_hand()
+            st.toast(escaped(f"Query {table['query'].iloc[rows[0]]} is shown above."))
 
     st.caption("Click a row to open its query above.")
     st.dataframe(

@@ -8,7 +8,9 @@ from streamlit.delta_generator import DeltaGenerator
 
 from app import scoring, state
 from app.figures import bump, scatter
-from app.views import certificates, shown_list
+from app.plain import escaped
+from app.views import certificates, parts, shown_list
+from app.views import invariance_taken as taken
 from app.views.shown_list import Shown
 from core.errors import ShuffleproofError
 from core.studies.one_list import explanation, moves, verdicts
@@ -22,8 +24,7 @@ FIRST = ("dlcm", "setrank-imsab-init", "setrank-imsab", "setrank-msab-init", "se
 
 def page() -> None:
     """Draw the page for the data set in use."""
-    st.title("Invariance")
-    st.markdown(QUESTION)
+    parts.header("Invariance", QUESTION)
     try:
         data = scoring.described(state.data())
         rankers = scoring.rankers_of(data)
@@ -32,14 +33,17 @@ def page() -> None:
             return
         _study(data, rankers)
     except ShuffleproofError as error:
-        st.error(str(error))
+        st.error(escaped(str(error)))
         st.button("Try again", key="again")
 
 
 def _nothing_trained(data: str) -> None:
-    st.info(f"No ranker that reads lists is trained on **{data}** yet, so there is nothing to ask.")
-    st.markdown("Train two of them, and this page compares them:")
-    st.code(f"shuffleproof train dlcm setrank-imsab-init --data {data}", language="bash")
+    parts.not_yet(
+        f"No ranker that reads whole lists is trained on {data} yet, so nothing can be asked.",
+        "Train two of them, and this page compares them:",
+        f"shuffleproof train dlcm --data {data}\n"
+        f"shuffleproof train setrank-imsab-init --data {data}",
+    )
 
 
 def _study(data: scoring.Described, rankers: list[TrainedRanker]) -> None:
@@ -63,27 +67,31 @@ def _study(data: scoring.Described, rankers: list[TrainedRanker]) -> None:
         _bumps(labelled, shown)
         if shown.arranged == shown.arranged_before:
             st.markdown("**Nothing is shuffled: both orders are the same.**")
-            st.caption(f"Query {one.query}, shown {shown.words}.")
+            st.caption(escaped(f"Query {one.query}, shown {shown.words}."))
         else:
             _said(labelled, shown)
     if shown.arranged != shown.arranged_before:
         st.subheader("Why")
         for answer, (_, frame) in zip(answers, labelled, strict=True):
-            st.markdown(f"- {explanation(answer, frame)}")
+            st.markdown(f"- {escaped(explanation(answer, frame))}")
     st.subheader("Scores before and after")
     _scatters(labelled)
     certificates.section(data, one.recipe, chosen)
+    table = shown_list.numbers(labelled)
     with st.expander("Every number of this list"):
-        shown_list.numbers(labelled)
+        st.dataframe(table, hide_index=True, alt="Every document, ranker by ranker")
+    taken.row(one, chosen, shown, labelled)
 
 
 def _said(labelled: list[Labelled], shown: Shown) -> None:
     """What the other order did, in a sentence, and how to read the picture."""
-    st.markdown(f"**{verdicts(labelled)}**")
+    parts.finding(verdicts(labelled))
     st.caption(
-        f"Query {shown.documents.query}, shown {shown.words}; before, it was shown "
-        f"{shown.words_before}. Full marks are relevant documents; a strong line is a document "
-        "that moved, the dotted ones behind are the order before."
+        escaped(
+            f"Query {shown.documents.query}, shown {shown.words}; before, it was shown "
+            f"{shown.words_before}. Full marks are relevant documents; a strong line is a "
+            "document that moved, the dotted ones behind are the order before."
+        )
     )
 
 
@@ -119,7 +127,7 @@ def _choices(
 
 def _bumps(labelled: list[Labelled], shown: Shown) -> None:
     for column, (label, frame) in _beside(labelled, 2):
-        column.markdown(f"**{label}**")
+        column.markdown(f"**{escaped(label)}**")
         column.plotly_chart(
             bump.bump(frame, label, chosen=shown.chosen),
             key=f"bump {label}",
@@ -132,7 +140,7 @@ def _bumps(labelled: list[Labelled], shown: Shown) -> None:
 
 def _scatters(labelled: list[Labelled]) -> None:
     for column, (label, frame) in _beside(labelled, 3):
-        column.markdown(f"**{label}**")
+        column.markdown(f"**{escaped(label)}**")
         column.plotly_chart(
             scatter.scatter(frame, label),
             key=f"scatter {label}",

@@ -6,6 +6,8 @@ import streamlit as st
 
 from app import scoring, services
 from app.figures import bump
+from app.plain import escaped
+from app.views import parts
 from core.data.catalogue import SAMPLE
 from core.errors import ShuffleproofError
 from core.studies.one_list import moves, verdicts
@@ -32,8 +34,7 @@ RECENT = 6
 
 def page() -> None:
     """Draw the page."""
-    st.title("Shuffleproof")
-    st.markdown(QUESTION)
+    parts.header("Shuffleproof", QUESTION)
     st.markdown(WHAT)
     st.subheader("Shuffle the documents")
     demonstration()
@@ -51,7 +52,7 @@ def demonstration() -> None:
     try:
         _demonstration()
     except ShuffleproofError as error:
-        st.error(str(error))
+        st.error(escaped(str(error)))
         st.button("Try again", key="again")
 
 
@@ -60,8 +61,11 @@ def _demonstration() -> None:
         data = scoring.described(SAMPLE)
         pair = _sides(scoring.rankers_of(data))
     if len(pair) < len(SIDES):
-        st.info("The sample's rankers are not here yet. One command makes them, in about a minute:")
-        st.code("shuffleproof demo", language="bash")
+        parts.not_yet(
+            "The sample's rankers are not here yet.",
+            "One command trains them, in about a minute:",
+            "shuffleproof demo",
+        )
         return
     seed = int(st.session_state.get("shuffled", 0))
     shown = str(ShownOrder("shuffled", seed)) if seed else "initial"
@@ -83,7 +87,7 @@ def _demonstration() -> None:
                 alt=bump.alt_text(frame, label),
             )
     if seed:
-        st.markdown(f"**{verdicts(frames)}**")
+        parts.finding(verdicts(frames))
     st.caption(
         f"Query {one.query} of the sample, {len(listed)} documents, shown "
         f"{ShownOrder.parse(shown).words()}. Each line runs from where a document is shown to "
@@ -131,11 +135,11 @@ def _recent_work() -> None:
         age = age_in_words((now - datetime.fromisoformat(artefact.created)).total_seconds())
         if artefact.key.kind == "study":
             kind = artefact.recipe["kind"]
-            what = f"**{STUDIES.get(kind, kind)}** on {artefact.facts['data']}"
+            what = f"**{STUDIES.get(kind, kind)}** on {escaped(artefact.facts['data'])}"
             rankers = [label for label, _ in artefact.recipe["rankers"]]
             detail = f"{artefact.facts['queries']} queries, {len(rankers)} rankers"
         else:
-            what = f"**{artefact.facts['name']}** trained"
+            what = f"**{escaped(artefact.facts['name'])}** trained"
             valid = artefact.facts.get("valid", {}).get("NDCG@10")
             detail = "" if valid is None else f"validation NDCG@10 {valid:.3f}"
         st.markdown(f"- {what} · {age}" + (f"  \n  {detail}" if detail else ""))

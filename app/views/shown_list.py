@@ -3,7 +3,7 @@
 `order` and `before` in the address are texts of `core.studies.shown_order`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 
@@ -185,12 +185,12 @@ def _hand(documents: Documents, arranged: list[int]) -> int | None:
         places = {document: place for place, document in enumerate(arranged)}
         chosen = st.selectbox(
             "Document",
-            arranged,
+            range(len(arranged)),
             index=None,
-            placeholder="Choose, or click a mark",
+            placeholder="Choose one",
             key="document",
-            format_func=lambda at: f"{documents.ids[at]} · shown at {places[at] + 1}",
-            help="Then Alt + ↑ and Alt + ↓ move it.",
+            format_func=_names(documents.ids).__getitem__,
+            help="Or click its mark in a picture. Then Alt + ↑ and Alt + ↓ move it.",
         )
         if chosen is None:
             return None
@@ -213,6 +213,17 @@ def _hand(documents: Documents, arranged: list[int]) -> int | None:
     return int(chosen)
 
 
+def _names(ids: tuple[str, ...]) -> list[str]:
+    """The documents' ids, numbered where two are alike.
+
+    >>> _names(("a", "b")), _names(("a", "a"))
+    (['a', 'b'], ['1. a', '2. a'])
+    """
+    if len(set(ids)) == len(ids):
+        return list(ids)
+    return [f"{place}. {name}" for place, name in enumerate(ids, 1)]
+
+
 def _move(arranged: list[int], at: int, to: int) -> None:
     show(ShownOrder.by_hand(moved(arranged, at, to)))
 
@@ -228,15 +239,18 @@ def take(chart: str) -> Callable[[], None]:
     return taken
 
 
-def numbers(labelled: list[tuple[str, pd.DataFrame]]) -> None:
-    """Draw every number of the list, one table for all rankers, in the order shown."""
-    tables = [
-        frame.assign(ranker=label).sort_values("shown", kind="stable") for label, frame in labelled
-    ]
-    table = pd.concat(tables)
-    columns = ["ranker", *(name for name in table.columns if name != "ranker")]
-    st.dataframe(table[columns], hide_index=True)
-    st.download_button("CSV", table[columns].to_csv(index=False), "invariance.csv", "text/csv")
+def numbers(labelled: Sequence[tuple[str, pd.DataFrame]]) -> pd.DataFrame:
+    """Every number of the list: one row a ranker and document, in the order shown."""
+    if not labelled:
+        return pd.DataFrame()
+    table = pd.concat(
+        [
+            frame.assign(ranker=label).sort_values("shown", kind="stable")
+            for label, frame in labelled
+        ],
+        ignore_index=True,
+    )
+    return table[["ranker", *(name for name in table.columns if name != "ranker")]]
 
 
 def recipe_words(recipe: ListRecipe) -> str:

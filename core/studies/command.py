@@ -1,7 +1,7 @@
 """A stored study as what would make it again: a command line, or ten lines of Python."""
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
@@ -47,12 +47,6 @@ def command_of(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
 def python_of(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     """The lines that make an initial-ranking study and print its finding."""
     lists = _changed_lists(facts)
-    opened = [repr(facts["data"])]
-    if lists:
-        said = ", ".join(f"{name}={value!r}" for name, value in lists.items())
-        opened.append(f"ListRecipe({said})")
-    if facts.get("preset", _preset(facts)) != _preset(facts):
-        opened.append(f"preset={facts['preset']!r}")
     pairs = [(family, level) for family, level in recipe["perturbations"]]
     lines = ["from core.rankers.initial import ListRecipe"] if lists else []
     lines += [
@@ -60,7 +54,7 @@ def python_of(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
         "from core.studies.result import stored_summary",
         "from core.studies.workbench import Workbench, finished",
         "",
-        f"bench = finished(Workbench.opened({', '.join(opened)}))",
+        f"bench = finished(Workbench.opened({', '.join(_opened(facts))}))",
         f"rankers = {rankers_of(recipe)!r}",
         f"levels = {pairs!r}",
         f"measures = {list(recipe['measures'])!r}",
@@ -74,9 +68,55 @@ def python_of(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def certificates_command(rankers: Sequence[str], facts: Mapping[str, Any]) -> str:
+    """The command that examines rankers for permutation invariance.
+
+    Args:
+        rankers: `ranker` or `ranker@preset`.
+        facts: `data`, `lists`, `preset`.
+
+    Raises:
+        UsageError: no flags say how the lists are made.
+
+    >>> certificates_command(["dlcm"], {"data": "mine"})
+    'shuffleproof study invariance --rankers dlcm --data mine'
+    """
+    words = ["shuffleproof", "study", "invariance", "--rankers", ",".join(rankers)]
+    if facts["data"] != "sample":
+        words += ["--data", facts["data"]]
+    return shlex.join(words + _list_flags(facts))
+
+
+def certificates_python(rankers: Sequence[str], facts: Mapping[str, Any]) -> str:
+    """The lines that examine rankers and print their certificates; arguments as the command's."""
+    lists = _changed_lists(facts)
+    lines = ["from core.rankers.initial import ListRecipe"] if lists else []
+    lines += [
+        "from core.studies.result import stored_summary",
+        "from core.studies.workbench import Workbench, finished",
+        "",
+        f"bench = finished(Workbench.opened({', '.join(_opened(facts))}))",
+        f"study = finished(bench.invariance({list(rankers)!r}))",
+        "print(stored_summary(study.path))",
+    ]
+    return "\n".join(lines) + "\n"
+
+
 def rankers_of(recipe: Mapping[str, Any]) -> list[str]:
     """The rankers that were asked for; the initial ranking is always there."""
     return [label for label, _ in recipe["rankers"] if label != INITIAL]
+
+
+def _opened(facts: Mapping[str, Any]) -> list[str]:
+    """The arguments with which Python opens the workbench."""
+    lists = _changed_lists(facts)
+    opened = [repr(facts["data"])]
+    if lists:
+        said = ", ".join(f"{name}={value!r}" for name, value in lists.items())
+        opened.append(f"ListRecipe({said})")
+    if facts.get("preset", _preset(facts)) != _preset(facts):
+        opened.append(f"preset={facts['preset']!r}")
+    return opened
 
 
 def _list_flags(facts: Mapping[str, Any]) -> list[str]:

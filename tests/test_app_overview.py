@@ -1,0 +1,76 @@
+"""The Overview: what it is, the shuffle on the sample's rankers, recent work; empty and failing."""
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from app import scoring, services
+from app.views.overview import age_in_words
+from core.errors import ScoringError
+
+
+def script():
+    from app.views import overview
+
+    overview.page()
+
+
+def opened(root, monkeypatch):
+    monkeypatch.setenv("SHUFFLEPROOF_HOME", str(root))
+    services.store.clear()
+    return AppTest.from_function(script, default_timeout=60).run()
+
+
+def plain(page):
+    assert not page.exception
+    return " ".join(one.value for one in page.markdown).replace("\\", "")
+
+
+def test_it_says_what_it_is_and_how_to_begin_without_rankers(tmp_path, monkeypatch):
+    page = opened(tmp_path, monkeypatch)
+    assert page.title[0].value == "Shuffleproof"
+    assert "Every number comes from scoring the changed input for real" in plain(page)
+    assert "rankers are not here yet" in page.info[0].value.replace("\\", "")
+    assert [code.value for code in page.code] == [
+        "shuffleproof demo",
+        "shuffleproof ingest my-folder --name mine",
+    ]
+    assert "Nothing yet" in plain(page)
+
+
+def test_shuffling_moves_one_ranker_and_not_the_other(trained_sample, monkeypatch):
+    page = opened(trained_sample[0].root, monkeypatch)
+    assert " moved " not in plain(page), "nothing has been shuffled"
+    page.button[0].click().run()
+    first = plain(page)
+    assert "DLCM moved" in first
+    assert "SetRank IMSAB init moved none" in first
+    page.button[0].click().run()
+    assert "shuffled with seed 2" in " ".join(one.value for one in page.caption).replace("\\", "")
+
+
+def test_recent_work_is_listed(trained_sample, monkeypatch):
+    words = plain(opened(trained_sample[0].root, monkeypatch))
+    assert "dlcm** trained" in words
+    assert "validation NDCG@10 0." in words
+
+
+def test_a_scoring_process_without_an_answer_leaves_the_page_alive(trained_sample, monkeypatch):
+    class Dead:
+        def ask(self, *_):
+            raise ScoringError("it gave no answer within 20 s", "It was replaced; try again.")
+
+    monkeypatch.setattr(scoring, "resident", Dead)
+    scoring._described.clear()
+    scoring._scored.clear()
+    page = opened(trained_sample[0].root, monkeypatch)
+    assert "no answer within 20 s" in page.error[0].value.replace("\\", "")
+    assert page.button[0].label == "Try again"
+    assert "Bring your own data" in [one.value for one in page.subheader]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0, "just now"), (61, "1 minute ago"), (7200, "2 hours ago"), (86400, "1 day ago")],
+)
+def test_ages(seconds, words):
+    assert age_in_words(seconds) == words

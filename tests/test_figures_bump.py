@@ -1,0 +1,103 @@
+"""The bump chart and the scatter: documents are drawn where the frame says, and said in words."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from app.figures import bump, scatter
+from app.figures.style import faded, stroke
+
+
+@pytest.fixture
+def moves():
+    return pd.DataFrame(
+        {
+            "document": ["a", "b<br>", "c"],
+            "label": [2.0, 0.0, 1.0],
+            "shown": [3, 1, 2],
+            "answered": [1, 3, 2],
+            "shown_before": [1, 2, 3],
+            "answered_before": [1, 2, 3],
+            "moved": [False, True, True],
+            "score_before": np.float32([3, 2, 1]),
+            "score": np.float32([3.0, 0.5, 1.0]),
+        }
+    )
+
+
+def drawn(trace):
+    """The polylines of a trace: lists of (x, y) between its gaps."""
+    points = list(zip(trace.x, trace.y, strict=True))
+    lines, line = [], []
+    for x, y in points:
+        if np.isnan(y):
+            lines.append(line)
+            line = []
+        else:
+            line.append((x, y))
+    return lines
+
+
+def test_lines_run_from_shown_to_answer_to_answer_before(moves):
+    behind, stayed, moved, *_ = bump.bump(moves, "dlcm").data
+    assert drawn(behind) == [[(0, 1), (1, 1)], [(0, 2), (1, 2)], [(0, 3), (1, 3)]]
+    assert drawn(stayed) == [[(0, 3), (1, 1), (2, 1)]]
+    assert drawn(moved) == [[(0, 1), (1, 3), (2, 2)], [(0, 2), (1, 2), (2, 3)]]
+    assert moved.line.color == faded(stroke("dlcm").color, 0.9)
+    assert moved.line.width > stayed.line.width, "not by colour alone"
+
+
+def test_the_chosen_document_is_brought_out(moves):
+    figure = bump.bump(moves, "dlcm", chosen=1)
+    thick = max(figure.data, key=lambda trace: (trace.line.width or 0) if trace.line else 0)
+    assert drawn(thick) == [[(0, 1), (1, 3), (2, 2)]]
+    assert len(bump.bump(moves, "dlcm", chosen=7).data) == len(bump.bump(moves, "dlcm").data)
+
+
+def test_marks_tell_document_and_relevance(moves):
+    marks = [trace for trace in bump.bump(moves, "dlcm").data if trace.mode == "markers"]
+    assert [list(trace.y) for trace in marks] == [[3, 1, 2], [1, 3, 2], [1, 2, 3]]
+    full = stroke("dlcm").color
+    assert [color == full for color in marks[0].marker.color] == [True, False, True]
+    assert [row[0] for row in marks[0].customdata] == [0, 1, 2], "a click names the row"
+    assert marks[0].customdata[1][1] == "b&lt;br&gt;", "ids are text, not markup"
+
+
+def test_first_is_on_top_and_heads_say_what_is_what(moves):
+    layout = bump.bump(moves, "dlcm").layout
+    assert layout.yaxis.range[0] > layout.yaxis.range[1]
+    assert list(layout.xaxis.ticktext) == ["shown", "answer", "answer<br>before"]
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 40, 60, 1000])
+def test_any_length_is_drawn_within_bounds(count):
+    places = np.arange(1, count + 1)
+    frame = pd.DataFrame(
+        {
+            "document": [f"d{place}" for place in places],
+            "label": np.zeros(count),
+            **dict.fromkeys(("shown", "answered", "shown_before", "answered_before"), places),
+            "moved": np.zeros(count, dtype=bool),
+        }
+    )
+    figure = bump.bump(frame, "setrank-imsab")
+    assert bump.SMALLEST <= figure.layout.height <= bump.LARGEST
+    assert len(figure.layout.yaxis.tickvals) <= 8
+    assert "0 of them passed" in bump.alt_text(frame, "setrank-imsab")
+
+
+def test_alt_text_names_the_farthest(moves):
+    words = bump.alt_text(moves, "dlcm")
+    assert "2 of them passed" in words
+    assert "b<br>, from place 2 to 3" in words
+
+
+def test_scatter_marks_moved_documents_full_and_shares_its_axes(moves):
+    figure = scatter.scatter(moves, "dlcm")
+    diagonal, points = figure.data
+    assert list(diagonal.x) == list(diagonal.y)
+    assert list(points.marker.symbol) == ["circle-open", "circle", "circle"]
+    assert list(points.x) == [3, 2, 1]
+    assert list(points.y) == [3, 0.5, 1]
+    assert figure.layout.xaxis.range == figure.layout.yaxis.range
+    assert "1.5" in scatter.alt_text(moves, "dlcm")
