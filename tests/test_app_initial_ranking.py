@@ -1,5 +1,9 @@
 """The page of Figure 3 in every state: empty, a study, other conventions, at work, failed."""
 
+import shutil
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -88,8 +92,6 @@ def store(tmp_path, monkeypatch):
 @pytest.fixture
 def stored(store, made):
     study, judged, rankers, step, facts = made
-    from dataclasses import replace
-
     result = finished(run_study(study, judged, rankers, store.records, step))
     key = key_of("study", study.recipe())
     return store.add(key, study.recipe(), replace(result, facts=facts).save, facts)
@@ -270,6 +272,27 @@ def test_a_running_study_shows_its_first_results_and_is_cancelled(store, made):
     assert "First results" in words(test)
     test.button(key=f"cancel {job.id[:16]}").click().run()
     assert jobs.jobs_of(store).get(job.id).cancel_wanted
+
+
+def test_what_this_session_handed_in_is_shown_when_it_is_done(store, stored, made):
+    other = replace(made[0], seed=9)
+    key = key_of("study", other.recipe())
+    copied = partial(shutil.copytree, stored.path, dirs_exist_ok=True,
+                     ignore=shutil.ignore_patterns("manifest.json"))  # fmt: skip
+    store.add(key, other.recipe(), copied, stored.facts)
+    test = opened()
+    test.query_params["study"] = str(key)
+    test.button(key="new.run").click().run()
+    (job,) = jobs.jobs_of(store).list()
+    assert test.session_state[run.MINE] == job.id
+    result = f'{{"artefact": "{stored.key.kind}-{stored.key.digest}"}}'
+    state_of(store, job, state="done", finished=2.0, result=result)
+    assert str(key) in test.query_params["study"]
+    test.run()
+    assert not test.exception
+    assert str(stored.key) in test.query_params["study"]
+    assert run.MINE not in test.session_state
+    assert test.get("plotly_chart")
 
 
 def test_a_failed_study_says_why_and_can_be_tried_again(store):

@@ -15,6 +15,7 @@ from core.parameters import parsed
 from core.perturb.registry import PERTURBATIONS
 from core.rankers import registry
 from core.rankers.initial import ListRecipe
+from core.store.keys import ArtefactKey
 from core.store.manifest import Artefact
 from core.studies import jobs
 from core.studies.initial_ranking import INITIAL
@@ -24,13 +25,19 @@ from core.studies.underway import Underway, underway
 FIRST = ("lambdamart", "dlcm", "setrank-imsab", "setrank-imsab-init")
 EVERY_SECONDS = 1.0
 DRAWS, MOST_DRAWS = 10, 1000
-NEWS = "job seen"
+MINE = "study handed in"
+ENDS = {
+    "done": "done and shown here",
+    "failed": "failed: see why on this page",
+    "cancelled": "cancelled",
+}
 DISTURBING = [name for name in PERTURBATIONS if not name.endswith("-shown")]
 
 
 def progress(data: str) -> bool:
     """Draw the study that is waiting, running or has just failed; whether there is one."""
     found = _jobs(data)
+    _ended(found)
     if any(not job.ended for job in found):
         _under_way(data)
         return True
@@ -53,7 +60,6 @@ def _jobs(data: str) -> list[Job]:
 def _under_way(data: str) -> None:
     job = next((job for job in _jobs(data) if not job.ended), None)
     if job is None:
-        st.toast("The study of the initial ranking has ended.")
         st.rerun()
     assert job is not None  # noqa: S101 (rerun does not return)
     report = job.progress or {"done": 0, "total": 1, "unit": "", "values": {}}
@@ -65,6 +71,22 @@ def _under_way(data: str) -> None:
     found = _begun(job)
     if found is not None and job.state == "running":
         _first_results(found)
+
+
+def _ended(found: list[Job]) -> None:
+    """Once what this session handed in has ended: say how, and show what was done."""
+    mine = next((job for job in found if job.id == st.session_state.get(MINE)), None)
+    if mine is None or not mine.ended:
+        return
+    del st.session_state[MINE]
+    st.toast(f"The study of the initial ranking is {ENDS[mine.state]}.")
+    if mine.state == "done":
+        _show(mine)
+
+
+def _show(job: Job) -> None:
+    kind, _, digest = str(job.result["artefact"]).rpartition("-")
+    st.query_params["study"] = str(ArtefactKey(kind, digest))
 
 
 def _begun(job: Job) -> Underway | None:
@@ -224,7 +246,7 @@ def _cost(parameters: Mapping[str, Any], newest: Artefact | None) -> str:
     timed = [name for name in parameters["rankers"] if name in known]
     if timed:
         seconds = each * (sum(known[name] for name in timed) + known.get(INITIAL, 0.0))
-        text += f", about **{_time(seconds)}** by what a trial took last time"
+        text += f", about **{_time(seconds)}** of scoring by what a trial took last time"
     new = [name for name in parameters["rankers"] if name not in known]
     if new:
         text += f"; not timed on this set: {escaped(', '.join(new))} (trained first if need be)"
@@ -242,9 +264,12 @@ def _time(seconds: float) -> str:
 
 def _submit(parameters: Mapping[str, Any]) -> None:
     try:
-        jobs.submit(services.store(), curves.KIND, parameters)
+        job = jobs.submit(services.store(), curves.KIND, parameters)
+        if job.state in {"failed", "cancelled"}:  # asked for again: it goes on where it was
+            job = jobs.jobs_of(services.store()).retry(job.id)
         jobs.ensure_running(services.store())
     except ShuffleproofError as error:
         st.error(escaped(str(error)))
         return
+    st.session_state[MINE] = job.id
     st.rerun()
