@@ -12,6 +12,7 @@ import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +117,8 @@ async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
     from app import scoring  # noqa: PLC0415 (after the server's configuration is set)
 
     scoring.start()
+    for name in ("overview", "invariance", "initial_ranking"):  # else the first visitor waits
+        import_module(f"app.views.{name}")
     gc.collect()
     gc.freeze()
     yield {}

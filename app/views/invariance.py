@@ -1,24 +1,23 @@
 """Permutation invariance by hand: one query, another order shown, and what each ranker answers."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from app import scoring, state
 from app.figures import bump, scatter
 from app.plain import escaped
-from app.views import certificates, parts, shown_list
-from app.views import invariance_taken as taken
+from app.views import certificates, invariance_taken, parts, shown_list
+from app.views.answered import Answered, answered
+from app.views.invariance_taken import numbers
 from app.views.shown_list import Shown
 from core.errors import ShuffleproofError
-from core.studies.one_list import explanation, moves, verdicts
+from core.studies.one_list import explanation, verdicts
 from core.studies.trained import TrainedRanker, list_recipes
 
 QUESTION = "Does the order in which documents are shown change a ranker's answer?"
 CHART = {"displayModeBar": False}
-Labelled = tuple[str, pd.DataFrame]
 FIRST = ("dlcm", "setrank-imsab-init", "setrank-imsab", "setrank-msab-init", "setrank-msab")
 
 
@@ -54,43 +53,37 @@ def _study(data: scoring.Described, rankers: list[TrainedRanker]) -> None:
     if not chosen:
         picture.info("Choose at least one ranker.")
         return
+    changed = shown.arranged != shown.arranged_before
     with picture:
-        answers = scoring.answers(one, tuple(chosen), shown.before, shown.now)
-        labelled = [
-            (
-                answer.ranker,
-                moves(shown.documents, shown.arranged_before, shown.arranged, answer),
-            )
-            for answer in answers
-        ]
+        found = answered(one, chosen, shown)
         shown_list.buttons()
-        _bumps(labelled, shown)
-        if shown.arranged == shown.arranged_before:
-            st.markdown("**Nothing is shuffled: both orders are the same.**")
-            st.caption(escaped(f"Query {one.query}, shown {shown.words}."))
-        else:
-            _said(labelled, shown)
-    if shown.arranged != shown.arranged_before:
+        _bumps(found)
+        _said(found, shown, changed=changed)
+    if changed:
         st.subheader("Why")
-        for answer, (_, frame) in zip(answers, labelled, strict=True):
-            st.markdown(f"- {escaped(explanation(answer, frame))}")
+        for one_of in found:
+            st.markdown(f"- {escaped(explanation(one_of.answer, one_of.moves))}")
     st.subheader("Scores before and after")
-    _scatters(labelled)
+    _scatters(found)
     certificates.section(data, one.recipe, chosen)
-    table = shown_list.numbers(labelled)
     with st.expander("Every number of this list"):
-        st.dataframe(table, hide_index=True, alt="Every document, ranker by ranker")
-    taken.row(one, chosen, shown, labelled)
+        st.dataframe(numbers(found), hide_index=True, alt="Every document, ranker by ranker")
+    invariance_taken.row(one, shown, found)
 
 
-def _said(labelled: list[Labelled], shown: Shown) -> None:
+def _said(found: Sequence[Answered], shown: Shown, *, changed: bool) -> None:
     """What the other order did, in a sentence, and how to read the picture."""
-    parts.finding(verdicts(labelled))
+    query = shown.documents.query
+    if not changed:
+        parts.finding("Nothing is shuffled: both orders are the same.")
+        st.caption(escaped(f"Query {query}, shown {shown.words}."))
+        return
+    parts.finding(verdicts([(one.label, one.moves) for one in found]))
     st.caption(
         escaped(
-            f"Query {shown.documents.query}, shown {shown.words}; before, it was shown "
-            f"{shown.words_before}. Full marks are relevant documents; a strong line is a "
-            "document that moved, the dotted ones behind are the order before."
+            f"Query {query}, shown {shown.words}; before, it was shown {shown.words_before}. "
+            "Full marks are relevant documents; a strong line is a document that moved, the "
+            "dotted ones behind are the order before."
         )
     )
 
@@ -125,31 +118,32 @@ def _choices(
     return one, [offered[label] for label in labels]
 
 
-def _bumps(labelled: list[Labelled], shown: Shown) -> None:
-    for column, (label, frame) in _beside(labelled, 2):
-        column.markdown(f"**{escaped(label)}**")
+def _bumps(found: Sequence[Answered]) -> None:
+    for column, one in _beside(found, 2):
+        key = f"bump {one.label}"
+        column.markdown(f"**{escaped(one.label)}**")
         column.plotly_chart(
-            bump.bump(frame, label, chosen=shown.chosen),
-            key=f"bump {label}",
+            one.bump,
+            key=key,
             config=CHART,
-            alt=bump.alt_text(frame, label),
-            on_select=shown_list.take(f"bump {label}"),
+            alt=bump.alt_text(one.moves, one.label),
+            on_select=shown_list.take(key),
             selection_mode="points",
         )
 
 
-def _scatters(labelled: list[Labelled]) -> None:
-    for column, (label, frame) in _beside(labelled, 3):
-        column.markdown(f"**{escaped(label)}**")
+def _scatters(found: Sequence[Answered]) -> None:
+    for column, one in _beside(found, 3):
+        column.markdown(f"**{escaped(one.label)}**")
         column.plotly_chart(
-            scatter.scatter(frame, label),
-            key=f"scatter {label}",
+            one.scatter,
+            key=f"scatter {one.label}",
             config=CHART,
-            alt=scatter.alt_text(frame, label),
+            alt=scatter.alt_text(one.moves, one.label),
         )
 
 
-def _beside(labelled: list[Labelled], across: int) -> Iterator[tuple[DeltaGenerator, Labelled]]:
-    """A column for each ranker, so many beside each other."""
-    for at in range(0, len(labelled), across):
-        yield from zip(st.columns(across), labelled[at : at + across], strict=False)
+def _beside(found: Sequence[Answered], across: int) -> Iterator[tuple[DeltaGenerator, Answered]]:
+    """A column for each answer, so many beside each other."""
+    for at in range(0, len(found), across):
+        yield from zip(st.columns(across), found[at : at + across], strict=False)

@@ -8,50 +8,53 @@ import pandas as pd
 import streamlit as st
 
 from app import exports, report, services
-from app.figures.bump import bump
 from app.scoring import List
-from app.views import parts, shown_list
+from app.views import parts
+from app.views.answered import Answered
 from app.views.certificates import as_asked
 from app.views.shown_list import Shown
 from core.studies.command import certificates_command, certificates_python
 from core.studies.trained import TrainedRanker
 
 
-def row(
-    one: List,
-    rankers: Sequence[TrainedRanker],
-    shown: Shown,
-    labelled: Sequence[tuple[str, pd.DataFrame]],
-) -> None:
+def row(one: List, shown: Shown, found: Sequence[Answered]) -> None:
     """Draw the row of exports of this list."""
-    stem = f"invariance-{len(labelled)}-rankers"
+    stem = f"invariance-{len(found)}-rankers"
+    rankers = [answer.ranker for answer in found]
     asked = [as_asked(ranker, one.data) for ranker in rankers]
     facts = {"data": one.data, "lists": asdict(one.recipe)}
     said = {
         "data": one.data,
         "query": one.query,
-        "rankers": [label for label, _ in labelled],
+        "rankers": [ranker.label for ranker in rankers],
         "before": shown.before,
         "order": shown.now,
     }
     figures = [
         file
-        for label, frame in labelled
-        for file in exports.figure_files(bump(frame, label), f"{label}-bump")
+        for answer in found
+        for file in exports.figure_files(answer.bump, f"{answer.label}-bump")
     ]
+    link = {name: st.query_params.get_all(name) for name in st.query_params}
     parts.exports_row(
         parts.Shared(
             figures=figures,
-            tables=exports.table_files(shown_list.numbers(labelled), stem),
+            tables=exports.table_files(numbers(found), stem),
             recipe=exports.recipe_file(said, facts, stem),
             report=_report(one.data, rankers),
-            link={name: st.query_params.get_all(name) for name in st.query_params}
-            | {"data": [one.data]},
+            link=link | {"data": [one.data]},
             command=lambda: certificates_command(asked, facts),
             python=certificates_python(asked, facts),
         ),
         "invariance",
     )
+
+
+def numbers(found: Sequence[Answered]) -> pd.DataFrame:
+    """Every number of the list: one row a ranker and document, in the order shown."""
+    tables = [one.moves.assign(ranker=one.label).sort_values("shown") for one in found]
+    table = pd.concat(tables, ignore_index=True)
+    return table[["ranker", *(name for name in table.columns if name != "ranker")]]
 
 
 def _report(data: str, rankers: Sequence[TrainedRanker]) -> exports.File:

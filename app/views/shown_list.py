@@ -3,11 +3,10 @@
 `order` and `before` in the address are texts of `core.studies.shown_order`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
 
-import pandas as pd
 import streamlit as st
 
 from app import scoring
@@ -237,20 +236,6 @@ def take(chart: str) -> Callable[[], None]:
             st.session_state["document"] = int(points[0]["customdata"][0])
 
     return taken
-
-
-def numbers(labelled: Sequence[tuple[str, pd.DataFrame]]) -> pd.DataFrame:
-    """Every number of the list: one row a ranker and document, in the order shown."""
-    if not labelled:
-        return pd.DataFrame()
-    table = pd.concat(
-        [
-            frame.assign(ranker=label).sort_values("shown", kind="stable")
-            for label, frame in labelled
-        ],
-        ignore_index=True,
-    )
-    return table[["ranker", *(name for name in table.columns if name != "ranker")]]
 
 
 def recipe_words(recipe: ListRecipe) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from core.rankers import registry
@@ -62,7 +63,7 @@ def trained_on(store: Store, train: str, valid: str) -> list[TrainedRanker]:
             digest=artefact.key.digest,
             name=name,
             label=name if names.count(name) == 1 else f"{name} {artefact.key.digest[:6]}",
-            preset=_preset(name, artefact.recipe["ranker"]),
+            preset=_preset(name, canonical_json(artefact.recipe["ranker"])),
             lists=_lists(artefact.recipe),
             valid=dict(artefact.facts.get("valid", {})),
             created=artefact.created,
@@ -101,9 +102,9 @@ def _complete(recipe: Mapping[str, Any]) -> bool:
     return lists == ALL_DOCUMENTS or (isinstance(lists, Mapping) and "initial" in lists)
 
 
-def _preset(name: str, recipe: Mapping[str, Any]) -> str | None:
+@lru_cache(maxsize=1024)
+def _preset(name: str, written: str) -> str | None:
     """The preset whose recipe this is, as the store would write it."""
-    written = canonical_json(recipe)
     for preset in registry.entry(name).presets:
         if canonical_json(registry.spec(name, preset).recipe()) == written:
             return preset
