@@ -129,14 +129,16 @@ def headline(name: str, found: Examination) -> str:
     parts = found.parts.values()
     queries = sum(part.queries for part in parts)
     empty = queries - sum(part.relevant for part in parts)
+    judged = "every query has a relevant one"
+    if empty:
+        judged = f"{empty:,} queries ({empty / queries:.0%}) have no relevant one"
     grades = sorted({label for part in parts for label, _ in part.labels})
     shown = ", ".join(f"{grade:g}" for grade in grades[:9]) + (" …" if len(grades) > 9 else "")
     longest = max((length for part in parts for length, _ in part.lengths), default=0)
     return (
         f"{name} holds {queries:,} queries with {sum(part.documents for part in parts):,} "
         f"documents of {len(found.parts['train'].features):,} features, labels {shown}; the "
-        f"longest list has {longest:,} documents, and {empty:,} queries "
-        f"({empty / max(queries, 1):.0%}) have no relevant one."
+        f"longest list has {longest:,} documents, and {judged}."
     )
 
 

@@ -10,6 +10,7 @@ from app.figures.style import PALETTE, laid_out
 
 PART_COLORS = {"train": PALETTE[0], "validation": PALETTE[4], "test": PALETTE[2]}
 PATTERNS = {"train": "", "validation": "/", "test": "."}
+DASHES = {"train": "solid", "validation": "dash", "test": "dot"}
 HEIGHT = 260
 MOST_BARS = 24
 STEPS = (1, 2, 5)
@@ -29,7 +30,6 @@ def labels(counts: pd.DataFrame) -> go.Figure:
                 str(part),
                 [f"{label:g}" for label in rows.label],
                 share,
-                text=[f"{value:.0%}" if value >= 0.005 else "" for value in share],
                 customdata=rows.documents,
                 hovertemplate=f"{part}, label %{{x}}<br>%{{y:.1%}} of the documents "
                 "(%{customdata:,})<extra></extra>",
@@ -50,13 +50,22 @@ def lengths(counts: pd.DataFrame) -> go.Figure:
     figure = go.Figure()
     for part, rows in counts.groupby("part", sort=False):
         binned = rows.groupby(rows.documents // width * width).queries.sum()
+        around = range(binned.index.min() - width, binned.index.max() + 2 * width, width)
+        binned = binned.reindex(around, fill_value=0)  # lines start and end on the ground
         ends = binned.index + width - 1
         words = [f"{low}–{high}" if high > low else f"{low}" for low, high in _pairs(binned, ends)]
         figure.add_trace(
-            _bars(
-                str(part),
-                binned.index + (width - 1) / 2,
-                binned / max(binned.sum(), 1),
+            go.Scatter(
+                x=binned.index + (width - 1) / 2,
+                y=binned / max(binned.sum(), 1),
+                name=str(part),
+                mode="lines",
+                line={
+                    "color": PART_COLORS.get(str(part)),
+                    "dash": DASHES.get(str(part)),
+                    "shape": "hvh",
+                    "width": 2.5,
+                },
                 customdata=list(zip(words, binned, strict=True)),
                 hovertemplate=f"{part}, %{{customdata[0]}} documents<br>%{{y:.1%}} of the queries "
                 "(%{customdata[1]:,})<extra></extra>",
@@ -64,7 +73,7 @@ def lengths(counts: pd.DataFrame) -> go.Figure:
         )
     figure.update_xaxes(title=f"documents of a query, in steps of {width}", rangemode="tozero")
     figure.update_yaxes(title="share of queries", tickformat=".0%", rangemode="tozero")
-    return laid_out(figure, barmode="group", height=HEIGHT)
+    return laid_out(figure, height=HEIGHT)
 
 
 def feature(bins: pd.DataFrame, name: str) -> go.Figure:
@@ -130,7 +139,7 @@ def lengths_alt(counts: pd.DataFrame) -> str:
     for part, rows in counts.groupby("part", sort=False):
         low, middle, high = rows.documents.min(), median(rows), rows.documents.max()
         words.append(f"{part}: {low} to {high} documents, median {middle}")
-    return "Bars of the share of queries by number of documents. " + "; ".join(words) + "."
+    return "Lines of the share of queries by number of documents. " + "; ".join(words) + "."
 
 
 def feature_alt(bins: pd.DataFrame, name: str) -> str:
@@ -165,10 +174,8 @@ def _bars(part: str, x: object, y: object, **more: object) -> go.Bar:
         name=part,
         marker={
             "color": PART_COLORS.get(part, PALETTE[5]),
-            "pattern": {"shape": PATTERNS.get(part, ""), "fgopacity": 0.6},
+            "pattern": {"shape": PATTERNS.get(part, ""), "fillmode": "overlay", "fgcolor": "white"},
         },
-        textposition="outside",
-        cliponaxis=False,
         **more,
     )
 

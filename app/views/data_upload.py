@@ -29,6 +29,7 @@ WHAT = (
     "Several files of a part are read one after the other. Rows without `qid` need a file of group "
     "sizes beside them, named like the data file with `.query` or `.group` added."
 )
+STEPS = {"folds": "reading the files", "parts examined": "examining the parts"}
 POLL = 1.0
 
 
@@ -36,6 +37,8 @@ def section() -> None:
     """Draw the form and the work under way."""
     _work()
     st.markdown(WHAT)
+    limit = st.get_option("server.maxUploadSize")
+    st.caption(f"Up to {limit} MB a file here; `shuffleproof ingest` reads files of any size.")
     name = st.text_input(
         "Name", key="upload name", max_chars=60, persist_state="session",
         help="What you will call this data: 1 to 60 letters, digits, blanks and . _ + @ = -",
@@ -189,6 +192,7 @@ def _ended(job: Job) -> None:
     name = escaped(str(job.parameters["name"]))
     if job.state == "done":
         st.toast(f"{name} is read in.", icon=":material/check_circle:")
+        st.session_state["upload name"] = ""
         draft = st.session_state.pop("upload draft", None)
         if draft:
             draft.clear()
@@ -200,15 +204,15 @@ def _under_way() -> None:
     known = jobs.jobs_of(services.store())
     running = [job for job in known.list("running", "waiting") if job.kind == "ingest"]
     for job in running:
-        done, total, unit = 0, 1, "waiting for a worker"
+        done, total, words = 0, 1, "waiting for a worker"
         if job.progress:
-            done, total, unit = (job.progress[field] for field in ("done", "total", "unit"))
+            done, total = job.progress["done"], job.progress["total"]
+            unit = job.progress["unit"]
+            words = STEPS.get(unit, unit) + (f", {done} of {total}" if total > 1 else "")
         name = escaped(str(job.parameters["name"]))
         bar, stop = st.columns([5, 1], vertical_alignment="center")
         share = min(max(done / total, 0.0), 1.0) if total else 0.0
-        bar.progress(
-            share, text=f"Reading {name}: {unit}" + (f" {done} of {total}" if done else "")
-        )
+        bar.progress(share, text=f"{name}: {words}")
         stop.button(
             "Cancel", key=f"cancel {job.id}", on_click=_cancel, args=(job,), width="stretch"
         )
