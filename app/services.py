@@ -46,6 +46,18 @@ def store() -> Store:
 
 def studies(kind: str, data: str) -> list[Artefact]:
     """Stored studies of one kind on one data set, newest first."""
+    roots = (store().root, *store().bundled)
+    places = [root / "artefacts" for root in roots]
+    changed = tuple(place.stat().st_mtime_ns if place.is_dir() else 0 for place in places)
+    return list(_studies(kind, data, tuple(map(str, roots)), changed))
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _studies(
+    kind: str, data: str, roots: tuple[str, ...], changed: tuple[int, ...]
+) -> list[Artefact]:
+    """Manifests are read again only when something was stored or removed."""
+    del roots, changed  # part of the memory's key alone
     found = [
         artefact
         for artefact in store().artefacts("study")

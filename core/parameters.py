@@ -7,6 +7,7 @@ the fields of its frozen dataclass, written with `parameter`.
 import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, get_type_hints
 
 from core.errors import ParameterError
@@ -53,11 +54,17 @@ def parameter(  # noqa: PLR0913 (each argument is one fact a field states)
 
 def parameters(recipe: Any) -> Iterator[Parameter]:
     """The parameters of a recipe's dataclass (type or instance), in the order declared."""
-    owner = recipe if isinstance(recipe, type) else type(recipe)
+    yield from _declared(recipe if isinstance(recipe, type) else type(recipe))
+
+
+@cache
+def _declared(owner: type) -> tuple[Parameter, ...]:
     hints = get_type_hints(owner)
-    for field in dataclasses.fields(owner):
-        if "help" in field.metadata:
-            yield Parameter(field.name, hints[field.name], field.default, **field.metadata)
+    return tuple(
+        Parameter(field.name, hints[field.name], field.default, **field.metadata)
+        for field in dataclasses.fields(owner)
+        if "help" in field.metadata
+    )
 
 
 def check(recipe: Any) -> None:

@@ -53,6 +53,11 @@ class Chosen:
         """The study's key."""
         return str(self.artefact.key)
 
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """All of it in plain values."""
+        return (self.key, self.family, str(self.measure), self.rankers, self.x, self.from_zero)
+
     def summary(self) -> pd.DataFrame:
         """The numbers behind the picture."""
         frame = curves.summary(self.key, str(self.measure))
@@ -182,10 +187,7 @@ def _convention(measure: Measure, name: str) -> str:
 
 def _picture(chosen: Chosen, point: tuple[str, float] | None, place: Any) -> Any:
     summary = chosen.summary()
-    drawn = figure.curves(
-        summary, chosen.family, str(chosen.measure), curves.unit(chosen.family),
-        x=chosen.x, from_zero=chosen.from_zero, chosen=point,
-    )  # fmt: skip
+    drawn = _drawn(chosen, point, chosen.identity)
     place.plotly_chart(
         drawn,
         key=behind.CHART,
@@ -195,6 +197,16 @@ def _picture(chosen: Chosen, point: tuple[str, float] | None, place: Any) -> Any
         config={"displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso2d"]},
     )
     return drawn
+
+
+@st.cache_resource(max_entries=128, show_spinner=False)
+def _drawn(_chosen: Chosen, point: tuple[str, float] | None, identity: tuple[Any, ...]) -> Any:
+    """The figure; shared between sessions and never changed (files are made from copies)."""
+    del identity  # the memory's key: `_chosen` in values that can be compared
+    return figure.curves(
+        _chosen.summary(), _chosen.family, str(_chosen.measure), curves.unit(_chosen.family),
+        x=_chosen.x, from_zero=_chosen.from_zero, chosen=point,
+    )  # fmt: skip
 
 
 def _finding(chosen: Chosen) -> None:
