@@ -12,7 +12,7 @@ from core.cli.arguments import parser
 from core.cli.studies import initial_ranking as answer
 from core.data.lists import CandidateLists, JudgedLists
 from core.data.synthetic import planted
-from core.errors import DataError, UnknownNameError, UsageError
+from core.errors import ArtefactError, DataError, UnknownNameError, UsageError
 from core.metrics.measure import Measure
 from core.metrics.relevance import evaluate, mean_of
 from core.metrics.significance import holm
@@ -23,11 +23,12 @@ from core.store.artefacts import Store
 from core.store.keys import key_of
 from core.studies import command, conventions, initial_ranking, underway
 from core.studies.command import command_of, python_of
+from core.studies.replay import replayed
 from core.studies.result import StudyResult
 from core.studies.run import Memory, run_study, so_far
 from core.studies.study import Study, levels_of, plan
 from core.studies.table import TESTS, damage, marks
-from core.studies.workbench import finished
+from core.studies.workbench import Workbench, finished
 
 FAMILY, LEVELS = "transpositions", (0.0, 2.0, 8.0)
 
@@ -315,3 +316,53 @@ def test_what_no_flag_says_is_said_by_python():
     text = python_of(whole, {"data": "sample", "lists": lists})
     assert "depth=None" in text
     compile(text, "study", "exec")
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory):
+    store = Store(tmp_path_factory.mktemp("store"))
+    recipe = ListRecipe(initial=("feature:1",), depth=20)
+    return finished(Workbench.opened("sample", recipe, store))
+
+
+def test_a_replayed_list_has_the_value_that_the_study_stored(bench):
+    """The list is disturbed as the study disturbed it: gains of the answer give the same NDCG."""
+    artefact = finished(
+        bench.initial_ranking(["feature:2"], [(FAMILY, 0.0), (FAMILY, 9.0)], draws=3)
+    )
+    study = StudyResult.open(artefact.path)
+    for label, digest in artefact.recipe["rankers"]:
+        stored = study.draws(label, FAMILY, 9.0, "NDCG(ideal=shown)@10")
+        telling = np.flatnonzero(stored.min(axis=0) > 0)
+        for query, draw in ((telling[0], 2), (telling[17], 1)):
+            item = {
+                "store": str(bench.store.root), "data": "sample", "draw": draw, "seed": 0,
+                "recipe": artefact.facts["lists"], "lists": artefact.recipe["lists"],
+                "query": study.query_ids[query], "family": FAMILY, "level": 9.0,
+                "ranker": label if label == initial_ranking.INITIAL else digest,
+            }  # fmt: skip
+            frame = pd.DataFrame(replayed(item))
+            discount = 1 / np.log2(np.arange(2, 12))
+            gains = 2.0 ** frame.sort_values("answered").label.to_numpy()[:10] - 1
+            ideal = 2.0 ** np.sort(frame.label.to_numpy())[::-1][:10] - 1
+            assert gains @ discount / (ideal @ discount) == pytest.approx(
+                stored[draw, query], abs=1e-5
+            )
+            assert sorted(frame.shown) == list(range(1, len(frame) + 1))
+            assert frame.moved.any() == (label == initial_ranking.INITIAL)
+    with pytest.raises(DataError, match="not the data set"):
+        replayed(item | {"lists": "0" * 64})
+    with pytest.raises(DataError, match="not in the test part"):
+        replayed(item | {"query": "none"})
+
+
+def test_a_stored_ranker_is_named_by_digits_of_its_key(bench):
+    stored = finished(bench.trained("feature:2")).artefact
+    digits = stored.key.digest[:10]
+    found = finished(bench.trained(f"feature:2#{digits}"))
+    assert found.artefact.key == stored.key
+    assert found.cached
+    with pytest.raises(ArtefactError, match="that is a feature:2"):
+        finished(bench.trained(f"feature:3#{digits}"))
+    with pytest.raises(ArtefactError, match="no such ranker"):
+        finished(bench.trained("feature:2#ffffffffff"))
