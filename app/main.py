@@ -2,20 +2,22 @@
 
 import streamlit as st
 
-from app import state
-from app.views import data, initial_ranking, invariance, overview
+from app import sidebar
+from app.views import data, initial_ranking, invariance, jobs, overview, train
 
 st.set_page_config(page_title="Shuffleproof", page_icon="🔀", layout="wide")
-state.choose_data()
+sidebar.draw()
 st.navigation(
     {
         "Start": [
             st.Page(overview.page, title="Overview", url_path="overview", default=True),
             st.Page(data.page, title="Data", url_path="data"),
+            st.Page(train.page, title="Train", url_path="train"),
         ],
         "Studies": [
             st.Page(invariance.page, title="Invariance", url_path="invariance"),
             st.Page(initial_ranking.page, title="Initial ranking", url_path="initial-ranking"),
         ],
+        "Work": [st.Page(jobs.page, title="Jobs", url_path="jobs")],
     }
 ).run()

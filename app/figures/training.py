@@ -1,0 +1,140 @@
+"""Training under way: validation NDCG@10 above, loss below, one line a ranker, epoch by epoch."""
+
+from collections.abc import Mapping
+
+import pandas as pd
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from app.figures.style import end_labels, laid_out, spread, stroke
+
+HEIGHT = 440
+VALID_SHARE = 0.6
+LABEL_HEIGHT = 17.0
+VALID, LOSS = "validation NDCG@10", "training loss"
+
+
+def curves(runs: Mapping[str, pd.DataFrame]) -> go.Figure:
+    """The curves of several trainings.
+
+    Args:
+        runs: by label (a ranker's name, and more after a blank): columns done, loss, valid,
+            valid_loss; one row an epoch.
+    """
+    figure = make_subplots(
+        rows=2,
+        cols=1,
+        shared_xaxes=True,
+        vertical_spacing=0.07,
+        row_heights=[VALID_SHARE, 1 - VALID_SHARE],
+    )
+    for label, run in runs.items():
+        _valid(figure, label, run.dropna(subset="valid"))
+        _losses(figure, label, run)
+    figure.update_yaxes(title=VALID, row=1, col=1)
+    figure.update_yaxes(title=LOSS, row=2, col=1)
+    last = max((float(run["done"].max()) for run in runs.values() if len(run)), default=1.0)
+    figure.update_xaxes(range=[0, last * 1.02])
+    figure.update_xaxes(title="epoch", row=2, col=1)
+    laid_out(figure, height=HEIGHT, showlegend=False, hovermode="closest")
+    _labelled(figure, runs)
+    return figure
+
+
+def _line(label: str, x: pd.Series, y: pd.Series, what: str) -> go.Scatter:
+    line = stroke(_ranker(label))
+    return go.Scatter(
+        x=x,
+        y=y,
+        name=label,
+        mode="lines" if len(x) > 1 else "markers",
+        line={"color": line.color, "dash": line.dash, "width": 2.5},
+        marker={"color": line.color, "size": 7},
+        hovertemplate=(
+            f"<b>%{{fullData.name}}</b><br>epoch %{{x}}<br>{what} %{{y:.3f}}<extra></extra>"
+        ),
+    )
+
+
+def _valid(figure: go.Figure, label: str, run: pd.DataFrame) -> None:
+    if run.empty:
+        return
+    figure.add_trace(_line(label, run["done"], run["valid"], VALID), row=1, col=1)
+    best = run.iloc[int(run["valid"].argmax())]
+    ring = {"symbol": "circle-open", "size": 12, "color": stroke(_ranker(label)).color}
+    figure.add_trace(
+        go.Scatter(
+            x=[best["done"]],
+            y=[best["valid"]],
+            mode="markers",
+            marker=ring | {"line": {"width": 2}},
+            name=label,
+            hovertemplate=(
+                "<b>%{fullData.name}</b><br>best so far: epoch %{x}<br>"
+                f"{VALID} %{{y:.3f}}<extra></extra>"
+            ),
+        ),
+        row=1,
+        col=1,
+    )
+
+
+def _losses(figure: go.Figure, label: str, run: pd.DataFrame) -> None:
+    learnt, held = run.dropna(subset="loss"), run.dropna(subset="valid_loss")
+    if len(learnt):
+        figure.add_trace(_line(label, learnt["done"], learnt["loss"], LOSS), row=2, col=1)
+    if len(held):
+        line = _line(label, held["done"], held["valid_loss"], "validation loss")
+        line.update(line={"width": 1.2}, mode="lines+markers", marker={"size": 4})
+        figure.add_trace(line, row=2, col=1)
+
+
+def _labelled(figure: go.Figure, runs: Mapping[str, pd.DataFrame]) -> None:
+    """Names at the ends of the upper curves, or of the lower ones where there are no upper ones."""
+    column, row = ("valid", 1) if any(run["valid"].notna().any() for run in runs.values()) else (
+        "loss", 2,
+    )  # fmt: skip
+    ends = []
+    for label, run in runs.items():
+        points = run.dropna(subset=column)
+        if len(points):
+            ends.append((label, float(points["done"].iloc[-1]), float(points[column].iloc[-1])))
+    if not ends:
+        return
+    values = pd.concat([run[column].dropna() for run in runs.values()])
+    low, high = float(values.min()), float(values.max())
+    room = (high - low) * 0.06 or abs(high) * 0.05 or 0.5
+    low, high = low - room, high + room
+    figure.update_yaxes(range=[low, high], row=row, col=1)
+    plot = (HEIGHT - 80) * (VALID_SHARE if row == 1 else 1 - VALID_SHARE)
+    texts = end_labels([label for label, _, _ in ends])
+    heights = [LABEL_HEIGHT * (text.count("<br>") + 1) for text in texts]
+    wanted = [(high - y) / (high - low) * plot for _, _, y in ends]
+    places = spread(wanted, heights, plot)
+    for (label, x, y), text, at, own in zip(ends, texts, places, wanted, strict=True):
+        figure.add_annotation(
+            x=x, y=y, ax=16, ay=at - own, text=text, xanchor="left", align="left",
+            showarrow=True, arrowhead=0, arrowwidth=1.2, standoff=5, borderpad=0,
+            arrowcolor=stroke(_ranker(label)).color, font={"size": 12}, row=row, col=1,
+        )  # fmt: skip
+    widest = max(len(part) for text in texts for part in text.split("<br>"))
+    figure.update_layout(margin={"r": 24 + 7 * widest})
+
+
+def _ranker(label: str) -> str:
+    return label.partition(" ")[0]
+
+
+def alt_text(runs: Mapping[str, pd.DataFrame]) -> str:
+    """The figure in words: each ranker's last and best epoch."""
+    parts = []
+    for label, run in runs.items():
+        valid, loss = run.dropna(subset="valid"), run.dropna(subset="loss")
+        words = f"{label}: {int(run['done'].max()) if len(run) else 0} epochs"
+        if len(valid):
+            best = valid.iloc[int(valid["valid"].argmax())]
+            words += f", best {VALID} {best['valid']:.3f} at epoch {int(best['done'])}"
+        if len(loss):
+            words += f", {LOSS} from {loss['loss'].iloc[0]:.3f} to {loss['loss'].iloc[-1]:.3f}"
+        parts.append(words)
+    return f"Line chart of {VALID} and {LOSS} by epoch. {'; '.join(parts)}."

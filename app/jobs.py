@@ -1,0 +1,276 @@
+"""Jobs as people read them, and the watch on them: what it is, how far, how long still, its end.
+
+Every page draws `app.sidebar`, which looks at the table of jobs through this module; the pages
+Train and Jobs say the same words.
+"""
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from app import services
+from core.errors import JobError
+from core.execution.jobs import HIGHEST, LOWEST, Job, Jobs
+from core.execution.jobs_history import Step
+from core.studies import jobs as work
+
+FAST, SLOW = 1.0, 5.0
+"""Seconds between two looks at the table: while something is under way, and else."""
+
+SEEN, NEWS = "jobs under way", "jobs ended"
+RECENT_STEPS = 10
+COUNTED = ("epochs", "trees")
+"""Units of a ranker's own fitting; what prepares its lists has longer ones."""
+
+
+def table() -> Jobs:
+    """The jobs of the store."""
+    return work.jobs_of(services.store())
+
+
+def under_way() -> tuple[Job, ...]:
+    """The jobs that run, then those that wait, in the order in which they will run."""
+    return table().list("running", "waiting")
+
+
+def pace() -> float:
+    """Seconds until a page should look again."""
+    return FAST if st.session_state.get(SEEN) else SLOW
+
+
+def submit(kind: str, parameters: dict[str, Any]) -> Job:
+    """Hand in work and see that somebody does it; one that failed or was cancelled is tried again.
+
+    Raises:
+        ShuffleproofError: the work is impossible, or the table cannot be used.
+    """
+    job = work.submit(services.store(), kind, parameters)
+    if job.state in {"failed", "cancelled"}:
+        job = table().retry(job.id)
+    if not job.ended:
+        st.session_state[SEEN] = frozenset(st.session_state.get(SEEN, ())) | {job.id}
+        work.ensure_running(services.store())
+    return job
+
+
+def looked() -> tuple[tuple[Job, ...], bool]:
+    """The jobs under way, and whether that has changed since this session last looked.
+
+    What ended meanwhile is kept for `news`. Where work waits and nobody does it (after a power
+    cut), somebody is started.
+
+    Raises:
+        JobError: the table cannot be used, or nobody can be started.
+    """
+    active = under_way()
+    now = frozenset(job.id for job in active)
+    before = st.session_state.get(SEEN)
+    st.session_state[SEEN] = now
+    if active:
+        work.ensure_running(services.store())
+    if before is None or before == now:
+        return active, False
+    ended = st.session_state.setdefault(NEWS, [])
+    for identifier in sorted(before - now):
+        try:
+            ended.append(table().get(identifier))
+        except JobError:  # it was removed from the list in another tab
+            continue
+    return active, True
+
+
+def news() -> list[Job]:
+    """The jobs that ended since this was last asked, each once."""
+    found: list[Job] = st.session_state.pop(NEWS, [])
+    return [job for job in found if job.ended]
+
+
+def name(job: Job) -> str:
+    """What a job does, in a few words.
+
+    >>> name(Job("0", "train", {"data": "mq2008", "ranker": "dlcm", "preset": "tuned"}))
+    'Train dlcm@tuned on mq2008'
+    """
+    given = job.parameters
+    if job.kind == "train":
+        return f"Train {recipe(job)} on {given['data']}"
+    if job.kind == "ingest":
+        return f"Read {given['name']}"
+    words = {"initial-ranking": "Disturb the initial ranking of", "invariance": "Shuffle lists for"}
+    rankers = ", ".join(given.get("rankers", ()))
+    what = words.get(job.kind, job.kind.replace("-", " "))
+    return f"{what} {rankers} on {given['data']}" if rankers else f"{what} on {given['data']}"
+
+
+def ranker(job: Job) -> str:
+    """The ranker of a training job, without its preset."""
+    return str(job.parameters["ranker"]).partition("@")[0]
+
+
+def recipe(job: Job) -> str:
+    """The recipe of a training job: ranker, preset, and what was changed.
+
+    >>> recipe(Job("0", "train", {"ranker": "dlcm@small", "changes": {"seed": "3"}}))
+    'dlcm@small seed=3'
+    """
+    given = job.parameters
+    named = str(given["ranker"])
+    if "@" not in named and given.get("preset"):
+        named += f"@{given['preset']}"
+    changes = [f"{field}={value}" for field, value in (given.get("changes") or {}).items()]
+    initial = (given.get("lists") or {}).get("initial")
+    changes += [f"on {', '.join(initial)}"] if initial else []
+    return " ".join((named, *changes))
+
+
+@dataclass(frozen=True)
+class Far:
+    """How far a job is: a share from 0 to 1, and in words."""
+
+    share: float
+    words: str
+
+
+def far(job: Job, steps: Sequence[Step] = ()) -> Far:
+    """How far a running or waiting job is.
+
+    Args:
+        job: as it stands.
+        steps: its history, which tells how long it still takes.
+
+    >>> told = {"done": 3, "total": 30, "unit": "epochs"}
+    >>> far(Job("0", "train", {}, state="running", progress=told))
+    Far(share=0.1, words='3 of at most 30 epochs')
+    """
+    if job.state == "waiting":
+        return Far(0.0, "waiting" + (f": {job.reason}" if job.reason else ""))
+    if job.cancel_wanted:
+        return Far(_share(job), "stopping")
+    if job.progress is None:
+        return Far(0.0, "starting")
+    progress = job.progress
+    words = [f"{progress['done']:,} of at most {progress['total']:,} {progress['unit']}"]
+    rate = (progress.get("values") or {}).get("lists_per_second")
+    if rate:
+        words.append(f"{rate:,.0f} lists/s")
+    seconds = remaining(steps, str(progress["unit"]))
+    if seconds is not None:
+        words.append(f"at most {duration(seconds)} more")
+    return Far(_share(job), " · ".join(words))
+
+
+def _share(job: Job) -> float:
+    progress = job.progress or {"done": 0, "total": 1}
+    return float(min(1.0, progress["done"] / max(1, progress["total"])))
+
+
+def remaining(steps: Sequence[Step], unit: str) -> float | None:
+    """Seconds to the last step at the pace of the latest ones; None: too early to say.
+
+    >>> remaining([Step(1, 9, "epochs", 10.0, {}), Step(2, 9, "epochs", 12.0, {})], "epochs")
+    14.0
+    """
+    own = [step for step in steps if step.unit == unit][-RECENT_STEPS - 1 :]
+    if len(own) < 2:
+        return None
+    paces = [
+        (after.at - before.at) / max(1, after.done - before.done) for before, after in pairwise(own)
+    ]
+    return max(0.0, (own[-1].total - own[-1].done) * median(paces))
+
+
+def duration(seconds: float) -> str:
+    """A length of time in words, as exact as is of use.
+
+    >>> [duration(seconds) for seconds in (0.2, 48, 75, 1000, 9000, 200_000)]
+    ['1 s', '48 s', '1 min 15 s', '17 min', '2 h 30 min', '2 d 7 h']
+    """
+    whole = max(1, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 600:
+        return _two(whole, 60, "min", "s")
+    minutes = round(whole / 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    return _two(minutes, 60, "h", "min") if minutes < 1440 else _two(minutes // 60, 24, "d", "h")
+
+
+def _two(amount: int, size: int, large: str, small: str) -> str:
+    rest = f" {amount % size} {small}" if amount % size else ""
+    return f"{amount // size} {large}{rest}"
+
+
+def took(job: Job) -> float | None:
+    """Seconds from when it was first taken until it ended; None where it never ran to an end."""
+    if job.started is None:
+        return None
+    return max(0.0, (job.finished or time.time()) - job.started)
+
+
+def outcome(job: Job) -> str:
+    """How a job ended, in a sentence without its reason.
+
+    >>> outcome(Job("0", "train", {}, state="cancelled"))
+    'cancelled'
+    """
+    parts = {"done": "done", "failed": "failed", "cancelled": "cancelled"}
+    words = [parts.get(job.state, job.state)]
+    seconds = took(job)
+    if seconds is not None:
+        words[0] += f" {'in' if job.state == 'done' else 'after'} {duration(seconds)}"
+    result = job.result if isinstance(job.result, dict) else {}
+    valid = (result.get("valid") or {}).get("NDCG@10")
+    if valid is not None:
+        words.append(f"validation NDCG@10 {valid:.3f}")
+    if result.get("cached"):
+        words.append("found in the store, nothing was computed")
+    return " · ".join(words)
+
+
+def curve(steps: Iterable[Step]) -> pd.DataFrame:
+    """What a training measured, a row an epoch or tree.
+
+    Columns done, loss, valid (NDCG@10), valid_loss, lists_per_second; a recipe that selects by
+    validation loss reports it as a negative value, larger being better.
+    """
+    rows = []
+    for step in steps:
+        if step.unit in COUNTED:
+            valid = step.values.get("valid")
+            is_loss = valid is not None and valid < 0
+            rows.append(
+                {
+                    "done": step.done,
+                    "loss": step.values.get("loss"),
+                    "valid": None if is_loss else valid,
+                    "valid_loss": -valid if valid is not None and is_loss else None,
+                    "lists_per_second": step.values.get("lists_per_second"),
+                }
+            )
+    columns = ["done", "loss", "valid", "valid_loss", "lists_per_second"]
+    return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(columns, float))
+
+
+def act(verb: str, identifier: str) -> None:
+    """Cancel, retry or forget a job, or let it run `sooner` or `later` than all that wait.
+
+    Raises:
+        JobError: there is no such job, it has not ended (forget), or nobody can be started.
+    """
+    own = table()
+    if verb in {"sooner", "later"}:
+        waiting = [job.priority for job in own.list("waiting") if job.id != identifier] or [0]
+        wanted = max(waiting) + 1 if verb == "sooner" else min(waiting) - 1
+        own.prioritise(identifier, min(max(wanted, LOWEST), HIGHEST))
+        return
+    {"cancel": own.cancel, "retry": own.retry, "forget": own.forget}[verb](identifier)
+    if verb == "retry":
+        st.session_state[SEEN] = frozenset(st.session_state.get(SEEN, ())) | {identifier}
+        work.ensure_running(services.store())

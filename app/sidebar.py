@@ -1,0 +1,53 @@
+"""The head of the sidebar on every page: the data set in use, jobs under way, news of ends.
+
+The jobs are looked at every second while there are any, else every five; when one ends, the page
+is drawn again and a toast says so.
+"""
+
+import streamlit as st
+
+from app import jobs, state
+from app.plain import escaped
+from core.errors import ShuffleproofError
+from core.execution.jobs import Job
+
+SHOWN = 3
+ICONS = {
+    "done": ":material/check_circle:",
+    "failed": ":material/error:",
+    "cancelled": ":material/cancel:",
+}
+
+
+def draw() -> None:
+    """Draw the head of the sidebar; call it once a run, before the page."""
+    state.choose_data()
+    for job in jobs.news():
+        st.toast(told(job), icon=ICONS[job.state], duration="long")
+    with st.sidebar:
+        st.fragment(_watch, run_every=jobs.pace())()
+
+
+def told(job: Job) -> str:
+    """The news that a job ended, as Markdown."""
+    reason = job.reason.partition("\n")[0]
+    ending = jobs.outcome(job) + (f": {reason}" if job.state == "failed" else "")
+    return f"**{escaped(jobs.name(job))}**  \n{escaped(ending)}"
+
+
+def _watch() -> None:
+    try:
+        active, changed = jobs.looked()
+        if changed:
+            st.rerun()
+        if not active:
+            st.caption("No job is running.")
+        for job in active[:SHOWN]:
+            steps = jobs.table().history(job.id) if job.state == "running" else ()
+            how = jobs.far(job, steps)
+            st.progress(how.share, f"{escaped(jobs.name(job))}  \n{escaped(how.words)}")
+    except ShuffleproofError as error:
+        st.error(escaped(str(error)))
+        return
+    if len(active) > SHOWN:
+        st.caption(f"and {len(active) - SHOWN} more, on the page Jobs")

@@ -1,0 +1,246 @@
+"""The doors of the page Train: what would be trained at what cost, and what was trained before.
+
+Only manifests, offsets and recipes are read: no ranker is opened, nothing is fitted.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from app import services
+from core.data import stored
+from core.data.catalogue import SAMPLE, find
+from core.execution.jobs_slots import slots
+from core.rankers import registry
+from core.rankers.base import RankerSpec
+from core.rankers.initial import ListRecipe, initial_spec, scores_key
+from core.rankers.kept import ALL_DOCUMENTS, ranker_key
+from core.studies import cost, differences
+from core.studies.cost import Cost, Measured, Sizes
+from core.studies.trained import trained_on
+
+PRESETS = {
+    "small": "trained in a minute on two cores",
+    "tuned": "our settings for good results",
+    "paper": "as the paper says",
+    "released": "as the released code does it",
+}
+"""Every preset and what it stands for."""
+
+FITTED = tuple(name for name, entry in registry.RANKERS.items() if len(entry.presets) > 1)
+"""The rankers that can be trained."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fitting:
+    """A data set as far as training on it is concerned.
+
+    Attributes:
+        data: its name.
+        fingerprints: of the training, validation and test part.
+        train: documents of each training query.
+        valid: documents of each validation query.
+        features: ids of the features.
+    """
+
+    data: str
+    fingerprints: tuple[str, str, str]
+    train: np.ndarray
+    valid: np.ndarray
+    features: tuple[int, ...]
+
+    def sizes(self, depth: int | None) -> Sizes:
+        """Of its lists, cut to so many documents; None: not cut."""
+        longest = depth or int(max(self.train.max(initial=0), self.valid.max(initial=0)))
+        rows = int(np.minimum(self.train, longest).sum())
+        valid = int(np.minimum(self.valid, longest).sum())
+        return Sizes(len(self.train), rows, valid, len(self.features))
+
+    @property
+    def usual(self) -> str:
+        """The preset of rankers that are named without one."""
+        return "small" if self.data == SAMPLE else "paper"
+
+    @property
+    def usual_lists(self) -> ListRecipe:
+        """How its lists are made where nothing else is said."""
+        return ListRecipe((f"lambdamart@{self.usual}",))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One ranker that somebody wants.
+
+    Attributes:
+        name: the registry's name.
+        preset: its preset.
+        changes: fields that differ from the preset, as text.
+        key: what it is (to be) filed under.
+        there: it is trained already.
+        cost: what it will take, where it is not.
+    """
+
+    name: str
+    preset: str
+    changes: Mapping[str, str]
+    key: str
+    there: bool
+    cost: Cost
+
+
+def fitting(data: str) -> Fitting:
+    """What training on a data set needs to know of it.
+
+    Raises:
+        ShuffleproofError: there is no such data set, or it cannot be read.
+    """
+    named = services.store().names().get(data)
+    return _fitting(data, str(services.store().root), str(named))
+
+
+@st.cache_resource(max_entries=16, show_spinner="Opening the data set …")
+def _fitting(data: str, root: str, named: str) -> Fitting:
+    del root, named  # part of the memory's key alone
+    place = find(data, services.store()).path
+    parts = json.loads((place / "fold.json").read_text(encoding="utf-8"))["parts"]
+    fold = stored.open_fold(place)
+    return Fitting(
+        data,
+        (parts["train"], parts["valid"], parts["test"]),
+        np.diff(fold.train.offsets),
+        np.diff(fold.valid.offsets),
+        tuple(int(feature) for feature in fold.train.feature_ids),
+    )
+
+
+@st.cache_data(max_entries=4, show_spinner=False)
+def known(rankers: int, root: str) -> list[Measured]:
+    """What this machine has trained; read anew when the store holds another number of rankers."""
+    del rankers, root
+    return cost.measured(services.store())
+
+
+@st.cache_resource
+def at_once() -> int:
+    """How many jobs run side by side on this machine."""
+    return len(slots())
+
+
+def presets(names: Sequence[str]) -> list[str]:
+    """The presets that all of these rankers have."""
+    having = [registry.RANKERS[name].presets for name in names]
+    return [preset for preset in PRESETS if all(preset in own for own in having)]
+
+
+def initial_rankers(data: Fitting) -> list[str]:
+    """What may cut and order the lists: trees of any preset, chance, the file's order, a feature.
+
+    The data set's usual one comes first.
+    """
+    trees = [f"{name}@{p}" for name in ("lambdamart", "mart") for p in registry.entry(name).presets]
+    trees.sort(key=lambda text: text not in data.usual_lists.initial)
+    features = [f"feature:{feature}" for feature in data.features]
+    return [*trees, "random", "file-order", *features]
+
+
+def planned(
+    data: Fitting, lists: ListRecipe, name: str, preset: str, changes: Mapping[str, str]
+) -> Plan:
+    """A ranker as it would be trained: whether it is there already, and what it costs if not.
+
+    A ranker with ordinal embeddings reads all initial rankings that the lists carry.
+
+    Raises:
+        ParameterError: a value that a field does not take.
+    """
+    if name.endswith("-init") and len(lists.initial) > 1:
+        changes = {"rankings": str(len(lists.initial)), **changes}
+    spec = registry.spec(name, preset, **changes)
+    made: Any = ALL_DOCUMENTS if spec.fits_documents else asdict(lists)
+    key = ranker_key(spec, made, *data.fingerprints[:2])
+    sizes = data.sizes(None if spec.fits_documents else lists.depth)
+    done = (services.store().root / "artefacts").glob("ranker-*")
+    earlier = known(sum(1 for _ in done), str(services.store().root))
+    return Plan(
+        name,
+        preset,
+        changes,
+        str(key),
+        services.store().find(key) is not None,
+        cost.estimate(spec, sizes, earlier),
+    )
+
+
+def preparing(data: Fitting, lists: ListRecipe) -> Cost | None:
+    """What making the lists will take; None where their scores are in the store or take no fitting.
+
+    Raises:
+        ShuffleproofError: a ranker that cannot be the initial one.
+    """
+    total: list[Cost] = []
+    for text in lists.initial:
+        spec: RankerSpec = initial_spec(text, lists.seed)
+        if cost.family(spec) is None:
+            continue
+        if services.store().find(scores_key(spec, lists, data.fingerprints)) is None:
+            fits = 1 + (lists.folds if lists.scores == "cross-fitted" else 0)
+            total += [cost.estimate(spec, data.sizes(None))] * fits
+    if not total:
+        return None
+    low, high = cost.added(total)
+    return replace(total[0], steps=len(total), low=low, high=high)
+
+
+def parameters(data: Fitting, lists: ListRecipe, plan: Plan) -> dict[str, Any]:
+    """The parameters of the job that trains it; what is usual is left out."""
+    usual = asdict(data.usual_lists)
+    made = {name: value for name, value in asdict(lists).items() if value != usual[name]}
+    if "initial" in made:
+        made["initial"] = list(made["initial"])
+    name = plan.name if plan.preset == data.usual else f"{plan.name}@{plan.preset}"
+    return {
+        "data": data.data,
+        "ranker": name,
+        "changes": dict(plan.changes) or None,
+        "lists": made or None,
+    }
+
+
+def trained(data: Fitting) -> pd.DataFrame:
+    """The rankers trained on a data set, newest first.
+
+    Columns ranker, recipe (preset and what differs from it), lists, NDCG@10 on the validation
+    part, epochs, seconds, created, key.
+    """
+    found = trained_on(services.store(), *data.fingerprints[:2])
+    rows = []
+    for ranker in found:
+        artefact = services.store().resolve(ranker.key, "ranker")
+        preset, changed = differences.from_preset(artefact.recipe["ranker"])
+        lists = {} if ranker.lists is None else differences.from_usual_lists(ranker.lists)
+        rows.append(
+            {
+                "ranker": ranker.name,
+                "recipe": ", ".join(filter(None, (preset, differences.in_words(changed)))),
+                "lists": differences.in_words(lists) or ALL_DOCUMENTS,
+                "valid": ranker.valid.get("NDCG@10"),
+                "epochs": artefact.facts.get("epochs"),
+                "seconds": artefact.facts.get("seconds"),
+                "created": datetime.fromisoformat(ranker.created).astimezone(UTC),
+                "key": ranker.key,
+            }
+        )
+    columns = ["ranker", "recipe", "lists", "valid", "epochs", "seconds", "created", "key"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def together(costs: Sequence[Cost], first: Cost | None) -> tuple[float, float]:
+    """Seconds from and to for several trainings on this machine, their lists made first."""
+    low, high = cost.added(costs, at_once())
+    return (low, high) if first is None else (low + first.low, high + first.high)

@@ -1,0 +1,216 @@
+"""The page Train: choose rankers, see what they cost, train them in the background, watch them."""
+
+from datetime import UTC, datetime
+
+import pandas as pd
+import streamlit as st
+
+from app import jobs, state, training
+from app.figures.training import alt_text, curves
+from app.jobs import duration
+from app.plain import escaped
+from app.training import Fitting
+from app.views import parts, train_form
+from app.views.overview import age_in_words
+from core.errors import JobError, ShuffleproofError
+from core.execution.jobs import Job
+from core.execution.jobs_history import Step
+from core.rankers.kept import ALL_DOCUMENTS
+
+QUESTION = "Which rankers should learn from this data set, and how do they come along?"
+CHART = {"displayModeBar": False}
+SHOWN, LISTED = 4, 50
+
+
+def page() -> None:
+    """Draw the page for the data set in use."""
+    parts.header("Train", QUESTION)
+    try:
+        data = training.fitting(state.data())
+        picture, form = st.columns([4, 3], gap="medium")
+        with form:
+            train_form.form(data)
+        mine = _trainings(data)
+        with picture:
+            _learning(mine)
+        _trained(data)
+        _history(mine)
+    except ShuffleproofError as error:
+        st.error(escaped(str(error)))
+        st.button("Try again", key="again")
+
+
+def _trainings(data: Fitting) -> list[Job]:
+    found = jobs.table().list()
+    return [job for job in found if job.kind == "train" and job.parameters["data"] == data.data]
+
+
+def _learning(mine: list[Job]) -> None:
+    """The picture: what is being trained; else what was chosen below, or the latest ones."""
+    st.subheader("Learning")
+    active = [job for job in mine if not job.ended]
+    rows = _rows("train history")
+    ended = [job for job in mine if job.ended][:LISTED]
+    chosen = [ended[row] for row in rows if row < len(ended)]
+    if not active and not chosen:
+        chosen = [job for job in ended if job.state == "done"][:SHOWN]
+    ids = [job.id for job in [*active, *chosen]]
+    st.fragment(_watched, run_every=jobs.FAST if active else None)(ids)
+    for job in [job for job in ended if job.state in {"failed", "cancelled"}][:SHOWN]:
+        _unfinished(job)
+
+
+def _watched(identifiers: list[str]) -> None:
+    """Curves, progress and cancel buttons of trainings, drawn anew every second."""
+    found: list[tuple[Job, tuple[Step, ...]]] = []
+    for identifier in identifiers:
+        try:
+            job = jobs.table().get(identifier)
+        except JobError:  # removed in another tab
+            continue
+        found.append((job, jobs.table().history(job.id)))
+    runs = _runs(found)
+    if runs:
+        figure, alt = curves(runs), alt_text(runs)
+        st.plotly_chart(figure, key="learning", config=CHART, alt=alt)
+        parts.finding(_finding(runs))
+        parts.convention("NDCG@10 · ideal: judged · no relevant: 0 · ties: averaged", "○ best")
+    elif not any(not job.ended for job, _ in found):
+        st.info(
+            "Nothing has been trained from here on this data set yet. Choose rankers and press "
+            "Train: their curves appear here while they learn.",
+            icon=":material/school:",
+        )
+    for job, steps in found:
+        if not job.ended:
+            _under_way(job, jobs.far(job, steps))
+
+
+def _runs(found: list[tuple[Job, tuple[Step, ...]]]) -> dict[str, pd.DataFrame]:
+    """The curves to draw, by name: as short as tells them apart."""
+    curved = [(job, jobs.curve(steps)) for job, steps in found]
+    curved = [(job, run) for job, run in curved if run[["loss", "valid"]].notna().any(axis=None)]
+    rankers = [jobs.ranker(job) for job, _ in curved]
+    recipes = [jobs.recipe(job) for job, _ in curved]
+    runs = {}
+    for (job, run), ranker, recipe in zip(curved, rankers, recipes, strict=True):
+        name = ranker if rankers.count(ranker) == 1 else recipe
+        runs[name if recipes.count(recipe) == 1 else f"{name} {job.id[:4]}"] = run
+    return runs
+
+
+def _finding(runs: dict[str, pd.DataFrame]) -> str:
+    sentences = []
+    for name, run in runs.items():
+        valid = run.dropna(subset="valid")
+        if len(valid):
+            best = valid.iloc[int(valid["valid"].argmax())]
+            sentences.append(f"{name} is best at epoch {best['done']:.0f} with {best['valid']:.3f}")
+        else:
+            sentences.append(f"{name} has a loss of {run['loss'].dropna().iloc[-1]:.3f}")
+    return "; ".join(sentences) + "."
+
+
+def _under_way(job: Job, how: jobs.Far) -> None:
+    words, button = st.columns([4, 1], vertical_alignment="center")
+    words.progress(how.share, f"**{escaped(jobs.recipe(job))}** · {escaped(how.words)}")
+    button.button(
+        "Cancel",
+        key=f"cancel {job.id}",
+        on_click=_act,
+        args=("cancel", job.id),
+        disabled=job.cancel_wanted,
+        width="stretch",
+    )
+
+
+def _unfinished(job: Job) -> None:
+    """A training that failed or was cancelled: why, and the two things to do about it."""
+    reason = f": {job.reason.partition(chr(10))[0]}" if job.reason else ""
+    said = escaped(f"{jobs.name(job)} {job.state}{reason}")
+    with st.container(border=True):
+        st.markdown(said if job.state == "cancelled" else f":material/error: {said}")
+        with st.container(horizontal=True):
+            for verb, label in (("retry", "Try again"), ("forget", "Remove")):
+                st.button(label, key=f"{verb} {job.id}", on_click=_act, args=(verb, job.id))
+
+
+def _act(verb: str, identifier: str) -> None:
+    """Do what a button says; the reason why not is a toast."""
+    try:
+        jobs.act(verb, identifier)
+    except ShuffleproofError as error:
+        st.toast(escaped(str(error)), icon=":material/error:")
+
+
+def _trained(data: Fitting) -> None:
+    """The rankers that there are, with what tells them apart."""
+    st.subheader("Trained on this data set")
+    table = training.trained(data)
+    if table.empty:
+        st.caption("None yet.")
+        return
+    now = datetime.now(UTC)
+    table["age"] = [age_in_words((now - made).total_seconds()) for made in table["created"]]
+    table["took"] = [None if pd.isna(took) else duration(took) for took in table["seconds"]]
+    on_lists = table.loc[table["lists"] != ALL_DOCUMENTS, "lists"]
+    varying = ["lists"] if len(set(on_lists)) > 1 else []
+    st.dataframe(
+        table[["ranker", "recipe", *varying, "valid", "epochs", "took", "age", "key"]],
+        hide_index=True,
+        key="trained",
+        alt="Trained rankers: recipe, validation NDCG@10, cost and age",
+        column_config={
+            "ranker": "Ranker",
+            "recipe": st.column_config.TextColumn(
+                "Recipe", help="The nearest preset, and what differs from it."
+            ),
+            "lists": st.column_config.TextColumn("Lists", help="How its lists were made."),
+            "valid": st.column_config.NumberColumn(
+                "Validation NDCG@10", format="%.3f", help="ideal: judged · no relevant: 0"
+            ),
+            "epochs": st.column_config.NumberColumn("Epochs", help="Or trees."),
+            "took": "Took",
+            "age": "Made",
+            "key": "Key",
+        },
+    )
+
+
+def _history(mine: list[Job]) -> None:
+    """What was trained from here; chosen rows are drawn above."""
+    ended = [job for job in mine if job.ended][:LISTED]
+    if not ended:
+        return
+    st.subheader("History")
+    st.caption("Tick rows to see their curves above.")
+    now = datetime.now(UTC).timestamp()
+    st.dataframe(
+        pd.DataFrame(
+            {
+                "recipe": [jobs.recipe(job) for job in ended],
+                "ending": [jobs.outcome(job) for job in ended],
+                "when": [age_in_words(now - (job.finished or now)) for job in ended],
+                "reason": [job.reason.partition("\n")[0] for job in ended],
+                "job": [job.id[:8] for job in ended],
+            }
+        ),
+        hide_index=True,
+        key="train history",
+        on_select="rerun",
+        selection_mode="multi-row",
+        alt="Trainings that ended",
+        column_config={
+            "recipe": "Recipe",
+            "ending": "Ended",
+            "when": "When",
+            "reason": "Reason",
+            "job": "Job",
+        },
+    )
+
+
+def _rows(key: str) -> list[int]:
+    """The rows chosen in a table that is drawn further down."""
+    chosen = st.session_state.get(key)
+    return list(chosen["selection"]["rows"]) if chosen else []

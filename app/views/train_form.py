@@ -1,0 +1,169 @@
+"""The form of the page Train: rankers, preset, initial rankers; all else one click away.
+
+What it will cost stands above the button; what is trained already is said and not trained again.
+"""
+
+from dataclasses import fields
+
+import streamlit as st
+
+from app import forms, jobs, training
+from app.jobs import duration
+from app.plain import escaped
+from app.training import Fitting, Plan
+from core.errors import ShuffleproofError
+from core.parameters import parsed
+from core.rankers import registry
+from core.rankers.initial import ListRecipe
+from core.rankers.recipes import FIXED, NeuralSpec
+
+FIRST = ("dlcm", "setrank-imsab-init")
+
+
+@st.fragment
+def form(data: Fitting) -> None:
+    """Draw the form; a change draws it alone, the rest of the page stays as it is."""
+    st.subheader("New training")
+    try:
+        _form(data)
+    except ShuffleproofError as error:
+        st.error(escaped(str(error)))
+
+
+def _form(data: Fitting) -> None:
+    names, preset, initial = _three(data)
+    if not names:
+        st.info("Choose at least one ranker.")
+        return
+    if not initial:
+        st.info("Choose at least one initial ranker: it cuts and orders the lists.")
+        return
+    lists, changes = _settings(ListRecipe(tuple(initial)), names, preset)
+    plans = [training.planned(data, lists, name, preset, changes[name]) for name in names]
+    _costs(data, lists, plans)
+    wanted = [plan for plan in plans if not plan.there]
+    label = f"Train {len(wanted)} ranker{'s' if len(wanted) > 1 else ''}" if wanted else "Train"
+    if st.button(label, type="primary", disabled=not wanted, key="train now"):
+        for plan in wanted:
+            job = jobs.submit("train", training.parameters(data, lists, plan))
+            st.toast(escaped(f"{jobs.name(job)}: {'found' if job.ended else 'handed in'}"))
+        st.rerun()
+
+
+def _three(data: Fitting) -> tuple[list[str], str, list[str]]:
+    """The controls that matter: rankers, preset, initial rankers."""
+    names = st.pills(
+        "Rankers",
+        training.FITTED,
+        selection_mode="multi",
+        default=FIRST,
+        key="train",
+        bind="query-params",
+        help="Each is trained by a job of its own.\n"
+        + "\n".join(f"- **{name}**: {_summary(name)}" for name in training.FITTED),
+    )
+    offered = training.presets(names)
+    preset = st.segmented_control(
+        "Preset",
+        offered,
+        default=data.usual,
+        required=True,
+        key="preset",
+        bind="query-params",
+        help="; ".join(f"**{name}**: {training.PRESETS[name]}" for name in offered),
+    )
+    initial = st.multiselect(
+        "Initial rankers",
+        training.initial_rankers(data),
+        default=list(data.usual_lists.initial),
+        key="initial",
+        bind="query-params",
+        help="The first one cuts and orders the lists; rankers that end in -init read all of them.",
+    )
+    return list(names), preset or data.usual, list(initial)
+
+
+def _settings(
+    lists: ListRecipe, names: list[str], preset: str
+) -> tuple[ListRecipe, dict[str, dict[str, str]]]:
+    """Every other field, a tab a ranker and one for the lists; values that differ, as text."""
+    changes: dict[str, dict[str, str]] = {}
+    with st.expander("All settings", icon=":material/tune:"):
+        tabs = st.tabs([*names, "lists"])
+        for tab, name in zip(tabs, names, strict=False):
+            with tab:
+                changes[name] = _fields(name, preset)
+        with tabs[-1]:
+            lists = parsed(lists, forms.drawn(lists, "lists", columns=2))
+    return lists, changes
+
+
+def _fields(name: str, preset: str) -> dict[str, str]:
+    spec, key = registry.spec(name, preset), f"{name}.{preset}"
+    if not isinstance(spec, NeuralSpec):
+        return forms.drawn(spec, key, columns=2)
+    free = [field.name for field in fields(spec.model) if field.name not in FIXED[name]]
+    st.markdown("**Network**")
+    changes = forms.drawn(spec.model, f"{key}.model", only=free, columns=2)
+    st.markdown("**Training**")
+    return changes | forms.drawn(spec.training, f"{key}.training", columns=2)
+
+
+def _costs(data: Fitting, lists: ListRecipe, plans: list[Plan]) -> None:
+    """What the button will cost, before it is pressed."""
+    lines = [_line(plan) for plan in plans]
+    wanted = [plan.cost for plan in plans if not plan.there]
+    first = training.preparing(data, lists) if wanted else None
+    if first is not None:
+        lines.append(
+            f"- The lists come first: **{_span(first.low, first.high)}**, {first.steps} fits of "
+            "initial rankers, done once and kept."
+        )
+    st.markdown("\n".join(lines))
+    if not wanted:
+        st.success(
+            "All of this was found at once: it is trained already and stands in the table below.",
+            icon=":material/bolt:",
+        )
+        return
+    low, high = training.together(wanted, first)
+    rests = min(cost.measured for cost in wanted)
+    basis = (
+        f"It rests on {rests} training{'s' if rests > 1 else ''} like it on this machine."
+        if rests
+        else "Nothing like it was trained on this machine yet, so the range is wide."
+    )
+    side = training.at_once()
+    slots = "one after the other" if side == 1 else f"{side} at a time"
+    together = f"**Together {_span(low, high)}**, {slots}. " if len(wanted) > 1 or first else ""
+    st.caption(f"{together}{basis}")
+
+
+def _line(plan: Plan) -> str:
+    """What a ranker is, and what training it takes, as an item of a list."""
+    return f"- **{plan.name}**: {_summary(plan.name)}. {_takes(plan)}"
+
+
+def _takes(plan: Plan) -> str:
+    if plan.there:
+        return f":green[Trained already] as {plan.key}."
+    cost = plan.cost
+    size = f"{cost.parameters:,} parameters, " if cost.parameters else ""
+    unit = "epochs" if cost.parameters else "trees"
+    span = _span(cost.low, cost.high)
+    return f"**{span}**, {size}at most {cost.steps:,} {unit}."
+
+
+def _summary(name: str) -> str:
+    entry = registry.RANKERS[name]
+    return escaped(f"{entry.summary} ({entry.source})")
+
+
+def _span(low: float, high: float) -> str:
+    """A range of seconds in words.
+
+    >>> _span(3, 65), _span(0.2, 0.9)
+    ('3 s to 1 min 5 s', '1 s')
+    """
+    ends = list(dict.fromkeys((duration(low), duration(high))))
+    return " to ".join(ends)

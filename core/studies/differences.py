@@ -1,0 +1,70 @@
+"""What is special about a recipe: the preset that it is nearest to, and the fields that differ."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from core.errors import UnknownNameError
+from core.rankers import registry
+from core.rankers.initial import ListRecipe
+
+
+def from_preset(recipe: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The preset that a ranker's recipe differs least from, and its values that differ.
+
+    Args:
+        recipe: as `RankerSpec.recipe` writes it.
+
+    >>> from_preset(registry.spec("dlcm", "small", epochs=3).recipe())
+    ('small', {'epochs': 3})
+    """
+    own = _flat(recipe)
+    try:
+        entry = registry.entry(str(recipe["name"]))
+    except UnknownNameError:
+        return "", own
+    found: list[tuple[str, dict[str, Any]]] = []
+    for preset in entry.presets:
+        usual = _flat(registry.spec(str(recipe["name"]), preset).recipe())
+        found.append((preset, {name: own[name] for name in own if own[name] != usual.get(name)}))
+    return min(found, key=lambda pair: len(pair[1]))
+
+
+def from_usual_lists(recipe: ListRecipe) -> dict[str, Any]:
+    """How lists are made, as far as it differs from the default; the initial rankers always.
+
+    >>> from_usual_lists(ListRecipe(("feature:1",), depth=10))
+    {'initial': ('feature:1',), 'depth': 10}
+    """
+    usual = asdict(ListRecipe())
+    return {
+        name: value
+        for name, value in asdict(recipe).items()
+        if name == "initial" or value != usual[name]
+    }
+
+
+def in_words(values: Mapping[str, Any]) -> str:
+    """Fields and values in one line.
+
+    >>> in_words({"clip": None, "batch_lists": 16, "initial": ("a", "b")})
+    'clip none, batch lists 16, initial a + b'
+    """
+    return ", ".join(f"{name.replace('_', ' ')} {_text(value)}" for name, value in values.items())
+
+
+def _text(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
+    return " + ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def _flat(recipe: Mapping[str, Any]) -> dict[str, Any]:
+    """Model's and training's fields side by side, without the name."""
+    flat: dict[str, Any] = {}
+    for name, value in recipe.items():
+        if isinstance(value, Mapping):
+            flat |= value
+        elif name != "name":
+            flat[name] = value
+    return flat
