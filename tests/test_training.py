@@ -17,7 +17,7 @@ from core.metrics.measure import Measure
 from core.metrics.relevance import evaluate, mean_of
 from core.rankers import neural, registry
 from core.training import checkpoint, network
-from core.training.loop import TrainingData, train
+from core.training.loop import TrainingData, _batches, train
 from core.training.recipe import TrainingRecipe
 from core.training.schedule import ScheduleState, learning_rate
 
@@ -107,6 +107,14 @@ def test_steps_with_replacement_count_as_the_released_code_does():
     spec = small("setrank-msab", sampling="replacement", steps_per_epoch=3, batch_lists=8, epochs=2)
     _, reports = fitted(spec)
     assert [report.done for report in reports] == [1, 2]
+
+
+def test_small_sets_repeat_their_pass_until_an_epoch_has_its_least_steps():
+    """20 lists in batches of 8 are 3 steps a pass; 7 steps take 3 passes of every list."""
+    lengths = np.full(20, 5)
+    recipe = TrainingRecipe(batch_lists=8, least_steps=7)
+    seen = np.concatenate(_batches(lengths, recipe, np.random.default_rng(0)))
+    np.testing.assert_array_equal(np.bincount(seen), np.full(20, 3))
 
 
 def test_a_loss_that_is_no_number_is_said_clearly():

@@ -156,7 +156,8 @@ def _batches(
     lengths: Int64[np.ndarray, " lists"], recipe: TrainingRecipe, draws: np.random.Generator
 ) -> list[Int64[np.ndarray, " _batch"]]:
     filled = np.flatnonzero(lengths)
-    wanted = len(filled)
+    steps_of_a_pass = math.ceil(len(filled) / recipe.batch_lists)
+    wanted = len(filled) * math.ceil(recipe.least_steps / steps_of_a_pass)
     if recipe.steps_per_epoch is not None:
         wanted = recipe.steps_per_epoch * recipe.batch_lists
     if recipe.sampling == "replacement":

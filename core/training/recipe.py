@@ -61,6 +61,9 @@ class TrainingRecipe:
     steps_per_epoch: int | None = parameter(
         None, "batches an epoch; none: one pass over the lists", low=1, unit="steps"
     )
+    least_steps: int = parameter(
+        1, "an epoch repeats its pass until it has so many steps (small sets)", low=1, unit="steps"
+    )
     epochs: int = parameter(100, "epochs at most", low=1, unit="epochs")
     patience: int | None = parameter(
         15, "stop after so many epochs without a better one; none: never", low=1, unit="epochs"
@@ -96,7 +99,7 @@ class TrainingRecipe:
 
 SETRANK_TRAINING: dict[str, TrainingRecipe] = {
     # The paper names Adam, its rate and the selection; batches and patience are ours.
-    "paper": TrainingRecipe(),
+    "paper": TrainingRecipe(least_steps=25),
     "released": TrainingRecipe(
         loss="softmax-ce",
         learning_rate=0.0005,
@@ -112,6 +115,7 @@ SETRANK_TRAINING: dict[str, TrainingRecipe] = {
         loss="softmax-ce",
         schedule="cosine",
         batch_lists=32,
+        least_steps=25,
         epochs=40,
         patience=12,
         clip=1.0,
@@ -143,6 +147,7 @@ DLCM_TRAINING: dict[str, TrainingRecipe] = {
         loss="softmax-ce",
         schedule="cosine",
         batch_lists=32,
+        least_steps=25,
         epochs=40,
         patience=12,
         clip=1.0,
