@@ -9,9 +9,15 @@ from core.errors import ScoringError
 
 
 def script():
-    from app.views import overview
+    import streamlit as st
 
-    overview.page()
+    from app.views import data, overview
+
+    pages = [
+        st.Page(overview.page, url_path="overview", default=True),
+        st.Page(data.page, title="Data", url_path="data"),
+    ]
+    st.navigation(pages).run()
 
 
 def opened(root, monkeypatch):

@@ -108,7 +108,6 @@ def under_way(identifiers: list[str]) -> None:
     for identifier in identifiers:
         job = table.get(identifier)
         if job.ended:
-            st.toast(f"Examination {job.state}.")
             st.rerun()
         progress = job.progress or {"done": 0, "total": 1, "unit": "steps"}
         share = progress["done"] / max(progress["total"], 1)

@@ -7,7 +7,7 @@ import streamlit as st
 from app import scoring, services
 from app.figures import bump
 from app.plain import escaped
-from app.views import parts
+from app.views import data, parts
 from core.data.catalogue import SAMPLE
 from core.errors import ShuffleproofError
 from core.studies.one_list import moves, verdicts
@@ -58,8 +58,8 @@ def demonstration() -> None:
 
 def _demonstration() -> None:
     with st.spinner("Opening the sample's rankers …", show_time=True):
-        data = scoring.described(SAMPLE)
-        pair = _sides(scoring.rankers_of(data))
+        sample = scoring.described(SAMPLE)
+        pair = _sides(scoring.rankers_of(sample))
     if len(pair) < len(SIDES):
         parts.not_yet(
             "The sample's rankers are not here yet.",
@@ -70,7 +70,7 @@ def _demonstration() -> None:
     seed = int(st.session_state.get("shuffled", 0))
     shown = str(ShownOrder("shuffled", seed)) if seed else "initial"
     recipe = list_recipes(list(pair))[0]
-    one = scoring.List(SAMPLE, data.test, recipe, data.queries[data.telling])
+    one = scoring.List(SAMPLE, sample.test, recipe, sample.queries[sample.telling])
     listed = scoring.documents(one, (shown,))
     start = ShownOrder().arranged(listed)
     order = ShownOrder.parse(shown).arranged(listed)
@@ -115,7 +115,13 @@ def _own_data() -> None:
         "LETOR text (`2 qid:10 1:0.5 2:0.1 # id`), plain or compressed: one file, or a folder "
         "with train, validation and test."
     )
-    st.code("shuffleproof ingest my-folder --name mine", language="bash")
+    st.page_link(
+        st.Page(data.page, title="Data", url_path="data"),
+        label="Upload files on the Data page",
+        icon=":material/upload_file:",
+    )
+    st.caption("Or on the command line:")
+    st.code("shuffleproof ingest my-folder --name mine", language="bash", wrap_lines=True)
 
 
 def _recent_work() -> None:
