@@ -325,6 +325,13 @@ def bench(tmp_path_factory):
     return finished(Workbench.opened("sample", recipe, store))
 
 
+def untied(bench, query):
+    """Whether no two documents of a list tie under either feature."""
+    judged = bench.prepared.test
+    rows = judged.lists.select(np.array([query])).rows
+    return all(len(set(judged.dataset.feature(feature)[rows])) == len(rows) for feature in (1, 2))
+
+
 def test_a_replayed_list_has_the_value_that_the_study_stored(bench):
     """The list is disturbed as the study disturbed it: gains of the answer give the same NDCG."""
     artefact = finished(
@@ -333,8 +340,10 @@ def test_a_replayed_list_has_the_value_that_the_study_stored(bench):
     study = StudyResult.open(artefact.path)
     for label, digest in artefact.recipe["rankers"]:
         stored = study.draws(label, FAMILY, 9.0, "NDCG(ideal=shown)@10")
-        telling = np.flatnonzero(stored.min(axis=0) > 0)
-        for query, draw in ((telling[0], 2), (telling[17], 1)):
+        telling = [
+            query for query in np.flatnonzero(stored.min(axis=0) > 0) if untied(bench, query)
+        ]
+        for query, draw in ((telling[0], 2), (telling[3], 1)):
             item = {
                 "store": str(bench.store.root), "data": "sample", "draw": draw, "seed": 0,
                 "recipe": artefact.facts["lists"], "lists": artefact.recipe["lists"],
