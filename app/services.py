@@ -17,6 +17,9 @@ from core.store.manifest import Artefact
 from core.studies import initial_ranking
 from core.studies.invariance import Certificate, certificates, per_query
 from core.studies.result import StudyResult, stored_summary
+from core.studies.trained import studied_on
+
+KEPT = ("artefacts", "names")
 
 
 @dataclass(frozen=True)
@@ -45,25 +48,52 @@ def store() -> Store:
 
 
 def studies(kind: str, data: str) -> list[Artefact]:
-    """Stored studies of one kind on one data set, newest first."""
-    roots = (store().root, *store().bundled)
-    places = [root / "artefacts" for root in roots]
-    changed = tuple(place.stat().st_mtime_ns if place.is_dir() else 0 for place in places)
-    return list(_studies(kind, data, tuple(map(str, roots)), changed))
+    """Stored studies of one kind on one data set, whatever its name was then, newest first."""
+    try:
+        fingerprint = data_set(data).facts.get("fingerprint")
+    except ArtefactError:  # deleted: its studies are still known by its name
+        fingerprint = None
+    return list(_studies(kind, data, fingerprint, _state()))
+
+
+def data_set(name: str) -> Artefact:
+    """The stored data set of a name, the sample's included.
+
+    Raises:
+        ArtefactError: there is none.
+    """
+    key = sample_key() if name == SAMPLE else name
+    return _data_set(key, _state())
+
+
+def _state() -> tuple[tuple[str, int], ...]:
+    """What changes whenever something is stored, removed or named."""
+    places = [root / kind for root in (store().root, *store().bundled) for kind in KEPT]
+    return tuple(
+        (str(place), place.stat().st_mtime_ns if place.is_dir() else 0) for place in places
+    )
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _data_set(key: str, state: tuple[tuple[str, int], ...]) -> Artefact:
+    """Manifests are read again only when something was stored, removed or named."""
+    del state  # part of the memory's key alone
+    return store().resolve(key, KIND)
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
 def _studies(
-    kind: str, data: str, roots: tuple[str, ...], changed: tuple[int, ...]
+    kind: str, data: str, fingerprint: str | None, state: tuple[tuple[str, int], ...]
 ) -> list[Artefact]:
-    """Manifests are read again only when something was stored or removed."""
-    del roots, changed  # part of the memory's key alone
-    found = [
-        artefact
-        for artefact in store().artefacts("study")
-        if artefact.recipe["kind"] == kind and artefact.facts["data"] == data
-    ]
-    return sorted(found, key=lambda artefact: artefact.created, reverse=True)
+    """Manifests are read again only when something was stored, removed or named."""
+    del state  # part of the memory's key alone
+    if fingerprint is None:
+        named = store().artefacts("study")
+        own = [artefact for artefact in named if artefact.facts["data"] == data]
+        own.sort(key=lambda artefact: artefact.created, reverse=True)
+    else:
+        own = studied_on(store(), fingerprint)
+    return [artefact for artefact in own if artefact.recipe["kind"] == kind]
 
 
 @st.cache_data(max_entries=64)
@@ -97,15 +127,6 @@ def fold(key: str) -> Fold:
 def sample_key() -> str:
     """The key of the shipped sample, ingested first if need be."""
     return str(find(SAMPLE, store()).key)
-
-
-def data_set(name: str) -> Artefact:
-    """The stored data set of a name, the sample's included.
-
-    Raises:
-        ArtefactError: there is none.
-    """
-    return store().resolve(sample_key() if name == SAMPLE else name, KIND)
 
 
 @dataclass(frozen=True)

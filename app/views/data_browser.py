@@ -42,7 +42,7 @@ def queries(name: str, artefact: Artefact) -> None:
         "Search", key="find", bind="query-params", placeholder="part of an id", max_chars=255
     )
     among = middle.segmented_control(
-        "among", ["queries", "documents"], default="queries", required=True, key="among",
+        "Among", ["queries", "documents"], default="queries", required=True, key="among",
         bind="query-params",
     )  # fmt: skip
     grades = [f"{grade:g}" for grade in np.unique(dataset.labels)]
@@ -206,7 +206,9 @@ def features(_name: str, artefact: Artefact) -> None:
         hide_index=True,
         height=TABLE + 120,
         column_config={
-            "values": st.column_config.BarChartColumn("values", y_min=0, width="medium"),
+            "values": st.column_config.BarChartColumn(
+                "values", y_min=0, width="medium", color="gray"
+            ),
             "zeros": st.column_config.NumberColumn("zeros", format="percent"),
             **{
                 name: st.column_config.NumberColumn(name, format="%.4g")

@@ -36,13 +36,20 @@ def side_by_side(names: Sequence[str], used: str) -> None:
     ).fillna("–")
     unlike = table.ne(table.iloc[:, 0], axis=0).any(axis=1)
     only = st.toggle("Only what differs", key="only", bind="query-params")
-    table.insert(0, "differs", ["≠" if each else "" for each in unlike])
+    table.insert(0, "fact", table.index)
+    table.insert(1, "differs", ["≠" if each else "" for each in unlike])
     shown = table[unlike] if only else table
     styled = shown.style.apply(
         lambda line: [DIFFERS if line["differs"] else ""] * len(line), axis="columns"
     )
     st.dataframe(
-        styled, height="content", column_config={"differs": st.column_config.TextColumn("")}
+        styled,
+        hide_index=True,
+        height="content",
+        column_config={
+            "fact": st.column_config.TextColumn("", width="medium"),
+            "differs": st.column_config.TextColumn("", width=30),
+        },
     )
     count = f"{unlike.sum()} of {len(table)} facts differ (marked ≠)."
     st.markdown(f"**{count}**" if unlike.any() else "**These sets do not differ in any fact.**")
@@ -148,11 +155,14 @@ def _ask(name: str, artefact: Artefact) -> None:
     ]
     names = [text for text, key in store.names().items() if key == artefact.key and text != name]
     st.markdown(f"**{escaped(name)}**, {artefact.size / 1e6:,.1f} MB, is removed for good.")
-    st.markdown(
-        f"{len(rankers)} trained rankers and {len(studies)} studies depend on it: they stay "
-        "stored, but can be neither opened query by query nor added to until the same files are "
-        "read in again."
-    )
+    depend = "No trained ranker and no study depends on it."
+    if rankers or studies:
+        depend = (
+            f"{len(rankers)} trained rankers and {len(studies)} studies depend on it: they stay "
+            "stored, but can be neither opened query by query nor added to until the same files "
+            "are read in again."
+        )
+    st.markdown(depend)
     if names:
         st.markdown(f"It is also called {escaped(', '.join(names))}: these names go too.")
     if running:
