@@ -119,10 +119,16 @@ def _fitting(data: str, root: str, named: str) -> Fitting:
     )
 
 
-@st.cache_data(max_entries=4, show_spinner=False)
-def known(rankers: int, root: str) -> list[Measured]:
-    """What this machine has trained; read anew when the store holds another number of rankers."""
-    del rankers, root
+def _stored() -> tuple[tuple[str, int], ...]:
+    """What changes whenever something is stored or removed."""
+    places = [root / "artefacts" for root in (services.store().root, *services.store().bundled)]
+    return tuple((str(at), at.stat().st_mtime_ns if at.is_dir() else 0) for at in places)
+
+
+@st.cache_data(max_entries=8, show_spinner=False)
+def _known(stored: tuple[tuple[str, int], ...]) -> list[Measured]:
+    """What this machine has trained."""
+    del stored  # part of the memory's key alone
     return cost.measured(services.store())
 
 
@@ -165,15 +171,13 @@ def planned(
     made: Any = ALL_DOCUMENTS if spec.fits_documents else asdict(lists)
     key = ranker_key(spec, made, *data.fingerprints[:2])
     sizes = data.sizes(None if spec.fits_documents else lists.depth)
-    done = (services.store().root / "artefacts").glob("ranker-*")
-    earlier = known(sum(1 for _ in done), str(services.store().root))
     return Plan(
         name,
         preset,
         changes,
         str(key),
         services.store().find(key) is not None,
-        cost.estimate(spec, sizes, earlier),
+        cost.estimate(spec, sizes, _known(_stored())),
     )
 
 
@@ -218,10 +222,16 @@ def trained(data: Fitting) -> pd.DataFrame:
     Columns ranker, recipe (preset and what differs from it), lists, NDCG@10 on the validation
     part, epochs, seconds, created, key.
     """
-    found = trained_on(services.store(), *data.fingerprints[:2])
+    return _trained(data.fingerprints[:2], _stored())
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def _trained(parts: tuple[str, str], stored: tuple[tuple[str, int], ...]) -> pd.DataFrame:
+    del stored  # part of the memory's key alone
+    artefacts = {str(artefact.key): artefact for artefact in services.store().artefacts("ranker")}
     rows = []
-    for ranker in found:
-        artefact = services.store().resolve(ranker.key, "ranker")
+    for ranker in trained_on(services.store(), *parts):
+        artefact = artefacts[ranker.key]
         preset, changed = differences.from_preset(artefact.recipe["ranker"])
         lists = {} if ranker.lists is None else differences.from_usual_lists(ranker.lists)
         rows.append(

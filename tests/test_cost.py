@@ -75,6 +75,16 @@ def test_an_epoch_is_three_passes_over_train_and_one_over_valid():
     assert found == pytest.approx(one * (3 * 470 + 5000 / (15556 / 470)))
 
 
+def test_small_sets_repeat_their_pass():
+    few = dataclasses.replace(SIZES, lists=47, rows=1556)
+    once, often = (
+        cost.estimate(spec("setrank-imsab", "small", least_steps=least), few).flops
+        for least in (1, 7)
+    )
+    one = size.forward_flops(spec("setrank-imsab", "small").model, FEATURES, 1556 / 47)
+    assert often - once == pytest.approx(2 * one * 3 * 47)  # 3 passes of 3 steps, one was there
+
+
 def test_patience_makes_the_range_and_its_absence_none():
     patient = cost.estimate(spec("setrank-imsab", "small"), SIZES)
     assert patient.steps == 30

@@ -17,6 +17,7 @@ from core.execution.jobs import STATES, Job
 
 QUESTION = "What is being computed, what waits, and what became of the rest?"
 SHOWN = 20
+LOG_LINES, LOG_HEIGHT = 12, 300
 HEADINGS = {
     "running": "Running",
     "waiting": "Waiting",
@@ -155,4 +156,5 @@ def _details(job: Job) -> None:
         st.code(job.reason, language=None, wrap_lines=True)
     log = jobs.table().log(job.id)
     st.markdown("**Log**")
-    st.code(log or "It printed nothing.", language=None, height=280, wrap_lines=True)
+    height = LOG_HEIGHT if log.count("\n") > LOG_LINES else None
+    st.code(log or "It printed nothing.", language=None, height=height, wrap_lines=True)

@@ -176,20 +176,25 @@ def family(spec: RankerSpec) -> str | None:
 
 def _batches(spec: NeuralSpec, sizes: Sizes) -> int:
     """Optimiser steps of an epoch: bounded by lists and by documents."""
+    recipe, lists = spec.training, _lists(spec, sizes)
+    documents = lists * sizes.rows / max(1, sizes.lists)
+    return max(1, ceil(lists / recipe.batch_lists), ceil(documents / recipe.batch_documents))
+
+
+def _lists(spec: NeuralSpec, sizes: Sizes) -> int:
+    """Lists that an epoch goes through: small sets repeat their pass."""
     recipe = spec.training
     if recipe.steps_per_epoch is not None:
-        return recipe.steps_per_epoch
-    by_lists = ceil(sizes.lists / recipe.batch_lists)
-    return max(1, by_lists, ceil(sizes.rows / recipe.batch_documents))
+        return recipe.steps_per_epoch * recipe.batch_lists
+    a_pass = max(1, ceil(sizes.lists / recipe.batch_lists))
+    return sizes.lists * ceil(recipe.least_steps / a_pass)
 
 
 def _epoch_flops(spec: NeuralSpec, sizes: Sizes) -> float:
     """Forward and backward over the training lists of an epoch, forward over the valid ones."""
     documents = sizes.rows / max(1, sizes.lists)
     one = size.forward_flops(spec.model, sizes.features, documents)
-    lists = float(sizes.lists)
-    if spec.training.steps_per_epoch is not None:
-        lists = float(spec.training.steps_per_epoch * spec.training.batch_lists)
+    lists = _lists(spec, sizes)
     valid_lists = sizes.valid_rows / max(1.0, documents)
     return one * (BACKWARD * lists + valid_lists)
 
