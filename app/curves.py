@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app import scoring, services
+from app import scoring, services, state
 from core.metrics.measure import Measure
 from core.perturb.registry import PERTURBATIONS
 from core.store.manifest import Artefact
@@ -96,7 +96,7 @@ def replayed(
     digest = dict(artefact.recipe["rankers"])[ranker]
     question = {
         "store": str(services.store().root),
-        "data": artefact.facts["data"],
+        "data": state.data(),  # its name by now; the lists' digest says that it is the same set
         "recipe": artefact.facts["lists"],
         "lists": artefact.recipe["lists"],
         "query": query,

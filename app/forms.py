@@ -10,7 +10,7 @@ from typing import Any
 
 import streamlit as st
 
-from app import plain
+from app.plain import escaped
 from core.parameters import Parameter, parameters
 
 
@@ -124,12 +124,3 @@ def _help(declared: Parameter, *, may_be_none: bool) -> str:
     if not declared.choices and (declared.low is not None or declared.high is not None):
         text += f"; {declared.allowed}"
     return escaped(text + ("; empty: none." if may_be_none else "."))
-
-
-def escaped(text: str) -> str:
-    r"""Text with everything that Markdown would read as markup made plain.
-
-    >>> escaped("a_b <i> $x$")
-    'a\\_b \\<i\\> \\$x\\$'
-    """
-    return plain.escaped(text)

@@ -266,7 +266,7 @@ def test_a_running_study_shows_its_first_results_and_is_cancelled(store, made):
     state_of(store, job, state="running", started=1.0,
              progress='{"done": 13, "total": 84, "unit": "trials", "values": {}}')  # fmt: skip
     test = opened()
-    assert "Running: 13 of 84 trials" in test.get("progress")[0].proto.text
+    assert "Running: 13 of at most 84 trials" in test.get("progress")[0].proto.text
     (chart,) = test.get("plotly_chart")
     assert "dlcm" in chart.proto.alt
     assert "First results" in words(test)

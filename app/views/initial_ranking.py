@@ -9,7 +9,7 @@ import streamlit as st
 
 from app import curves, exports, report, state
 from app.figures import initial_ranking as figure
-from app.forms import escaped
+from app.plain import escaped
 from app.views import initial_ranking_point as behind
 from app.views import initial_ranking_run as run
 from app.views import parts

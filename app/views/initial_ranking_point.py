@@ -7,7 +7,7 @@ import streamlit as st
 
 from app import curves
 from app.figures import bump
-from app.forms import escaped
+from app.plain import escaped
 from core.errors import ShuffleproofError
 from core.store.manifest import Artefact
 

@@ -7,7 +7,9 @@ import streamlit as st
 
 from app import curves, services
 from app.figures import initial_ranking as figure
-from app.forms import drawn, escaped
+from app.forms import drawn
+from app.jobs import act, duration, far, submit, table
+from app.plain import escaped
 from core.errors import ShuffleproofError
 from core.execution.jobs import Job
 from core.metrics.measure import Measure
@@ -17,7 +19,6 @@ from core.rankers import registry
 from core.rankers.initial import ListRecipe
 from core.store.keys import ArtefactKey
 from core.store.manifest import Artefact
-from core.studies import jobs
 from core.studies.initial_ranking import INITIAL
 from core.studies.study import levels_of
 from core.studies.underway import Underway, underway
@@ -26,11 +27,6 @@ FIRST = ("lambdamart", "dlcm", "setrank-imsab", "setrank-imsab-init")
 EVERY_SECONDS = 1.0
 DRAWS, MOST_DRAWS = 10, 1000
 MINE = "study handed in"
-ENDS = {
-    "done": "done and shown here",
-    "failed": "failed: see why on this page",
-    "cancelled": "cancelled",
-}
 DISTURBING = [name for name in PERTURBATIONS if not name.endswith("-shown")]
 
 
@@ -49,7 +45,7 @@ def progress(data: str) -> bool:
 
 def _jobs(data: str) -> list[Job]:
     try:
-        found = jobs.jobs_of(services.store()).list()
+        found = table().list()
     except ShuffleproofError:
         return []  # the form says so when work is handed in
     own = [job for job in found if job.kind == curves.KIND and job.parameters["data"] == data]
@@ -62,11 +58,10 @@ def _under_way(data: str) -> None:
     if job is None:
         st.rerun()
     assert job is not None  # noqa: S101 (rerun does not return)
-    report = job.progress or {"done": 0, "total": 1, "unit": "", "values": {}}
-    share = min(1.0, report["done"] / max(report["total"], 1))
-    words = f"{report['done']} of {report['total']} {report['unit']}" if report["unit"] else ""
-    waiting = "Waiting for a free worker" if job.state == "waiting" else "Running"
-    st.progress(share, text=escaped(f"{waiting}: {words or 'a study of the initial ranking'}"))
+    told = far(job, table().history(job.id))
+    waiting = job.state == "waiting"
+    words = "Waiting for a free worker" if waiting else f"Running: {told.words}"
+    st.progress(told.share, text=escaped(words))
     st.button("Cancel", key=f"cancel {job.id[:16]}", on_click=_cancel, args=(job.id,))
     found = _begun(job)
     if found is not None and job.state == "running":
@@ -74,12 +69,11 @@ def _under_way(data: str) -> None:
 
 
 def _ended(found: list[Job]) -> None:
-    """Once what this session handed in has ended: say how, and show what was done."""
+    """Once what this session handed in has ended, show what was done."""
     mine = next((job for job in found if job.id == st.session_state.get(MINE)), None)
     if mine is None or not mine.ended:
         return
     del st.session_state[MINE]
-    st.toast(f"The study of the initial ranking is {ENDS[mine.state]}.")
     if mine.state == "done":
         _show(mine)
 
@@ -121,7 +115,7 @@ def _first_results(found: Underway) -> None:
 
 
 def _cancel(identifier: str) -> None:
-    jobs.jobs_of(services.store()).cancel(identifier)
+    act("cancel", identifier)
 
 
 def _failure(job: Job) -> None:
@@ -130,16 +124,15 @@ def _failure(job: Job) -> None:
         st.button("Try again", key="retry", on_click=_retry, args=(job.id,))
         st.button("Dismiss", key="forget", on_click=_forget, args=(job.id,))
     with st.expander("What it printed"):
-        st.code(jobs.jobs_of(services.store()).log(job.id) or "nothing", language=None)
+        st.code(table().log(job.id) or "nothing", language=None)
 
 
 def _retry(identifier: str) -> None:
-    jobs.jobs_of(services.store()).retry(identifier)
-    jobs.ensure_running(services.store())
+    act("retry", identifier)
 
 
 def _forget(identifier: str) -> None:
-    jobs.jobs_of(services.store()).forget(identifier)
+    act("forget", identifier)
 
 
 def form(data: str, newest: Artefact | None, *, opened: bool) -> None:
@@ -246,28 +239,16 @@ def _cost(parameters: Mapping[str, Any], newest: Artefact | None) -> str:
     timed = [name for name in parameters["rankers"] if name in known]
     if timed:
         seconds = each * (sum(known[name] for name in timed) + known.get(INITIAL, 0.0))
-        text += f", about **{_time(seconds)}** of scoring by what a trial took last time"
+        text += f", about **{duration(seconds)}** of scoring by what a trial took last time"
     new = [name for name in parameters["rankers"] if name not in known]
     if new:
         text += f"; not timed on this set: {escaped(', '.join(new))} (trained first if need be)"
     return text + ". Finished trials are never repeated."
 
 
-def _time(seconds: float) -> str:
-    """Seconds in words.
-
-    >>> _time(0.4), _time(75), _time(9000)
-    ('1 s', '75 s', '150 min')
-    """
-    return f"{max(1, round(seconds))} s" if seconds < 100 else f"{round(seconds / 60)} min"
-
-
 def _submit(parameters: Mapping[str, Any]) -> None:
     try:
-        job = jobs.submit(services.store(), curves.KIND, parameters)
-        if job.state in {"failed", "cancelled"}:  # asked for again: it goes on where it was
-            job = jobs.jobs_of(services.store()).retry(job.id)
-        jobs.ensure_running(services.store())
+        job = submit(curves.KIND, dict(parameters))
     except ShuffleproofError as error:
         st.error(escaped(str(error)))
         return

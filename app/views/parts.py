@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from app.exports import File
-from app.forms import escaped
+from app.plain import escaped
 from core.errors import ShuffleproofError
 
 
