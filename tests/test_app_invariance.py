@@ -22,9 +22,15 @@ SECONDS = 60
 
 
 def script():
-    from app.views import invariance
+    import streamlit as st
 
-    invariance.page()
+    from app.views import invariance, train
+
+    pages = [
+        st.Page(invariance.page, url_path="invariance", default=True),
+        st.Page(train.page, title="Train", url_path="train"),
+    ]
+    st.navigation(pages).run()
 
 
 @pytest.fixture

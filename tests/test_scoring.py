@@ -24,7 +24,7 @@ from core.rankers.kept import ALL_DOCUMENTS, kept
 from core.store.artefacts import Store
 from core.studies import scoring
 from core.studies.shown_order import Documents, ShownOrder, moved
-from core.studies.trained import list_recipes, trained_on
+from core.studies.trained import TrainedRanker, contrasting, list_recipes, trained_on
 from core.studies.workbench import finished
 
 DOCUMENTS = Documents(
@@ -264,3 +264,18 @@ def test_scores_come_back_by_document():
     judged = JudgedLists(fold.test, everything)
     (found,) = scoring.scores_by_document(InOrder(), judged, [order])
     assert np.array_equal(np.argsort(-found), order), "the first shown has the highest score"
+
+
+def test_the_contrast_is_one_that_follows_the_order_and_one_that_does_not():
+    def named(name, label):
+        return TrainedRanker(label, label, name, label, None, None, {}, "2026")
+
+    rankers = [
+        named("lambdamart", "lambdamart"),
+        named("setrank-imsab", "setrank-imsab"),
+        named("dlcm", "dlcm new"),
+        named("dlcm", "dlcm old"),
+        named("setrank-imsab-init", "setrank-imsab-init"),
+    ]
+    assert [one.label for one in contrasting(rankers)] == ["dlcm new", "setrank-imsab-init"]
+    assert [one.label for one in contrasting(rankers[:2])] == ["setrank-imsab"]

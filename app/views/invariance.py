@@ -8,17 +8,16 @@ from streamlit.delta_generator import DeltaGenerator
 from app import scoring, state
 from app.figures import bump, scatter
 from app.plain import escaped
-from app.views import certificates, invariance_taken, parts, shown_list
+from app.views import certificates, invariance_taken, parts, shown_list, train
 from app.views.answered import Answered, answered
 from app.views.invariance_taken import numbers
 from app.views.shown_list import Shown
 from core.errors import ShuffleproofError
 from core.studies.one_list import explanation, verdicts
-from core.studies.trained import TrainedRanker, list_recipes
+from core.studies.trained import TrainedRanker, contrasting, list_recipes
 
 QUESTION = "Does the order in which documents are shown change a ranker's answer?"
 CHART = {"displayModeBar": False}
-FIRST = ("dlcm", "setrank-imsab-init", "setrank-imsab", "setrank-msab-init", "setrank-msab")
 
 
 def page() -> None:
@@ -39,9 +38,14 @@ def page() -> None:
 def _nothing_trained(data: str) -> None:
     parts.not_yet(
         f"No ranker that reads whole lists is trained on {data} yet, so nothing can be asked.",
-        "Train two of them, and this page compares them:",
+        "Train two of them, say DLCM and SetRank, and this page compares them. By command:",
         f"shuffleproof train dlcm --data {data}\n"
         f"shuffleproof train setrank-imsab-init --data {data}",
+    )
+    st.page_link(
+        st.Page(train.page, title="Train", url_path="train"),
+        label="Train rankers",
+        icon=":material/model_training:",
     )
 
 
@@ -105,11 +109,11 @@ def _choices(
     if len(recipes) > 1:
         recipe = st.selectbox("Candidate lists", recipes, format_func=shown_list.recipe_words)
     offered = {r.label: r for r in rankers if r.lists is None or r.lists == recipe}
-    first = [label for name in FIRST for label, r in offered.items() if r.name == name]
+    first = contrasting(list(offered.values())) or list(offered.values())[:2]
     labels = st.multiselect(
         "Rankers",
         list(offered),
-        default=first[:2],
+        default=[ranker.label for ranker in first],
         key="rankers",
         bind="query-params",
         wrap=True,
@@ -119,7 +123,7 @@ def _choices(
 
 
 def _bumps(found: Sequence[Answered]) -> None:
-    for column, one in _beside(found, 2):
+    for column, one in _beside(found, min(2, len(found))):
         key = f"bump {one.label}"
         column.markdown(f"**{escaped(one.label)}**")
         column.plotly_chart(

@@ -12,7 +12,7 @@ from core.data.catalogue import SAMPLE
 from core.errors import ShuffleproofError
 from core.studies.one_list import moves, verdicts
 from core.studies.shown_order import ShownOrder
-from core.studies.trained import TrainedRanker, list_recipes
+from core.studies.trained import contrasting, list_recipes
 
 QUESTION = "Will my ranker survive when its input changes?"
 WHAT = (
@@ -20,10 +20,6 @@ WHAT = (
     "Shuffleproof changes what such a ranker is given (the order in which documents are shown, "
     "the initial ranking, the size of the set, its content) and measures how far the answer "
     "follows, query by query. Every number comes from scoring the changed input for real."
-)
-SIDES = (
-    ("dlcm",),
-    ("setrank-imsab-init", "setrank-msab-init", "setrank-imsab", "setrank-msab"),
 )
 STUDIES = {
     "initial-ranking": "Initial ranking",
@@ -59,8 +55,8 @@ def demonstration() -> None:
 def _demonstration() -> None:
     with st.spinner("Opening the sample's rankers …", show_time=True):
         sample = scoring.described(SAMPLE)
-        pair = _sides(scoring.rankers_of(sample))
-    if len(pair) < len(SIDES):
+        pair = contrasting(scoring.rankers_of(sample))
+    if len(pair) < 2:
         parts.not_yet(
             "The sample's rankers are not here yet.",
             "One command trains them, in about a minute:",
@@ -69,12 +65,12 @@ def _demonstration() -> None:
         return
     seed = int(st.session_state.get("shuffled", 0))
     shown = str(ShownOrder("shuffled", seed)) if seed else "initial"
-    recipe = list_recipes(list(pair))[0]
+    recipe = list_recipes(pair)[0]
     one = scoring.List(SAMPLE, sample.test, recipe, sample.queries[sample.telling])
     listed = scoring.documents(one, (shown,))
     start = ShownOrder().arranged(listed)
     order = ShownOrder.parse(shown).arranged(listed)
-    answers = scoring.answers(one, pair, "initial", shown)
+    answers = scoring.answers(one, tuple(pair), "initial", shown)
     frames = [(answer.ranker, moves(listed, start, order, answer)) for answer in answers]
     st.button("Shuffle", type="primary", icon=":material/shuffle:", on_click=_shuffle)
     for column, (label, frame) in zip(st.columns(2), frames, strict=True):
@@ -94,15 +90,6 @@ def _demonstration() -> None:
         "where the ranker puts it, and on to where it put it in the initial order: level on the "
         "right means not moved."
     )
-
-
-def _sides(rankers: list[TrainedRanker]) -> tuple[TrainedRanker, ...]:
-    """A ranker that reads the order shown and one that does not, as far as there are."""
-    found = []
-    for names in SIDES:
-        fitting = [ranker for name in names for ranker in rankers if ranker.name == name]
-        found += fitting[:1]
-    return tuple(found)
 
 
 def _shuffle() -> None:

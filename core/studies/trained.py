@@ -1,6 +1,6 @@
 """Which rankers of a store were fitted on a data set; nothing but manifests is read."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -11,6 +11,12 @@ from core.rankers.kept import ALL_DOCUMENTS
 from core.store.artefacts import Store
 from core.store.keys import canonical_json, key_of
 from core.store.manifest import Artefact
+
+CONTRAST = (
+    ("dlcm", "dlcm-without-init"),
+    ("setrank-imsab-init", "setrank-msab-init", "setrank-imsab", "setrank-msab"),
+)
+"""Who follows the order shown and who does not, the most telling first."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +100,15 @@ def studied_on(store: Store, fingerprint: str) -> list[Artefact]:
 def list_recipes(rankers: list[TrainedRanker]) -> list[ListRecipe]:
     """The ways in which lists were made for these rankers, the newest first, each once."""
     return list(dict.fromkeys(ranker.lists for ranker in rankers if ranker.lists is not None))
+
+
+def contrasting(rankers: Sequence[TrainedRanker]) -> list[TrainedRanker]:
+    """Up to two rankers that show the difference best: one fed in the order shown, one SetRank."""
+    found = []
+    for names in CONTRAST:
+        fitting = [ranker for name in names for ranker in rankers if ranker.name == name]
+        found += fitting[:1]
+    return found
 
 
 def _complete(recipe: Mapping[str, Any]) -> bool:
