@@ -171,10 +171,15 @@ def _ask(name: str, artefact: Artefact) -> None:
     if keep.button("Keep it", width="stretch"):
         st.rerun()
     if remove.button(
-        "Delete it", type="primary", key="delete now", width="stretch", disabled=bool(running)
+        "Delete it",
+        type="primary",
+        key="delete now",
+        width="stretch",
+        disabled=bool(running),
+        on_click=_delete,
+        args=(artefact,),
     ):
-        _delete(artefact)
-        state.use_data(SAMPLE)
+        st.rerun()
 
 
 def _delete(artefact: Artefact) -> None:
@@ -184,3 +189,5 @@ def _delete(artefact: Artefact) -> None:
         examination.forget(str(artefact.facts["fingerprint"]), store)
     except ShuffleproofError as error:
         st.session_state["manage errors"] = [str(error)]
+    else:
+        st.session_state["data"] = SAMPLE
