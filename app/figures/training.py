@@ -130,7 +130,8 @@ def alt_text(runs: Mapping[str, pd.DataFrame]) -> str:
     parts = []
     for label, run in runs.items():
         valid, loss = run.dropna(subset="valid"), run.dropna(subset="loss")
-        words = f"{label}: {int(run['done'].max()) if len(run) else 0} epochs"
+        epochs = int(run["done"].max()) if len(run) else 0
+        words = f"{label}: {epochs} epoch{'' if epochs == 1 else 's'}"
         if len(valid):
             best = valid.iloc[int(valid["valid"].argmax())]
             words += f", best {VALID} {best['valid']:.3f} at epoch {int(best['done'])}"

@@ -1,0 +1,97 @@
+"""The figure of trainings: what it draws, where, and in words."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from app.figures.style import stroke
+from app.figures.training import LOSS, VALID, alt_text, curves
+
+
+def run(loss=(3.0, 2.0, 1.5), valid=(0.5, 0.7, 0.6), valid_loss=None):
+    epochs = len(loss)
+    nothing = [None] * epochs
+    columns = {
+        "done": range(1, epochs + 1),
+        "loss": loss,
+        "valid": nothing if valid is None else valid,
+        "valid_loss": nothing if valid_loss is None else valid_loss,
+    }
+    return pd.DataFrame(columns).astype(float)
+
+
+def lines(figure, axis):
+    return [trace for trace in figure.data if trace.yaxis == axis and len(trace.x) > 1]
+
+
+def test_validation_is_above_and_loss_below():
+    figure = curves({"dlcm": run()})
+    (above,), (below,) = lines(figure, "y"), lines(figure, "y2")
+    assert list(above.y) == [0.5, 0.7, 0.6]
+    assert list(below.y) == [3.0, 2.0, 1.5]
+    assert list(above.x) == list(below.x) == [1, 2, 3]
+    assert (figure.layout.yaxis.title.text, figure.layout.yaxis2.title.text) == (VALID, LOSS)
+    assert figure.layout.yaxis.domain[0] > figure.layout.yaxis2.domain[1]
+
+
+def test_the_best_epoch_is_ringed():
+    (ring,) = [trace for trace in curves({"dlcm": run()}).data if trace.marker.symbol]
+    assert (ring.x[0], ring.y[0]) == (2, 0.7)
+    assert ring.marker.symbol == "circle-open"
+
+
+def test_a_ranker_has_its_colour_whatever_its_recipe():
+    figure = curves({"dlcm": run(), "setrank-imsab@tuned seed=2": run()})
+    for trace in figure.data:
+        if trace.mode == "lines":
+            assert trace.line.color == stroke(trace.name.partition(" ")[0]).color
+            assert trace.line.dash == stroke(trace.name.partition(" ")[0]).dash
+
+
+def test_every_curve_is_named_at_its_end_and_names_do_not_overlap():
+    figure = curves({"dlcm": run(), "setrank-imsab": run(valid=(0.5, 0.7, 0.6))})
+    marks = figure.layout.annotations
+    assert {mark.text.replace("<br>", "") for mark in marks} == {"dlcm", "setrank-imsab"}
+    assert {(mark.x, mark.y) for mark in marks} == {(3.0, 0.6)}
+    assert abs(marks[0].ay - marks[1].ay) >= 17
+
+
+def test_the_axis_ends_with_the_longest_run_and_holds_every_value():
+    longer = run(loss=np.ones(40), valid=np.linspace(0.1, 0.9, 40))
+    figure = curves({"dlcm": run(), "mart": longer})
+    assert figure.layout.xaxis.range[0] == 0
+    assert 40 <= figure.layout.xaxis.range[1] <= 41
+    low, high = figure.layout.yaxis.range
+    assert low < 0.1
+    assert high > 0.9
+
+
+def test_a_run_selected_by_loss_has_its_validation_loss_below():
+    figure = curves({"dlcm": run(valid=None, valid_loss=(2.5, 2.4, 2.6))})
+    assert not lines(figure, "y")
+    assert [list(trace.y) for trace in lines(figure, "y2")] == [[3, 2, 1.5], [2.5, 2.4, 2.6]]
+    assert [mark.yref for mark in figure.layout.annotations] == ["y2"]
+
+
+@pytest.mark.parametrize("valid", [(0.5,), None])
+def test_one_epoch_is_a_mark(valid):
+    figure = curves({"dlcm": run(loss=(1.0,), valid=valid)})
+    assert all(trace.mode == "markers" for trace in figure.data)
+
+
+def test_nothing_is_an_empty_figure():
+    empty = run(loss=(), valid=())
+    assert not curves({"dlcm": empty}).data
+    assert not curves({}).data
+
+
+def test_a_gap_is_left_out():
+    figure = curves({"dlcm": run(loss=(1.0, float("nan"), 3.0), valid=(0.1, None, 0.3))})
+    assert [list(trace.x) for trace in lines(figure, "y2")] == [[1, 3]]
+
+
+def test_the_words_say_best_and_last():
+    said = alt_text({"dlcm": run(), "mart": run(loss=(2.0,), valid=None)})
+    assert "dlcm: 3 epochs, best validation NDCG@10 0.700 at epoch 2" in said
+    assert "training loss from 3.000 to 1.500" in said
+    assert "mart: 1 epoch," in said
