@@ -86,7 +86,8 @@ def sample(arguments: argparse.Namespace) -> Answer:
     target.mkdir()
     rows = []
     for artefact in store.artefacts():
-        if artefact.key.kind in SHIPPED:
+        lists = artefact.recipe.get("lists", {})
+        if artefact.key.kind in SHIPPED and "without part" not in lists:
             shutil.copytree(artefact.path, target / str(artefact.key))
             rows.append({"key": str(artefact.key), "bytes": artefact.size})
     shutil.rmtree(store.root)

@@ -88,8 +88,8 @@ class StudyResult:
         return pd.DataFrame(rows, columns=list(SUMMARY_COLUMNS))
 
     def save(self, directory: Path) -> None:
-        """Write values.npy, trials.json and study.json into an empty directory."""
-        np.save(directory / "values.npy", self.values)
+        """Write values.npz (compressed), trials.json and study.json into an empty directory."""
+        np.savez_compressed(directory / "values.npz", values=self.values)
         self.trials.to_json(directory / "trials.json", orient="split", index=False)
         head = {"recipe": self.recipe, "query_ids": self.query_ids, "facts": self.facts}
         (directory / "study.json").write_text(json.dumps(head, indent=1))
@@ -97,12 +97,12 @@ class StudyResult:
 
     @classmethod
     def open(cls, directory: Path) -> "StudyResult":
-        """Open a stored result; the values stay on disk until they are read."""
+        """Open a stored result."""
         head = json.loads((directory / "study.json").read_text())
         return cls(
             recipe=head["recipe"],
             trials=_frame(directory / "trials.json"),
-            values=np.load(directory / "values.npy", mmap_mode="r"),
+            values=np.load(directory / "values.npz")["values"],
             query_ids=tuple(head["query_ids"]),
             facts=head["facts"],
         )
