@@ -1,7 +1,10 @@
 """How long work reports on its way: a generator yields Progress and returns its answer."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
+
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
@@ -19,3 +22,23 @@ class Progress:
     total: int
     unit: str
     values: Mapping[str, float] = field(default_factory=dict)
+
+
+def finished(
+    work: Generator[Progress, None, Answer], watch: Callable[[Progress], None] | None = None
+) -> Answer:
+    """Run a generator of Progress to its end and return its value.
+
+    >>> def two_steps():
+    ...     yield Progress(1, 2, "steps")
+    ...     return "done"
+    >>> finished(two_steps())
+    'done'
+    """
+    while True:
+        try:
+            progress = next(work)
+        except StopIteration as stop:
+            return stop.value
+        if watch is not None:
+            watch(progress)

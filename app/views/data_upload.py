@@ -29,7 +29,11 @@ WHAT = (
     "Several files of a part are read one after the other. Rows without `qid` need a file of group "
     "sizes beside them, named like the data file with `.query` or `.group` added."
 )
-STEPS = {"folds": "reading the files", "parts examined": "examining the parts"}
+STEPS = {
+    "folds": "reading the files",
+    "bytes": "reading the files",
+    "parts examined": "examining the parts",
+}
 POLL = 1.0
 
 
@@ -208,7 +212,7 @@ def _under_way() -> None:
         if job.progress:
             done, total = job.progress["done"], job.progress["total"]
             unit = job.progress["unit"]
-            words = STEPS.get(unit, unit) + (f", {done} of {total}" if total > 1 else "")
+            words = STEPS.get(unit, unit) + _so_far(done, total, unit)
         name = escaped(str(job.parameters["name"]))
         bar, stop = st.columns([5, 1], vertical_alignment="center")
         share = min(max(done / total, 0.0), 1.0) if total else 0.0
@@ -220,6 +224,12 @@ def _under_way() -> None:
     st.session_state["upload running"] = len(running)
     if len(running) < before or not running:
         st.rerun()
+
+
+def _so_far(done: int, total: int, unit: str) -> str:
+    if unit == "bytes":
+        return f", {done / 1e6:,.1f} of {total / 1e6:,.1f} MB"
+    return f", {done} of {total}" if total > 1 else ""
 
 
 def _cancel(job: Job) -> None:

@@ -14,7 +14,7 @@ from core.data.dataset import Fold
 from core.data.letor import Missing
 from core.data.source import FRACTIONS, LoadedFold, Parts
 from core.errors import ArtefactError, DataError
-from core.progress import Progress
+from core.progress import Progress, finished
 from core.store.artefacts import Store
 from core.store.keys import ArtefactKey, key_of
 from core.store.manifest import Artefact
@@ -59,7 +59,7 @@ def ingest(
     artefacts = []
     for index, parts in enumerate(folds):
         yield Progress(index, len(folds), "folds")
-        artefact = _stored(parts, store, reading)
+        artefact = yield from _storing(parts, store, reading)
         if name is not None:
             store.set_name(f"{name}-fold{index + 1}" if len(folds) > 1 else name, artefact.key)
         artefacts.append(artefact)
@@ -85,7 +85,7 @@ def find(text: str, store: Store) -> Artefact:
     if len(folds) > 1:
         inner = ", ".join(str(path / fold.name) for fold in folds if isinstance(fold, Parts))
         raise DataError(text, f"{len(folds)} folds", f"Name one of them: {inner}.")
-    return _stored(folds[0], store, Reading())
+    return finished(_storing(folds[0], store, Reading()))
 
 
 def resolve(text: str, store: Store) -> Fold:
@@ -130,7 +130,9 @@ def _digest(path: Path) -> str:
     return digest.hexdigest()
 
 
-def _stored(parts: Path | Parts, store: Store, reading: Reading) -> Artefact:
+def _storing(
+    parts: Path | Parts, store: Store, reading: Reading
+) -> Generator[Progress, None, Artefact]:
     if isinstance(parts, Path) and not parts.exists():
         raise DataError(str(parts), "no such file", "Check the path.")
     key = _key(parts, reading)
@@ -138,7 +140,7 @@ def _stored(parts: Path | Parts, store: Store, reading: Reading) -> Artefact:
         found = store.find(key)
         if found is not None:
             return found
-        loaded = _loaded(parts, reading)
+        loaded = yield from _loading(parts, reading)
         fold = loaded.fold
         sizes = {
             part: {"queries": dataset.queries, "documents": dataset.documents}
@@ -163,10 +165,11 @@ def _stored(parts: Path | Parts, store: Store, reading: Reading) -> Artefact:
         return store.add(key, recipe, lambda target: stored.save_fold(fold, target), facts)
 
 
-def _loaded(parts: Path | Parts, reading: Reading) -> LoadedFold:
+def _loading(parts: Path | Parts, reading: Reading) -> Generator[Progress, None, LoadedFold]:
     if isinstance(parts, Parts):
-        return source.load_parts(parts, missing=reading.missing, seed=reading.seed)
-    (loaded,) = source.load(
-        parts, missing=reading.missing, seed=reading.seed, fractions=reading.fractions
+        return (yield from source.loading_parts(parts, missing=reading.missing, seed=reading.seed))
+    return (
+        yield from source.splitting(
+            parts, missing=reading.missing, seed=reading.seed, fractions=reading.fractions
+        )
     )
-    return loaded

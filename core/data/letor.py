@@ -8,7 +8,7 @@ anything from 1.8e308 on is an error. `NULL` and `NaN` cells are an error unless
 chosen. Rows of a query that are scattered over the file are gathered, in file order, and counted.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -142,6 +142,17 @@ class LetorTable:
         name: str | None = None,
     ) -> None:
         """Append the rows of a file; a query id met in a file before is the same query."""
+        for _ in self.adding(source, groups=groups, name=name):
+            pass
+
+    def adding(
+        self,
+        source: Source | str,
+        *,
+        groups: Source | str | None = None,
+        name: str | None = None,
+    ) -> Iterator[int]:
+        """`add`, block by block: yields the bytes of the file, as stored, that are behind it."""
         source = Path(source) if isinstance(source, str) else source
         called = name or str(
             getattr(source, "name", source) if not isinstance(source, Path) else source
@@ -149,6 +160,7 @@ class LetorTable:
         first_row = self._table.file_start = self._table.rows
         for block in blocks(source, called, self.limits):
             self._take(block, called, with_query=groups is None)
+            yield block.stored
         if self._table.rows == first_row:
             raise DataError(called, "no documents", "LETOR text is expected: label qid:id 1:value")
         if groups is None:

@@ -76,6 +76,7 @@ class Block:
         lines: how many lines there are.
         first_line: the 1-based number of the first.
         share: decoded bytes so far over those of the file, where known (plain files), else 0.
+        stored: bytes of the file as stored that have been read so far.
     """
 
     buffer: UInt8[np.ndarray, " bytes"]
@@ -83,6 +84,7 @@ class Block:
     lines: int
     first_line: int
     share: float
+    stored: int
 
 
 @dataclass(frozen=True)
@@ -118,7 +120,7 @@ def blocks(source: Source, name: str, limits: Limits) -> Iterator[Block]:
             if whole:
                 lines = newlines(buffer, whole)
                 share = total / decoded.size if decoded.size else 0.0
-                yield Block(buffer, whole, lines, line, share)
+                yield Block(buffer, whole, lines, line, share, decoded.consumed())
                 line += lines
             if got == 0:
                 return

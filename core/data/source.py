@@ -4,7 +4,7 @@ The parts of a fold share their feature columns: every id that occurs in any of 
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -14,6 +14,7 @@ import numpy as np
 from core.data.dataset import Fold, RankingDataset
 from core.data.letor import LetorTable, Limits, Missing, ParsedLetor
 from core.errors import DataError, ParameterError
+from core.progress import Progress, finished
 from core.seeds import generator
 
 TRAIN, VALID, TEST = "train", "valid", "test"
@@ -90,8 +91,22 @@ def load(
         return [
             load_parts(parts, missing=missing, seed=seed, limits=limits) for parts in find(path)
         ]
-    (whole,) = _read([(path,)], missing, limits)
-    return [LoadedFold(path.name, split(whole.dataset, seed, fractions), whole.notes)]
+    return [
+        finished(splitting(path, missing=missing, seed=seed, fractions=fractions, limits=limits))
+    ]
+
+
+def splitting(
+    path: Path,
+    *,
+    missing: Missing | str = Missing.ERROR,
+    seed: int = 0,
+    fractions: tuple[float, float, float] = FRACTIONS,
+    limits: Limits | None = None,
+) -> Generator[Progress, None, LoadedFold]:
+    """Read one file and split it by query; yields the bytes read. Arguments as `load`'s."""
+    (whole,) = yield from _reading([(path,)], missing, limits)
+    return LoadedFold(path.name, split(whole.dataset, seed, fractions), whole.notes)
 
 
 def parts(
@@ -115,12 +130,24 @@ def load_parts(
     limits: Limits | None = None,
 ) -> LoadedFold:
     """Read one fold. Without validation files, a fifth of the training queries are split off."""
+    return finished(loading_parts(parts, missing=missing, seed=seed, limits=limits))
+
+
+def loading_parts(
+    parts: Parts,
+    *,
+    missing: Missing | str = Missing.ERROR,
+    seed: int = 0,
+    limits: Limits | None = None,
+) -> Generator[Progress, None, LoadedFold]:
+    """`load_parts`, yielding the bytes read on the way."""
     named = {TRAIN: parts.train, VALID: parts.valid, TEST: parts.test}
     present = {part: files for part, files in named.items() if files}
     if not (parts.train and parts.test):
         raise DataError(parts.name, "no training or no test file", "Name one of each.")
-    read = dict(zip(present, _read(list(present.values()), missing, limits), strict=True))
-    notes = [f"{part}: {note}" for part, found in read.items() for note in found.notes]
+    found = yield from _reading(list(present.values()), missing, limits)
+    read = dict(zip(present, found, strict=True))
+    notes = [f"{part}: {note}" for part, parsed in read.items() for note in parsed.notes]
     train, test = read[TRAIN].dataset, read[TEST].dataset
     if VALID in read:
         return LoadedFold(parts.name, Fold(train, read[VALID].dataset, test), tuple(notes))
@@ -161,15 +188,22 @@ def _split_queries(
     return [dataset.select(queries) for queries in chosen]
 
 
-def _read(
+def _reading(
     groups_of_files: Sequence[Sequence[Path]], missing: Missing | str, limits: Limits | None
-) -> list[ParsedLetor]:
-    """Read parts with the same feature columns; missing cells are filled as in the first."""
+) -> Generator[Progress, None, list[ParsedLetor]]:
+    """Read parts with the same feature columns; missing cells are filled as in the first.
+
+    Yields the bytes read so far, of those of all files as they are stored.
+    """
     tables = []
+    sizes = {file: _size(file) for files in groups_of_files for file in files}
+    behind, total = 0, sum(_size(file) for files in groups_of_files for file in files)
     for files in groups_of_files:
         table = LetorTable(Missing(missing), limits or Limits())
         for file in files:
-            table.add(file, groups=group_file(file))
+            for stored in table.adding(file, groups=group_file(file)):
+                yield Progress(min(behind + stored, total), total, "bytes")
+            behind += sizes[file]
         table.close()
         tables.append(table)
     union = np.unique(np.concatenate([table.feature_ids for table in tables]))
@@ -177,6 +211,10 @@ def _read(
         table.align(union)
     fillers = tables[0].fillers()
     return [table.parsed(fillers) for table in tables]
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.is_file() else 0  # what it is instead, reading it tells
 
 
 def _unpacked(path: Path) -> str:

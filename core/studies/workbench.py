@@ -4,9 +4,9 @@ What the command line, the app's workers and a person's script all call. Every s
 generator of Progress; `finished` runs one to its end.
 """
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from core.data.dataset import Fold
 from core.data.lists import CandidateLists, JudgedLists
 from core.errors import ArtefactError, MissingRankingError
 from core.metrics.measure import Measure
-from core.progress import Progress
+from core.progress import Progress, finished
 from core.rankers import registry
 from core.rankers.base import Ranker
 from core.rankers.initial import ListRecipe, PreparedFold, prepare
@@ -28,27 +28,7 @@ from core.studies.result import StudyResult
 from core.studies.run import query_ids_of, run_study
 from core.studies.study import Study
 
-Answer = TypeVar("Answer")
-
-
-def finished(
-    work: Generator[Progress, None, Answer], watch: Callable[[Progress], None] | None = None
-) -> Answer:
-    """Run a generator of Progress to its end and return its value.
-
-    >>> def two_steps():
-    ...     yield Progress(1, 2, "steps")
-    ...     return "done"
-    >>> finished(two_steps())
-    'done'
-    """
-    while True:
-        try:
-            progress = next(work)
-        except StopIteration as stop:
-            return stop.value
-        if watch is not None:
-            watch(progress)
+__all__ = ["Workbench", "finished"]
 
 
 @dataclass(frozen=True)
