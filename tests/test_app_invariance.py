@@ -196,9 +196,19 @@ def test_a_table_of_jobs_that_cannot_be_used_leaves_the_page_alive(
     assert "disk is full" in page.toast[0].value
 
 
-def test_rankers_of_their_own_settings_are_no_job(trained_sample, tmp_path, monkeypatch):
+def test_rankers_of_their_own_settings_are_named_by_their_keys(
+    trained_sample, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(jobs, "ensure_running", lambda _store: True)
     page = opened(uncertified(trained_sample, tmp_path), monkeypatch)
-    assert "settings are of its own" in " ".join(texts(page))
+    page = button(page, "Examine all test queries").click().run()
+    assert [toast.value for toast in page.toast] == []
+    (job,) = jobs.jobs_of(services.store()).list("waiting")
+    bench = trained_sample[1]
+    for asked, ranker in zip(
+        job.parameters["rankers"], ("dlcm", "setrank-imsab-init"), strict=True
+    ):
+        assert finished(bench.trained(asked)).ranker.name == ranker
 
 
 def test_presets_are_recognised(trained_sample):

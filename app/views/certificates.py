@@ -18,6 +18,7 @@ from core.studies.one_list import amount, spoken
 from core.studies.trained import TrainedRanker
 
 PERMUTATIONS = 20
+DIGITS = 8
 
 
 def section(data: Described, recipe: ListRecipe, rankers: list[TrainedRanker]) -> None:
@@ -26,20 +27,20 @@ def section(data: Described, recipe: ListRecipe, rankers: list[TrainedRanker]) -
     found = services.certified(data.data)
     known = [(ranker, found[ranker.digest]) for ranker in rankers if ranker.digest in found]
     for at in range(0, len(known), 3):
-        for column, (_, certified) in zip(st.columns(3), known[at : at + 3], strict=False):
+        for column, (ranker, certified) in zip(st.columns(3), known[at : at + 3], strict=False):
             with column.container(border=True, height="stretch"):
-                _card(certified)
+                _card(ranker.label, certified)
     missing = [ranker for ranker in rankers if ranker.digest not in found]
     if missing:
         _offer(data, recipe, missing)
     _by_damage(known)
 
 
-def _card(certified: Certified) -> None:
+def _card(label: str, certified: Certified) -> None:
     card = certified.certificate
     icon = ":material/verified:" if card.invariant else ":material/error:"
     verdict = "Invariant" if card.invariant else "Not invariant"
-    st.markdown(f"**{escaped(certified.label)}**  \n{icon} **{verdict}** to the order shown")
+    st.markdown(f"**{escaped(label)}**  \n{icon} **{verdict}** to the order shown")
     st.markdown(
         f"Largest score difference **{amount(card.max_score_deviation)}**  \n"
         f"Numeric floor {amount(card.numeric_floor)}  \n"
@@ -53,10 +54,7 @@ def _offer(data: Described, recipe: ListRecipe, missing: list[TrainedRanker]) ->
     """Offer to examine rankers that have no certificate, or show how far that has come."""
     names = [spoken(ranker.label) for ranker in missing]
     st.markdown(escaped(f"No certificate yet: {', '.join(names)}."))
-    asked = [as_asked(ranker, data.data) for ranker in missing if ranker.preset is not None]
-    if not asked:
-        st.markdown("Its settings are of its own, not a preset's: name them on the command line.")
-        return
+    asked = [as_asked(ranker, data.data) for ranker in missing]
     running = examinations(data.data, "waiting", "running")
     if running:
         under_way([job.id for job in running])
@@ -75,7 +73,9 @@ def _offer(data: Described, recipe: ListRecipe, missing: list[TrainedRanker]) ->
 
 
 def as_asked(ranker: TrainedRanker, data: str) -> str:
-    """The ranker as a job names it: with its preset where that is not the data set's usual one."""
+    """The ranker as a job names it: by its preset, or by its key where no preset says it alone."""
+    if ranker.preset is None or ranker.label != ranker.name:
+        return f"{ranker.name}#{ranker.digest[:DIGITS]}"
     usual = "small" if data == SAMPLE else "paper"
     return ranker.name if ranker.preset == usual else f"{ranker.name}@{ranker.preset}"
 
@@ -122,13 +122,13 @@ def _by_damage(known: list[tuple[TrainedRanker, Certified]]) -> None:
     if not known:
         return
     st.subheader("Queries by damage")
-    labels = [certified.label for _, certified in known]
-    worst = max(known, key=lambda pair: pair[1].certificate.positions_moved)[1].label
+    labels = [ranker.label for ranker, _ in known]
+    worst = max(known, key=lambda pair: pair[1].certificate.positions_moved)[0].label
     label = st.selectbox(
         "Of ranker", labels, index=labels.index(worst), key="damage", bind="query-params"
     )
-    certified = next(certified for _, certified in known if certified.label == label)
-    table = services.damage(certified.study, label)
+    certified = next(certified for ranker, certified in known if ranker.label == label)
+    table = services.damage(certified.study, certified.label)
 
     def open_query() -> None:
         rows = st.session_state["queries"]["selection"]["rows"]

@@ -200,7 +200,7 @@ def submit(store: Store, kind: str, parameters: Mapping[str, Any], priority: int
     Raises:
         UnknownNameError: no such kind, ranker, preset, measure or family.
         ParameterError: a parameter is missing, unknown, out of bounds or no JSON.
-        ArtefactError: no stored data set of that name; a path on this machine is none.
+        ArtefactError: no stored data set or ranker of that name; a path on this machine is none.
         JobError: the table of jobs cannot be used.
     """
     if kind not in KINDS:
@@ -214,7 +214,7 @@ def submit(store: Store, kind: str, parameters: Mapping[str, Any], priority: int
     if "data" in complete:
         complete["pinned"] = _pinned(store, complete["data"])
         complete["preset"] = complete["preset"] or _preset(complete["data"])
-        _check(complete)
+        _check(store, complete)
     jobs = jobs_of(store)
     job = jobs.submit(kind, complete, priority)
     return jobs.retry(job.id) if job.state == "done" and not _is_there(store, job) else job
@@ -254,13 +254,16 @@ def _opened(
     return replace(opened, name=data)
 
 
-def _check(parameters: Mapping[str, Any]) -> None:
+def _check(store: Store, parameters: Mapping[str, Any]) -> None:
     """Refuse unknown rankers, fields, perturbations and measures before anything is computed."""
     from core.metrics.measure import Measure  # noqa: PLC0415 (NumPy and numba: only at submission)
     from core.perturb.registry import perturbation  # noqa: PLC0415 (likewise)
     from core.rankers import registry  # noqa: PLC0415 (likewise)
 
     for text in parameters.get("rankers") or [parameters["ranker"]]:
+        if "#" in text:
+            store.resolve(f"ranker-{text.partition('#')[2]}", "ranker")
+            continue
         ranker, _, preset = text.partition("@")
         changes = parameters.get("changes") or {}
         registry.spec(ranker, preset or parameters["preset"], **changes)
