@@ -64,6 +64,46 @@ class SecurityHeaders:
         await self.app(scope, receive, with_headers if scope["type"] == "http" else send)
 
 
+class KnownBase:
+    """Tells the browser where the server's root is, in the page itself.
+
+    Streamlit's page finds its server by asking below its own address first, which is a failed
+    request (and an error in the browser's console) for every address below the root.
+    """
+
+    def __init__(self, app: ASGIApp, base_path: str) -> None:
+        """Wrap an application served below a path ("" for the root)."""
+        self.app = app
+        below = json.dumps("/" + base_path.strip("/") if base_path else "")
+        self.script = (
+            f"<script>window.__streamlit={{BACKEND_BASE_URL:location.origin+{below}}}</script>"
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass requests on; pages get the script at the head of their head."""
+        wanted = dict(scope.get("headers", ())).get(b"accept", b"")
+        if scope["type"] != "http" or b"text/html" not in wanted:
+            await self.app(scope, receive, send)
+            return
+        plain = [pair for pair in scope["headers"] if pair[0] != b"accept-encoding"]
+        start: Message = {}
+        body = bytearray()
+
+        async def gathered(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                start.update(message)
+                return
+            body.extend(message.get("body", b""))
+            if not message.get("more_body"):
+                page = bytes(body).replace(b"<head>", b"<head>" + self.script.encode(), 1)
+                kept = [pair for pair in start["headers"] if pair[0].lower() != b"content-length"]
+                length = (b"content-length", str(len(page)).encode())
+                await send({**start, "headers": [*kept, length]})
+                await send({"type": "http.response.body", "body": page})
+
+        await self.app({**scope, "headers": plain}, receive, gathered)
+
+
 class JsonLines(logging.Formatter):
     """One JSON object a line: time, level, message, and the id that an error message shows."""
 
@@ -125,13 +165,13 @@ async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
     scoring.resident().close()
 
 
-def application() -> st.App:
-    """The ASGI application."""
+def application(base_path: str = "") -> st.App:
+    """The ASGI application, served below a path of a proxy's or at the root."""
     return st.App(
         Path(__file__).with_name("main.py"),
         lifespan=lifespan,
         routes=[Route("/healthz", health), Route("/readyz", ready)],
-        middleware=[Middleware(SecurityHeaders)],
+        middleware=[Middleware(SecurityHeaders), Middleware(KnownBase, base_path=base_path)],
         on_script_error=on_script_error,
     )
 
@@ -167,7 +207,7 @@ def main(given: Sequence[str]) -> None:
     handler.setFormatter(JsonLines())
     log.addHandler(handler)
     log.setLevel(logging.INFO)
-    application().run(config=configuration(arguments))
+    application(arguments.base_path).run(config=configuration(arguments))
 
 
 if __name__ == "__main__":
