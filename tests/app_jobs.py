@@ -42,11 +42,10 @@ class Desk:
 
 
 def desk(store, monkeypatch):
-    """A desk whose store the app uses; nothing real is started."""
+    """A desk whose store the app uses, without the shipped one; nothing real is started."""
     made = Desk(store)
-    monkeypatch.setenv("SHUFFLEPROOF_HOME", str(store.root))
+    monkeypatch.setattr(services, "store", lambda: store)
     monkeypatch.setattr(work, "ensure_running", made.ensure_running)
-    services.store.clear()
     return made
 
 
