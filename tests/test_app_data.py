@@ -6,6 +6,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app import services
+from app.plain import JOINER
 from core.data import catalogue
 from core.execution.jobs import Jobs
 from core.store.artefacts import Store
@@ -207,7 +208,7 @@ def test_a_bad_file_gives_its_line_and_the_form_keeps_what_was_typed(store):
     worked(store)
     test.run()
     error = test.error[0].value
-    assert "train/train.txt:91" in error.replace("\\", "")
+    assert "train/train.txt:91" in error.replace("\\", "").replace(JOINER, "")
     assert "value that is not a number" in error
     assert not re.search(r"(?<!\\)!\[", error)
     assert test.text_input(key="upload name").value == "mine"

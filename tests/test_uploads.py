@@ -140,6 +140,21 @@ def test_a_folder_of_folds_becomes_a_data_set_each(store, draft):
     assert list(store.names()) == ["folds-fold1", "folds-fold2"]
 
 
+def test_reading_tells_how_far_it_is(store, draft):
+    large = b"".join(
+        b"%d qid:%d 1:0.%06d 2:0.5 3:0.25\n" % (row % 3, row // 9, row) for row in range(90_000)
+    )
+    for part in PARTS:
+        draft.add(part, "a.txt", io.BytesIO(large))
+    job = draft.submitted(PARTS, "mine", Reading())
+    reports = list(jobs.KINDS["ingest"](store, **job.parameters))
+    behind = [report.done for report in reports if report.unit == "bytes"]
+    assert len(behind) > 6
+    assert behind == sorted(behind)
+    assert behind[-1] == 3 * len(large)
+    assert {report.total for report in reports if report.unit == "bytes"} == {3 * len(large)}
+
+
 @pytest.mark.parametrize("name", ["", "../x", "<script>", "a" * 61, "a\nb", " lead", "sample"])
 def test_names_are_checked_before_anything_is_handed_in(store, draft, name):
     draft.add(WHOLE, "a.txt", io.BytesIO(LETOR))

@@ -34,6 +34,7 @@ def side_by_side(names: Sequence[str], used: str) -> None:
     table = pd.DataFrame(
         {name: data_sets.facts(each, data_sets.examined(each)) for name, each in found.items()}
     ).fillna("–")
+    table = table.loc[_ordered(list(table.index))]
     unlike = table.ne(table.iloc[:, 0], axis=0).any(axis=1)
     only = st.toggle("Only what differs", key="only", bind="query-params")
     table.insert(0, "fact", table.index)
@@ -53,6 +54,21 @@ def side_by_side(names: Sequence[str], used: str) -> None:
     )
     count = f"{unlike.sum()} of {len(table)} facts differ (marked ≠)."
     st.markdown(f"**{count}**" if unlike.any() else "**These sets do not differ in any fact.**")
+
+
+def _ordered(facts: Sequence[str]) -> list[str]:
+    """Facts as they came, those of the labels together where the first of them stands.
+
+    >>> _ordered(["queries", "label 0", "label 2", "size", "label 1"])
+    ['queries', 'label 0', 'label 1', 'label 2', 'size']
+    """
+    shares = sorted(
+        (fact for fact in facts if fact.startswith("label ")),
+        key=lambda fact: float(fact.removeprefix("label ")),
+    )
+    rest = [fact for fact in facts if fact not in shares]
+    at = facts.index(next(iter(fact for fact in facts if fact in shares))) if shares else 0
+    return [*rest[:at], *shares, *rest[at:]]
 
 
 def section(name: str, artefact: Artefact) -> None:

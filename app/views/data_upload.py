@@ -34,6 +34,7 @@ STEPS = {
     "bytes": "reading the files",
     "parts examined": "examining the parts",
 }
+LARGEST_FILE = 500
 POLL = 1.0
 
 
@@ -41,8 +42,7 @@ def section() -> None:
     """Draw the form and the work under way."""
     _work()
     st.markdown(WHAT)
-    limit = st.get_option("server.maxUploadSize")
-    st.caption(f"Up to {limit} MB a file here; `shuffleproof ingest` reads files of any size.")
+    st.caption(f"Up to {_limit()} MB a file here; `shuffleproof ingest` reads files of any size.")
     name = st.text_input(
         "Name", key="upload name", max_chars=60, persist_state="session",
         help="What you will call this data: 1 to 60 letters, digits, blanks and . _ + @ = -",
@@ -81,9 +81,13 @@ def _uploader(part: str, label: str) -> None:
     turn = st.session_state.get(f"upload turn {part}", 0)
     key = f"upload {part} {turn}"
     if part == FOLDER:
-        files = st.file_uploader(label, accept_multiple_files="directory", key=key)
+        files = st.file_uploader(
+            label, accept_multiple_files="directory", key=key, max_upload_size=_limit()
+        )
     else:
-        files = st.file_uploader(label, accept_multiple_files=True, key=key)
+        files = st.file_uploader(
+            label, accept_multiple_files=True, key=key, max_upload_size=_limit()
+        )
     if files:
         _spool(part, files)
         st.session_state[f"upload turn {part}"] = turn + 1
@@ -91,6 +95,11 @@ def _uploader(part: str, label: str) -> None:
     draft = _draft()
     for file in draft.files(part) if draft else ():
         _chosen(file)
+
+
+def _limit() -> int:
+    """Megabytes that one file may have; the widget would round the server's 512 to a gigabyte."""
+    return min(LARGEST_FILE, int(st.get_option("server.maxUploadSize")))
 
 
 def _chosen(file: Spooled) -> None:
