@@ -84,8 +84,13 @@ def words(page):
     said = [element.value for kind in kinds for element in kind]
     said += [progress(element) for element in page.get("progress")]
     said += [element.label for element in page.button]
-    return " ".join(map(str, said)).replace("\\", "")
+    return plain(" ".join(map(str, said)))
 
 
 def progress(element):
     return element.proto.text
+
+
+def plain(text):
+    """Without what keeps Markdown from reading it."""
+    return text.replace("\\", "").replace("\u2060", "")

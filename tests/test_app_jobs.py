@@ -9,7 +9,7 @@ from core.execution.jobs import Job
 from core.execution.jobs_history import Step
 from core.store.artefacts import Store
 from core.studies import jobs as work
-from tests.app_jobs import desk, jobs_script, opened, words
+from tests.app_jobs import desk, jobs_script, opened, plain, words
 
 
 @pytest.fixture
@@ -130,7 +130,7 @@ def test_markup_in_names_is_shown_and_not_obeyed(table):
     page = opened(jobs_script)
     shown = next(one.value for one in page.markdown if "dlcm" in one.value)
     assert "![x](http" not in shown
-    assert name in shown.replace("\\", "")
+    assert name in plain(shown)
     assert job.state == "waiting"
 
 
@@ -155,7 +155,7 @@ def test_a_toast_tells_the_end_once_and_not_to_who_comes_later(table):
     assert not page.toast
     table.end(held, result={"valid": {"NDCG@10": 0.5}})
     page.run()
-    told = " ".join(one.value for one in page.toast).replace("\\", "")
+    told = plain(" ".join(one.value for one in page.toast))
     assert "Train dlcm@small on sample" in told
     assert "validation NDCG@10 0.500" in told
     assert not opened(jobs_script).toast
@@ -168,7 +168,7 @@ def test_a_failure_is_news_with_its_reason(table):
     page = opened(jobs_script)
     table.end(held, "failed", reason="the loss is no number\ntrace")
     page.run()
-    assert "the loss is no number" in page.toast[0].value.replace("\\", "")
+    assert "the loss is no number" in plain(page.toast[0].value)
 
 
 def test_a_worker_that_cannot_be_started_is_a_sentence_on_the_page(table, monkeypatch):
