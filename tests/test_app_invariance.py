@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from app import scoring, services
 from core.errors import JobError, ScoringError
+from core.store.artefacts import Store
 from core.studies import jobs
 from core.studies.one_list import Answer, amount, explanation, moves, spoken, verdicts
 from core.studies.shown_order import Documents
@@ -39,8 +40,7 @@ def page(trained_sample, monkeypatch):
 
 
 def opened(root, monkeypatch, **address):
-    monkeypatch.setenv("SHUFFLEPROOF_HOME", str(root))
-    services.store.clear()
+    monkeypatch.setattr(services, "store", lambda: Store(root))  # without the shipped sample
     test = AppTest.from_function(script, default_timeout=SECONDS)
     for name, value in address.items():
         test.query_params[name] = value

@@ -6,6 +6,7 @@ from streamlit.testing.v1 import AppTest
 from app import scoring, services
 from app.views.overview import age_in_words
 from core.errors import ScoringError
+from core.store.artefacts import Store
 
 
 def script():
@@ -21,8 +22,7 @@ def script():
 
 
 def opened(root, monkeypatch):
-    monkeypatch.setenv("SHUFFLEPROOF_HOME", str(root))
-    services.store.clear()
+    monkeypatch.setattr(services, "store", lambda: Store(root))  # without the shipped sample
     return AppTest.from_function(script, default_timeout=60).run()
 
 
