@@ -23,6 +23,8 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from core.studies.jobs import ensure_running, jobs_of
+
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 ALLOWED = (
     "default-src 'self'",
@@ -153,10 +155,13 @@ def on_script_error(error: Exception) -> bool:
 
 @asynccontextmanager
 async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
-    """Start the scoring process; freeze what start-up made: the collector need not walk it."""
-    from app import scoring  # noqa: PLC0415 (after the server's configuration is set)
+    """Start the scoring process, and the worker where work was left; freeze what start-up made."""
+    from app import scoring, services  # noqa: PLC0415 (after the server's configuration is set)
 
     scoring.start()
+    store = services.store()
+    if jobs_of(store).list("waiting", "running"):  # left by a power cut, or by the last server
+        ensure_running(store)
     for name in ("overview", "invariance", "initial_ranking"):  # else the first visitor waits
         import_module(f"app.views.{name}")
     gc.collect()

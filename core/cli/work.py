@@ -115,7 +115,7 @@ def report(studies: list[Artefact], out: Path) -> None:
 
 
 def app(arguments: argparse.Namespace) -> Answer:
-    """`app`: start the dashboard's server and stay until it ends."""
+    """`app`: become the dashboard's server."""
     home = Path(__file__).resolve().parents[2]
     if not (home / "app" / "server.py").is_file():
         raise UsageError(f"the dashboard is not installed beside the core (no app in {home})")
@@ -129,5 +129,5 @@ def app(arguments: argparse.Namespace) -> Answer:
     if arguments.store:
         environment["SHUFFLEPROOF_HOME"] = str(arguments.store)
     warn(f"Shuffleproof opens on http://{arguments.host}:{arguments.port} (Ctrl+C ends it)")
-    code = run(command, env=environment, cwd=home, check=False).returncode
-    return Answer({"exit_code": code}, "stopped", exit_code=1 if code else 0)
+    os.chdir(home)
+    os.execve(sys.executable, command, environment)  # noqa: S606 (signals reach the server itself)

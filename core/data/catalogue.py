@@ -79,7 +79,7 @@ def find(text: str, store: Store) -> Artefact:
     path = Path(text)
     if text == SAMPLE:
         path = SAMPLE_FOLDER
-    elif not path.exists():
+    elif text in store.names() or not path.exists():
         return store.resolve(text, KIND)
     folds = _folds(path)
     if len(folds) > 1:
