@@ -51,7 +51,7 @@ class ProgressLine:
             sys.stderr.flush()
 
 
-def duration(seconds: float) -> str:
+def duration(seconds: int | float) -> str:
     """Seconds for people.
 
     >>> duration(75)

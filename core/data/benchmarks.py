@@ -46,7 +46,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
 )
 
 
-def alike(features: int, top_label: float) -> tuple[Benchmark, ...]:
+def alike(features: int, top_label: int | float) -> tuple[Benchmark, ...]:
     """The benchmarks with that many features and that range of grades.
 
     >>> [known.name for known in alike(46, 2)]
