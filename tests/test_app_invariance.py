@@ -1,8 +1,10 @@
 """The Invariance page: nothing trained, another order by every control, errors, examinations."""
 
 import os
+import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -211,8 +213,10 @@ def test_rankers_of_their_own_settings_are_named_by_their_keys(
         assert finished(bench.trained(asked)).ranker.name == ranker
 
 
-def test_presets_are_recognised(trained_sample):
-    store, bench = trained_sample
+def test_presets_are_recognised(trained_sample, tmp_path):
+    shutil.copytree(trained_sample[0].root, tmp_path / "own")  # others go on with the two rankers
+    store = Store(tmp_path / "own")
+    bench = replace(trained_sample[1], store=store)
     finished(bench.trained("lambdamart", {"trees": "3"}))
     found = trained_on(store, bench.fold.train.fingerprint, bench.fold.valid.fingerprint)
     assert {ranker.preset for ranker in found} == {None}

@@ -24,7 +24,7 @@ def finding(text: str) -> None:
 
 def convention(words: str, *more: str) -> None:
     """What the numbers are: the measure's conventions, then how many of what."""
-    st.caption(escaped(" · ".join((words, *more))))
+    st.caption(" · ".join((words, *map(escaped, more))))  # the measure's words can be copied
 
 
 def not_yet(missing: str, remedy: str, command: str = "") -> None:
