@@ -2,10 +2,11 @@
 
 import streamlit as st
 
-from app import sidebar
+from app import login, sidebar
 from app.views import data, initial_ranking, invariance, jobs, overview, train
 
 st.set_page_config(page_title="Shuffleproof", page_icon="🔀", layout="wide")
+login.required()
 sidebar.draw()
 st.navigation(
     {

@@ -18,6 +18,7 @@ from typing import Any
 
 import streamlit as st
 from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
@@ -45,6 +46,9 @@ HEADERS = (
     (b"referrer-policy", b"same-origin"),
     (b"cross-origin-opener-policy", b"same-origin"),
 )
+OF_THE_FILE = frozenset(
+    {b"content-length", b"etag", b"last-modified"}
+)  # not of the page made of it
 log = logging.getLogger("shuffleproof")
 
 
@@ -98,7 +102,7 @@ class KnownBase:
             body.extend(message.get("body", b""))
             if not message.get("more_body"):
                 page = bytes(body).replace(b"<head>", b"<head>" + self.script.encode(), 1)
-                kept = [pair for pair in start["headers"] if pair[0].lower() != b"content-length"]
+                kept = [pair for pair in start["headers"] if pair[0].lower() not in OF_THE_FILE]
                 length = (b"content-length", str(len(page)).encode())
                 await send({**start, "headers": [*kept, length]})
                 await send({"type": "http.response.body", "body": page})
@@ -170,26 +174,41 @@ async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
     scoring.resident().close()
 
 
-def application(base_path: str = "") -> st.App:
-    """The ASGI application, served below a path of a proxy's or at the root."""
+def application(base_path: str = "", allow_host: Sequence[str] = ()) -> st.App:
+    """The ASGI application, served below a path of a proxy's or at the root.
+
+    Streamlit compares the host of websockets only; here every request's is, so that no page of
+    another name that points to this address (DNS rebinding) can read anything.
+    """
+    below = base_path.strip("/")
+    roots = ["", f"/{below}"] if below else [""]
+    asked = (("/healthz", health), ("/readyz", ready))
+    hosts = ["[::1]", *_hosts(allow_host)]
     return st.App(
         Path(__file__).with_name("main.py"),
         lifespan=lifespan,
-        routes=[Route("/healthz", health), Route("/readyz", ready)],
-        middleware=[Middleware(SecurityHeaders), Middleware(KnownBase, base_path=base_path)],
+        routes=[Route(root + path, answer) for root in roots for path, answer in asked],
+        middleware=[
+            Middleware(SecurityHeaders),
+            Middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False),
+            Middleware(KnownBase, base_path=base_path),
+        ],
         on_script_error=on_script_error,
     )
 
 
+def _hosts(allow_host: Sequence[str]) -> list[str]:
+    return [*sorted(LOOPBACK), *(host.lower() for host in allow_host)]
+
+
 def configuration(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Streamlit's options for these flags; another address than loopback names its hosts."""
+    """Streamlit's options for these flags."""
     options: dict[str, Any] = {
         "server.address": arguments.host,
         "server.port": arguments.port,
         "server.headless": True,
+        "server.allowedHosts": _hosts(arguments.allow_host),
     }
-    if arguments.allow_host:
-        options["server.allowedHosts"] = [*sorted(LOOPBACK), *arguments.allow_host]
     if arguments.base_path:
         options["server.baseUrlPath"] = arguments.base_path
     return options
@@ -212,7 +231,7 @@ def main(given: Sequence[str]) -> None:
     handler.setFormatter(JsonLines())
     log.addHandler(handler)
     log.setLevel(logging.INFO)
-    application(arguments.base_path).run(config=configuration(arguments))
+    application(arguments.base_path, arguments.allow_host).run(config=configuration(arguments))
 
 
 if __name__ == "__main__":
