@@ -132,7 +132,7 @@ def _finding(finding: Finding, key: str) -> None:
     words.markdown(f"{ICONS[finding.severity]} {part}{escaped(finding.message)}{where}")
     if finding.queries:
         door.button(
-            f"{len(finding.queries):,} queries",
+            f"{len(finding.queries):,} {'queries' if len(finding.queries) > 1 else 'query'}",
             key=key,
             on_click=data_browser.show_finding,
             args=(finding,),
