@@ -1,0 +1,181 @@
+"""Many visitors at once: how long a page with results takes to answer a click.
+
+`python tests/soak/sessions.py [--sessions 20] [--clicks 10] [--pause 2] [--page initial-ranking]`
+starts the server on a free port and opens as many sessions over websockets, as browsers do: each
+loads the page on the sample, then turns one of its switches, waits some seconds (`--pause` in the
+mean, exponentially distributed) and turns it again. Fragments that a page runs by the clock are run
+as often as a browser would. `--pause 0` clicks again at once. It prints one JSON object: median and
+95th percentile of the seconds from click to answer, and how busy the machine was.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from socket import socket
+from statistics import median, quantiles
+from tempfile import TemporaryDirectory
+from urllib.error import URLError
+from urllib.request import urlopen
+
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from websockets.asyncio.client import connect
+
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE = 120.0
+
+
+class Session:
+    """One visitor's websocket: runs of the page, and the switches that it showed."""
+
+    def __init__(self, socket, page):
+        self.socket, self.page, self.switches, self.shown = socket, page, {}, []
+        self.page_hash, self.by_clock, self.failed = "", {}, False
+
+    async def run(self, fragment="", *, by_clock=False):
+        """Ask for a run with the switches as they stand and read until it ends."""
+        asked = BackMsg()
+        state = asked.rerun_script
+        state.page_script_hash, state.fragment_id, state.is_auto_rerun = (
+            self.page_hash, fragment, by_clock,
+        )  # fmt: skip
+        if not self.page_hash:
+            state.page_name = self.page
+        for identifier, on in self.switches.items():
+            widget = state.widget_states.widgets.add()
+            widget.id, widget.bool_value = identifier, on
+        self.shown = []
+        await self.socket.send(asked.SerializeToString())
+        while True:
+            told = ForwardMsg.FromString(await asyncio.wait_for(self.socket.recv(), PATIENCE))
+            if told.WhichOneof("type") == "script_finished":
+                early = ForwardMsg.ScriptFinishedStatus.FINISHED_EARLY_FOR_RERUN
+                if told.script_finished != early:
+                    return
+            self.take(told)
+
+    def take(self, told):
+        """Keep what a browser would: the page's hash, its switches, its clocks, its elements."""
+        kind = told.WhichOneof("type")
+        if kind == "new_session":
+            self.page_hash = told.new_session.page_script_hash
+        if kind == "navigation":
+            self.page_hash = told.navigation.page_script_hash
+        if kind == "auto_rerun":
+            self.by_clock[told.auto_rerun.fragment_id] = told.auto_rerun.interval
+        if kind == "delta" and told.delta.WhichOneof("type") == "new_element":
+            element = told.delta.new_element
+            self.shown.append(element.WhichOneof("type"))
+            self.failed |= self.shown[-1] == "exception"
+            if self.shown[-1] == "checkbox":
+                self.switches.setdefault(element.checkbox.id, element.checkbox.default)
+
+    async def click(self):
+        """Turn the first switch; returns the seconds until the page stood."""
+        first = next(iter(self.switches))
+        self.switches[first] = not self.switches[first]
+        start = time.perf_counter()
+        await self.run()
+        return time.perf_counter() - start
+
+    async def rest(self, seconds):
+        """Wait, and run what runs by the clock meanwhile."""
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            pace = min(self.by_clock.values(), default=left)
+            await asyncio.sleep(min(left, pace))
+            if left > pace:
+                for fragment in self.by_clock:
+                    await self.run(fragment, by_clock=True)
+
+
+async def visitor(address, arguments, dice, gate):
+    """One visitor's times: of the first load, then of each click."""
+    url = f"ws{address.removeprefix('http')}/_stcore/stream"
+    async with connect(url, subprotocols=["streamlit"], max_size=None) as opened:
+        session = Session(opened, arguments.page)
+        start = time.perf_counter()
+        await session.run()
+        first = time.perf_counter() - start
+        assert session.switches, f"the page shows no switch, only {sorted(set(session.shown))}"
+        await gate.wait()
+        times = []
+        for _ in range(arguments.clicks):
+            await session.rest(dice.expovariate(1 / arguments.pause) if arguments.pause else 0)
+            times.append(await session.click())
+        assert not session.failed, "a page showed an exception"
+        assert "plotly_chart" in session.shown, "the page shows no picture"
+        return first, times
+
+
+async def visit(address, arguments):
+    """Everybody's times, together."""
+    dice, gate = random.Random(arguments.seed), asyncio.Barrier(arguments.sessions)
+    visits = (visitor(address, arguments, dice, gate) for _ in range(arguments.sessions))
+    return await asyncio.gather(*visits)
+
+
+def free_port():
+    with socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@contextmanager
+def server(home, *flags, log=subprocess.DEVNULL):
+    """(address, process) of a server on a free port with a store of its own."""
+    port = free_port()
+    command = [sys.executable, "-m", "app.server", f"--port={port}", *flags]
+    environment = os.environ | {"SHUFFLEPROOF_HOME": str(home), "OMP_WAIT_POLICY": "passive"}
+    with subprocess.Popen(command, cwd=ROOT, env=environment, stderr=log, stdout=log) as process:
+        try:
+            address = f"http://127.0.0.1:{port}"
+            until = time.monotonic() + PATIENCE
+            while not answers(f"{address}/healthz"):
+                assert process.poll() is None, "the server ended"
+                assert time.monotonic() < until, "the server does not answer"
+                time.sleep(0.05)
+            yield address, process
+        finally:
+            process.terminate()
+            process.wait(20)
+
+
+def answers(url):
+    with suppress(URLError, ConnectionError), urlopen(url) as answer:  # noqa: S310 (our server's)
+        return answer.status == 200
+    return False
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sessions", type=int, default=20)
+    parser.add_argument("--clicks", type=int, default=10)
+    parser.add_argument("--pause", type=float, default=2.0, help="mean seconds between clicks")
+    parser.add_argument("--page", default="initial-ranking")
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    with TemporaryDirectory() as home, server(home) as (address, _):
+        before = os.getloadavg()[0]
+        found = asyncio.run(visit(address, arguments))
+    times = [seconds for _, one in found for seconds in one]
+    answer = vars(arguments) | {
+        "first_load_median": round(median(first for first, _ in found), 3),
+        "rerun_median": round(median(times), 3),
+        "rerun_p95": round(quantiles(times, n=20)[-1], 3),
+        "load_before": round(before, 2),
+        "load_after": round(os.getloadavg()[0], 2),
+        "cores": os.cpu_count(),
+    }
+    sys.stdout.write(json.dumps(answer) + "\n")
+
+
+if __name__ == "__main__":
+    main()
