@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
+from plotly.offline import get_plotlyjs
 
 from app.figures.initial_ranking import alt_text, curves
 from app.figures.style import on_paper
@@ -30,28 +31,28 @@ figcaption, footer, .said { color: #777; font-size: 14px; }
 
 def report(studies: Sequence[Path]) -> str:
     """The report of stored studies (their directories), in the order given."""
-    parts = [_study(directory, first=index == 0) for index, directory in enumerate(studies)]
+    parts = [_study(directory) for directory in studies]
     return (
         "<!doctype html><html lang='en'><meta charset='utf-8'>"
         "<meta name='viewport' content='width=device-width'>"
         f"<title>Shuffleproof report</title><style>{STYLE}</style>"
+        f"<script>{get_plotlyjs()}</script>"  # whole, so that the file needs nothing else
         f"<body><h1>Will my ranker survive?</h1>{''.join(parts)}</body></html>"
     )
 
 
-def _study(directory: Path, *, first: bool) -> str:
+def _study(directory: Path) -> str:
     result = StudyResult.open(directory)
     if result.recipe["kind"] == "invariance":
         return _invariance(result)
-    return _initial_ranking(result, stored_summary(directory), first=first)
+    return _initial_ranking(result, stored_summary(directory))
 
 
-def _initial_ranking(result: StudyResult, summary: pd.DataFrame, *, first: bool) -> str:
+def _initial_ranking(result: StudyResult, summary: pd.DataFrame) -> str:
     parts = ["<h2>If the initial ranking gets worse, how fast does each ranker follow?</h2>"]
     for family, measure in summary[["family", "measure"]].drop_duplicates().itertuples(index=False):
         figure = curves(summary, family, measure, PERTURBATIONS[family].unit)
-        picture = on_paper(figure).to_html(full_html=False, include_plotlyjs=first)
-        first = False
+        picture = on_paper(figure).to_html(full_html=False, include_plotlyjs=False)
         words = html.escape(alt_text(summary, family, measure))
         parts.append(f"<figure role='img' aria-label='{words}'>{picture}")
         parts.append(f"<figcaption>{words}</figcaption></figure>")

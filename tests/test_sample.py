@@ -1,5 +1,6 @@
 """What sample_data ships: whole, small, and saying what the theorem says."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from app.report import report
 from core.rankers import registry
 from core.store.artefacts import Store
 from core.studies import initial_ranking, invariance
@@ -90,6 +92,31 @@ def test_stored_results_open_without_torch_and_lightgbm():
         [sys.executable, "-c", program], cwd=HERE, check=False, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    "order", [("initial-ranking", "invariance"), ("invariance", "initial-ranking")]
+)
+def test_the_report_draws_its_figures_without_any_other_file(store, tmp_path, order):
+    """In a real browser, whatever study comes first (the figure once had no library behind it)."""
+    chromium = shutil.which("chromium")
+    sync_api = pytest.importorskip("playwright.sync_api")
+    if chromium is None:
+        pytest.skip("no chromium on this machine")
+    page_file = tmp_path / "report.html"
+    page_file.write_text(report([study(store, kind).path for kind in order]), encoding="utf-8")
+    with sync_api.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = browser.new_page()
+        asked, failed = [], []
+        page.on("request", lambda request: asked.append(request.url))
+        page.on("pageerror", lambda error: failed.append(str(error)))
+        page.goto(page_file.as_uri())
+        assert page.locator(".js-plotly-plot .main-svg").count() > 0
+        assert not failed
+        assert all(url.startswith(("file:", "data:", "blob:")) for url in asked)
+        browser.close()
 
 
 def test_every_shipped_ranker_opens(store):
