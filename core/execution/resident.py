@@ -18,6 +18,7 @@ LIMIT = 20.0
 """Seconds for one answer, the wait for earlier askers included."""
 
 STARTING = 120.0
+AGAIN = 0.05  # seconds between kills while closing
 """Seconds for the first answer of a fresh process, which loads its libraries."""
 
 
@@ -72,13 +73,18 @@ class Resident:
 
     def close(self) -> None:
         """Kill the process, whatever it is doing; a later question starts a fresh one."""
-        worker = self._worker
-        if worker is not None:
-            worker.process.kill()
-        with self._turn:
+        mine = False
+        while not mine:  # whoever has the turn may be starting another process meanwhile
+            worker = self._worker
+            if worker is not None:
+                worker.process.kill()
+            mine = self._turn.acquire(timeout=AGAIN)
+        try:
             if self._worker is not None:
                 self._worker.close()
                 self._worker = None
+        finally:
+            self._turn.release()
 
     @property
     def process_id(self) -> int | None:
