@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import pandas as pd
@@ -58,6 +59,7 @@ class Chosen:
         """All of it in plain values."""
         return (self.key, self.family, str(self.measure), self.rankers, self.x, self.from_zero)
 
+    @cached_property
     def summary(self) -> pd.DataFrame:
         """The numbers behind the picture."""
         frame = curves.summary(self.key, str(self.measure))
@@ -186,7 +188,7 @@ def _convention(measure: Measure, name: str) -> str:
 
 
 def _picture(chosen: Chosen, point: tuple[str, float] | None, place: Any) -> Any:
-    summary = chosen.summary()
+    summary = chosen.summary
     drawn = _drawn(chosen, point, chosen.identity)
     place.plotly_chart(
         drawn,
@@ -204,13 +206,13 @@ def _drawn(_chosen: Chosen, point: tuple[str, float] | None, identity: tuple[Any
     """The figure; shared between sessions and never changed (files are made from copies)."""
     del identity  # the memory's key: `_chosen` in values that can be compared
     return figure.curves(
-        _chosen.summary(), _chosen.family, str(_chosen.measure), curves.unit(_chosen.family),
+        _chosen.summary, _chosen.family, str(_chosen.measure), curves.unit(_chosen.family),
         x=_chosen.x, from_zero=_chosen.from_zero, chosen=point,
     )  # fmt: skip
 
 
 def _finding(chosen: Chosen) -> None:
-    parts.finding(initial_ranking.finding(chosen.summary(), chosen.family, str(chosen.measure)))
+    parts.finding(_found(chosen, chosen.identity))
     claim = curves.claim(chosen.key, chosen.family, str(chosen.measure))
     if claim:
         st.markdown(
@@ -218,6 +220,13 @@ def _finding(chosen: Chosen) -> None:
             f"(difference of the falls {claim['difference']:+.3f}, p = {claim['p']:.2g}, "
             f"N = {claim['n']}, paired t)."
         )
+
+
+@st.cache_data(max_entries=128, show_spinner=False)
+def _found(_chosen: Chosen, identity: tuple[Any, ...]) -> str:
+    """The finding in words; asked for at every click, whatever was clicked."""
+    del identity
+    return initial_ranking.finding(_chosen.summary, _chosen.family, str(_chosen.measure))
 
 
 def _details(chosen: Chosen) -> pd.DataFrame:
@@ -248,7 +257,7 @@ def _details(chosen: Chosen) -> pd.DataFrame:
         f"N = {chosen.artefact.facts['queries']} queries",
     )  # fmt: skip
     with st.expander("Every number of the picture"):
-        st.dataframe(chosen.summary(), hide_index=True, key="numbers")
+        st.dataframe(chosen.summary, hide_index=True, key="numbers")
     return table
 
 
