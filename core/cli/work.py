@@ -126,8 +126,7 @@ def app(arguments: argparse.Namespace) -> Answer:
     if arguments.base_path:
         command.append(f"--base-path={arguments.base_path}")
     environment = os.environ | {"OMP_WAIT_POLICY": "passive"}
-    if arguments.store:
-        environment["SHUFFLEPROOF_HOME"] = str(arguments.store)
+    environment["SHUFFLEPROOF_HOME"] = str(store_of(arguments).root.resolve())  # before the chdir
     warn(f"Shuffleproof opens on http://{arguments.host}:{arguments.port} (Ctrl+C ends it)")
     os.chdir(home)
     os.execve(sys.executable, command, environment)  # noqa: S606 (signals reach the server itself)
