@@ -1,9 +1,9 @@
 """Many visitors at once: how long a page with results takes to answer a click.
 
-`python tests/soak/sessions.py [--sessions 20] [--clicks 10] [--pause 2] [--page initial-ranking]`
+`python tests/soak/sessions.py [--sessions 20] [--clicks 10] [--pause 5]`
 starts the server on a free port and opens as many sessions over websockets, as browsers do: each
-loads the page on the sample, then turns one of its switches, waits some seconds (`--pause` in the
-mean, exponentially distributed) and turns it again. Fragments that a page runs by the clock are run
+loads the page on the sample, then waits some seconds (`--pause` in the mean, exponentially
+distributed) before each turn of one of its switches. Fragments that a page runs by the clock are run
 as often as a browser would. `--pause 0` clicks again at once. It prints one JSON object: median and
 95th percentile of the seconds from click to answer, and how busy the machine was.
 """
@@ -158,11 +158,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sessions", type=int, default=20)
     parser.add_argument("--clicks", type=int, default=10)
-    parser.add_argument("--pause", type=float, default=2.0, help="mean seconds between clicks")
+    parser.add_argument("--pause", type=float, default=5.0, help="mean seconds between clicks")
+    parser.add_argument("--settle", type=float, default=15.0, help="seconds before the first")
     parser.add_argument("--page", default="initial-ranking")
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     with TemporaryDirectory() as home, server(home) as (address, _):
+        time.sleep(arguments.settle)  # its scoring process loads its libraries meanwhile
         before = os.getloadavg()[0]
         found = asyncio.run(visit(address, arguments))
     times = [seconds for _, one in found for seconds in one]
