@@ -3,7 +3,7 @@
 `python tests/soak/sessions.py [--sessions 20] [--clicks 10] [--pause 5]`
 starts the server on a free port and opens as many sessions over websockets, as browsers do: each
 loads the page on the sample, then waits some seconds (`--pause` in the mean, exponentially
-distributed) before each turn of one of its switches. Fragments that a page runs by the clock are run
+distributed) before each turn of one of its switches. What a page runs by the clock is run
 as often as a browser would. `--pause 0` clicks again at once. It prints one JSON object: median and
 95th percentile of the seconds from click to answer, and how busy the machine was.
 """
