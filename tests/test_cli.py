@@ -120,6 +120,8 @@ def test_study_certify_and_exports(answered, folder, tmp_path):
     assert not moved["invariant"]
     trained = answered("train", "dlcm@small", "--data", folder, *SMALL)["artefact"]
     answered("export", trained, tmp_path / "dlcm.run", "--data", folder, *SMALL)
+    answered("export", "dlcm@small", tmp_path / "named.run", "--data", folder, *SMALL)
+    assert (tmp_path / "named.run").read_bytes() == (tmp_path / "dlcm.run").read_bytes()
     lines = (tmp_path / "dlcm.run").read_text().splitlines()
     sizes = np.diff(letor.read(folder / "test.txt").dataset.offsets)
     assert len(lines) == np.minimum(sizes, 20).sum()
@@ -161,6 +163,8 @@ def test_certify_a_python_function(answered, refused, folder, tmp_path, monkeypa
         (("export", "study-00", "x.csv"), 1, "study-00"),
         (("export", "study-00", "x.docx"), 2, "--format"),
         (("bench", "warp-drive"), 2, "no bench job"),
+        (("train", "dlcm@small", "--device", "tpu"), 2, "cpu, cuda"),
+        (("ingest", "x.txt", "--name", "sample"), 2, "the shipped set"),
         (
             ("study", "initial-ranking", "--rankers", "dlcm@small", "--families", "earthquake"),
             2,
@@ -172,6 +176,19 @@ def test_wrong_calls_say_what_is_wrong(refused, arguments, code, words):
     found, message = refused(*arguments)
     assert words in message
     assert found == code
+
+
+@pytest.mark.parametrize("wrong", [("--permutations", "0"), ("--queries", "0"), ("--depth", "-1")])
+def test_counts_below_one_are_wrong_usage(wrong, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(["certify", "lambdamart", *wrong])
+    assert stopped.value.code == 2
+    assert "from 1 on" in capsys.readouterr().err
+
+
+def test_the_seed_makes_another_ranker(answered, folder):
+    command = ("train", "dlcm@small", "--data", folder, *SMALL, "--set", "epochs=1")
+    assert answered(*command)["artefact"] != answered(*command, "--seed", "7")["artefact"]
 
 
 def test_wrong_flags_end_with_2():

@@ -124,7 +124,7 @@ def _export(name: str, artefact: Artefact) -> None:
         )
     st.caption("On the command line, for sets of any size:")
     st.code(
-        f"shuffleproof export '{name}' --part {part} --out {part}.txt.gz", language="bash",
+        f"shuffleproof export '{name}' {part}.txt.gz --part {part}", language="bash",
         wrap_lines=True,
     )  # fmt: skip
 

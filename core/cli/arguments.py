@@ -22,24 +22,31 @@ def main(arguments: Sequence[str]) -> int:
     module, _, name = chosen.answer.partition(":")
     try:
         answer: Answer = getattr(importlib.import_module(f"core.cli.{module}"), name)(chosen)
+        show(answer, chosen.json)
     except ShuffleproofError as error:
         warn(f"shuffleproof: {error}")
         return error.exit_code
-    except FileNotFoundError as error:
-        warn(f"shuffleproof: {error.filename}: no such file or folder.")
-        return 1
     except KeyboardInterrupt:
         warn("shuffleproof: stopped. What was finished is stored; the same command goes on.")
         return 1
     except BrokenPipeError:
         sys.stderr.close()
         return 1
+    except OSError as error:
+        warn(f"shuffleproof: {error.filename or 'the system'}: {error.strerror or error}.")
+        return 1
     except Exception:  # noqa: BLE001 (the last border: the defect is shown, the exit code is 1)
         traceback.print_exc()
         warn("shuffleproof: this is a defect of ours; please report the lines above.")
         return 1
-    show(answer, chosen.json)
     return answer.exit_code
+
+
+def _count(text: str) -> int:
+    """A whole number from 1 on."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
+    return int(text)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -75,10 +82,14 @@ def _data_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser
     ingest.add_argument("--name", required=True, help="the name to find it by")
     for part in ("train", "valid", "test"):
         ingest.add_argument(f"--{part}", type=Path, nargs="+", help=f"files of the {part} part")
-    ingest.add_argument("--groups", type=Path, nargs="+", help="group-size files instead of qid")
     ingest.add_argument("--split", default="0.6,0.2,0.2", help="fractions for a single file")
     ingest.add_argument("--seed", type=int, default=0, help="seed of the split by query")
-    ingest.add_argument("--nulls", default="error", help="what a NULL or NaN cell becomes")
+    ingest.add_argument(
+        "--nulls",
+        choices=("error", "zero", "mean", "largest"),
+        default="error",
+        help="what a NULL or NaN cell becomes (default: an error)",
+    )
     doctor = _command(commands, "doctor", "data:doctor_", "what an upload hides")
     doctor.add_argument("data", help="a stored name, a key, a LETOR file or folder, or `sample`")
     doctor.add_argument("--part", choices=("all", "train", "valid", "test"), default="all")
@@ -97,8 +108,8 @@ def _ranker_commands(commands: "argparse._SubParsersAction[argparse.ArgumentPars
         commands, "certify", "rankers:certify", "is it invariant to the order shown?"
     )
     certify.add_argument("ranker", help="a ranker, or a Python callable `module:function`")
-    certify.add_argument("--permutations", type=int, default=20, help="a query (default 20)")
-    certify.add_argument("--queries", type=int, help="only the first so many test queries")
+    certify.add_argument("--permutations", type=_count, default=20, help="a query (default 20)")
+    certify.add_argument("--queries", type=_count, help="only the first so many test queries")
     _workbench(certify)
 
 
@@ -110,12 +121,12 @@ def _study_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParse
     )
     figure.add_argument("--families", default="transpositions", help="comma-separated")
     figure.add_argument("--levels", help=LEVELS)
-    figure.add_argument("--draws", type=int, default=10, help="random draws a level (default 10)")
+    figure.add_argument("--draws", type=_count, default=10, help="draws a level (default 10)")
     figure.add_argument("--measures", default="NDCG@10", help="comma-separated")
     invariance = _command(
         studies, "invariance", "studies:invariance", "certificates by real permutations"
     )
-    invariance.add_argument("--permutations", type=int, default=20, help="a query (default 20)")
+    invariance.add_argument("--permutations", type=_count, default=20, help="a query (default 20)")
     for one in (figure, invariance):
         one.add_argument("--rankers", required=True, help="comma-separated, each with @preset")
         _workbench(one)
@@ -142,7 +153,7 @@ def _other_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParse
     worker.add_argument("--idle", type=float, help="end after so many seconds without work")
     app = _command(commands, "app", "work:app", "open the dashboard")
     app.add_argument("--host", default="127.0.0.1", help="address to listen on")
-    app.add_argument("--port", type=int, default=8501)
+    app.add_argument("--port", type=int, choices=range(1, 65_536), metavar="PORT", default=8501)
     app.add_argument("--allow-host", nargs="+", help="host names it answers to, beside loopback")
     app.add_argument("--base-path", help="path below which a proxy serves it")
 
@@ -150,8 +161,8 @@ def _other_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParse
 def _workbench(command: argparse.ArgumentParser) -> None:
     command.add_argument("--data", default="sample", help="stored name, key, folder, or `sample`")
     command.add_argument("--initial", help="initial rankers, comma-separated (default lambdamart)")
-    command.add_argument("--depth", type=int, default=40, help="candidates a query (default 40)")
+    command.add_argument("--depth", type=_count, default=40, help="candidates a query (default 40)")
     command.add_argument("--scores", choices=("cross-fitted", "in-sample"), default="cross-fitted")
     command.add_argument("--preset", help="preset of rankers named without one")
-    command.add_argument("--seed", type=int, default=0)
+    command.add_argument("--seed", type=int, help="of the draws; in `train`, of the ranker")
     command.add_argument("--device", help="cuda or cpu (default: cuda where there is one)")

@@ -9,6 +9,7 @@ from core.data import catalogue, doctor
 from core.data.dataset import RankingDataset
 from core.data.source import Parts
 from core.errors import ParameterError, UsageError
+from core.store.artefacts import Store
 
 
 def ingest(arguments: argparse.Namespace) -> Answer:
@@ -19,6 +20,7 @@ def ingest(arguments: argparse.Namespace) -> Answer:
         arguments.name,
         *(tuple(getattr(arguments, part) or ()) for part in ("train", "valid", "test")),
     )
+    _check_name(arguments.name, store_of(arguments))
     if arguments.path is None and not (named.train and named.test):
         raise UsageError("name a file or folder, or the files of --train and --test")
     if arguments.path is not None and (named.train or named.valid or named.test):
@@ -37,6 +39,14 @@ def ingest(arguments: argparse.Namespace) -> Answer:
         for fold, artefact in enumerate(artefacts, start=1)
     ]
     return Answer({"folds": rows}, table(rows))
+
+
+def _check_name(name: str, store: Store) -> None:
+    """A name that means something already is not taken over."""
+    if name == catalogue.SAMPLE:
+        raise UsageError("the name sample means the shipped set; choose another")
+    if name in store.names():
+        raise UsageError(f"the name {name} is taken; remove that data set first, or choose another")
 
 
 def _fractions(text: str) -> tuple[float, float, float]:

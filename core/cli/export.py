@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from core.cli.answer import Answer
-from core.cli.open import store_of, workbench_of
+from core.cli.open import done, store_of, workbench_of
 from core.cli.work import report
 from core.data import letor_write, trec
 from core.data.catalogue import resolve
@@ -13,6 +13,7 @@ from core.rankers import registry
 from core.store.manifest import Artefact
 from core.studies.result import stored_summary
 
+NAMES = frozenset(name.partition(":")[0] for name in registry.RANKERS)
 ENDINGS = {
     ".run": "run", ".qrels": "qrels", ".txt": "letor", ".gz": "letor", ".csv": "csv",
     ".parquet": "parquet", ".tex": "latex", ".html": "html", ".json": "json",
@@ -31,7 +32,9 @@ def export(arguments: argparse.Namespace) -> Answer:
         _run(arguments)
     else:
         _study(store_of(arguments).resolve(arguments.what, "study"), chosen, arguments.out)
-    return Answer({"out": str(arguments.out), "bytes": arguments.out.stat().st_size})
+    size = arguments.out.stat().st_size
+    told = {"part": arguments.part} if chosen in {"qrels", "letor", "run"} else {}
+    return Answer({"out": str(arguments.out), "bytes": size, **told})
 
 
 def _data(arguments: argparse.Namespace, chosen: str) -> None:
@@ -43,9 +46,12 @@ def _data(arguments: argparse.Namespace, chosen: str) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> None:
-    artefact = store_of(arguments).resolve(arguments.what, "ranker")
-    ranker = registry.load(artefact.path)
-    judged = getattr(workbench_of(arguments).prepared, arguments.part)
+    bench = workbench_of(arguments)
+    if arguments.what.partition("@")[0].partition(":")[0] in NAMES:
+        ranker = done(arguments.what, bench.trained(arguments.what)).ranker
+    else:
+        ranker = registry.load(store_of(arguments).resolve(arguments.what, "ranker").path)
+    judged = getattr(bench.prepared, arguments.part)
     scores = ranker.score(judged.dataset, judged.lists)
     trec.write_run(arguments.out, judged.dataset, judged.lists, scores, tag=ranker.name)
 

@@ -1,10 +1,12 @@
 """From flags to a store, a workbench and finished work."""
 
 import argparse
+import os
 from collections.abc import Generator
 from typing import TypeVar
 
 from core.cli.progress import ProgressLine
+from core.execution import devices
 from core.progress import Progress
 from core.rankers.initial import ListRecipe
 from core.store.artefacts import Store, default_store
@@ -31,6 +33,8 @@ def done(title: str, work: Generator[Progress, None, Value]) -> Value:
 def workbench_of(arguments: argparse.Namespace) -> Workbench:
     """The workbench that --data, --initial, --depth, --scores and --preset describe."""
     store = store_of(arguments)
+    if arguments.device is not None:
+        os.environ["SHUFFLEPROOF_DEVICE"] = devices.device(arguments.device)
     preset = arguments.preset or ("small" if arguments.data == "sample" else "paper")
     named = f"lambdamart@{preset}" if arguments.initial is None else arguments.initial
     recipe = ListRecipe(

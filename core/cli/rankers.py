@@ -65,6 +65,8 @@ def train(arguments: argparse.Namespace) -> Answer:
         if not equals:
             raise ParameterError("--set", pair, "FIELD=VALUE")
         changes[field] = value
+    if arguments.seed is not None:
+        changes["seed"] = str(arguments.seed)
     trained = done(arguments.ranker, bench.trained(arguments.ranker, changes))
     facts = trained.artefact.facts
     return Answer(
@@ -85,7 +87,7 @@ def certify(arguments: argparse.Namespace) -> Answer:
     if ":" in arguments.ranker and not arguments.ranker.startswith("feature:"):
         ranker = CallableRanker.named(arguments.ranker)
         work = certified(
-            ranker, bench.test_lists(arguments.queries), arguments.permutations, arguments.seed
+            ranker, bench.test_lists(arguments.queries), arguments.permutations, arguments.seed or 0
         )
         card = done(arguments.ranker, work).plain()
     elif arguments.queries is not None:
@@ -94,10 +96,10 @@ def certify(arguments: argparse.Namespace) -> Answer:
             found.ranker,
             bench.test_lists(arguments.queries),
             arguments.permutations,
-            arguments.seed,
+            arguments.seed or 0,
         )
         card = done(arguments.ranker, work).plain()
     else:
-        study = bench.invariance([arguments.ranker], arguments.permutations, arguments.seed)
+        study = bench.invariance([arguments.ranker], arguments.permutations, arguments.seed or 0)
         card = cards_of(done(arguments.ranker, study))[0]
     return Answer(card, table([{key: card[key] for key in CARD}]))

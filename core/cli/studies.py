@@ -28,7 +28,7 @@ def initial_ranking(arguments: argparse.Namespace) -> Answer:
             pairs,
             re.split(r",(?![^()]*\))", arguments.measures),
             arguments.draws,
-            arguments.seed,
+            arguments.seed or 0,
         ),
     )
     return Answer(
@@ -64,7 +64,7 @@ def invariance(arguments: argparse.Namespace) -> Answer:
     """`study invariance`: real permutations of every test list, one certificate a ranker."""
     bench = workbench_of(arguments)
     names = arguments.rankers.split(",")
-    work = bench.invariance(names, arguments.permutations, arguments.seed)
+    work = bench.invariance(names, arguments.permutations, arguments.seed or 0)
     artefact = done("invariance", work)
     cards = cards_of(artefact)
     text = table([{key: card[key] for key in CARD} for card in cards])

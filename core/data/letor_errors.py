@@ -12,7 +12,8 @@ MESSAGES = {
     sink.BAD_LABEL: ("the label is not a number of ordinary size", EXAMPLE),
     sink.NO_QUERY: (
         "no qid:… behind the label",
-        EXAMPLE + " Where group sizes stand in a file of their own, name that file (--groups).",
+        EXAMPLE + " Where group sizes stand in a file of their own, put it beside this one, "
+        "named like it with .query or .group.",
     ),
     sink.TWO_QUERIES: (
         "qid:… although a group file is given",
@@ -28,7 +29,7 @@ MESSAGES = {
     sink.TWICE: ("the same feature twice", "Keep one of the two cells."),
     sink.NULL_CELL: (
         "a NULL or NaN cell",
-        "Choose what it means: missing = zero, mean or largest (--missing).",
+        "Choose what it means: zero, mean or largest (--nulls).",
     ),
     sink.BAD_END: ("something behind the cells that is neither a cell nor # …", EXAMPLE),
 }

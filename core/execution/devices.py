@@ -28,11 +28,14 @@ PROBES = "bf16.json"
 def device(name: str | None) -> str:
     """The device to compute on: the one asked for, else "cuda" when there is one, else "cpu".
 
+    Without a name, the environment's SHUFFLEPROOF_DEVICE asks (the command line's --device).
+
     Raises:
         ParameterError: no such kind of device, or CUDA is asked for where there is none.
     """
     import torch  # noqa: PLC0415 (half a second, which only who computes should pay)
 
+    name = name or os.environ.get("SHUFFLEPROOF_DEVICE")
     if name is None:
         return "cuda" if torch.cuda.is_available() else "cpu"
     if not DEVICE.fullmatch(name):

@@ -117,6 +117,11 @@ def finding(summary: pd.DataFrame, family: str, measure: str) -> str:
     highest = chosen.level.iloc[-1]
     flat, falling = [], []
     for fall in falls(summary, family, measure):
+        if np.isnan([fall.start, fall.end]).any():
+            return (
+                "Under this convention the means are undefined: some queries have no relevant "
+                "document."
+            )
         curve = chosen[chosen.ranker == fall.ranker]["mean"].to_numpy()
         if np.ptp(curve) == 0:
             flat.append(f"{fall.ranker} keeps {fall.start:.3f} at every level")

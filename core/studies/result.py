@@ -121,7 +121,9 @@ class StudyResult:
 
 def stored_summary(directory: Path) -> pd.DataFrame:
     """The summary that was written with a stored result; nothing is recomputed."""
-    return _frame(directory / "summary.json")
+    frame = _frame(directory / "summary.json")
+    numbers = ["level", "tau", "set_size", "mean", "low", "high"]
+    return frame.astype(dict.fromkeys(numbers, float))  # an undefined mean is null in JSON
 
 
 def _frame(path: Path) -> pd.DataFrame:
