@@ -1,0 +1,178 @@
+"""A real server and a real Chromium for the tests of whole journeys."""
+
+import http.client
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import closing, contextmanager, suppress
+
+from core.execution.jobs_only_one import HOME
+from tests.job_watch import kill, processes, until
+
+FLAGS = (
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+)  # fmt: skip
+PROGRAM = "core.studies.jobs"
+CUT = (
+    "ERR_CONNECTION_REFUSED",
+    "ERR_CONNECTION_RESET",
+    "ERR_EMPTY_RESPONSE",
+    "WebSocket",
+    "disconnected",
+    "No response received when attempting to reach /_stcore/",
+    "server is not responding",
+)
+"""What a browser says of a server that is gone; allowed only while one is."""
+
+
+APP = "[data-testid=stApp]"
+PICTURE = "[data-testid=stPlotlyChart]"
+SETTLE = 250
+"""Milliseconds in which a click has made the page run."""
+
+
+def chromium():
+    """The path of an installed Chromium or Chrome, or None."""
+    return shutil.which("chromium") or shutil.which("google-chrome")
+
+
+class Server:
+    """The dashboard on a port of its own over a store of its own."""
+
+    def __init__(self, home, log):
+        self.home, self.log = home, log
+        with socket.socket() as one:
+            one.bind(("127.0.0.1", 0))
+            self.port = one.getsockname()[1]
+        self.process = None
+
+    @property
+    def url(self):
+        """Its address, without a slash at the end."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self, environment):
+        """Start it and wait until it answers."""
+        command = [sys.executable, "-m", "app.server", "--port", str(self.port)]
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                command, cwd=HOME, stdout=log, stderr=log,
+                env=environment | {"SHUFFLEPROOF_HOME": str(self.home)},
+            )  # fmt: skip
+        until(self._answers, 60)
+
+    def _answers(self):
+        assert self.process.poll() is None, self.log.read_text(errors="replace")
+        asked = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
+        with closing(asked), suppress(OSError, http.client.HTTPException):
+            asked.request("GET", "/readyz")
+            return asked.getresponse().status == 200
+        return False
+
+    def kill(self):
+        """Kill the server alone, as a power cut does; its worker lives on."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def workers(self):
+        """Process ids of the workers on its store, without their supervisor."""
+        return processes(self.home, PROGRAM, "work")
+
+    def close(self):
+        """End the server, then the supervisor and the workers of its store."""
+        self.process.terminate()
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        kill(processes(self.home, PROGRAM, "supervise"))
+        kill(self.workers())
+        until(lambda: not processes(self.home, PROGRAM))
+
+
+class Visitor:
+    """One browser context with a page, and everything that went wrong in it."""
+
+    def __init__(self, browser, url):
+        self.url, self.wrong, self.cut = url, [], False
+        self.context = browser.new_context(viewport={"width": 1280, "height": 900})
+        self.page = self.context.new_page()
+        self.page.set_default_timeout(30_000)
+        self.page.on("console", lambda message: self._said(message.type, message.text))
+        self.page.on("pageerror", lambda error: self.wrong.append(f"page error: {error}"))
+        self.page.on("request", lambda request: self._asked(request.url))
+
+    def _said(self, kind, text):
+        expected = self.cut and any(word in text for word in CUT)
+        if kind == "error" and not expected:
+            self.wrong.append(f"console: {text}")
+
+    def _asked(self, address):
+        own = (self.url, self.url.replace("http", "ws", 1), "data:", "blob:")
+        if not address.startswith(own):
+            self.wrong.append(f"request: {address}")
+
+    @contextmanager
+    def server_down(self):
+        """While in here, and until the page is connected again, failed connections must be."""
+        self.cut = True
+        yield
+        self.page.locator(f"{APP}[data-test-connection-state=CONNECTED]").wait_for(timeout=60_000)
+        self.page.wait_for_timeout(1000)
+        self.cut = False
+
+    def lost(self):
+        """Wait until the page knows that its server is gone."""
+        self.page.locator(f"{APP}:not([data-test-connection-state=CONNECTED])").wait_for()
+
+    def go(self, place):
+        """Open a page of the dashboard by its address and wait until it is drawn."""
+        self.page.goto(f"{self.url}/{place}")
+        self.drawn()
+
+    def drawn(self):
+        """Wait until the page runs no script and shows no error."""
+        self.page.get_by_test_id("stAppViewContainer").wait_for()
+        self.page.wait_for_timeout(SETTLE)
+        self.page.locator(f"{APP}[data-test-script-state=notRunning]").wait_for()
+        self.page.locator("h1").first.wait_for()
+        told = self.page.get_by_test_id("stException").all_inner_texts()
+        assert not told, told
+
+    def press(self, name):
+        """Press a button and wait until the page is drawn again."""
+        self.page.get_by_role("button", name=name).click()
+        self.drawn()
+
+    def choose(self, label, *texts):
+        """Type choices into a list that can be searched."""
+        box = self.page.get_by_role("combobox", name=label, exact=True)
+        for text in texts:
+            box.scroll_into_view_if_needed()
+            self.drawn()  # scrolling closes an open list
+            box.fill(text)
+            self.page.get_by_role("option", name=text).first.wait_for()
+            box.press("Enter")
+            self.drawn()
+            if self.page.get_by_role("listbox").count():  # one for several choices stays open
+                box.press("Escape")
+
+    def fill(self, label, text):
+        """Write into a field and hand it in."""
+        field = self.page.get_by_label(label, exact=True).first
+        field.fill(text)
+        field.press("Enter")
+        self.drawn()
+
+    def alts(self):
+        """What the pictures of the page say to those who cannot see them."""
+        return [one.get_attribute("aria-label") for one in self.page.locator(PICTURE).all()]
+
+    def close(self):
+        """Close the context; nothing may have gone wrong in it."""
+        self.context.close()
+        assert not self.wrong, self.wrong
