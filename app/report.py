@@ -62,7 +62,7 @@ def _initial_ranking(result: StudyResult, summary: pd.DataFrame) -> str:
         verdict = claim(result, family, measure)
         if verdict:
             parts.append(
-                f"<p>The paper's claim that {html.escape(verdict['claim'])}: "
+                f"<p>{html.escape(verdict['whose'])} that {html.escape(verdict['claim'])}: "
                 f"<b>{verdict['verdict']}</b> here (difference {verdict['difference']:+.3f}, "
                 f"p = {verdict['p']:.3g}, n = {verdict['n']}, paired t test).</p>"
             )

@@ -126,7 +126,7 @@ def test_a_stored_study_is_drawn_with_its_finding_and_convention(stored):
     text = words(test)
     summary = curves.summary(str(stored.key), "NDCG@5")
     assert initial_ranking.finding(summary, "shuffle", "NDCG@5").split(";")[0][:20] in text
-    assert "The paper's claim" in text
+    assert "What the paper claims of transpositions" in text
     assert "NDCG@5 · ideal: judged · no relevant: 0" in text.replace("\\", "")
     assert str(stored.key) in test.query_params["study"]
     (chart,) = test.get("plotly_chart")

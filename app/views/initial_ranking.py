@@ -216,7 +216,7 @@ def _finding(chosen: Chosen) -> None:
     claim = curves.claim(chosen.key, chosen.family, str(chosen.measure))
     if claim:
         st.markdown(
-            f"The paper's claim that {escaped(claim['claim'])}: **{claim['verdict']}** here "
+            f"{claim['whose']} that {escaped(claim['claim'])}: **{claim['verdict']}** here "
             f"(difference of the falls {claim['difference']:+.3f}, p = {claim['p']:.2g}, "
             f"N = {claim['n']}, paired t)."
         )

@@ -51,7 +51,7 @@ def figure_text(artefact: Artefact) -> str:
         verdict = figure.claim(result, str(family), str(measure))
         if verdict:
             parts.append(
-                f"The paper's claim that {verdict['claim']}: {verdict['verdict']} here "
+                f"{verdict['whose']} that {verdict['claim']}: {verdict['verdict']} here "
                 f"(difference {verdict['difference']:+.3f}, p = {verdict['p']:.3g}, "
                 f"n = {verdict['n']}, paired t)."
             )

@@ -26,6 +26,7 @@ from core.studies.carrying import Carrier
 from core.studies.result import StudyResult
 
 INITIAL = "initial ranking"
+PAPER_FAMILY = "transpositions"
 
 
 @dataclass(frozen=True)
@@ -172,6 +173,9 @@ def claim(result: StudyResult, family: str, measure: str) -> dict[str, Any]:
         verdict = "holds" if further.mean() > 0 else "does not hold"
     return {
         "claim": f"{dlcm} falls further than {setrank}",
+        "whose": "The paper's claim"
+        if family == PAPER_FAMILY
+        else f"What the paper claims of {PAPER_FAMILY},",
         "verdict": verdict,
         "difference": float(further.mean()),
         "p": float(p.p_value),
