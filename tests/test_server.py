@@ -6,6 +6,7 @@ import logging
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -234,6 +235,7 @@ def proxy(below, tmp_path):
             for _ in range(200):
                 if answers(f"{address}/lab/shuffle/healthz"):
                     break
+                time.sleep(0.05)  # nginx takes a moment to listen
             yield address
         finally:
             process.terminate()
