@@ -103,6 +103,17 @@ def parsed(recipe: Any, values: Mapping[str, str]) -> Any:
     return dataclasses.replace(recipe, **changes)
 
 
+def replaced(recipe: Any, changes: Mapping[str, Any]) -> Any:
+    """A copy of a flat recipe with fields replaced; text is read as the field's type demands.
+
+    Raises:
+        ParameterError: an unknown field, or a value that it does not take.
+    """
+    texts = {name: value for name, value in changes.items() if isinstance(value, str)}
+    typed = {name: value for name, value in changes.items() if name not in texts}
+    return dataclasses.replace(parsed(recipe, texts), **typed)
+
+
 def _converted(declared: Parameter, text: str) -> Any:
     kinds = getattr(declared.type, "__args__", (declared.type,))
     if type(None) in kinds and text.lower() == "none":

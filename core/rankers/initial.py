@@ -116,7 +116,7 @@ def initial_spec(text: str, seed: int = 0, resolve: Resolve | None = None) -> Ra
             f"{text} reads an initial ranking or the order shown, so it cannot be the initial one; "
             "name a ranker of single documents, such as lambdamart or feature:1"
         )
-    return univariate.spec(name, seed) if name == univariate.RandomRanker.name else spec
+    return univariate.spec(name, seed=seed) if name == univariate.RandomRanker.name else spec
 
 
 def scores_key(spec: RankerSpec, recipe: ListRecipe, fingerprints: Sequence[str]) -> ArtefactKey:

@@ -14,7 +14,7 @@ from typing import Any
 from core.data.lists import JudgedLists
 from core.errors import ParameterError, UnknownNameError
 from core.models.config import DLCM_PRESETS, SETRANK_PRESETS, DLCMConfig, SetRankConfig
-from core.parameters import parameters, parsed
+from core.parameters import parameters, replaced
 from core.progress import Progress
 from core.rankers.base import Input, Ranker
 from core.training.recipe import DLCM_TRAINING, SETRANK_TRAINING, TrainingRecipe
@@ -148,15 +148,5 @@ class NeuralSpec:
         return (yield from import_module("core.rankers.neural").fit(self, train, valid, workspace))
 
 
-def replaced(recipe: Any, changes: Mapping[str, Any]) -> Any:
-    """A copy of a flat recipe with fields replaced; text is read as the field's type demands.
-
-    >>> replaced(TrainingRecipe(), {"clip": "none", "epochs": 3}).epochs
-    3
-
-    Raises:
-        ParameterError: an unknown field, or a value that it does not take.
-    """
-    texts = {name: value for name, value in changes.items() if isinstance(value, str)}
-    typed = {name: value for name, value in changes.items() if name not in texts}
-    return dataclasses.replace(parsed(recipe, texts), **typed)
+spec = NeuralSpec.preset
+"""(name, preset, changes) → recipe; what the registry calls."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from core.errors import ArtefactError, UnknownNameError
 from core.rankers.base import Ranker, RankerSpec
-from core.rankers.recipes import PRESETS, NeuralSpec, replaced
+from core.rankers.recipes import PRESETS
 
 FEATURE = "feature:<id>"
 
@@ -25,7 +25,7 @@ class RankerEntry:
         name: what it is called; `feature:<id>` stands for one name a feature.
         summary: what it does, in one line.
         source: where it comes from.
-        module: where its recipes are.
+        module: where its recipes are: a function `spec(name, preset, **changes)`.
         presets: the presets that it has; the first is the default.
     """
 
@@ -34,6 +34,11 @@ class RankerEntry:
     source: str
     module: str
     presets: tuple[str, ...]
+
+    @property
+    def fitted(self) -> bool:
+        """Whether it learns anything; what does not has one recipe, whatever the preset."""
+        return self.module != _PLAIN
 
 
 _SETRANK = "Pang et al., SIGIR 2020"
@@ -134,17 +139,10 @@ def spec(name: str, preset: str = "paper", **changes: Any) -> RankerSpec:
         ParameterError: an unknown field, or a value that it does not take.
     """
     found = entry(name)
-    if found.module == _PLAIN:
-        plain: RankerSpec = import_module(_PLAIN).spec(name, **changes)
-        return plain
-    if preset not in found.presets:
+    if found.fitted and preset not in found.presets:
         raise UnknownNameError(f"preset of {name}", preset, found.presets)
-    if found.module == _NEURAL:
-        return NeuralSpec.preset(name, preset, **changes)
-    trees = import_module(_TREES)
-    kind = trees.MARTSpec if name == "mart" else trees.LambdaMARTSpec
-    fitted: RankerSpec = replaced(kind.preset(preset), changes)
-    return fitted
+    made: RankerSpec = import_module(found.module).spec(name, preset, **changes)
+    return made
 
 
 def load(directory: Path) -> Ranker:

@@ -19,7 +19,7 @@ from jaxtyping import Float32
 from core.data.dataset import RankingDataset
 from core.data.lists import CandidateLists, JudgedLists
 from core.errors import DataError, ShapeError, UnknownNameError
-from core.parameters import check, parameter
+from core.parameters import check, parameter, replaced
 from core.progress import Progress
 from core.rankers.base import Input
 from core.rankers.canonical import CanonicalLists, Grades
@@ -126,6 +126,19 @@ PRESETS: dict[str, LambdaMARTSpec] = {
     ),
     "small": LambdaMARTSpec(trees=100, leaves=8),
 }
+
+
+def spec(name: str, preset: str = "paper", **changes: Any) -> LambdaMARTSpec:
+    """The recipe of `lambdamart` or `mart`: a preset with fields replaced.
+
+    Args:
+        name: the ranker.
+        preset: a key of PRESETS.
+        changes: values by field name; text is read as the field's type demands.
+    """
+    kind = MARTSpec if name == MARTSpec.name else LambdaMARTSpec
+    made: LambdaMARTSpec = replaced(kind.preset(preset), changes)
+    return made
 
 
 @dataclass(frozen=True)

@@ -179,11 +179,12 @@ class UnivariateSpec:
         return self.ranker
 
 
-def spec(name: str, seed: int | str = 0) -> UnivariateSpec:
+def spec(name: str, preset: str = "paper", *, seed: int | str = 0) -> UnivariateSpec:
     """The recipe of `feature:<id>`, `file-order`, `random` or `ideal`.
 
     Args:
         name: the ranker's name.
+        preset: of no meaning here: nothing is fitted.
         seed: of `random`, also as text; the others draw nothing.
 
     Raises:
@@ -193,6 +194,7 @@ def spec(name: str, seed: int | str = 0) -> UnivariateSpec:
     >>> spec("feature:39").recipe()
     {'name': 'feature:39', 'feature': 39}
     """
+    del preset
     try:
         whole = int(seed)
     except ValueError:
