@@ -13,7 +13,7 @@ from core.perturb.registry import perturbation
 from core.seeds import generator
 from core.store.records import Records
 from core.studies import initial_ranking, invariance
-from core.studies.carrying import score_variants, source_of
+from core.studies.carrying import Carrier, source_of
 from core.studies.result import StudyResult, stored_summary
 from core.studies.run import Memory, run_study
 from core.studies.study import Study, plan
@@ -112,7 +112,7 @@ def test_source_finds_the_same_documents(judged):
 def test_carried_scores_equal_real_ones(judged):
     ranker = FeatureRanker()
     variants = [perturbation("shuffle", 1)(judged.lists, generator(1, i)) for i in range(9)]
-    scored = score_variants(ranker, judged, variants)
+    scored = Carrier(ranker, judged).score(variants)
     assert scored.carried
     assert len(ranker.asked) == 1 + 3
     for variant, scores in zip(variants, scored.scores, strict=True):
@@ -122,7 +122,7 @@ def test_carried_scores_equal_real_ones(judged):
 def test_a_ranker_that_lies_about_what_it_reads_is_found_out(judged):
     ranker = LiarRanker()
     variants = [perturbation("shuffle", 1)(judged.lists, generator(1, i)) for i in range(5)]
-    scored = score_variants(ranker, judged, variants)
+    scored = Carrier(ranker, judged).score(variants)
     assert not scored.carried
     assert scored.deviation > 0
     np.testing.assert_array_equal(scored.scores[4], ranker.score(judged.dataset, variants[4]))

@@ -105,6 +105,7 @@ def _epoch(model: SetRank, features: Tensor, labels: Tensor) -> Callable[[], obj
     step = max(1, BATCH // features.shape[1])
 
     def run() -> None:
+        """One epoch of steps over the set, in an order drawn anew."""
         for chosen in torch.split(torch.randperm(len(features), device=features.device), step):
             optimiser.zero_grad(set_to_none=True)
             with torch.autocast("cuda", LOW):
@@ -122,6 +123,7 @@ def _scores(model: SetRank, features: Tensor, labels: Tensor) -> Callable[[], ob
     step = max(1, BATCH // labels.shape[1])
 
     def run() -> None:
+        """Score the whole set, part after part."""
         with torch.inference_mode():
             for part in torch.split(features, step):
                 low.score(low.embed(part.to(LOW)))

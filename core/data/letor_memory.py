@@ -23,6 +23,7 @@ def load(_typing: Any, address: Any) -> Any:  # noqa: ARG001 (numba's form)
     """The eight bytes at an address as a little-endian word; the address needs no alignment."""
 
     def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        """Emit the LLVM instructions."""
         return builder.load(builder.inttoptr(arguments[0], _WORD.as_pointer()), align=1)
 
     return types.uint64(types.int64), generate
@@ -33,6 +34,7 @@ def byte_at(_typing: Any, address: Any) -> Any:  # noqa: ARG001 (numba's form)
     """The byte at an address."""
 
     def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        """Emit the LLVM instructions."""
         pointer = builder.inttoptr(arguments[0], _BYTE.as_pointer())
         return builder.zext(builder.load(pointer), _WORD)
 
@@ -44,6 +46,7 @@ def trailing_zeros(_typing: Any, word: Any) -> Any:  # noqa: ARG001 (numba's for
     """The number of zero bits below the lowest set bit; 64 for zero."""
 
     def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        """Emit the LLVM instructions."""
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
 
     return types.uint64(types.uint64), generate
@@ -54,6 +57,7 @@ def word_of(_typing: Any, array: Any, index: Any) -> Any:  # noqa: ARG001 (numba
     """Element `index` of an array of u64."""
 
     def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        """Emit the LLVM instructions."""
         return builder.load(_pointer(builder, arguments[0], arguments[1], _WORD))
 
     return types.uint64(types.int64, types.int64), generate
@@ -64,6 +68,7 @@ def integer_of(_typing: Any, array: Any, index: Any) -> Any:  # noqa: ARG001 (nu
     """Element `index` of an array of i64."""
 
     def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        """Emit the LLVM instructions."""
         return builder.load(_pointer(builder, arguments[0], arguments[1], _WORD))
 
     return types.int64(types.int64, types.int64), generate
@@ -71,6 +76,7 @@ def integer_of(_typing: Any, array: Any, index: Any) -> Any:  # noqa: ARG001 (nu
 
 def _storing(kind: Any, value_type: Any) -> Any:
     def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        """Emit the LLVM instructions."""
         address, index, value = arguments
         if kind is _BYTE:
             value = builder.trunc(value, _BYTE)

@@ -116,6 +116,7 @@ class _Recurrence(torch.autograd.Function):
     def forward(
         ctx: Any, products: Tensor, weight: Tensor, bias: Tensor | None, walk: _Walk
     ) -> Tensor:
+        """The states [lists, docs, hidden] of products [lists, docs, 3 · hidden]; pads are 0."""
         lists, docs, width = products.shape
         hidden = width // 3
         by_step = products.transpose(0, 1)
@@ -141,6 +142,7 @@ class _Recurrence(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor | None, None]:
+        """The gradients of products, weight and bias, from that of the states."""
         weight, states, opened, candidate, inner = ctx.saved_tensors
         walk: _Walk = ctx.walk
         docs, lists, hidden = candidate.shape

@@ -236,6 +236,13 @@ class _Learning:
     def begun(
         cls, spec: LambdaMARTSpec, train: JudgedLists, valid: JudgedLists | None
     ) -> "_Learning":
+        """A training before its first tree, rows in canonical order.
+
+        Args:
+            spec: the recipe.
+            train: lists to learn from.
+            valid: lists to stop on; None: all trees are grown and kept.
+        """
         from lightgbm import Booster, Dataset  # noqa: PLC0415 (recipes load without it)
 
         ours = CanonicalLists.of(train)

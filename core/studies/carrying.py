@@ -89,17 +89,6 @@ class Carrier:
         self.deviation = max(self.deviation, worst)
 
 
-def score_variants(ranker: Ranker, base: JudgedLists, variants: Sequence[CandidateLists]) -> Scored:
-    """Score the same candidates under several orders and rankings, carrying over what may be.
-
-    Args:
-        ranker: the ranker.
-        base: the lists as they are.
-        variants: reorderings or re-rankings of `base.lists`.
-    """
-    return Carrier(ranker, base).score(variants)
-
-
 def scores_of_all(
     ranker: Ranker, base: JudgedLists, variants: Sequence[CandidateLists]
 ) -> list[Float32[np.ndarray, " candidates"]]:

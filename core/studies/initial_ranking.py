@@ -60,6 +60,7 @@ def measured_by(measures: Sequence[Measure]) -> Any:
     def measured(
         ranker: Ranker, base: JudgedLists, variants: Sequence[CandidateLists]
     ) -> tuple[list[Any], dict[str, Any]]:
+        """Values [measures, queries] of each variant, and whether its scores were carried over."""
         carrier = carriers.setdefault((id(ranker), id(base)), Carrier(ranker, base))
         scored = carrier.score(variants)
         runs = list(zip(variants, scored.scores, strict=True))
