@@ -27,6 +27,7 @@ class RankerEntry:
         source: where it comes from.
         module: where its recipes are: a function `spec(name, preset, **changes)`.
         presets: the presets that it has; the first is the default.
+        group: the heading under which rankers of its kind are listed.
     """
 
     name: str
@@ -34,6 +35,7 @@ class RankerEntry:
     source: str
     module: str
     presets: tuple[str, ...]
+    group: str = "Others"
 
     @property
     def fitted(self) -> bool:
@@ -46,19 +48,34 @@ _DLCM = "Ai et al., SIGIR 2018"
 _NEURAL, _TREES, _PLAIN = "core.rankers.recipes", "core.rankers.trees", "core.rankers.univariate"
 _TREE_PRESETS = ("paper", "released", "tuned", "small")
 
+_SETRANKS, _DLCMS, _BOOSTED, _GIVEN = "SetRank", "DLCM", "Boosted trees", "Not trained"
+
 RANKERS: dict[str, RankerEntry] = {
     entry.name: entry
     for entry in (
         RankerEntry(
-            "setrank-msab", "SetRank, self-attention over the set", _SETRANK, _NEURAL, PRESETS
+            "setrank-msab",
+            "SetRank, self-attention over the set",
+            _SETRANK,
+            _NEURAL,
+            PRESETS,
+            _SETRANKS,
         ),
-        RankerEntry("setrank-imsab", "SetRank through induced points", _SETRANK, _NEURAL, PRESETS),
+        RankerEntry(
+            "setrank-imsab",
+            "SetRank through induced points",
+            _SETRANK,
+            _NEURAL,
+            PRESETS,
+            _SETRANKS,
+        ),
         RankerEntry(
             "setrank-msab-init",
             "SetRank, self-attention, with ordinal embeddings of the initial ranking(s)",
             _SETRANK,
             _NEURAL,
             PRESETS,
+            _SETRANKS,
         ),
         RankerEntry(
             "setrank-imsab-init",
@@ -66,14 +83,18 @@ RANKERS: dict[str, RankerEntry] = {
             _SETRANK,
             _NEURAL,
             PRESETS,
+            _SETRANKS,
         ),
-        RankerEntry("dlcm", "DLCM, a GRU fed by the initial ranking", _DLCM, _NEURAL, PRESETS),
+        RankerEntry(
+            "dlcm", "DLCM, a GRU fed by the initial ranking", _DLCM, _NEURAL, PRESETS, _DLCMS
+        ),
         RankerEntry(
             "dlcm-without-init",
             "DLCM fed in an order that carries no information",
             _DLCM,
             _NEURAL,
             PRESETS,
+            _DLCMS,
         ),
         RankerEntry(
             "lambdamart",
@@ -81,6 +102,7 @@ RANKERS: dict[str, RankerEntry] = {
             "Burges 2010; LightGBM",
             _TREES,
             _TREE_PRESETS,
+            _BOOSTED,
         ),
         RankerEntry(
             "mart",
@@ -88,11 +110,14 @@ RANKERS: dict[str, RankerEntry] = {
             "Friedman 2001; LightGBM",
             _TREES,
             _TREE_PRESETS,
+            _BOOSTED,
         ),
-        RankerEntry(FEATURE, "one feature, the larger the better", "–", _PLAIN, ("paper",)),
-        RankerEntry("file-order", "the order of the rows in the file", "–", _PLAIN, ("paper",)),
-        RankerEntry("random", "chance, from a seed", "–", _PLAIN, ("paper",)),
-        RankerEntry("ideal", "the judgments themselves", "–", _PLAIN, ("paper",)),
+        RankerEntry(FEATURE, "one feature, the larger the better", "–", _PLAIN, ("paper",), _GIVEN),
+        RankerEntry(
+            "file-order", "the order of the rows in the file", "–", _PLAIN, ("paper",), _GIVEN
+        ),
+        RankerEntry("random", "chance, from a seed", "–", _PLAIN, ("paper",), _GIVEN),
+        RankerEntry("ideal", "the judgments themselves", "–", _PLAIN, ("paper",), _GIVEN),
     )
 }
 
