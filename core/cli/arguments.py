@@ -10,7 +10,9 @@ from pathlib import Path
 from core.cli.answer import Answer, show, warn
 from core.errors import ShuffleproofError
 
+TABLE = "NDCG@1,NDCG@3,NDCG@5,NDCG@10"
 LEVELS = "levels of each family, comma-separated; by default the family's own"
+RANKERS = "comma-separated, each with @preset, or a Python callable `module:function`"
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -127,8 +129,18 @@ def _study_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParse
         studies, "invariance", "studies:invariance", "certificates by real permutations"
     )
     invariance.add_argument("--permutations", type=_count, default=20, help="a query (default 20)")
+    table = _command(
+        studies, "benchmark", "benchmark:study", "Table 2: every ranker over seeds and folds"
+    )
+    table.add_argument("--seeds", type=_count, default=3, help="of each ranker (default 3)")
+    table.add_argument("--measures", default=TABLE, help=f"comma-separated (default {TABLE})")
+    table.add_argument("--against", help="baselines for the marks, comma-separated")
+    table.add_argument(
+        "--rankers", default="table2", help="comma-separated; also table2 (default), pairwise, all"
+    )
+    _workbench(table)
     for one in (figure, invariance):
-        one.add_argument("--rankers", required=True, help="comma-separated, each with @preset")
+        one.add_argument("--rankers", required=True, help=RANKERS)
         _workbench(one)
 
 

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import re
 from collections.abc import Generator
 from typing import TypeVar
 
@@ -19,6 +20,15 @@ def store_of(arguments: argparse.Namespace) -> Store:
     """The store that the flags name, or the user's own."""
     own = default_store()
     return Store(arguments.store, own.bundled) if arguments.store else own
+
+
+def texts_of(text: str) -> list[str]:
+    """What a comma separates, commas within parentheses left alone.
+
+    >>> texts_of("NDCG(ideal=shown,ties=row)@10,RR")
+    ['NDCG(ideal=shown,ties=row)@10', 'RR']
+    """
+    return re.split(r",(?![^()]*\))", text)
 
 
 def done(title: str, work: Generator[Progress, None, Value]) -> Value:

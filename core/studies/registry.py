@@ -10,10 +10,12 @@ class StudyEntry:
     Attributes:
         question: what it asks, in plain words; the title of its page.
         source: the figure, table or property it comes from.
+        module: where `from_records` puts together what one that runs has found so far.
     """
 
     question: str
     source: str
+    module: str = "core.studies.run"
 
     @property
     def summary(self) -> str:
@@ -29,5 +31,10 @@ STUDIES = {
     "initial-ranking": StudyEntry(
         "If the initial ranking gets worse, how fast does each ranker follow?",
         "SetRank (SIGIR 2020), Figure 3",
+    ),
+    "benchmark": StudyEntry(
+        "Which ranker is best here, by how much, and is the difference more than chance?",
+        "SetRank (SIGIR 2020), Table 2",
+        "core.studies.benchmark",
     ),
 }

@@ -110,6 +110,16 @@ def so_far(
     return _assembled(study, tuple(query_ids), finished, done, facts)
 
 
+def from_records(
+    recipe: Mapping[str, Any],
+    records: TrialRecords,
+    query_ids: Sequence[str],
+    facts: Mapping[str, Any],
+) -> StudyResult | None:
+    """`so_far` of a study in plain JSON values."""
+    return so_far(Study.of(recipe), records, query_ids, facts)
+
+
 def _stored(
     study: Study,
     trial: Trial,

@@ -8,16 +8,25 @@ been found so far.
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from core.store.artefacts import Store
 from core.store.keys import ArtefactKey
+from core.studies.registry import STUDIES
 from core.studies.result import StudyResult
-from core.studies.run import so_far
 from core.studies.study import Study
 
 ANNOUNCEMENT = "study.json"
+
+
+@runtime_checkable
+class Described(Protocol):
+    """What a study of any kind is: a description in plain JSON values."""
+
+    def recipe(self) -> dict[str, Any]:
+        """Everything that determines the result; `kind` names the study."""
 
 
 @dataclass(frozen=True)
@@ -25,24 +34,33 @@ class Underway:
     """A study that has begun.
 
     Attributes:
-        study: its description.
+        recipe: its description.
         query_ids: one id a list.
         facts: as its result will carry them.
     """
 
-    study: Study
+    recipe: Mapping[str, Any]
     query_ids: tuple[str, ...]
     facts: Mapping[str, Any]
 
+    @property
+    def study(self) -> Study:
+        """The description of a study of perturbations."""
+        return Study.of(self.recipe)
+
     def result(self, store: Store) -> StudyResult | None:
         """What has been found so far; None before the first trial is finished."""
-        return so_far(self.study, store.records, self.query_ids, self.facts)
+        kind = import_module(STUDIES[self.recipe["kind"]].module)
+        found: StudyResult | None = kind.from_records(
+            self.recipe, store.records, self.query_ids, self.facts
+        )
+        return found
 
 
 def announce(
     store: Store,
     key: ArtefactKey,
-    study: Study,
+    study: Described,
     query_ids: Sequence[str],
     facts: Mapping[str, Any],
 ) -> None:
@@ -63,7 +81,7 @@ def underway(store: Store, kind: str) -> Iterator[Underway]:
         except FileNotFoundError:  # it has been stored meanwhile
             continue
         if head["recipe"]["kind"] == kind:
-            yield Underway(Study.of(head["recipe"]), tuple(head["query_ids"]), head["facts"])
+            yield Underway(head["recipe"], tuple(head["query_ids"]), head["facts"])
 
 
 def _written(path: Path) -> int:

@@ -1,0 +1,37 @@
+"""The folds of a data set: the ones stored as `name-fold1` … `name-foldK`, or a single one."""
+
+import re
+from pathlib import Path
+
+from core.data.catalogue import SAMPLE
+from core.data.source import Parts, find
+from core.store.artefacts import Store
+
+
+def folds_of(data: str, store: Store) -> list[str]:
+    """What to open, one text a fold, in the folds' order.
+
+    A stored name that stands for itself is its own single fold; `name` alone means all of
+    `name-fold1` … where these are stored; a folder of `Fold1` … means its folders.
+
+    Args:
+        data: a stored name, a key, a folder, or `sample`.
+        store: where names are looked up.
+    """
+    names = store.names()
+    if data == SAMPLE or data in names:
+        return [data]
+    numbered = {
+        int(found[1]): name
+        for name in names
+        if (found := re.fullmatch(re.escape(data) + r"-fold(\d+)", name))
+    }
+    if numbered:
+        return [numbered[number] for number in sorted(numbered)]
+    path = Path(data)
+    if not path.is_dir():
+        return [data]
+    found_parts = find(path)
+    if len(found_parts) == 1:
+        return [data]
+    return [str(path / parts.name) for parts in found_parts if isinstance(parts, Parts)]

@@ -1,0 +1,309 @@
+"""Table 2 of SetRank: every ranker on the same lists, over seeds and folds, nothing disturbed.
+
+A cell is one ranker, seed and fold: the ranker is trained (or found), scores the fold's test
+lists, and every query's measures are kept, with the scores themselves. A row of the result is
+one ranker and seed; its queries are those of all folds, one fold after the other.
+"""
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors.numpy import save_file
+
+from core.data.lists import JudgedLists
+from core.errors import UsageError
+from core.metrics.measure import Measure
+from core.metrics.relevance import evaluate
+from core.progress import Progress
+from core.rankers import registry
+from core.rankers.base import RankerSpec
+from core.store.artefacts import Store
+from core.store.keys import key_of
+from core.store.manifest import Artefact
+from core.studies import cells, conventions, underway
+from core.studies.cells import Cell, Found
+from core.studies.initial_ranking import INITIAL, InitialRanking
+from core.studies.result import StudyResult
+from core.studies.run import TrialRecords, query_ids_of
+from core.studies.study import Trial
+from core.studies.workbench import Workbench
+
+KIND = "benchmark"
+MEASURES = ("NDCG@1", "NDCG@3", "NDCG@5", "NDCG@10")
+RUNS = "runs.safetensors"
+
+REFERENCES = ("ideal", INITIAL, "random")
+ALONE = ("ranksvm", "rankboost", "mart", "lambdamart")
+SETS = ("dlcm-without-init", "gsf", "setrank-msab", "setrank-imsab")
+INITIALS = ("dlcm", "setrank-msab-init", "setrank-imsab-init")
+PAIRWISE = ("irsvm", "ranknet", "lambdarank", "frank", "frank-additive", "listnet")
+NAMED: Mapping[str, tuple[str, ...]] = {
+    "table2": (*ALONE, *SETS, *INITIALS),
+    "pairwise": ("ranksvm", *PAIRWISE, "rankboost"),
+    "all": (*ALONE, *PAIRWISE, *SETS, *INITIALS, "dlcm-listmle", "dlcm-softrank"),
+}
+"""Sets of rankers by name: the paper's table, the pairwise rankers, and everything."""
+
+GROUPS = ("reference", "documents alone", "the set", "the set and its initial ranking")
+"""The paper's three groups, below the rows that are there to compare with."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the table.
+
+    Attributes:
+        label: `ranker` or `ranker@preset`, as it was asked for.
+        ranker: its recipe, as `RankerSpec.recipe` writes it.
+        group: one of GROUPS.
+        seeds: how many seeds it is trained with; 1 where its recipe draws nothing.
+    """
+
+    label: str
+    ranker: Mapping[str, Any]
+    group: str
+    seeds: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A benchmark's full description; equal descriptions give equal results.
+
+    Attributes:
+        rows: of the table.
+        folds: (name, digest of its candidate lists), in their order.
+        measures: what it is asked for, as text.
+        stored: what is kept for every query; see `core.studies.conventions`.
+    """
+
+    rows: tuple[Row, ...]
+    folds: tuple[tuple[str, str], ...]
+    measures: tuple[str, ...]
+    stored: tuple[str, ...]
+
+    def recipe(self) -> dict[str, Any]:
+        """The description as plain JSON values."""
+        return {
+            "kind": KIND,
+            "rows": [asdict(row) for row in self.rows],
+            "folds": [list(fold) for fold in self.folds],
+            "measures": list(self.measures),
+            "stored": list(self.stored),
+        }
+
+    @classmethod
+    def of(cls, recipe: Mapping[str, Any]) -> "Plan":
+        """The benchmark whose `recipe()` this is."""
+        return cls(
+            rows=tuple(Row(**row) for row in recipe["rows"]),
+            folds=tuple((name, digest) for name, digest in recipe["folds"]),
+            measures=tuple(recipe["measures"]),
+            stored=tuple(recipe["stored"]),
+        )
+
+    def cells(self) -> list[Cell]:
+        """All cells: every ranker with its first seed on every fold, then the next seed."""
+        most = max((row.seeds for row in self.rows), default=0)
+        return [
+            Cell(Trial(row.label, KIND, 0.0, seed), fold, self._digest(row, seed, fold))
+            for seed in range(most)
+            for row in self.rows
+            if seed < row.seeds
+            for fold in range(len(self.folds))
+        ]
+
+    def _digest(self, row: Row, seed: int, fold: int) -> str:
+        facts = {
+            "kind": KIND,
+            "ranker": row.ranker,
+            "seed": seed,
+            "lists": self.folds[fold][1],
+            "measures": list(self.stored),
+        }
+        return key_of("trial", facts).digest
+
+
+def rows_of(names: Sequence[str], preset: str, seeds: int) -> tuple[Row, ...]:
+    """The rows of a table: the references, then the rankers named, each once.
+
+    Args:
+        names: rankers, `ranker@preset`, or a key of NAMED.
+        preset: of those named without one.
+        seeds: how many each is trained with.
+
+    Raises:
+        UnknownNameError: no such ranker or preset.
+        UsageError: a stored ranker (`name#digits`), which cannot be trained again.
+
+    >>> [row.label for row in rows_of(["dlcm@small"], "paper", 3)]
+    ['ideal', 'initial ranking', 'random', 'dlcm@small']
+    """
+    wanted = [*REFERENCES, *(label for name in names for label in NAMED.get(name, (name,)))]
+    found = []
+    for label in dict.fromkeys(wanted):
+        if label == INITIAL:
+            found.append(Row(INITIAL, {"name": INITIAL}, GROUPS[0], 1))
+            continue
+        if "#" in label:
+            raise UsageError(f"{label} is a stored ranker: a benchmark trains with its own seeds")
+        name, _, own = label.partition("@")
+        spec = registry.spec(name, own or preset)
+        recipe = spec.recipe()
+        drawn = "seed" in recipe or "seed" in recipe.get("training", {})
+        group = GROUPS[0] if label in REFERENCES else group_of(spec)
+        found.append(Row(label, recipe, group, seeds if drawn else 1))
+    return tuple(found)
+
+
+def group_of(spec: RankerSpec) -> str:
+    """The group of Table 2 that a ranker belongs to, by what it reads.
+
+    >>> [group_of(registry.spec(name)) for name in ("lambdamart", "setrank-msab", "dlcm")]
+    ['documents alone', 'the set', 'the set and its initial ranking']
+    """
+    if "neighbours" not in spec.reads:
+        return GROUPS[1]
+    feed = spec.recipe().get("model", {}).get("feed")
+    return GROUPS[3] if spec.rankings or feed == "shown" else GROUPS[2]
+
+
+def planned(
+    benches: Sequence[Workbench], names: Sequence[str], measures: Sequence[str], seeds: int
+) -> Plan:
+    """The plan of a benchmark on these folds.
+
+    Args:
+        benches: one a fold, their lists made alike.
+        names: as `rows_of` takes them.
+        measures: as text.
+        seeds: how many each ranker is trained with.
+    """
+    texts = tuple(str(Measure.parse(text)) for text in measures)
+    folds = tuple((bench.name, _lists_of(bench)) for bench in benches)
+    rows = rows_of(names, benches[0].preset, seeds)
+    return Plan(rows, folds, texts, conventions.kept(texts))
+
+
+def run(benches: Sequence[Workbench], plan: Plan, data: str) -> Generator[Progress, None, Artefact]:
+    """Train and measure what is not stored yet; yields progress, returns the stored result.
+
+    Args:
+        benches: one a fold, as the plan has them.
+        plan: of the benchmark.
+        data: what the folds together are called.
+    """
+    store: Store = benches[0].store
+    key = key_of("study", plan.recipe())
+    with store.lock(key):
+        found = store.find(key)
+        if found is not None:
+            return found
+        ids = [query for bench in benches for query in query_ids_of(bench.prepared.test)]
+        facts = {"data": data} | _facts(benches, plan)
+        underway.announce(store, key, plan, ids, facts)
+        order, records = plan.cells(), store.records
+        done = yield from cells.run_cells(
+            order, records, lambda cell: _compute(benches, plan, cell)
+        )
+        result = cells.assembled(plan.recipe(), order, done, ids, facts)
+        if result is None:
+            raise UsageError("the benchmark has no rows; name at least one ranker")
+        runs = _runs(benches, order, done)
+        return store.add(key, plan.recipe(), lambda place: _save(result, runs, place), facts)
+
+
+def from_records(
+    recipe: Mapping[str, Any],
+    records: TrialRecords,
+    query_ids: Sequence[str],
+    facts: Mapping[str, Any],
+) -> StudyResult | None:
+    """What a benchmark has found so far; None before its first row is whole."""
+    return cells.so_far(recipe, Plan.of(recipe).cells(), records, query_ids, facts)
+
+
+def _compute(
+    benches: Sequence[Workbench], plan: Plan, cell: Cell
+) -> Generator[Progress, None, Found]:
+    bench, label = benches[cell.part], cell.row.ranker
+    test: JudgedLists = bench.prepared.test
+    facts: dict[str, Any] = {"queries": len(test.lists), "artefact": ""}
+    facts["set_size"] = float(test.lists.lengths.mean()) if len(test.lists) else 0.0
+    if label == INITIAL:
+        scores = InitialRanking().score(test.dataset, test.lists)
+    else:
+        row = next(row for row in plan.rows if row.label == label)
+        changes = {"seed": str(cell.row.draw)} if row.seeds > 1 else {}
+        training = bench.trained(label, changes)
+        kept = yield from _told(training, f"of {label}, seed {cell.row.draw}, {bench.name}")
+        facts["artefact"] = str(kept.artefact.key)
+        facts["training_seconds"] = float(kept.artefact.facts["seconds"])
+        scores = kept.ranker.score(test.dataset, test.lists)
+    measures = [Measure.parse(text) for text in plan.stored]
+    values = evaluate(measures, test.dataset, test.lists, scores)
+    return facts, {"values": values, "scores": scores}
+
+
+def _told(work: Generator[Progress, None, Any], what: str) -> Generator[Progress, None, Any]:
+    """The same reports, saying what is being trained."""
+    while True:
+        try:
+            progress = next(work)
+        except StopIteration as finished:
+            return finished.value
+        yield replace(progress, unit=f"{progress.unit} {what}")
+
+
+def _lists_of(bench: Workbench) -> str:
+    return key_of("lists", asdict(bench.recipe), (bench.fold.fingerprint,)).digest
+
+
+def _facts(benches: Sequence[Workbench], plan: Plan) -> dict[str, Any]:
+    first, folds, start = benches[0], [], 0
+    for bench in benches:
+        stop = start + len(bench.prepared.test.lists)
+        folds.append({"name": bench.name, "start": start, "stop": stop})
+        start = stop
+    return {
+        "folds": folds,
+        "fingerprints": [bench.fold.fingerprint for bench in benches],
+        "queries": start,
+        "candidates": sum(int(bench.prepared.test.lists.offsets[-1]) for bench in benches),
+        "lists": asdict(first.recipe),
+        "preset": first.preset,
+        "groups": {row.label: row.group for row in plan.rows},
+        "sizes": [_sizes(bench) for bench in benches],
+    }
+
+
+def _sizes(bench: Workbench) -> dict[str, float]:
+    """What tells which public collection a fold is of."""
+    parts = (bench.fold.train, bench.fold.valid, bench.fold.test)
+    return {
+        "queries": sum(part.queries for part in parts),
+        "documents": sum(part.documents for part in parts),
+        "features": len(bench.fold.train.feature_ids),
+        "top_label": max((float(part.labels.max()) for part in parts if part.documents), default=0),
+    }
+
+
+def _runs(
+    benches: Sequence[Workbench], order: Sequence[Cell], done: Mapping[str, Found]
+) -> dict[str, np.ndarray]:
+    """Every row's scores and the lists that they are of, so that runs need no ranker."""
+    arrays: dict[str, np.ndarray] = {}
+    for index, bench in enumerate(benches):
+        lists = bench.prepared.test.lists
+        arrays[f"rows/{index}"], arrays[f"offsets/{index}"] = lists.rows, lists.offsets
+    for cell in order:
+        name = f"scores/{cell.row.ranker}/{cell.row.draw}/{cell.part}"
+        arrays[name] = done[cell.digest][1]["scores"]
+    return {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+
+
+def _save(result: StudyResult, runs: Mapping[str, np.ndarray], directory: Path) -> None:
+    result.save(directory)
+    save_file(dict(runs), directory / RUNS)

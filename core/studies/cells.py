@@ -1,0 +1,131 @@
+"""Studies whose trials are trained, not perturbed: a cell is computed once, stored, never again.
+
+A row of the result (a ranker and a seed, say) may be made of several cells, one a fold: each
+cell's queries stand side by side along the last axis, in the folds' order.
+"""
+
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from core.progress import Progress
+from core.studies.result import StudyResult
+from core.studies.run import TrialRecords
+from core.studies.study import Trial
+
+Arrays = Mapping[str, np.ndarray]
+Found = tuple[dict[str, Any], dict[str, np.ndarray]]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One unit of work.
+
+    Attributes:
+        row: the row of the result that it is part of.
+        part: which part of that row, from 0 (the fold).
+        digest: of everything that determines its values.
+    """
+
+    row: Trial
+    part: int
+    digest: str
+
+
+Compute = Callable[[Cell], Generator[Progress, None, Found]]
+"""A cell's facts and its arrays: `values` f32[measures, queries], and what else is to be kept."""
+
+
+def run_cells(
+    cells: Sequence[Cell], records: TrialRecords, compute: Compute
+) -> Generator[Progress, None, dict[str, Found]]:
+    """Compute what is not stored yet, in order; yields what is being done, returns all by digest.
+
+    Args:
+        cells: the plan.
+        records: where finished cells are kept.
+        compute: does one of them, reporting as it goes.
+    """
+    found: dict[str, Found] = {}
+    for cell in cells:
+        stored = records.get(cell.digest)
+        if stored is None:
+            start = time.perf_counter()
+            facts, arrays = yield from compute(cell)
+            stored = (facts | {"seconds": time.perf_counter() - start}, arrays)
+            records.put(cell.digest, *stored)
+        found[cell.digest] = stored
+        yield Progress(len(found), len(cells), "cells")
+    return found
+
+
+def assembled(
+    recipe: Mapping[str, Any],
+    cells: Sequence[Cell],
+    found: Mapping[str, Found],
+    query_ids: Sequence[str],
+    facts: Mapping[str, Any],
+) -> StudyResult | None:
+    """The rows of which every part is there, as a result; None where there is none yet.
+
+    Args:
+        recipe: of the study; its measures lie along the second axis of the values.
+        cells: the plan, the parts of a row in their order.
+        found: finished cells by digest.
+        query_ids: of all parts, one after the other.
+        facts: of the result.
+    """
+    rows, values = [], []
+    in_rows = sorted(cells, key=lambda cell: _place(cells, cell))
+    for row, group in groupby(in_rows, key=lambda cell: cell.row):
+        parts = [found.get(cell.digest) for cell in group]
+        whole = [part for part in parts if part is not None]
+        if len(whole) < len(parts):
+            continue
+        rows.append(_row(row, [part[0] for part in whole]))
+        values.append(np.concatenate([part[1]["values"] for part in whole], axis=-1))
+    if not rows:
+        return None
+    return StudyResult(
+        recipe=recipe,
+        trials=pd.DataFrame(rows),
+        values=np.stack(values).astype(np.float32),
+        query_ids=tuple(query_ids),
+        facts=facts,
+    )
+
+
+def so_far(
+    recipe: Mapping[str, Any],
+    cells: Sequence[Cell],
+    records: TrialRecords,
+    query_ids: Sequence[str],
+    facts: Mapping[str, Any],
+) -> StudyResult | None:
+    """What a study has found so far, from the cells that are stored; None before the first row."""
+    stored = {cell.digest: records.get(cell.digest) for cell in cells}
+    found = {digest: one for digest, one in stored.items() if one is not None}
+    return assembled(recipe, cells, found, query_ids, facts)
+
+
+def _place(cells: Sequence[Cell], cell: Cell) -> tuple[int, int]:
+    first = next(index for index, other in enumerate(cells) if other.row == cell.row)
+    return first, cell.part
+
+
+def _row(row: Trial, facts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """A row of the trials' frame: what its parts have in common, their sizes and their seconds."""
+    queries = [one["queries"] for one in facts]
+    size = np.average([one["set_size"] for one in facts], weights=queries) if sum(queries) else 0.0
+    return {
+        "ranker": row.ranker, "family": row.family, "level": row.level, "draw": row.draw,
+        "tau": 1.0, "set_size": float(size),
+        "seconds": float(sum(one["seconds"] for one in facts)),
+        "training_seconds": float(sum(one.get("training_seconds", 0.0) for one in facts)),
+        "artefacts": " ".join(one.get("artefact", "") for one in facts).strip(),
+    }  # fmt: skip
