@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,11 @@ from core.cli.arguments import main
 from core.data import letor
 from core.data.letor_write import write
 from core.data.synthetic import planted
+from core.rankers.initial import ListRecipe
+from core.store.artefacts import Store
+from core.studies import invariance
+from core.studies.result import StudyResult
+from core.studies.workbench import Workbench, finished
 
 SUMMARY = {*("ranker", "family", "level", "tau", "set_size", "measure", "mean", "low", "high", "n")}
 SMALL = ("--initial", "feature:3", "--depth", "20")
@@ -89,6 +95,16 @@ def test_train_reports_and_is_found_again(answered, folder):
     assert again["seconds"] == 0
 
 
+def test_what_the_same_command_trained_for_its_lists_is_not_called_cached(answered, folder):
+    command = ("train", "lambdamart@small", "--data", folder, "--initial", "lambdamart@small")
+    first = answered(*command, "--depth", "15")
+    assert not first["cached"]
+    assert first["seconds"] > 0
+    again = answered(*command, "--depth", "15")
+    assert (again["cached"], again["seconds"]) == (True, 0)
+    assert again["artefact"] == first["artefact"]
+
+
 def test_study_certify_and_exports(answered, folder, tmp_path):
     rankers = "feature:1,dlcm@small,setrank-imsab@small"
     study = answered(
@@ -151,9 +167,60 @@ def test_certify_a_python_function(answered, refused, folder, tmp_path, monkeypa
     sys.modules.pop("mine", None)
 
 
+def test_studies_take_a_python_function_and_notice_that_it_changed(
+    answered, folder, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    base = ("--data", folder, *SMALL)
+    curves = ("study", "initial-ranking", *base, "--levels", "5", "--draws", "2")
+
+    def mean(rankers="mine:score"):
+        sys.modules.pop("mine", None)
+        study = answered(*curves, "--rankers", rankers)
+        rows = pd.DataFrame(study["summary"])
+        return study["result"], rows[rows.ranker == rankers]["mean"].tolist()
+
+    (tmp_path / "mine.py").write_text("def score(features, ranks):\n    return features[:, 2]\n")
+    first, values = mean()
+    assert mean()[0] == first
+    assert mean("feature:3")[1] == values
+    # The function's own file is the same from here on; what it reads is not.
+    (tmp_path / "weights.txt").write_text("1")
+    reading = (
+        "import pathlib\n"
+        "COLUMN = int(pathlib.Path('weights.txt').read_text())\n"
+        "def score(features, ranks):\n    return features[:, COLUMN]\n"
+    )
+    (tmp_path / "mine.py").write_text(reading)
+    second, other = mean()
+    assert second != first
+    assert mean("feature:2")[1] == other
+    (tmp_path / "weights.txt").write_text("2")
+    assert mean()[1] == values
+    certificates = answered("study", "invariance", *base, "--rankers", "mine:score,feature:1")
+    assert [card["invariant"] for card in certificates["certificates"]] == [True, True]
+    assert certificates["certificates"][0]["reads"] == ["features", "neighbours", "order", "ranks"]
+    sys.modules.pop("mine", None)
+
+
+def test_what_has_no_source_is_studied_anew_each_time(folder, tmp_path, monkeypatch):
+    typed = types.ModuleType("typed")
+    exec("def score(features, ranks):\n    return features[:, 2]", vars(typed))  # noqa: S102 (no file)
+    monkeypatch.setitem(sys.modules, "typed", typed)
+    store = Store(tmp_path)
+    bench = finished(Workbench.opened(str(folder), ListRecipe(("feature:3",), depth=20), store))
+    first, again = (finished(bench.invariance(["typed:score"], 2)) for _ in range(2))
+    assert first.key != again.key
+    assert not store.records.directory.exists()
+    reads = {"typed:score": frozenset({"features"})}
+    assert invariance.certificates(StudyResult.open(first.path), reads)[0].invariant
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
+        (("train", "mine:score"), 2, "nothing to train"),
         (("train", "setrank"), 2, "no ranker is called 'setrank'"),
         (("train", "lambdamart@huge"), 2, "no preset of lambdamart"),
         (("train", "dlcm@small", "--set", "epochs=soon"), 2, "a number"),

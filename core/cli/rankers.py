@@ -11,7 +11,7 @@ from core.errors import ParameterError
 from core.losses.registry import LOSSES
 from core.metrics.measure import MEASURES
 from core.perturb.registry import PERTURBATIONS
-from core.rankers.foreign import CallableRanker
+from core.rankers.foreign import CallableRanker, is_callable
 from core.rankers.registry import RANKERS
 from core.studies.invariance import certified
 from core.studies.registry import STUDIES
@@ -84,7 +84,7 @@ def train(arguments: argparse.Namespace) -> Answer:
 def certify(arguments: argparse.Namespace) -> Answer:
     """`certify`: one ranker or callable under many real permutations of every test list."""
     bench = workbench_of(arguments)
-    if ":" in arguments.ranker and not arguments.ranker.startswith("feature:"):
+    if is_callable(arguments.ranker):
         ranker = CallableRanker.named(arguments.ranker)
         work = certified(
             ranker, bench.test_lists(arguments.queries), arguments.permutations, arguments.seed or 0

@@ -1,8 +1,11 @@
 """Rankers from outside: a Python callable that scores one list at a time."""
 
+import hashlib
 import importlib
+import inspect
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +16,7 @@ from jaxtyping import Float32
 from core.data.dataset import RankingDataset
 from core.data.lists import CandidateLists
 from core.errors import DataError
+from core.rankers import registry
 from core.rankers.base import Input
 
 EVERYTHING: frozenset[Input] = frozenset({"features", "order", "ranks", "neighbours"})
@@ -24,12 +28,22 @@ class CallableRanker:
 
     It is called once a list, documents in the order shown; nothing is known of what it reads, so
     it is taken to read everything.
+
+    Attributes:
+        name: `module:function`.
+        function: the callable.
+        reads: everything.
+        rankings: initial rankings that the lists must carry at least.
+        source: SHA-256 of the file (or files) that module and function come from, as they were
+            when it was named; empty where there is none, as for what is built into Python. What
+            the file imports or reads in its turn is not in it.
     """
 
     name: str
     function: Callable[[Any, Any], Any]
     reads: frozenset[Input] = EVERYTHING
     rankings: int = 0
+    source: str = ""
 
     @classmethod
     def named(cls, target: str) -> "CallableRanker":
@@ -49,7 +63,8 @@ class CallableRanker:
             ) from error
         if not callable(getattr(found, function, None)):
             raise DataError(target, f"{module} has no function {function}", "Name module:function.")
-        return cls(target, getattr(found, function))
+        named = getattr(found, function)
+        return cls(target, named, source=_source(found, named))
 
     def score(
         self, dataset: RankingDataset, lists: CandidateLists
@@ -84,3 +99,24 @@ class CallableRanker:
             DataError: always.
         """
         raise DataError(str(directory), f"{self.name} is a function", "It is not stored.")
+
+
+def is_callable(name: str) -> bool:
+    """Whether a ranker's name is that of a callable, `module:function`.
+
+    >>> is_callable("mine:score"), is_callable("feature:3"), is_callable("dlcm@small")
+    (True, False, False)
+    """
+    prefix, colon, _ = name.partition(":")
+    ours = {known.partition(":")[0] for known in registry.RANKERS if ":" in known}
+    return bool(colon) and prefix not in ours
+
+
+def _source(module: Any, function: Callable[[Any, Any], Any]) -> str:
+    """The digest of the files that a callable comes from; empty where there are none."""
+    paths = [getattr(module, "__file__", None)]
+    with suppress(TypeError):  # an instance, or something compiled: the module's file says it
+        paths.append(inspect.getsourcefile(inspect.unwrap(function)))
+    files = [Path(path) for path in dict.fromkeys(paths) if path and Path(path).is_file()]
+    digests = [hashlib.sha256(file.read_bytes()).hexdigest() for file in files]
+    return hashlib.sha256("".join(digests).encode()).hexdigest() if digests else ""

@@ -34,6 +34,9 @@ PARTS = ("train", "valid", "test")
 Resolve = Callable[[str, str], RankerSpec]
 """(name, preset) → recipe."""
 
+ScoresByPart = Mapping[str, Float32[np.ndarray, " docs"]]
+"""Scores of all documents of train, valid and test."""
+
 
 @dataclass(frozen=True)
 class ListRecipe:
@@ -65,11 +68,19 @@ class ListRecipe:
 
 @dataclass(frozen=True)
 class PreparedFold:
-    """The candidate lists of the three parts, one column of ranks an initial ranker."""
+    """The candidate lists of the three parts, one column of ranks an initial ranker.
+
+    Attributes:
+        train: lists to learn from.
+        valid: lists to select on.
+        test: lists to study.
+        fitted: the initial rankers that were not there before and were fitted for these lists.
+    """
 
     train: JudgedLists
     valid: JudgedLists
     test: JudgedLists
+    fitted: frozenset[ArtefactKey] = frozenset()
 
 
 def prepare(
@@ -88,18 +99,18 @@ def prepare(
         UsageError: a ranker that itself reads an initial ranking or the order shown.
         DataError: too few training queries to cross-fit.
     """
-    columns = []
+    columns, parts, fitted = [], {}, set()
     for text in recipe.initial:
         spec = initial_spec(text, recipe.seed, resolve)
-        columns.append((yield from _scores(spec, fold, recipe, store)))
-    parts = {}
+        scores, key = yield from _scores(spec, fold, recipe, store)
+        columns.append(scores)
+        fitted |= set() if key is None else {key}
     for part in PARTS:
         dataset: RankingDataset = getattr(fold, part)
-        scores = np.stack([column[part] for column in columns], axis=1)
-        parts[part] = JudgedLists(
-            dataset, CandidateLists.ranked_by(dataset, scores, depth=recipe.depth)
-        )
-    return PreparedFold(**parts)
+        prior = np.stack([column[part] for column in columns], axis=1)
+        lists = CandidateLists.ranked_by(dataset, prior, depth=recipe.depth)
+        parts[part] = JudgedLists(dataset, lists)
+    return PreparedFold(**parts, fitted=frozenset(fitted))
 
 
 def initial_spec(text: str, seed: int = 0, resolve: Resolve | None = None) -> RankerSpec:
@@ -153,31 +164,32 @@ def part_of_query(
 
 def _scores(
     spec: RankerSpec, fold: Fold, recipe: ListRecipe, store: Store
-) -> Generator[Progress, None, Mapping[str, Float32[np.ndarray, " docs"]]]:
-    """One initial ranker's scores of all documents, by part."""
+) -> Generator[Progress, None, tuple[ScoresByPart, ArtefactKey | None]]:
+    """One initial ranker's scores of all documents, by part, and its key if it was fitted here."""
     if isinstance(spec, univariate.UnivariateSpec):
-        return {part: _everywhere(spec.ranker, getattr(fold, part)) for part in PARTS}
-    made = _made(spec, recipe)
+        return {part: _everywhere(spec.ranker, getattr(fold, part)) for part in PARTS}, None
+    made, fitted = _made(spec, recipe), None
     key = scores_key(spec, recipe, [getattr(fold, part).fingerprint for part in PARTS])
     with store.lock(key):
         found = store.find(key)
         if found is None:
-            scores = yield from _fitted_scores(spec, fold, recipe, store)
+            scores, fitted = yield from _fitted_scores(spec, fold, recipe, store)
             found = store.add(key, made, lambda directory: _save(scores, directory))
     with safe_open(found.path / SCORES, framework="numpy") as stored:
-        return {part: stored.get_tensor(part) for part in PARTS}
+        return {part: stored.get_tensor(part) for part in PARTS}, fitted
 
 
 def _fitted_scores(
     spec: RankerSpec, fold: Fold, recipe: ListRecipe, store: Store
-) -> Generator[Progress, None, Mapping[str, Float32[np.ndarray, " docs"]]]:
+) -> Generator[Progress, None, tuple[ScoresByPart, ArtefactKey | None]]:
     train, valid = _everything(fold.train), _everything(fold.valid)
     fitting = kept(spec, train, valid, ALL_DOCUMENTS, store)
-    ranker = (yield from _told(fitting, f"of {spec.name}")).ranker
+    told = yield from _told(fitting, f"of {spec.name}")
+    ranker, fitted = told.ranker, None if told.cached else told.artefact.key
     scores = {part: _everywhere(ranker, getattr(fold, part)) for part in ("valid", "test")}
     if recipe.scores == "in-sample":
-        return scores | {"train": _everywhere(ranker, fold.train)}
-    return scores | {"train": (yield from _cross_fitted(spec, fold, recipe, store))}
+        return scores | {"train": _everywhere(ranker, fold.train)}, fitted
+    return scores | {"train": (yield from _cross_fitted(spec, fold, recipe, store))}, fitted
 
 
 def _cross_fitted(
@@ -221,5 +233,5 @@ def _told(fitting: Generator[Progress, None, Kept], what: str) -> Generator[Prog
         yield replace(progress, unit=f"{progress.unit} {what}")
 
 
-def _save(scores: Mapping[str, Float32[np.ndarray, " docs"]], directory: Path) -> None:
+def _save(scores: ScoresByPart, directory: Path) -> None:
     save_file({part: np.ascontiguousarray(scores[part]) for part in PARTS}, directory / SCORES)

@@ -4,8 +4,10 @@ What the command line, the app's workers and a person's script all call. Every s
 generator of Progress; `finished` runs one to its end.
 """
 
+import hashlib
+import secrets
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,11 +15,12 @@ import numpy as np
 from core.data.catalogue import resolve
 from core.data.dataset import Fold
 from core.data.lists import CandidateLists, JudgedLists
-from core.errors import ArtefactError, MissingRankingError
+from core.errors import ArtefactError, MissingRankingError, UsageError
 from core.metrics.measure import Measure
 from core.progress import Progress, finished
 from core.rankers import registry
 from core.rankers.base import Ranker
+from core.rankers.foreign import CallableRanker, is_callable
 from core.rankers.initial import ListRecipe, PreparedFold, prepare
 from core.rankers.kept import ALL_DOCUMENTS, Kept, kept
 from core.store.artefacts import Store, default_store
@@ -25,10 +28,25 @@ from core.store.keys import key_of
 from core.store.manifest import Artefact
 from core.studies import conventions, initial_ranking, invariance, underway
 from core.studies.result import StudyResult
-from core.studies.run import query_ids_of, run_study
+from core.studies.run import Memory, TrialRecords, query_ids_of, run_study
 from core.studies.study import Study
 
 __all__ = ["Workbench", "finished"]
+
+
+@dataclass(frozen=True)
+class Identified:
+    """A ranker that can be studied.
+
+    Attributes:
+        ranker: ready to score.
+        digest: what its trials are filed under.
+        lasting: the digest means the same ranker tomorrow; else its trials are not stored.
+    """
+
+    ranker: Ranker
+    digest: str
+    lasting: bool = True
 
 
 @dataclass(frozen=True)
@@ -82,9 +100,18 @@ class Workbench:
         Args:
             name: `ranker` or `ranker@preset`, or `ranker#digits` of a stored one's key.
             changes: fields of its recipe that differ from the preset, as text.
+
+        Returns:
+            The ranker; one that was fitted while this workbench was opened, as the initial ranker
+            of its lists, is not called cached.
+
+        Raises:
+            UsageError: a callable, which cannot be trained.
         """
         if "#" in name:
             return self._stored_ranker(name)
+        if is_callable(name):
+            raise UsageError(f"{name} is a function: nothing to train; name it in certify or study")
         ranker, _, preset = name.partition("@")
         spec = registry.spec(ranker, preset or self.preset, **(changes or {}))
         if spec.rankings > self.prepared.test.lists.rankings:
@@ -97,7 +124,29 @@ class Workbench:
                 for part in (self.fold.train, self.fold.valid)
             )
             made = ALL_DOCUMENTS
-        return (yield from kept(spec, train, valid, made, self.store))
+        found = yield from kept(spec, train, valid, made, self.store)
+        fresh = found.artefact.key in self.prepared.fitted
+        return replace(found, cached=False) if fresh else found
+
+    def identified(self, name: str) -> Generator[Progress, None, Identified]:
+        """A ranker to be studied, trained if need be.
+
+        A callable is known by the files that it comes from and by its scores of the test lists as
+        they are: edit the function, or what its file imports or reads so that a score changes, and
+        its trials are run anew. Without a file its trials are not stored.
+
+        Args:
+            name: as `trained` takes it, or a callable `module:function`.
+        """
+        if not is_callable(name):
+            found = yield from self.trained(name)
+            return Identified(found.ranker, found.artefact.key.digest)
+        ranker, test = CallableRanker.named(name), self.prepared.test
+        if not ranker.source:
+            return Identified(ranker, secrets.token_hex(32), lasting=False)
+        answers = hashlib.sha256(ranker.score(test.dataset, test.lists).tobytes()).hexdigest()
+        key = key_of("ranker", {"callable": name}, (ranker.source, answers))
+        return Identified(ranker, key.digest)
 
     def _stored_ranker(self, name: str) -> Kept:
         """A ranker of the store by name and digits of its key; it may be of another recipe."""
@@ -127,39 +176,44 @@ class Workbench:
         """Figure 3: train what is missing, disturb the initial ranking, measure every ranker."""
         found = yield from self._all(rankers)
         labelled: dict[str, Ranker] = {initial_ranking.INITIAL: initial_ranking.InitialRanking()}
-        labelled |= {label: trained.ranker for label, trained in found.items()}
+        labelled |= {label: named.ranker for label, named in found.items()}
         texts = tuple(str(Measure.parse(text)) for text in measures)
         study = self._study("initial-ranking", found, tuple(perturbations), texts, (draws, seed))
         step = initial_ranking.measured_by([Measure.parse(text) for text in study.measured])
-        return (yield from self._run(study, labelled, step))
+        return (yield from self._run(study, labelled, step, self._records(found)))
 
     def invariance(
         self, rankers: Sequence[str], permutations: int = 20, seed: int = 0
     ) -> Generator[Progress, None, Artefact]:
         """Certificates: show every test list in many orders and compare the scores."""
         found = yield from self._all(rankers)
-        labelled = {label: trained.ranker for label, trained in found.items()}
+        labelled = {label: named.ranker for label, named in found.items()}
         study = self._study(
             "invariance", found, ((invariance.FAMILY, 1.0),), invariance.MEASURES,
             (permutations, seed),
         )  # fmt: skip
-        return (yield from self._run(study, labelled, invariance.measured))
+        step = invariance.measured
+        return (yield from self._run(study, labelled, step, self._records(found)))
 
-    def _all(self, names: Sequence[str]) -> Generator[Progress, None, dict[str, Kept]]:
+    def _all(self, names: Sequence[str]) -> Generator[Progress, None, dict[str, Identified]]:
         found = {}
         for name in names:
-            found[name] = yield from self.trained(name)
+            found[name] = yield from self.identified(name)
         return found
+
+    def _records(self, found: Mapping[str, Identified]) -> TrialRecords:
+        lasting = all(named.lasting for named in found.values())
+        return self.store.records if lasting else Memory()
 
     def _study(
         self,
         kind: str,
-        found: Mapping[str, Kept],
+        found: Mapping[str, Identified],
         perturbations: tuple[tuple[str, float], ...],
         measures: tuple[str, ...],
         draws_and_seed: tuple[int, int],
     ) -> Study:
-        rankers = tuple((label, trained.artefact.key.digest) for label, trained in found.items())
+        rankers = tuple((label, named.digest) for label, named in found.items())
         if kind == "initial-ranking":
             own = key_of("ranker", {"ranker": initial_ranking.INITIAL}).digest
             rankers = ((initial_ranking.INITIAL, own), *rankers)
@@ -176,7 +230,7 @@ class Workbench:
         )
 
     def _run(
-        self, study: Study, rankers: Mapping[str, Ranker], step: Any
+        self, study: Study, rankers: Mapping[str, Ranker], step: Any, records: TrialRecords
     ) -> Generator[Progress, None, Artefact]:
         key = key_of("study", study.recipe())
         with self.store.lock(key):
@@ -193,7 +247,7 @@ class Workbench:
                 "preset": self.preset,
             }
             underway.announce(self.store, key, study, query_ids_of(base), facts)
-            result = yield from run_study(study, base, rankers, self.store.records, step)
+            result = yield from run_study(study, base, rankers, records, step)
             return self.store.add(key, study.recipe(), _with_facts(result, facts).save, facts)
 
 
