@@ -26,6 +26,7 @@ from core.store.manifest import Artefact
 from core.studies import cells, conventions, underway
 from core.studies.cells import Cell, Found
 from core.studies.initial_ranking import INITIAL, InitialRanking
+from core.studies.ranker_sets import expanded
 from core.studies.result import StudyResult
 from core.studies.run import TrialRecords, query_ids_of
 from core.studies.study import Trial
@@ -36,17 +37,6 @@ MEASURES = ("NDCG@1", "NDCG@3", "NDCG@5", "NDCG@10")
 RUNS = "runs.safetensors"
 
 REFERENCES = ("ideal", INITIAL, "random")
-ALONE = ("ranksvm", "rankboost", "mart", "lambdamart")
-SETS = ("dlcm-without-init", "gsf", "setrank-msab", "setrank-imsab")
-INITIALS = ("dlcm", "setrank-msab-init", "setrank-imsab-init")
-PAIRWISE = ("irsvm", "ranknet", "lambdarank", "frank", "frank-additive", "listnet")
-NAMED: Mapping[str, tuple[str, ...]] = {
-    "table2": (*ALONE, *SETS, *INITIALS),
-    "pairwise": ("ranksvm", *PAIRWISE, "rankboost"),
-    "all": (*ALONE, *PAIRWISE, *SETS, *INITIALS, "dlcm-listmle", "dlcm-softrank"),
-}
-"""Sets of rankers by name: the paper's table, the pairwise rankers, and everything."""
-
 GROUPS = ("reference", "documents alone", "the set", "the set and its initial ranking")
 """The paper's three groups, below the rows that are there to compare with."""
 
@@ -130,7 +120,7 @@ def rows_of(names: Sequence[str], preset: str, seeds: int) -> tuple[Row, ...]:
     """The rows of a table: the references, then the rankers named, each once.
 
     Args:
-        names: rankers, `ranker@preset`, or a key of NAMED.
+        names: rankers, `ranker@preset`, or a set of `core.studies.ranker_sets`.
         preset: of those named without one.
         seeds: how many each is trained with.
 
@@ -141,9 +131,8 @@ def rows_of(names: Sequence[str], preset: str, seeds: int) -> tuple[Row, ...]:
     >>> [row.label for row in rows_of(["dlcm@small"], "paper", 3)]
     ['ideal', 'initial ranking', 'random', 'dlcm@small']
     """
-    wanted = [*REFERENCES, *(label for name in names for label in NAMED.get(name, (name,)))]
     found = []
-    for label in dict.fromkeys(wanted):
+    for label in expanded([*REFERENCES, *names]):
         if label == INITIAL:
             found.append(Row(INITIAL, {"name": INITIAL}, GROUPS[0], 1))
             continue

@@ -9,8 +9,7 @@ This module is also the program of those processes:
 
 import inspect
 import sys
-from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,15 +17,15 @@ from typing import TYPE_CHECKING, Any
 from core.errors import ArtefactError, ParameterError, ShuffleproofError, UnknownNameError
 from core.execution import jobs_only_one, jobs_supervisor, jobs_worker
 from core.execution.jobs import Job, Jobs
-from core.progress import Progress
 from core.store.artefacts import Store, default_store
 from core.store.keys import ArtefactKey
-from core.store.manifest import Artefact
 from core.studies import uploads
+from core.studies.jobs_opened import Lists, Reports, answer, opened, preset_of, text_of
+from core.studies.jobs_tables import benchmark
+from core.studies.ranker_sets import expanded
 
 if TYPE_CHECKING:
     from core.data.source import Parts
-    from core.studies.workbench import Workbench
 
 IDLE_SECONDS = 600.0
 """A supervisor that the app started ends after so long without work; the next job starts one."""
@@ -35,8 +34,6 @@ PROGRAM = (sys.executable, "-m", "core.studies.jobs")
 WORKER = (*PROGRAM, "work")
 
 SAMPLE = "sample"
-Lists = Mapping[str, Any] | None
-Reports = Generator[Progress, None, Any]
 
 
 def ingest(  # noqa: PLR0913 (a job's parameters are its keywords)
@@ -76,8 +73,8 @@ def ingest(  # noqa: PLR0913 (a job's parameters are its keywords)
     except ShuffleproofError as error:  # where the files lie for now is nobody's business
         raise ShuffleproofError(str(error).replace(f"{folder}/", "")) from error
     return {
-        "artefact": _text(artefacts[0].key),
-        "artefacts": [_text(artefact.key) for artefact in artefacts],
+        "artefact": text_of(artefacts[0].key),
+        "artefacts": [text_of(artefact.key) for artefact in artefacts],
     }
 
 
@@ -91,7 +88,7 @@ def examine(store: Store, *, artefact: str) -> Reports:
     from core.data import examination  # noqa: PLC0415 (only who works pays for it)
 
     found = yield from examination.examined(store.resolve(artefact, "data"), store)
-    return {"artefact": _text(examination.key_for(found.fingerprint))}
+    return {"artefact": text_of(examination.key_for(found.fingerprint))}
 
 
 def _place(folder: Path, files: Mapping[str, Sequence[str]] | None) -> "Path | Parts":
@@ -131,11 +128,11 @@ def train(  # noqa: PLR0913 (a job's parameters are its keywords)
         preset: preset of rankers named without one.
         pinned: the data set's key, which `submit` finds from its name.
     """
-    bench = yield from _opened(store, data, lists, preset, pinned)
+    bench = yield from opened(store, data, lists, preset, pinned)
     found = yield from bench.trained(ranker, changes)
     facts = found.artefact.facts
     return {
-        "artefact": _text(found.artefact.key),
+        "artefact": text_of(found.artefact.key),
         "ranker": found.ranker.name,
         "cached": found.cached,
         "epochs": facts["epochs"],
@@ -158,10 +155,10 @@ def initial_ranking(  # noqa: PLR0913 (a job's parameters are its keywords)
     pinned: str | None = None,
 ) -> Reports:
     """Figure 3; result: artefact. Parameters as Workbench.initial_ranking's and `train`'s."""
-    bench = yield from _opened(store, data, lists, preset, pinned)
+    bench = yield from opened(store, data, lists, preset, pinned)
     pairs = [(family, float(level)) for family, level in perturbations]
     artefact = yield from bench.initial_ranking(rankers, pairs, measures, draws, seed)
-    return _answer(artefact)
+    return answer(artefact)
 
 
 def invariance(  # noqa: PLR0913 (a job's parameters are its keywords)
@@ -176,9 +173,9 @@ def invariance(  # noqa: PLR0913 (a job's parameters are its keywords)
     pinned: str | None = None,
 ) -> Reports:
     """Certificates; result: artefact. Parameters as Workbench.invariance's and `train`'s."""
-    bench = yield from _opened(store, data, lists, preset, pinned)
+    bench = yield from opened(store, data, lists, preset, pinned)
     artefact = yield from bench.invariance(rankers, permutations, seed)
-    return _answer(artefact)
+    return answer(artefact)
 
 
 KINDS: Mapping[str, Callable[..., Reports]] = {
@@ -187,8 +184,11 @@ KINDS: Mapping[str, Callable[..., Reports]] = {
     "train": train,
     "initial-ranking": initial_ranking,
     "invariance": invariance,
+    "benchmark": benchmark,
 }
 """Every kind of job; nothing else can be handed in or run."""
+
+OVER_FOLDS = frozenset({"benchmark"})
 
 
 def submit(store: Store, kind: str, parameters: Mapping[str, Any], priority: int = 0) -> Job:
@@ -212,8 +212,8 @@ def submit(store: Store, kind: str, parameters: Mapping[str, Any], priority: int
     bound.apply_defaults()
     complete = {name: value for name, value in bound.arguments.items() if name != "store"}
     if "data" in complete:
-        complete["pinned"] = _pinned(store, complete["data"])
-        complete["preset"] = complete["preset"] or _preset(complete["data"])
+        complete["pinned"] = _pinned(store, kind, complete["data"])
+        complete["preset"] = complete["preset"] or preset_of(complete["data"])
         _check(store, complete)
     jobs = jobs_of(store)
     job = jobs.submit(kind, complete, priority)
@@ -241,26 +241,13 @@ def ensure_running(store: Store) -> bool:
     return jobs_only_one.ensure_running(root, command)
 
 
-def _opened(
-    store: Store, data: str, lists: Lists, preset: str | None, pinned: str | None
-) -> Generator[Progress, None, "Workbench"]:
-    from core.rankers.initial import ListRecipe  # noqa: PLC0415 (only who works pays for it)
-    from core.studies.workbench import Workbench  # noqa: PLC0415 (likewise)
-
-    preset = preset or _preset(data)
-    fields = asdict(ListRecipe(initial=(f"lambdamart@{preset}",))) | dict(lists or {})
-    fields["initial"] = tuple(fields["initial"])
-    opened = yield from Workbench.opened(pinned or data, ListRecipe(**fields), store, preset)
-    return replace(opened, name=data)
-
-
 def _check(store: Store, parameters: Mapping[str, Any]) -> None:
     """Refuse unknown rankers, fields, perturbations and measures before anything is computed."""
     from core.metrics.measure import Measure  # noqa: PLC0415 (NumPy and numba: only at submission)
     from core.perturb.registry import perturbation  # noqa: PLC0415 (likewise)
     from core.rankers import registry  # noqa: PLC0415 (likewise)
 
-    for text in parameters.get("rankers") or [parameters["ranker"]]:
+    for text in expanded(parameters.get("rankers") or [parameters["ranker"]]):
         if "#" in text:
             store.resolve(f"ranker-{text.partition('#')[2]}", "ranker")
             continue
@@ -273,20 +260,15 @@ def _check(store: Store, parameters: Mapping[str, Any]) -> None:
         Measure.parse(measure)
 
 
-def _pinned(store: Store, data: str) -> str | None:
-    return None if data == SAMPLE else _text(store.resolve(data, "data").key)
+def _pinned(store: Store, kind: str, data: str) -> str | None:
+    """The key of what a name means now; for what runs over folds, the keys of all of them."""
+    from core.data.folds import folds_of  # noqa: PLC0415 (NumPy: only at submission)
 
-
-def _preset(data: str) -> str:
-    return "small" if data == SAMPLE else "paper"
-
-
-def _answer(artefact: Artefact) -> dict[str, Any]:
-    return {"artefact": _text(artefact.key)}
-
-
-def _text(key: ArtefactKey) -> str:
-    return f"{key.kind}-{key.digest}"
+    if data == SAMPLE:
+        return None
+    if kind not in OVER_FOLDS:
+        return text_of(store.resolve(data, "data").key)
+    return ",".join(text_of(store.resolve(name, "data").key) for name in folds_of(data, store))
 
 
 def _is_there(store: Store, job: Job) -> bool:
