@@ -72,6 +72,12 @@ def claim(key: str, family: str, measure: str) -> dict[str, Any]:
 
 
 @st.cache_data(max_entries=256, show_spinner=False)
+def finding(key: str, family: str, measure: str, rankers: tuple[str, ...]) -> str:
+    """What the numbers of these rankers amount to, in words."""
+    return initial_ranking.finding(_result(key), family, measure, rankers)
+
+
+@st.cache_data(max_entries=256, show_spinner=False)
 def marks(key: str, family: str, measure: str, baseline: str, test: str) -> pd.DataFrame:
     """The significance table."""
     return table.marks(_result(key), family, measure, baseline, test)

@@ -56,7 +56,7 @@ def _initial_ranking(result: StudyResult, summary: pd.DataFrame) -> str:
         words = html.escape(alt_text(summary, family, measure))
         parts.append(f"<figure role='img' aria-label='{words}'>{picture}")
         parts.append(f"<figcaption>{words}</figcaption></figure>")
-        parts.append(f"<p><b>{html.escape(finding(summary, family, measure))}</b></p>")
+        parts.append(f"<p><b>{html.escape(finding(result, family, measure))}</b></p>")
         convention = html.escape(Measure.parse(measure).convention())
         parts.append(f"<p class='said'>{convention}</p>")
         verdict = claim(result, family, measure)

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -11,34 +10,13 @@ from core.data import stored
 from core.data.catalogue import KIND, SAMPLE, find
 from core.data.dataset import Fold
 from core.errors import ArtefactError
-from core.perturb.registry import PERTURBATIONS
 from core.store.artefacts import Store, default_store
 from core.store.manifest import Artefact
-from core.studies import initial_ranking
 from core.studies.invariance import Certificate, certificates, per_query
-from core.studies.result import StudyResult, stored_summary
+from core.studies.result import StudyResult
 from core.studies.trained import studied_on
 
 KEPT = ("artefacts", "names")
-
-
-@dataclass(frozen=True)
-class Figure3:
-    """A stored initial-ranking study, ready to be drawn."""
-
-    key: str
-    facts: dict[str, Any]
-    recipe: dict[str, Any]
-    summary: pd.DataFrame
-    claims: dict[tuple[str, str], dict[str, Any]]
-
-    def unit(self, family: str) -> str:
-        """What the levels of a family count."""
-        return PERTURBATIONS[family].unit
-
-    def finding(self, family: str, measure: str) -> str:
-        """The sentences that the numbers amount to."""
-        return initial_ranking.finding(self.summary, family, measure)
 
 
 @st.cache_resource
@@ -94,19 +72,6 @@ def _studies(
     else:
         own = studied_on(store(), fingerprint)
     return [artefact for artefact in own if artefact.recipe["kind"] == kind]
-
-
-@st.cache_data(max_entries=64)
-def figure3(key: str) -> Figure3:
-    """A stored study by its key; the key is a digest of content, so the cache never goes stale."""
-    artefact = store().resolve(key, "study")
-    if artefact.recipe["kind"] != "initial-ranking":
-        raise ArtefactError(key, "it is another kind of study", "Choose an initial-ranking study.")
-    result = StudyResult.open(artefact.path)
-    summary = stored_summary(artefact.path)
-    pairs = summary[["family", "measure"]].drop_duplicates().itertuples(index=False)
-    claims = {(row[0], row[1]): initial_ranking.claim(result, row[0], row[1]) for row in pairs}
-    return Figure3(key, dict(artefact.facts), dict(artefact.recipe), summary, claims)
 
 
 @st.cache_data(max_entries=64)

@@ -11,6 +11,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from app import curves, services
+from app.plain import escaped
 from app.views import initial_ranking as view
 from app.views import initial_ranking_run as run
 from core.data.lists import CandidateLists, JudgedLists
@@ -22,6 +23,7 @@ from core.seeds import generator
 from core.store.artefacts import Store
 from core.store.keys import key_of
 from core.studies import conventions, initial_ranking, jobs, underway
+from core.studies.result import StudyResult
 from core.studies.run import run_study
 from core.studies.study import Study, levels_of
 from core.studies.workbench import finished
@@ -124,8 +126,9 @@ def test_empty_says_what_is_missing_and_offers_it(store):
 def test_a_stored_study_is_drawn_with_its_finding_and_convention(stored):
     test = opened()
     text = words(test)
-    summary = curves.summary(str(stored.key), "NDCG@5")
-    assert initial_ranking.finding(summary, "shuffle", "NDCG@5").split(";")[0][:20] in text
+    result = StudyResult.open(stored.path)
+    finding = initial_ranking.finding(result, "shuffle", "NDCG@5")
+    assert escaped(finding) in text
     assert "What the paper claims of transpositions" in text
     assert "NDCG@5 · ideal: judged · no relevant: 0" in text.replace("\\", "")
     assert str(stored.key) in test.query_params["study"]

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from core.data.dataset import RankingDataset
 from core.data.lists import CandidateLists, JudgedLists
@@ -142,9 +143,63 @@ def test_figure3_flat_for_features_falling_for_the_initial_ranking(judged):
     ]
     assert (summary.low <= summary["mean"]).all()
     assert (summary["mean"] <= summary.high).all()
-    text = initial_ranking.finding(summary, "transpositions", "NDCG@10")
+    text = initial_ranking.finding(result, "transpositions", "NDCG@10")
     assert "by-feature keeps" in text
     assert "initial ranking loses" in text
+    assert "below the undisturbed initial ranking from level 0 " not in text
+    only = initial_ranking.finding(result, "transpositions", "NDCG@10", ["by-feature"])
+    assert only == f"by-feature keeps {curve['by-feature'][0]:.3f} at every level."
+
+
+def curves_of(**curves):
+    """A stored study of four levels and six queries: per-query values by ranker and level."""
+    levels = (0.0, 5.0, 20.0, 80.0)
+    recipe = {
+        "rankers": [[name.replace("_", " "), name] for name in curves],
+        "perturbations": [["transpositions", level] for level in levels],
+        "measures": ["NDCG@10"],
+    }
+    points = [(name.replace("_", " "), level) for name in curves for level in levels]
+    trials = pd.DataFrame([
+        {"ranker": name, "family": "transpositions", "level": level, "draw": 0}
+        for name, level in points
+    ])  # fmt: skip
+    values = np.array([values for curve in curves.values() for values in curve], np.float32)
+    return StudyResult(recipe, trials, values[:, None, :], tuple("abcdef"), {})
+
+
+def test_a_crossing_is_named_where_the_paired_differences_say_so():
+    start = np.array([0.5, 0.6, 0.7, 0.4, 0.5, 0.6])
+    noise = np.array([0.3, -0.3, 0.29, -0.3, 0.3, -0.31])
+    steady = np.array([0.1, 0.11, 0.1, 0.12, 0.1, 0.11])
+    drops = {
+        "same": [0 * start, 0 * start + noise, steady, 2 * steady],  # as by scipy.stats.ttest_rel
+        "noisy": [0 * start, noise, noise + 0.01, noise + 0.02],
+        "bad": [steady, steady, steady, 2 * steady],
+        "once": [0 * start, steady, noise, noise],
+        "rising": [0 * start, -steady, -steady, -steady],
+    }
+    curves = {name: [start - drop for drop in of_levels] for name, of_levels in drops.items()}
+    result = curves_of(initial_ranking=[start, start - steady, start - steady, start], **curves)
+    found = {
+        fall.ranker: fall.below
+        for fall in initial_ranking.falls(result, "transpositions", "NDCG@10")
+    }
+    for name, of_levels in drops.items():
+        expected = tuple(
+            level
+            for level, drop in zip((0.0, 5.0, 20.0, 80.0), of_levels, strict=True)
+            if drop.any() and drop.mean() > 0 and stats.ttest_1samp(drop, 0).pvalue <= 0.05
+        )
+        assert found[name] == expected
+    text = initial_ranking.finding(result, "transpositions", "NDCG@10")
+    below = "significantly below the undisturbed initial ranking"
+    by = "by 80 transpositions and is"
+    assert f"same loses 0.213 (38.8%) {by} {below} from level 20 on." in text
+    assert f"noisy loses 0.017 (3.0%) {by} nowhere {below}." in text
+    assert f"{by} {below} at every level." in text
+    assert f"{by} {below} at level 5." in text
+    assert f"rising gains 0.107 (19.4%) {by} nowhere {below}." in text
 
 
 def test_finished_trials_are_not_repeated(judged, tmp_path):

@@ -17,7 +17,6 @@ from app.views import parts
 from core.metrics.measure import Measure
 from core.parameters import parameters
 from core.store.manifest import Artefact
-from core.studies import initial_ranking
 from core.studies.command import command_of, python_of
 from core.studies.initial_ranking import INITIAL
 from core.studies.registry import STUDIES
@@ -212,21 +211,15 @@ def _drawn(_chosen: Chosen, point: tuple[str, float] | None, identity: tuple[Any
 
 
 def _finding(chosen: Chosen) -> None:
-    parts.finding(_found(chosen, chosen.identity))
-    claim = curves.claim(chosen.key, chosen.family, str(chosen.measure))
+    measure = str(chosen.measure)
+    parts.finding(curves.finding(chosen.key, chosen.family, measure, chosen.rankers))
+    claim = curves.claim(chosen.key, chosen.family, measure)
     if claim:
         st.markdown(
             f"{claim['whose']} that {escaped(claim['claim'])}: **{claim['verdict']}** here "
             f"(difference of the falls {claim['difference']:+.3f}, p = {claim['p']:.2g}, "
             f"N = {claim['n']}, paired t)."
         )
-
-
-@st.cache_data(max_entries=128, show_spinner=False)
-def _found(_chosen: Chosen, identity: tuple[Any, ...]) -> str:
-    """The finding in words; asked for at every click, whatever was clicked."""
-    del identity
-    return initial_ranking.finding(_chosen.summary, _chosen.family, str(_chosen.measure))
 
 
 def _details(chosen: Chosen) -> pd.DataFrame:

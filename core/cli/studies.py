@@ -47,7 +47,7 @@ def figure_text(artefact: Artefact) -> str:
         wide.loc["Kendall τ left"] = left
         unit = PERTURBATIONS[str(family)].unit
         parts += [f"{measure} under {family} ({unit})", wide.round(3).to_string(), ""]
-        parts += [figure.finding(summary, str(family), str(measure))]
+        parts += [figure.finding(result, str(family), str(measure))]
         verdict = figure.claim(result, str(family), str(measure))
         if verdict:
             parts.append(

@@ -51,7 +51,7 @@ def python_of(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     lines = ["from core.rankers.initial import ListRecipe"] if lists else []
     lines += [
         "from core.studies.initial_ranking import finding",
-        "from core.studies.result import stored_summary",
+        "from core.studies.result import StudyResult",
         "from core.studies.workbench import Workbench, finished",
         "",
         f"bench = finished(Workbench.opened({', '.join(_opened(facts))}))",
@@ -63,7 +63,7 @@ def python_of(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
         f"        rankers, levels, measures, draws={recipe['draws']}, seed={recipe['seed']}",
         "    )",
         ")",
-        f"print(finding(stored_summary(study.path), {pairs[0][0]!r}, measures[0]))",
+        f"print(finding(StudyResult.open(study.path), {pairs[0][0]!r}, measures[0]))",
     ]
     return "\n".join(lines) + "\n"
 

@@ -10,15 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Float32
 
 from core.data.dataset import RankingDataset
 from core.data.lists import CandidateLists, JudgedLists
 from core.errors import MissingRankingError
 from core.metrics.measure import Measure
-from core.metrics.relevance import evaluate_many
-from core.metrics.robustness import breakdown_point
+from core.metrics.relevance import evaluate_many, mean_of
 from core.metrics.significance import paired_t
 from core.perturb.registry import PERTURBATIONS
 from core.rankers.base import Input, Ranker
@@ -27,6 +25,7 @@ from core.studies.result import StudyResult
 
 INITIAL = "initial ranking"
 PAPER_FAMILY = "transpositions"
+SIGNIFICANT = 0.05
 
 
 @dataclass(frozen=True)
@@ -76,72 +75,98 @@ class Fall:
 
     Attributes:
         ranker: its label.
-        start: mean over the lists as they are.
-        end: mean at the last level.
-        below_initial_at: level from which it lies below the undisturbed initial ranking, or None.
+        means: over the queries, level by level, the lists as they are first.
+        levels: measured levels, outwards from the unchanged one.
+        below: the levels at which it lies below the undisturbed initial ranking by more than
+            chance: the 95 % interval of the paired differences (Student's t) holds no 0.
     """
 
     ranker: str
-    start: float
-    end: float
-    below_initial_at: float | None
+    means: tuple[float, ...]
+    levels: tuple[float, ...]
+    below: tuple[float, ...]
 
     @property
     def loss(self) -> float:
-        """What was lost, in the measure's own unit."""
-        return self.start - self.end
+        """What was lost at the last level, in the measure's own unit."""
+        return self.means[0] - self.means[-1]
 
 
-def falls(summary: pd.DataFrame, family: str, measure: str) -> list[Fall]:
-    """The fall of every ranker, from the summary's first level (unchanged) to its last."""
-    chosen = summary[(summary.family == family) & (summary.measure == measure)]
-    curves = dict(iter(chosen.groupby("ranker", sort=False)))
-    initial = curves.get(INITIAL)
-    reference = None if initial is None else float(initial["mean"].iloc[0])
-    rows = []
-    for label in dict.fromkeys(summary.ranker):
-        if label not in curves:
-            continue
-        curve = curves[label]
-        levels, means = curve["level"].to_numpy(float), curve["mean"].to_numpy(float)
-        crossing = None
-        if reference is not None and label != INITIAL:
-            crossing = breakdown_point(np.abs(levels - levels[0]), means, reference)
-            outwards = np.sign(levels[-1] - levels[0])
-            crossing = None if crossing is None else float(levels[0] + outwards * crossing)
-        rows.append(Fall(str(label), float(means[0]), float(means[-1]), crossing))
-    return rows
+def falls(
+    result: StudyResult, family: str, measure: str, rankers: Sequence[str] | None = None
+) -> list[Fall]:
+    """The fall of every ranker of a stored study, or of those named, in the study's order.
+
+    Args:
+        result: of an initial-ranking study.
+        family: of perturbations.
+        measure: one that follows from what is stored.
+        rankers: labels; by default all.
+    """
+    levels = tuple(float(level) for name, level in result.recipe["perturbations"] if name == family)
+    known = [label for label, _ in result.recipe["rankers"]]
+    reference = None
+    if INITIAL in known:
+        reference = result.per_query(INITIAL, family, levels[0], measure)
+    found = []
+    for label in known if rankers is None else [label for label in known if label in rankers]:
+        curve = [result.per_query(label, family, level, measure) for level in levels]
+        means = tuple(mean_of(Measure.parse(measure), values) for values in curve)
+        compared = reference is not None and label != INITIAL
+        below = [
+            level
+            for level, values in zip(levels, curve, strict=True)
+            if compared and _below(values, reference)
+        ]
+        found.append(Fall(label, means, levels, tuple(below)))
+    return found
 
 
-def finding(summary: pd.DataFrame, family: str, measure: str) -> str:
-    """One paragraph, written from the numbers: who stays, who falls, how far, and past what."""
-    chosen = summary[(summary.family == family) & (summary.measure == measure)]
-    highest = chosen.level.iloc[-1]
-    flat, falling = [], []
-    for fall in falls(summary, family, measure):
-        if np.isnan([fall.start, fall.end]).any():
-            return (
-                "Under this convention the means are undefined: some queries have no relevant "
-                "document."
-            )
-        curve = chosen[chosen.ranker == fall.ranker]["mean"].to_numpy()
-        if np.ptp(curve) == 0:
-            flat.append(f"{fall.ranker} keeps {fall.start:.3f} at every level")
-        else:
-            falling.append(fall)
-    falling.sort(key=lambda fall: -fall.loss)
-    sentences = ["; ".join(flat) + "."] if flat else []
-    sentences += [_sentence(fall, family, highest) for fall in falling]
-    return " ".join(sentences)
+def _below(values: Any, reference: Any) -> bool:
+    test = paired_t(values, reference)
+    return test.difference < 0 and test.p_value <= SIGNIFICANT
 
 
-def _sentence(fall: Fall, family: str, highest: float) -> str:
-    verb = "loses" if fall.loss >= 0 else "gains"
-    share = abs(fall.loss) / fall.start if fall.start else 0.0
-    text = f"{fall.ranker} {verb} {abs(fall.loss):.3f} ({share:.1%}) {_reached(family, highest)}"
-    if fall.below_initial_at is not None:
-        text += f" and is below the undisturbed initial ranking from {fall.below_initial_at:.1f} on"
-    return text + "."
+def finding(
+    result: StudyResult, family: str, measure: str, rankers: Sequence[str] | None = None
+) -> str:
+    """One paragraph, written from the numbers: who stays, who falls, how far, and past what.
+
+    Arguments as those of `falls`.
+    """
+    found = falls(result, family, measure, rankers)
+    if any(np.isnan(fall.means).any() for fall in found):
+        return (
+            "Under this convention the means are undefined: some queries have no relevant document."
+        )
+    flat = [fall for fall in found if np.ptp(fall.means) == 0]
+    falling = sorted(
+        (fall for fall in found if np.ptp(fall.means) > 0), key=lambda fall: -fall.loss
+    )
+    kept = "; ".join(f"{fall.ranker} keeps {fall.means[0]:.3f} at every level" for fall in flat)
+    sentences = [f"{kept}."] if flat else []
+    return " ".join([*sentences, *(_sentence(fall, family) for fall in falling)])
+
+
+def _sentence(fall: Fall, family: str) -> str:
+    verb, start = "loses" if fall.loss >= 0 else "gains", fall.means[0]
+    share = f" ({abs(fall.loss) / start:.1%})" if start else ""
+    text = f"{fall.ranker} {verb} {abs(fall.loss):.3f}{share} {_reached(family, fall.levels[-1])}"
+    if fall.ranker == INITIAL:
+        return f"{text}."
+    return f"{text} and is {_where_below(fall)}."
+
+
+def _where_below(fall: Fall) -> str:
+    """At which of the measured levels it is below the undisturbed initial ranking, in words."""
+    what = "significantly below the undisturbed initial ranking"
+    if not fall.below:
+        return f"nowhere {what}"
+    if fall.below == fall.levels:
+        return f"{what} at every level"
+    if fall.below == fall.levels[-len(fall.below) :]:
+        return f"{what} from level {fall.below[0]:g} on"
+    return f"{what} at level {', '.join(f'{level:g}' for level in fall.below)}"
 
 
 def _reached(family: str, level: float) -> str:
@@ -170,7 +195,7 @@ def claim(result: StudyResult, family: str, measure: str) -> dict[str, Any]:
     further = drop[dlcm][counted].astype(np.float64) - drop[setrank][counted].astype(np.float64)
     p = paired_t(drop[dlcm][counted].astype(np.float64), drop[setrank][counted].astype(np.float64))
     verdict = "cannot be told"
-    if p.p_value <= 0.05:
+    if p.p_value <= SIGNIFICANT:
         verdict = "holds" if further.mean() > 0 else "does not hold"
     return {
         "claim": f"{dlcm} falls further than {setrank}",
