@@ -8,17 +8,19 @@ from app.views import data, initial_ranking, invariance, jobs, overview, train
 st.set_page_config(page_title="Shuffleproof", page_icon="🔀", layout="wide")
 login.required()
 sidebar.draw()
-st.navigation(
-    {
-        "Start": [
-            st.Page(overview.page, title="Overview", url_path="overview", default=True),
-            st.Page(data.page, title="Data", url_path="data"),
-            st.Page(train.page, title="Train", url_path="train"),
-        ],
-        "Studies": [
-            st.Page(invariance.page, title="Invariance", url_path="invariance"),
-            st.Page(initial_ranking.page, title="Initial ranking", url_path="initial-ranking"),
-        ],
-        "Work": [st.Page(jobs.page, title="Jobs", url_path="jobs")],
-    }
-).run()
+
+SECTIONS = {  # the pages by heading, as the sidebar shows them
+    "Start": [
+        st.Page(overview.page, title="Overview", default=True),
+        st.Page(data.page, title="Data", url_path="data"),
+        st.Page(train.page, title="Train", url_path="train"),
+    ],
+    "Studies": [
+        st.Page(invariance.page, title="Invariance", url_path="invariance"),
+        st.Page(initial_ranking.page, title="Initial ranking", url_path="initial-ranking"),
+    ],
+    "Work": [st.Page(jobs.page, title="Jobs", url_path="jobs")],
+}
+page = st.navigation(SECTIONS, position=sidebar.place())
+sidebar.navigation(SECTIONS)
+page.run()

@@ -20,7 +20,7 @@ import streamlit as st
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, RedirectResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -146,6 +146,11 @@ async def ready(_request: Request) -> JSONResponse:
     return JSONResponse({"status": "ready", "artefacts": stored})
 
 
+async def overview(request: Request) -> RedirectResponse:
+    """The first page by its name: it stands at the root, with whatever was chosen."""
+    return RedirectResponse(f"./?{request.url.query}" if request.url.query else "./")
+
+
 def on_script_error(error: Exception) -> bool:
     """Show a sentence and a log id, never a traceback; the log has the rest."""
     error_id = secrets.token_hex(4)
@@ -182,7 +187,7 @@ def application(base_path: str = "", allow_host: Sequence[str] = ()) -> st.App:
     """
     below = base_path.strip("/")
     roots = ["", f"/{below}"] if below else [""]
-    asked = (("/healthz", health), ("/readyz", ready))
+    asked = (("/healthz", health), ("/readyz", ready), ("/overview", overview))
     hosts = ["[::1]", *_hosts(allow_host)]
     return st.App(
         Path(__file__).with_name("main.py"),

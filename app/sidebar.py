@@ -1,10 +1,14 @@
-"""The head of the sidebar on every page: the data set in use, jobs under way, news of ends.
+"""The sidebar on every page: the data set in use, jobs under way, news of ends, then the pages.
 
 The jobs are looked at every second while there are any, else every five; when one ends, the page
 is drawn again and a toast says so.
 """
 
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
 import streamlit as st
+from streamlit.navigation.page import StreamlitPage
 
 from app import jobs, state
 from app.plain import escaped
@@ -26,6 +30,25 @@ def draw() -> None:
         st.toast(told(job), icon=ICONS[job.state], duration="long")
     with st.sidebar:
         st.fragment(_watch, run_every=jobs.pace())()
+
+
+def place() -> Literal["sidebar", "hidden"]:
+    """Where Streamlit draws the navigation: on telephones in the sidebar, which it then closes.
+
+    Elsewhere `navigation` draws it below the head, which many pages would push out of sight.
+    """
+    return "sidebar" if "Mobi" in (st.context.headers.get("User-Agent") or "") else "hidden"
+
+
+def navigation(sections: Mapping[str, Sequence[StreamlitPage]]) -> None:
+    """Draw the links to the pages, by heading, unless Streamlit does."""
+    if place() == "sidebar":
+        return
+    for heading, pages in sections.items():
+        with st.sidebar.container(gap="xxsmall"):
+            st.caption(heading)
+            for page in pages:
+                st.page_link(page, width="stretch")
 
 
 def told(job: Job) -> str:

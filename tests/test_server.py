@@ -105,6 +105,12 @@ def test_health_and_readiness(direct):
     assert json.loads(text)["status"] == "ready"
 
 
+def test_the_first_page_has_a_name_too(direct):
+    status, headers, _ = page(direct[0], "/overview?data=a+b&x=%2F%2Fevil.example")
+    assert (status, headers["Location"]) == (307, "./?data=a+b&x=%2F%2Fevil.example")
+    assert page(direct[0], "/overview")[1]["Location"] == "./"
+
+
 @pytest.mark.parametrize("path", ["/", "/initial-ranking", "/jobs"])
 def test_every_page_knows_where_the_server_is(direct, path):
     status, headers, text = page(direct[0], path)
@@ -194,6 +200,7 @@ def test_another_address_needs_its_hosts_named():
 def test_below_a_base_path(below):
     assert asked(below, "/lab/shuffle/healthz")[0] == 200
     assert asked(below, "/lab/shuffle/readyz")[0] == 200
+    assert page(below, "/lab/shuffle/overview")[1]["Location"] == "./"
     status, _, text = page(below, "/lab/shuffle/initial-ranking")
     assert status == 200
     assert 'BACKEND_BASE_URL:location.origin+"/lab/shuffle"' in text
