@@ -139,6 +139,17 @@ def _study_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParse
         "--rankers", default="table2", help="comma-separated; also table2 (default), pairwise, all"
     )
     _workbench(table)
+    steps = _command(
+        studies, "ablation", "ablation:study", "paper against released code, step by step"
+    )
+    steps.add_argument("--ranker", default="setrank-imsab-init", help="a neural ranker")
+    steps.add_argument(
+        "--sizes",
+        help="a preset whose sizes all variants take, or own (default for the sample: small)",
+    )
+    steps.add_argument("--levels", default="0,5,20", help="transpositions, comma-separated")
+    steps.add_argument("--draws", type=_count, default=5, help="draws a level (default 5)")
+    _workbench(steps)
     for one in (figure, invariance):
         one.add_argument("--rankers", required=True, help=RANKERS)
         _workbench(one)

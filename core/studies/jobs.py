@@ -21,7 +21,7 @@ from core.store.artefacts import Store, default_store
 from core.store.keys import ArtefactKey
 from core.studies import uploads
 from core.studies.jobs_opened import Lists, Reports, answer, opened, preset_of, text_of
-from core.studies.jobs_tables import benchmark
+from core.studies.jobs_tables import ablation, benchmark
 from core.studies.ranker_sets import expanded
 
 if TYPE_CHECKING:
@@ -185,6 +185,7 @@ KINDS: Mapping[str, Callable[..., Reports]] = {
     "initial-ranking": initial_ranking,
     "invariance": invariance,
     "benchmark": benchmark,
+    "ablation": ablation,
 }
 """Every kind of job; nothing else can be handed in or run."""
 

@@ -41,3 +41,37 @@ def benchmark(  # noqa: PLR0913 (a job's parameters are its keywords)
         benches.append((yield from opened(store, name, lists, preset, key)))
     plan = table.planned(benches, rankers, measures, seeds)
     return answer((yield from table.run(benches, plan, data)))
+
+
+def ablation(  # noqa: PLR0913 (a job's parameters are its keywords)
+    store: Store,
+    *,
+    data: str,
+    ranker: str = "setrank-imsab-init",
+    sizes: str | None = None,
+    levels: Sequence[float] = (0.0, 5.0, 20.0),
+    draws: int = 5,
+    seed: int = 0,
+    lists: Lists = None,
+    preset: str | None = None,
+    pinned: str | None = None,
+) -> Reports:
+    """Paper against released code, one difference at a time; result: artefact.
+
+    Args:
+        store: where everything is kept.
+        data: a stored name or `sample`.
+        ranker: a neural one.
+        sizes: the preset whose sizes all variants take; None: their own.
+        levels: transpositions of the initial ranking.
+        draws: of each level.
+        seed: of the variants and of the draws.
+        lists: fields of ListRecipe that differ from its default.
+        preset: of the initial ranker, when it is named without one.
+        pinned: the data set's key, which `submit` finds from its name.
+    """
+    from core.studies import ablation as study  # noqa: PLC0415 (only who works pays for it)
+
+    bench = yield from opened(store, data, lists, preset, pinned)
+    made = study.variants(ranker, sizes, seed=seed)
+    return answer((yield from study.run(bench, made, levels, draws, seed)))

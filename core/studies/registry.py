@@ -37,4 +37,8 @@ STUDIES = {
         "SetRank (SIGIR 2020), Table 2",
         "core.studies.benchmark",
     ),
+    "ablation": StudyEntry(
+        "Where paper and released code part ways: what does each single difference do?",
+        "SetRank (SIGIR 2020) and DLCM (SIGIR 2018) beside their released code",
+    ),
 }

@@ -1,0 +1,40 @@
+"""`study ablation`: paper against released code on the terminal."""
+
+import argparse
+
+from core.cli.answer import Answer, records
+from core.cli.open import done, workbench_of
+from core.errors import ParameterError
+from core.studies import ablation
+from core.studies.result import StudyResult, stored_summary
+
+SHOWN = {
+    "mean": "{:.3f}", "change": "{:+.3f}", "change_p": "{:.2g}", "loss": "{:.3f}",
+    "loss_change": "{:+.3f}", "loss_p": "{:.2g}", "seconds": "{:.0f}",
+}  # fmt: skip
+
+
+def study(arguments: argparse.Namespace) -> Answer:
+    """`study ablation`: every single difference between paper, released code and tuned."""
+    bench = workbench_of(arguments)
+    sizes = arguments.sizes or ("small" if bench.preset == "small" else None)
+    seed = arguments.seed or 0
+    made = ablation.variants(arguments.ranker, None if sizes == "own" else sizes, seed=seed)
+    work = ablation.run(bench, made, _levels(arguments.levels), arguments.draws, seed)
+    artefact = done("ablation", work)
+    rows = ablation.table(StudyResult.open(artefact.path))
+    answer = {
+        "result": str(artefact.key),
+        "summary": records(stored_summary(artefact.path)),
+        "table": records(rows),
+    }
+    formats = {name: text.format for name, text in SHOWN.items()}
+    text = rows.to_string(index=False, formatters=formats, na_rep="–")
+    return Answer(answer, f"{text}\nstored as {artefact.key}")
+
+
+def _levels(text: str) -> list[float]:
+    try:
+        return sorted({0.0, *(float(level) for level in text.split(","))})
+    except ValueError:
+        raise ParameterError("--levels", text, "numbers, comma-separated") from None

@@ -1,0 +1,142 @@
+"""The differences between two recipes of a network, one step each, and where each comes from."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from core.models.config import SetRankConfig
+from core.rankers.recipes import NeuralSpec
+
+SIZES = (
+    "width", "depth", "heads", "feed_forward", "inducing_points", "kernels", "kernel_layer",
+    "ordinals", "first_layer", "total_width", "hidden",
+)  # fmt: skip
+"""Fields that say how large a network is."""
+
+BATCHES = (
+    "batch_lists", "batch_documents", "steps_per_epoch", "least_steps", "epochs", "patience",
+    "sampling",
+)  # fmt: skip
+"""Fields that say how long it is trained, on how much at a time."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """Fields that change together.
+
+    Attributes:
+        label: what they decide, in the field's words.
+        fields: of the architecture or of the training.
+        source: what the paper and what the released code has.
+    """
+
+    label: str
+    fields: tuple[str, ...]
+    source: str
+
+
+STEPS: tuple[Step, ...] = (
+    Step(
+        "input layer",
+        ("input_layer",),
+        "paper: one row-wise linear layer; released: 100 Gaussian kernels a feature, two layers",
+    ),
+    Step("Q/K/V bias", ("projection_bias",), "Eq. 4 has none; released: a bias"),
+    Step("Q/K/V activation", ("projection_activation",), "Eq. 4 has none; released: relu"),
+    Step("logit scale", ("scale",), "Eq. 3 divides by √E; released: by √(E/h)"),
+    Step(
+        "first rFF of IMSAB",
+        ("inducing_feed_forward",),
+        "Eq. 8: MAB twice, two feed-forward nets; released: one, after the second attention",
+    ),
+    Step("layer norm ε", ("norm_epsilon",), "not stated; released: 1e-8"),
+    Step("ordinal index", ("ordinal_direction",), "paper: p_i = P(rank i); released: 0 = worst"),
+    Step("ordinals", ("ordinal_place",), "paper: added once; released: before every block"),
+    Step("relative ordinals", ("relative_ordinals",), "section 4.3; released: commented out"),
+    Step("tied initial ranks", ("tied_ranks",), "not discussed; released: by shown position"),
+    Step("ordinal table", ("ordinal_table",), "paper: one table, summed; ours may have several"),
+    Step("ordinal deviation", ("ordinal_deviation",), "not stated; released: N(0, 0.1)"),
+    Step("context φ", ("context",), "Eq. 7 multiplies; released default: adds"),
+    Step("reset gate", ("reset",), "Eq. 4: before the product"),
+    Step(
+        "loss",
+        ("loss",),
+        "paper: attention rank, both terms; released: softmax cross entropy without (1 − a)",
+    ),
+    Step("optimiser", ("optimiser",), "SetRank: Adam; DLCM's released code: SGD"),
+    Step("learning rate", ("learning_rate",), "paper: 0.001; released: 0.0005"),
+    Step("schedule", ("schedule",), "not stated; DLCM's released code: × 0.8 when it stalls"),
+    Step("weight decay", ("weight_decay",), "neither has any"),
+    Step("gradient clip", ("clip",), "not stated; released: 5"),
+    Step("selection", ("selection",), "paper: validation NDCG@10; released: validation loss"),
+    Step("normalisation", ("normalisation",), "not stated; released: min-max (ours: train alone)"),
+    Step("size", SIZES, "both: 6 blocks, width 256, 8 heads; tuned: smaller"),
+    Step("batches and epochs", BATCHES, "released: 10 000 steps with replacement"),
+)
+"""In the order of the table in which the papers' reading lists them."""
+
+ONLY_ORDINALS = frozenset(
+    {"ordinals", "ordinal index", "relative ordinals", "tied initial ranks", "ordinal table",
+     "ordinal deviation"}
+)  # fmt: skip
+ONLY_IMSAB = frozenset({"first rFF of IMSAB"})
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One step from a recipe towards another.
+
+    Attributes:
+        label: the step and the value it leads to: `loss softmax-ce`.
+        values: fields to replace.
+        source: what the paper and what the released code has.
+    """
+
+    label: str
+    values: Mapping[str, Any]
+    source: str
+
+
+def differences(base: NeuralSpec, other: NeuralSpec) -> list[Difference]:
+    """Every step that leads from one recipe to another, fields without effect left out.
+
+    >>> small = NeuralSpec.preset("setrank-msab", "small")
+    >>> [one.label for one in differences(small, small.changed({"loss": "softmax-ce"}))]
+    ['loss softmax-ce']
+    """
+    one, two = _flat(base), _flat(other)
+    found = []
+    for step in STEPS:
+        if step.label in _without_effect(base):
+            continue
+        changed = {
+            field: two[field]
+            for field in step.fields
+            if field in one and field in two and one[field] != two[field]
+        }
+        if changed:
+            found.append(Difference(f"{step.label} {_words(changed)}", changed, step.source))
+    return found
+
+
+def _without_effect(spec: NeuralSpec) -> frozenset[str]:
+    if not isinstance(spec.model, SetRankConfig):
+        return frozenset()
+    ordinals = frozenset() if spec.model.rankings else ONLY_ORDINALS
+    return ordinals | (frozenset() if spec.model.block == "imsab" else ONLY_IMSAB)
+
+
+def _words(changed: Mapping[str, Any]) -> str:
+    """A single value as it is; several with their names; truth as on and off."""
+    said = [(name.replace("_", " "), _word(value)) for name, value in changed.items()]
+    return said[0][1] if len(said) == 1 else ", ".join(" ".join(pair) for pair in said)
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _flat(spec: NeuralSpec) -> dict[str, Any]:
+    return asdict(spec.model) | asdict(spec.training)
