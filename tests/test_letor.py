@@ -62,6 +62,13 @@ def test_scattered_queries_are_gathered_in_file_order_and_reported():
     assert "2 queries were scattered" in found.notes[0]
 
 
+def test_an_unordered_row_that_brings_a_new_column_late_is_read_once():
+    early = "".join(f"0 qid:{row} 1:1 2:1 3:1\n" for row in range(100))
+    data = parsed(early + "1 qid:x 3:5 1:7 9:2\n", limits=letor.Limits(block_bytes=256)).dataset
+    assert data.feature_ids == (1, 2, 3, 9)
+    assert data.features[-1].tolist() == [7, 0, 5, 2]
+
+
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=60), st.integers(1, 5))
 @settings(deadline=None, max_examples=40)
 def test_gathering_equals_a_stable_sort(queries, width):

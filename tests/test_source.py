@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core.data import source
+from core.data import letor, source
 from core.data.dataset import RankingDataset
 from core.errors import DataError, ParameterError
 
@@ -51,6 +51,26 @@ def test_files_of_a_part_are_read_one_after_the_other(tmp_path):
     assert np.diff(fold.train.offsets).tolist() == [2, 2, 3, 2, 2, 2]
     assert fold.train.labels[4:7].tolist() == [0, 0, 2]
     assert fold.test.feature_ids == (1, 2, 3, 4, 5)
+
+
+@pytest.mark.parametrize("fractions", [(0.6, 0.2, 0.2), (0.3, 0.1, 0.2)])
+def test_a_file_split_while_read_equals_the_whole_split_afterwards(tmp_path, fractions):
+    rows = [
+        f"{q % 3} qid:{q} 1:{q} 2:{doc} #docid = D{q}-{doc}\n"
+        for doc in (1, 2, 3)
+        for q in range(20)
+    ]
+    (tmp_path / "whole.txt").write_text("".join(rows[:47]))
+    (loaded,) = source.load(tmp_path / "whole.txt", seed=3, fractions=fractions)
+    whole = letor.read(tmp_path / "whole.txt").dataset
+    expected = source.split(whole, 3, fractions)
+    for part in ("train", "valid", "test"):
+        found, wanted = getattr(loaded.fold, part), getattr(expected, part)
+        assert found.query_ids == wanted.query_ids
+        assert np.array_equal(found.features, wanted.features)
+        assert list(found.doc_ids) == list(wanted.doc_ids)
+        assert found.fingerprint == wanted.fingerprint
+    assert "20 queries were scattered" in loaded.notes[0]
 
 
 def test_means_of_missing_cells_are_the_training_parts(tmp_path):

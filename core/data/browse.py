@@ -109,7 +109,8 @@ def _containing(column: TextColumn, text: str, most: int) -> Int64[np.ndarray, "
     """Rows whose string contains a text; the bytes of all rows are searched in one go."""
     filled = np.flatnonzero(column.ends > column.starts)
     order = filled[np.argsort(column.starts[filled], kind="stable")]
-    starts, ends = column.starts[order], column.ends[order]
+    starts = column.starts[order].astype(np.int64)
+    ends = column.ends[order].astype(np.int64)
     if not len(order):
         return np.zeros(0, dtype=np.int64)
     found: dict[int, None] = {}

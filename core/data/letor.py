@@ -6,9 +6,14 @@ Cells that a row leaves out are zero; columns are the feature ids that occur any
 beyond float32 (Istella's 1.797e308) are cut to the largest float32 and counted; infinity and
 anything from 1.8e308 on is an error. `NULL` and `NaN` cells are an error unless a policy is
 chosen. Rows of a query that are scattered over the file are gathered, in file order, and counted.
+
+Memory: reading takes at most 1.5 times the float32 matrix of what is read, scattered or not. What
+is counted is everything beyond the program itself: matrix, labels, comments and document ids,
+bounds, and what the reading needs on the way, for rows whose comment is up to about a third of
+their features' bytes (MQ2008: 46 features, 49 bytes of comment). Splitting by query takes no more.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -16,9 +21,10 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float32, Int64
 
-from core.data import letor_errors, ragged
+from core.data import letor_errors
 from core.data.dataset import RankingDataset
 from core.data.letor_kernel import parse
+from core.data.letor_runs import Runs
 from core.data.letor_sink import (
     CLIPPINGS,
     DONE,
@@ -119,6 +125,10 @@ def read(
     return table.parsed(table.fillers())
 
 
+Split = Callable[[int], Sequence[Int64[np.ndarray, " chosen"]]]
+"""From the number of queries to the queries of each part; no query is in two."""
+
+
 @dataclass
 class LetorTable:
     """Rows of one or several files on their way to a data set: `add` …, `close`, `parsed`."""
@@ -129,9 +139,7 @@ class LetorTable:
     def __post_init__(self) -> None:
         """Start empty."""
         self._table = GrowingTable(self.limits)
-        self._queries: dict[bytes, int] = {}
-        self._run_rows: list[int] = []
-        self._run_queries: list[int] = []
+        self._runs = Runs()
         self.feature_ids: Int64[np.ndarray, " features"] = np.zeros(0, dtype=np.int64)
 
     def add(
@@ -160,12 +168,12 @@ class LetorTable:
         first_row = self._table.file_start = self._table.rows
         for block in blocks(source, called, self.limits):
             self._take(block, called, with_query=groups is None)
+            self._name_runs()
             yield block.stored
         if self._table.rows == first_row:
             raise DataError(called, "no documents", "LETOR text is expected: label qid:id 1:value")
-        if groups is None:
-            self._name_runs()
-        else:
+        self._table.sink.state[QUERY_LENGTH] = 0  # the next file starts a run of its own
+        if groups is not None:
             self._name_groups(groups, first_row, called)
 
     def _take(self, block: Block, name: str, *, with_query: bool) -> None:
@@ -221,22 +229,19 @@ class LetorTable:
             raise letor_errors.too_large((rows, width), block, line, name, self.limits)
 
     def _name_runs(self) -> None:
-        """Give the runs of rows of the file just read their queries."""
+        """Give the runs of rows of the block just read their queries."""
         sink = self._table.sink
-        text = sink.run_text[: sink.runs[sink.state[RUN] - 1, 2]].tobytes()
-        for row, first, last in sink.runs[: sink.state[RUN]].tolist():
-            query = self._queries.setdefault(text[first:last], len(self._queries))
-            self._run_rows.append(row)
-            self._run_queries.append(query)
-        sink.state[RUN] = sink.state[QUERY_LENGTH] = 0
+        runs = sink.runs[: sink.state[RUN]].tolist()
+        text = sink.run_text[: runs[-1][2]].tobytes() if runs else b""
+        for row, first, last in runs:
+            self._runs.append(row, text[first:last])
+        sink.state[RUN] = 0
 
     def _name_groups(self, groups: Source | str, first_row: int, name: str) -> None:
         sizes = letor_errors.group_sizes(groups, self._table.rows - first_row, name, self.limits)
         start = first_row
         for size in sizes:
-            label = str(len(self._queries) + 1).encode()
-            self._run_rows.append(start)
-            self._run_queries.append(self._queries.setdefault(label, len(self._queries)))
+            self._runs.append(start, str(self._runs.queries + 1).encode())
             start += size
 
     def close(self) -> None:
@@ -244,8 +249,6 @@ class LetorTable:
         seen = np.flatnonzero(self._table.sink.seen).astype(np.int64)
         self.feature_ids = seen
         self._table.keep_columns(seen)
-        for array in (self._table.sink.labels,):
-            array.resize(self._table.rows, refcheck=False)
 
     def align(self, feature_ids: Int64[np.ndarray, " union"]) -> None:
         """Add zero columns, so that the columns are these ids, a rising superset of its own."""
@@ -265,38 +268,42 @@ class LetorTable:
 
     def parsed(self, fillers: Float32[np.ndarray, " features"]) -> ParsedLetor:
         """The data set, missing cells filled and scattered queries gathered; ends the table."""
+        return self.parsed_parts(fillers, lambda queries: [np.arange(queries)])[0]
+
+    def parsed_parts(
+        self, fillers: Float32[np.ndarray, " features"], split: Split
+    ) -> list[ParsedLetor]:
+        """The data set in parts by query, which are views of one matrix; ends the table.
+
+        Args:
+            fillers: what the missing cells of each column become.
+            split: which queries each part has; what had to be done is told with the first.
+        """
         table, state = self._table, self._table.sink.state
         if state[NULLS]:
             fill_missing(table.matrix(), fillers)
-        comments, documents = table.comments()
-        offsets, order, scattered = self._gathered()
-        if order is not None:
-            table.reorder(order)
-            comments = None if comments is None else comments.take(order)
-            documents = None if documents is None else documents.take(order)
-        names = tuple(query.decode(errors="backslashreplace") for query in self._queries)
-        dataset = RankingDataset(
-            features=table.matrix(),
-            labels=table.sink.labels,
-            offsets=offsets,
-            query_ids=names,
-            feature_ids=tuple(self.feature_ids.tolist()),
-            doc_ids=documents,
-            comments=comments,
-        )
-        gathered = tuple(names[query] for query in scattered)
-        return ParsedLetor(dataset, gathered, int(state[CLIPPINGS]), int(state[NULLS]))
-
-    def _gathered(
-        self,
-    ) -> tuple[Int64[np.ndarray, " bounds"], Int64[np.ndarray, " docs"] | None, Sequence[int]]:
-        """(offsets of the queries, the order of rows that gathers them or None, which did)."""
-        queries = np.array(self._run_queries, dtype=np.int64)
-        bounds = np.array([*self._run_rows, self._table.rows], dtype=np.int64)
-        lengths = np.bincount(queries, weights=np.diff(bounds), minlength=len(self._queries))
-        offsets = ragged.offsets_of(lengths.astype(np.int64))
-        if len(queries) == len(self._queries):
-            return offsets, None, ()
-        runs = np.argsort(queries, kind="stable")
-        scattered = np.flatnonzero(np.bincount(queries) > 1).tolist()
-        return offsets, ragged.elements_of(bounds, runs), scattered
+        parts = split(self._runs.queries)
+        chosen = np.concatenate(parts)
+        rest = np.setdiff1d(np.arange(self._runs.queries), chosen)
+        arranged = self._runs.arranged(table.rows, np.concatenate([chosen, rest]).astype(np.int64))
+        comments, documents = table.finish(arranged.order)
+        names, offsets = self._runs.names, arranged.offsets
+        matrix, labels = table.matrix(), table.sink.labels
+        datasets, end = [], 0
+        for part in parts:
+            first, end = end, end + len(part)
+            rows = slice(int(offsets[first]), int(offsets[end]))
+            datasets.append(
+                RankingDataset(
+                    features=matrix[rows],
+                    labels=labels[rows],
+                    offsets=offsets[first : end + 1] - offsets[first],
+                    query_ids=tuple(names[query] for query in part.tolist()),
+                    feature_ids=tuple(self.feature_ids.tolist()),
+                    doc_ids=None if documents is None else documents.between(rows),
+                    comments=None if comments is None else comments.between(rows),
+                )
+            )
+        gathered = tuple(names[query] for query in arranged.scattered)
+        counts = int(state[CLIPPINGS]), int(state[NULLS])
+        return [ParsedLetor(datasets[0], gathered, *counts), *map(ParsedLetor, datasets[1:])]

@@ -9,73 +9,52 @@ from typing import no_type_check
 import numba
 import numpy as np
 
-from core.data.letor_comment import document_name
+from core.data.letor_cells import (
+    note_patch,
+    take_cells,
+    take_unordered_cells,
+)
 from core.data.letor_memory import (
     byte_at,
     integer_of,
     load,
-    put_byte,
+    put_half,
     put_integer,
     put_single,
-    put_word,
-    word_of,
 )
 from core.data.letor_numbers import (
-    BAD,
-    CLIPPED,
-    COLON,
     FINE,
     HASH,
-    MISSING,
-    NEWLINE,
-    NINE,
-    OVERFLOW,
-    RETURN,
-    SPACE,
-    TAB,
     UNDECIDED,
-    ZERO,
-    digits_in,
-    eight_digits,
     number,
-    short_number,
 )
 from core.data.letor_sink import (
-    BAD_CELL,
     BAD_END,
     BAD_LABEL,
-    BAD_VALUE,
     CLIPPINGS,
     COMMENT_END,
-    COMMENTED,
     DONE,
-    HIGH_ID,
-    INFINITE,
     LONG_LINE,
-    LONG_QUERY,
-    LONGEST_QUERY_ID,
-    MORE_COLUMNS,
-    NAMED,
-    NEEDED_ID,
     NO_QUERY,
-    NULL_CELL,
     NULLS,
     PATCHES,
     PATCHES_FULL,
-    QUERY_LENGTH,
     ROW,
-    RUN,
-    TWICE,
     TWO_QUERIES,
     UNORDERED,
-    ZERO_BASED,
     Addresses,
     Rules,
+)
+from core.data.letor_words import (
+    ends_line,
+    next_line,
+    past_blanks,
+    take_comment,
+    take_query,
 )
 
 _QID = np.uint64(int.from_bytes(b"qid:", "little"))
 _FOUR_BYTES = np.uint64(0xFFFFFFFF)
-_U = np.uint64
 
 
 @no_type_check
@@ -88,9 +67,9 @@ def parse(sink: Addresses, rules: Rules, start: int, end: int) -> tuple[int, int
     """
     line = start
     while line < end:
-        address = _past_blanks(line)
-        if _ends_line(address) or byte_at(address) == HASH:
-            line = _next_line(address)
+        address = past_blanks(line)
+        if ends_line(address) or byte_at(address) == HASH:
+            line = next_line(address)
             continue
         if integer_of(sink.state, PATCHES) + rules.width + 2 > rules.patches:
             return PATCHES_FULL, line
@@ -128,19 +107,20 @@ def _row(sink: Addresses, rules: Rules, address: int) -> tuple[int, int]:
     if code != DONE:
         return code, start
     before = _unusual(sink.state)
-    code, after = _cells(sink, rules, row, start)
+    code, after = take_cells(sink, rules, row, start)
     if code == UNORDERED:
         _rewind(sink.state, before)
-        code, after = _unordered_cells(sink, rules, row, start)
+        code, after = take_unordered_cells(sink, rules, row, start)
     if code != DONE:
         return code, after
+    comment = integer_of(sink.state, COMMENT_END)
     if byte_at(after) == HASH:
-        after = _comment(sink, row, after + 1)
-    elif not _ends_line(after):
+        after = take_comment(sink, after + 1)
+    elif not ends_line(after):
         return BAD_END, after
     put_integer(sink.state, ROW, row + 1)
-    put_integer(sink.comment_bounds, row + 1, integer_of(sink.state, COMMENT_END))
-    return DONE, _next_line(after)
+    put_half(sink.comment_lengths, row, integer_of(sink.state, COMMENT_END) - comment)
+    return DONE, next_line(after)
 
 
 @no_type_check
@@ -149,218 +129,14 @@ def _head(sink: Addresses, rules: Rules, row: int, address: int) -> tuple[int, i
     """(code, address behind it) of the label and, where rows carry one, the query."""
     value, after, status = number(address)
     if status == UNDECIDED:
-        _patch(sink, -1 - row, address, after)
+        note_patch(sink, -1 - row, address, after)
     elif status != FINE:
         return BAD_LABEL, address
     put_single(sink.labels, row, value)
-    address = _past_blanks(after)
+    address = past_blanks(after)
     tagged = (load(address) & _FOUR_BYTES) == _QID
     if tagged and rules.with_query:
-        return _query(sink, row, address + 4)
+        return take_query(sink, row, address + 4)
     if tagged:
         return TWO_QUERIES, address
     return (NO_QUERY if rules.with_query else DONE), address
-
-
-@no_type_check
-@numba.njit(cache=True)
-def _cells(  # noqa: C901 (the hot loop: a call for each branch would cost more than it clears)
-    sink: Addresses, rules: Rules, row: int, address: int
-) -> tuple[int, int]:
-    """The cells of a row whose ids rise, to the '#' or line end; UNORDERED if they do not."""
-    cells, base, width = sink.cells, rules.base, rules.width
-    words, masks, skips, ids = sink.words, sink.masks, sink.skips, sink.ids
-    first = row * width
-    column, place = 0, 0
-    while True:
-        if byte_at(address) == SPACE:
-            address += 1
-        if (load(address) & word_of(masks, place)) == word_of(words, place):
-            feature = integer_of(ids, place)
-            address += integer_of(skips, place)
-        else:
-            address = _past_blanks(address)
-            if not ZERO <= byte_at(address) <= NINE:
-                break
-            code, feature, address = _feature_id(sink, rules, place, address)
-            if code != DONE:
-                return code, address
-        new = feature - base
-        if new < column:
-            return UNORDERED, address
-        if new >= width:
-            put_integer(sink.state, NEEDED_ID, feature)
-            return MORE_COLUMNS, address
-        if column < new:
-            _clear(cells, first + column, first + new)
-        value, after, short = short_number(address)
-        if not short:
-            value, after, code = _value(sink, rules, first + new, address)
-            if code != DONE:
-                return code, address
-        put_single(cells, first + new, value)
-        column = new + 1
-        place += 1
-        address = after
-    _clear(cells, first + column, first + width)
-    return DONE, address
-
-
-@no_type_check
-@numba.njit(cache=True)
-def _unordered_cells(sink: Addresses, rules: Rules, row: int, address: int) -> tuple[int, int]:
-    """The cells of a row in any order of ids; an id that occurs twice is an error."""
-    first = row * rules.width
-    _clear(sink.cells, first, first + rules.width)
-    while True:
-        address = _past_blanks(address)
-        if not ZERO <= byte_at(address) <= NINE:
-            return DONE, address
-        code, feature, after = _feature_id(sink, rules, 0, address)
-        if code != DONE:
-            return code, address
-        if feature - rules.base >= rules.width:
-            put_integer(sink.state, NEEDED_ID, feature)
-            return MORE_COLUMNS, address
-        if integer_of(sink.stamps, feature) == row + 1:
-            return TWICE, address
-        put_integer(sink.stamps, feature, row + 1)
-        cell = first + feature - rules.base
-        value, address, code = _value(sink, rules, cell, after)
-        if code != DONE:
-            return code, after
-        put_single(sink.cells, cell, value)
-
-
-@no_type_check
-@numba.njit(cache=True)
-def _feature_id(sink: Addresses, rules: Rules, place: int, address: int) -> tuple[int, int, int]:
-    """(code, id, address after its colon); remembers the token for this place in the row."""
-    word = load(address)
-    bits = digits_in(word)
-    if bits == _U(64):
-        return HIGH_ID, 0, address
-    length = np.int64(bits >> _U(3)) + 1
-    if byte_at(address + length - 1) != COLON:
-        return BAD_CELL, 0, address
-    feature = np.int64(eight_digits(word, bits))
-    if feature > rules.highest_id:
-        return HIGH_ID, 0, address
-    if feature < rules.base:
-        return ZERO_BASED, 0, address
-    put_byte(sink.seen, feature, 1)
-    mask = ~_U(0) >> _U(64 - 8 * length)
-    put_word(sink.words, place, word & mask)
-    put_word(sink.masks, place, mask)
-    put_integer(sink.skips, place, length)
-    put_integer(sink.ids, place, feature)
-    return DONE, feature, address + length
-
-
-@no_type_check
-@numba.njit(cache=True)
-def _value(sink: Addresses, rules: Rules, cell: int, address: int) -> tuple[np.float32, int, int]:
-    """(value, address after, code) in any notation; keeps count of what is unusual."""
-    value, after, status = number(address)
-    if status == BAD:
-        return value, after, BAD_VALUE
-    if status == OVERFLOW:
-        return value, after, INFINITE
-    if status == MISSING:
-        if not rules.nulls:
-            return value, after, NULL_CELL
-        put_integer(sink.state, NULLS, integer_of(sink.state, NULLS) + 1)
-    elif status == CLIPPED:
-        put_integer(sink.state, CLIPPINGS, integer_of(sink.state, CLIPPINGS) + 1)
-    elif status == UNDECIDED:
-        _patch(sink, cell, address, after)
-    return value, after, DONE
-
-
-@no_type_check
-@numba.njit(cache=True)
-def _patch(sink: Addresses, cell: int, start: int, end: int) -> None:
-    used = integer_of(sink.state, PATCHES)
-    put_integer(sink.patches, 3 * used + 0, cell)
-    put_integer(sink.patches, 3 * used + 1, start)
-    put_integer(sink.patches, 3 * used + 2, end)
-    put_integer(sink.state, PATCHES, used + 1)
-
-
-@no_type_check
-@numba.njit(cache=True)
-def _query(sink: Addresses, row: int, address: int) -> tuple[int, int]:
-    """The query id at an address: a new run of rows where it differs from the row before."""
-    query, length, same = sink.query, 0, True
-    while byte_at(address + length) > SPACE and byte_at(address + length) != HASH:
-        if length == LONGEST_QUERY_ID:
-            return LONG_QUERY, address
-        same &= byte_at(query + length) == byte_at(address + length)
-        put_byte(query, length, byte_at(address + length))
-        length += 1
-    if length == 0:
-        return NO_QUERY, address
-    state = sink.state
-    if same and length == integer_of(state, QUERY_LENGTH):
-        return DONE, address + length
-    run = integer_of(state, RUN)
-    start = integer_of(sink.runs, 3 * run - 1) if run > 0 else 0
-    put_integer(sink.runs, 3 * run, row)
-    put_integer(sink.runs, 3 * run + 1, start)
-    put_integer(sink.runs, 3 * run + 2, start + length)
-    for place in range(length):
-        put_byte(sink.run_text, start + place, byte_at(query + place))
-    put_integer(state, RUN, run + 1)
-    put_integer(state, QUERY_LENGTH, length)
-    return DONE, address + length
-
-
-@no_type_check
-@numba.njit(cache=True)
-def _comment(sink: Addresses, row: int, address: int) -> int:
-    """Copy what follows '#'; note where it names a document. Returns the line end."""
-    start = integer_of(sink.state, COMMENT_END)
-    end = start
-    while byte_at(address) != NEWLINE:
-        put_byte(sink.comments, end, byte_at(address))
-        end += 1
-        address += 1
-    if end > start and byte_at(sink.comments + end - 1) == RETURN:
-        end -= 1
-    put_integer(sink.state, COMMENT_END, end)
-    put_integer(sink.state, COMMENTED, integer_of(sink.state, COMMENTED) + 1)
-    named, name_end = document_name(sink.comments, start, end)
-    put_integer(sink.doc_starts, row, named)
-    put_integer(sink.doc_ends, row, name_end)
-    put_integer(sink.state, NAMED, integer_of(sink.state, NAMED) + (1 if name_end > named else 0))
-    return address
-
-
-@no_type_check
-@numba.njit(cache=True)
-def _clear(cells: int, start: int, end: int) -> None:
-    for cell in range(start, end):
-        put_single(cells, cell, np.float32(0))
-
-
-@no_type_check
-@numba.njit(cache=True)
-def _past_blanks(address: int) -> int:
-    while byte_at(address) == SPACE or byte_at(address) == TAB:
-        address += 1
-    return address
-
-
-@no_type_check
-@numba.njit(cache=True)
-def _ends_line(address: int) -> bool:
-    character = byte_at(address)
-    return character == NEWLINE or (character == RETURN and byte_at(address + 1) == NEWLINE)
-
-
-@no_type_check
-@numba.njit(cache=True)
-def _next_line(address: int) -> int:
-    while byte_at(address) != NEWLINE:
-        address += 1
-    return address + 1

@@ -10,7 +10,7 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import types
 from numba.extending import intrinsic
 
-_BYTE, _WORD, _SINGLE = ir.IntType(8), ir.IntType(64), ir.FloatType()
+_BYTE, _HALF, _WORD, _SINGLE = ir.IntType(8), ir.IntType(32), ir.IntType(64), ir.FloatType()
 
 
 def _pointer(builder: Any, address: Any, index: Any, kind: Any) -> Any:
@@ -78,8 +78,8 @@ def _storing(kind: Any, value_type: Any) -> Any:
     def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         """Emit the LLVM instructions."""
         address, index, value = arguments
-        if kind is _BYTE:
-            value = builder.trunc(value, _BYTE)
+        if kind in (_BYTE, _HALF):
+            value = builder.trunc(value, kind)
         builder.store(value, _pointer(builder, address, index, kind))
         return _context.get_dummy_value()
 
@@ -108,3 +108,9 @@ def put_single(_typing: Any, array: Any, index: Any, value: Any) -> Any:  # noqa
 def put_byte(_typing: Any, array: Any, index: Any, value: Any) -> Any:  # noqa: ARG001
     """Set element `index` of an array of u8 to the lowest byte of a value."""
     return _storing(_BYTE, types.int64)
+
+
+@intrinsic
+def put_half(_typing: Any, array: Any, index: Any, value: Any) -> Any:  # noqa: ARG001
+    """Set element `index` of an array of u32 to the lower half of a value."""
+    return _storing(_HALF, types.int64)

@@ -10,10 +10,8 @@ DONE, MORE_COLUMNS, ZERO_BASED, PATCHES_FULL, UNORDERED = range(5)
 (HIGH_ID, TWICE, NULL_CELL, BAD_END, LONG_LINE) = range(13, 18)
 
 # Places in `Sink.state`.
-ROW, COMMENT_END, RUN, QUERY_LENGTH, NULLS, CLIPPINGS, PATCHES, NEEDED_ID, COMMENTED, NAMED = range(
-    10
-)
-STATES = 10
+ROW, COMMENT_END, RUN, QUERY_LENGTH, NULLS, CLIPPINGS, PATCHES, NEEDED_ID, COMMENTED = range(9)
+STATES = 9
 LONGEST_QUERY_ID = 255
 
 
@@ -23,10 +21,8 @@ class Sink(NamedTuple):
     cells: np.ndarray  # f32, row-major, `width` a row
     labels: np.ndarray  # f32
     comments: np.ndarray  # u8
-    comment_bounds: np.ndarray  # i64, one more than rows
-    doc_starts: np.ndarray  # i64, into comments
-    doc_ends: np.ndarray
-    runs: np.ndarray  # i64 [runs, 3]: first row, start and end of the query id in run_text
+    comment_lengths: np.ndarray  # u32
+    runs: np.ndarray  # i64 [runs, 3], a block's: first row, start and end of its id in run_text
     run_text: np.ndarray  # u8
     query: np.ndarray  # u8, the query id of the row before
     seen: np.ndarray  # u8 by feature id
@@ -57,9 +53,7 @@ class Addresses(NamedTuple):
     cells: int
     labels: int
     comments: int
-    comment_bounds: int
-    doc_starts: int
-    doc_ends: int
+    comment_lengths: int
     runs: int
     run_text: int
     query: int

@@ -2,29 +2,32 @@
 
 Everything happens in place, because the matrix may fill the memory: rows are appended by
 `realloc`, columns are inserted and dropped by moving rows, scattered queries are gathered by
-following the cycles of the permutation.
+following the cycles of the permutation. Beside the matrix a row takes its label (4 bytes), its
+comment's bytes with their length (4), and ends with 12 bytes of spans of comment and document id,
+16 and, meanwhile, 4 for the new order where scattered queries were gathered.
 """
 
 from typing import no_type_check
 
 import numba
 import numpy as np
-from jaxtyping import Float32, Int64
+from jaxtyping import Float32, Int32, Int64
 
+from core.data.letor_comment import document_name
 from core.data.letor_numbers import COLON, HASH, NEWLINE, NINE, ZERO
 from core.data.letor_sink import (
     COMMENT_END,
     COMMENTED,
-    NAMED,
     ROW,
-    RUN,
     STATES,
     Sink,
 )
 from core.data.letor_stream import Limits
-from core.data.text import TextColumn
+from core.data.text import TextColumn, span_type
 
-GROWTH = 1.125
+GROWTH, TEXT_GROWTH = 1.125, 1.03
+MOST_AHEAD = 1 << 21  # bytes that the matrix grows ahead of its need: growing touches its pages
+SCRATCH = ("runs", "run_text", "query", "stamps", "words", "masks", "skips", "ids", "patches")
 _NO_WORD = np.iinfo(np.uint64).max
 
 
@@ -32,7 +35,6 @@ class GrowingTable:
     """The rows read so far. `sink` is what the parser fills; attributes are its own arrays."""
 
     def __init__(self, limits: Limits) -> None:
-        ids = limits.feature_id + 2
         self.width, self.base, self.capacity = 0, 1, 0
         self.needed, self.file_start = 0, 0
         self._matrix_bytes = limits.matrix_bytes
@@ -40,19 +42,12 @@ class GrowingTable:
             cells=np.zeros(0, dtype=np.float32),
             labels=np.zeros(0, dtype=np.float32),
             comments=np.zeros(0, dtype=np.uint8),
-            comment_bounds=np.zeros(1, dtype=np.int64),
-            doc_starts=np.zeros(0, dtype=np.int64),
-            doc_ends=np.zeros(0, dtype=np.int64),
+            comment_lengths=np.zeros(0, dtype=np.uint32),
             runs=np.zeros((0, 3), dtype=np.int64),
             run_text=np.zeros(0, dtype=np.uint8),
             query=np.zeros(256, dtype=np.uint8),
-            seen=np.zeros(ids, dtype=np.uint8),
-            stamps=np.zeros(ids, dtype=np.int64),
-            words=np.full(ids, _NO_WORD, dtype=np.uint64),
-            masks=np.zeros(ids, dtype=np.uint64),
-            skips=np.zeros(ids, dtype=np.int64),
-            ids=np.zeros(ids, dtype=np.int64),
-            patches=np.zeros((2 * ids, 3), dtype=np.int64),
+            seen=np.zeros(limits.feature_id + 2, dtype=np.uint8),
+            **_scratch(0),
             state=np.zeros(STATES, dtype=np.int64),
         )
 
@@ -66,15 +61,16 @@ class GrowingTable:
         needed = self.needed = self.rows + rows
         if needed > self.capacity:
             read = needed - self.file_start
-            ahead = self.file_start + read / share * 1.01 + 64 if share else needed * GROWTH
+            row_bytes = 4 * max(self.width, 1)
+            unknown = min(needed * GROWTH, needed + MOST_AHEAD // row_bytes)
+            ahead = self.file_start + read / share * 1.01 + 64 if share else unknown
             self.capacity = int(max(needed, min(ahead, self._most_rows())))
             self._resize_rows()
         sink, state = self.sink, self.sink.state
         self._at_least("comments", int(state[COMMENT_END]) + text_bytes)
-        if len(sink.runs) < state[RUN] + rows:
-            sink.runs.resize((int((state[RUN] + rows) * GROWTH), 3), refcheck=False)
-        used = int(sink.runs[state[RUN] - 1, 2]) if state[RUN] else 0
-        self._at_least("run_text", used + text_bytes)
+        if len(sink.runs) < rows:
+            sink.runs.resize((int(rows * GROWTH), 3), refcheck=False)
+        self._at_least("run_text", text_bytes)
 
     def _most_rows(self) -> int:
         """How many rows the limit on the matrix leaves room for."""
@@ -83,7 +79,7 @@ class GrowingTable:
     def _at_least(self, name: str, length: int) -> None:
         array = getattr(self.sink, name)
         if len(array) < length:
-            array.resize(int(length * GROWTH), refcheck=False)
+            array.resize(int(length * TEXT_GROWTH), refcheck=False)
 
     def _resize_rows(self) -> None:
         """Resize what has a place for each row; while empty only reserve it, touching no page."""
@@ -92,32 +88,36 @@ class GrowingTable:
             self.sink = sink._replace(
                 cells=np.empty(rows * self.width, dtype=np.float32),
                 labels=np.empty(rows, dtype=np.float32),
-                comment_bounds=np.zeros(rows + 1, dtype=np.int64),
-                doc_starts=np.zeros(rows, dtype=np.int64),
-                doc_ends=np.zeros(rows, dtype=np.int64),
+                comment_lengths=np.empty(rows, dtype=np.uint32),
             )
             return
-        for array in (sink.labels, sink.doc_starts, sink.doc_ends):
-            array.resize(rows, refcheck=False)
-        sink.comment_bounds.resize(rows + 1, refcheck=False)
+        sink.labels.resize(rows, refcheck=False)
+        sink.comment_lengths.resize(rows, refcheck=False)
         sink.cells.resize(rows * self.width, refcheck=False)
 
     def widen(self, width: int, base: int) -> None:
         """Make room for columns up to `base + width − 1`; the rows read move apart in place."""
         old, shift = self.width, self.base - base
         self.width, self.base = width, base
+        self.sink = self.sink._replace(**_scratch(width))
         self.capacity = max(self.needed, min(self.capacity, self._most_rows()))
         self._resize_rows()
         targets = np.arange(shift, shift + old, dtype=np.int64)
         spread(self.sink.cells, self.rows, width, targets)
 
     def keep_columns(self, feature_ids: Int64[np.ndarray, " kept"]) -> None:
-        """Drop every column whose id is not named; ids rise."""
+        """Drop every column whose id is not named; ids rise. No row can be added any more."""
         columns = feature_ids - self.base
         if len(columns) < self.width:
             squeeze(self.sink.cells, self.rows, self.width, columns)
         self.width = len(columns)
         self.sink.cells.resize(self.rows * self.width, refcheck=False)
+        self._drop_scratch()
+
+    def _drop_scratch(self) -> None:
+        """Let go of what only the parser needs."""
+        none = {name: np.zeros(0, dtype=getattr(self.sink, name).dtype) for name in SCRATCH}
+        self.sink = self.sink._replace(**none)
 
     def add_columns(self, places: Int64[np.ndarray, " old"], width: int) -> None:
         """Move column i to `places[i]` of `width` columns; the others are zero."""
@@ -129,23 +129,81 @@ class GrowingTable:
         """The feature matrix; a view."""
         return self.sink.cells[: self.rows * self.width].reshape(self.rows, self.width)
 
-    def reorder(self, order: Int64[np.ndarray, " docs"]) -> None:
-        """Put row `order[i]` in place i, without a second matrix."""
-        permute_rows(self.matrix(), order.copy())
-        self.sink.labels[: self.rows] = self.sink.labels[order]
+    def finish(
+        self, order: Int32[np.ndarray, " docs"] | Int64[np.ndarray, " docs"] | None
+    ) -> tuple[TextColumn | None, TextColumn | None]:
+        """Put row `order[i]` in place i, without a second matrix; `order` is used up.
 
-    def comments(self) -> tuple[TextColumn | None, TextColumn | None]:
-        """(comments, document ids) in the order of the file, sharing one blob; None where none."""
-        sink, rows = self.sink, self.rows
-        if not sink.state[COMMENTED]:
+        Returns:
+            (comments, document ids) in the new order, sharing one blob; None where none.
+        """
+        self.sink.labels.resize(self.rows, refcheck=False)
+        if order is not None:
+            self.sink = self.sink._replace(labels=taken(self.sink.labels, order))
+        texts = self._comments(order)
+        if order is not None:
+            permute_rows(self.matrix(), order)
+        return texts
+
+    def _comments(
+        self, order: Int32[np.ndarray, " docs"] | Int64[np.ndarray, " docs"] | None
+    ) -> tuple[TextColumn | None, TextColumn | None]:
+        blob, lengths = self.sink.comments, self.sink.comment_lengths
+        self.sink = self.sink._replace(comment_lengths=np.zeros(0, dtype=np.uint32))
+        if not self.sink.state[COMMENTED]:
             return None, None
-        end = int(sink.state[COMMENT_END])
-        sink.comments.resize(end, refcheck=False)
-        bounds = sink.comment_bounds[: rows + 1]
-        comments = TextColumn(sink.comments, bounds[:-1], bounds[1:])
-        if not sink.state[NAMED]:
-            return comments, None
-        return comments, TextColumn(sink.comments, sink.doc_starts[:rows], sink.doc_ends[:rows])
+        end = int(self.sink.state[COMMENT_END])
+        blob.resize(end, refcheck=False)
+        bounds = np.zeros(self.rows + 1, dtype=span_type(end))
+        np.cumsum(lengths[: self.rows], out=bounds[1:])
+        starts, ends = bounds[:-1], bounds[1:]
+        del lengths
+        if order is not None:
+            starts, ends = taken(starts, order), taken(ends, order)
+        del bounds
+        first, last = np.empty_like(starts), np.empty_like(ends)
+        named = document_spans(blob.ctypes.data, (starts, ends), (first, last))
+        documents = TextColumn(blob, first, last) if named else None
+        return TextColumn(blob, starts, ends), documents
+
+
+def _scratch(width: int) -> dict[str, np.ndarray]:
+    """What the parser needs for rows of so many columns, by field of the sink."""
+    ids = width + 2  # those of columns from 0 or 1 on
+    return {
+        "stamps": np.zeros(ids, dtype=np.int64),
+        "words": np.full(ids, _NO_WORD, dtype=np.uint64),
+        "masks": np.zeros(ids, dtype=np.uint64),
+        "skips": np.zeros(ids, dtype=np.int64),
+        "ids": np.zeros(ids, dtype=np.int64),
+        "patches": np.zeros((2 * ids, 3), dtype=np.int64),
+    }
+
+
+@no_type_check
+@numba.njit(cache=True)
+def taken(values: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """`values[order]`, without an order of wider integers on the way."""
+    chosen = np.empty(len(order), dtype=values.dtype)
+    for place in range(len(order)):
+        chosen[place] = values[order[place]]
+    return chosen
+
+
+@no_type_check
+@numba.njit(cache=True)
+def document_spans(
+    blob: int,
+    comments: tuple[np.ndarray, np.ndarray],
+    documents: tuple[np.ndarray, np.ndarray],
+) -> int:
+    """Fill (starts, ends) of the document that each comment names; how many name one."""
+    named = 0
+    for row in range(len(comments[0])):
+        first, last = document_name(blob, np.int64(comments[0][row]), np.int64(comments[1][row]))
+        documents[0][row], documents[1][row] = first, last
+        named += last > first
+    return named
 
 
 @no_type_check

@@ -10,9 +10,10 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+from jaxtyping import Int64
 
 from core.data.dataset import Fold, RankingDataset
-from core.data.letor import LetorTable, Limits, Missing, ParsedLetor
+from core.data.letor import LetorTable, Limits, Missing, ParsedLetor, Split
 from core.errors import DataError, ParameterError
 from core.progress import Progress, finished
 from core.seeds import generator
@@ -105,8 +106,11 @@ def splitting(
     limits: Limits | None = None,
 ) -> Generator[Progress, None, LoadedFold]:
     """Read one file and split it by query; yields the bytes read. Arguments as `load`'s."""
-    (whole,) = yield from _reading([(path,)], missing, limits)
-    return LoadedFold(path.name, split(whole.dataset, seed, fractions), whole.notes)
+    _check_fractions(fractions)
+    train, valid, test = yield from _reading(
+        [(path,)], missing, limits, lambda queries: _queries_of_parts(queries, fractions, seed)
+    )
+    return LoadedFold(path.name, Fold(train.dataset, valid.dataset, test.dataset), train.notes)
 
 
 def parts(
@@ -145,17 +149,20 @@ def loading_parts(
     present = {part: files for part, files in named.items() if files}
     if not (parts.train and parts.test):
         raise DataError(parts.name, "no training or no test file", "Name one of each.")
-    found = yield from _reading(list(present.values()), missing, limits)
-    read = dict(zip(present, found, strict=True))
+    if VALID in present:
+        found = yield from _reading(list(present.values()), missing, limits)
+    else:
+        found = yield from _reading(
+            list(present.values()), missing, limits, lambda queries: _held_out(queries, seed)
+        )
+    read = dict(zip((TRAIN, VALID, TEST), found, strict=True))
     notes = [f"{part}: {note}" for part, parsed in read.items() for note in parsed.notes]
-    train, test = read[TRAIN].dataset, read[TEST].dataset
-    if VALID in read:
-        return LoadedFold(parts.name, Fold(train, read[VALID].dataset, test), tuple(notes))
-    notes.append(
-        f"No validation file: a fifth of the training queries were split off, seed {seed}."
-    )
-    kept, valid = _split_queries(train, (0.8, 0.2), seed)
-    return LoadedFold(parts.name, Fold(kept, valid, test), tuple(notes))
+    if VALID not in present:
+        notes.append(
+            f"No validation file: a fifth of the training queries were split off, seed {seed}."
+        )
+    fold = Fold(*(parsed.dataset for parsed in found))
+    return LoadedFold(parts.name, fold, tuple(notes))
 
 
 def split(
@@ -167,33 +174,46 @@ def split(
         ParameterError: fractions that are not positive or add up to more than 1.
         DataError: fewer queries than parts.
     """
+    _check_fractions(fractions)
+    train, valid, test = _queries_of_parts(dataset.queries, fractions, seed)
+    return Fold(dataset.select(train), dataset.select(valid), dataset.select(test))
+
+
+def _check_fractions(fractions: tuple[float, float, float]) -> None:
     if min(fractions) <= 0 or sum(fractions) > 1 + 1e-9:
         raise ParameterError("fractions", str(fractions), "positive, with a sum of at most 1")
-    return Fold(*_split_queries(dataset, fractions, seed))
 
 
-def _split_queries(
-    dataset: RankingDataset, fractions: Sequence[float], seed: int
-) -> list[RankingDataset]:
-    if dataset.queries < len(fractions):
-        found = f"{dataset.queries} queries for {len(fractions)} parts"
+def _held_out(queries: int, seed: int) -> list[Int64[np.ndarray, " chosen"]]:
+    return _queries_of_parts(queries, (0.8, 0.2), seed)
+
+
+def _queries_of_parts(
+    queries: int, fractions: Sequence[float], seed: int
+) -> list[Int64[np.ndarray, " chosen"]]:
+    """The queries of every part, drawn at random, in the order that they had."""
+    if queries < len(fractions):
+        found = f"{queries} queries for {len(fractions)} parts"
         raise DataError("the split", found, "Give each part a file, or bring more queries.")
-    order = generator(seed, "split", *fractions).permutation(dataset.queries)
-    bounds = np.rint(np.cumsum([0.0, *fractions]) * dataset.queries).astype(int)
+    order = generator(seed, "split", *fractions).permutation(queries)
+    bounds = np.rint(np.cumsum([0.0, *fractions]) * queries).astype(int)
     for part in range(1, len(bounds)):  # at least one query each
         bounds[part] = max(bounds[part], bounds[part - 1] + 1)
     for part in range(len(bounds) - 1, 0, -1):
-        bounds[part] = min(bounds[part], dataset.queries - (len(bounds) - 1 - part))
-    chosen = [np.sort(order[a:b]) for a, b in pairwise(bounds)]
-    return [dataset.select(queries) for queries in chosen]
+        bounds[part] = min(bounds[part], queries - (len(bounds) - 1 - part))
+    return [np.sort(order[a:b]) for a, b in pairwise(bounds)]
 
 
 def _reading(
-    groups_of_files: Sequence[Sequence[Path]], missing: Missing | str, limits: Limits | None
+    groups_of_files: Sequence[Sequence[Path]],
+    missing: Missing | str,
+    limits: Limits | None,
+    split: Split | None = None,
 ) -> Generator[Progress, None, list[ParsedLetor]]:
     """Read parts with the same feature columns; missing cells are filled as in the first.
 
-    Yields the bytes read so far, of those of all files as they are stored.
+    The first part is split by query where `split` says how, without a second matrix. Yields the
+    bytes read so far, of those of all files as they are stored.
     """
     tables = []
     sizes = {file: _size(file) for files in groups_of_files for file in files}
@@ -210,7 +230,9 @@ def _reading(
     for table in tables:
         table.align(union)
     fillers = tables[0].fillers()
-    return [table.parsed(fillers) for table in tables]
+    first, *others = tables
+    read = [first.parsed(fillers)] if split is None else first.parsed_parts(fillers, split)
+    return [*read, *(table.parsed(fillers) for table in others)]
 
 
 def _size(path: Path) -> int:

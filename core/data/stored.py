@@ -25,6 +25,7 @@ LONGEST_HEADER = 1 << 24
 KINDS: dict[str, np.dtype[Any]] = {
     "F32": np.dtype("<f4"),
     "I64": np.dtype("<i8"),
+    "U32": np.dtype("<u4"),
     "U8": np.dtype("u1"),
 }
 PARTS = ("train", "valid", "test")

@@ -1,14 +1,24 @@
 """Ragged text held in one byte array: document ids and comments of millions of rows.
 
 Python strings for ten million document ids would cost a gigabyte; spans of one UTF-8 blob are
-memory-mappable, and two columns can share a blob (a document id is a span of its comment).
+memory-mappable, and two columns can share a blob (a document id is a span of its comment). Spans
+of a blob below 4 GiB may be 32-bit numbers.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import TypeAlias, no_type_check
 
+import numba
 import numpy as np
-from jaxtyping import Int64, UInt8
+from jaxtyping import Int64, UInt8, UInt32
+
+Spans: TypeAlias = Int64[np.ndarray, " rows"] | UInt32[np.ndarray, " rows"]
+
+
+def span_type(blob_bytes: int) -> type[np.uint32 | np.int64]:
+    """The narrowest integers that hold every place of a blob of so many bytes."""
+    return np.uint32 if blob_bytes <= np.iinfo(np.uint32).max else np.int64
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,8 +26,8 @@ class TextColumn:
     """One string a row: row i is `blob[starts[i]:ends[i]]` in UTF-8."""
 
     blob: UInt8[np.ndarray, " bytes"]
-    starts: Int64[np.ndarray, " rows"]
-    ends: Int64[np.ndarray, " rows"]
+    starts: Spans
+    ends: Spans
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> "TextColumn":
@@ -47,16 +57,31 @@ class TextColumn:
     def pieces(self) -> Iterator[tuple[Int64[np.ndarray, " some"], UInt8[np.ndarray, " bytes"]]]:
         """(lengths, bytes) of consecutive rows, 8,192 at a time: alike for alike content."""
         for first in range(0, len(self), 1 << 13):
-            starts = self.starts[first : first + (1 << 13)]
-            ends = self.ends[first : first + (1 << 13)]
+            starts = self.starts[first : first + (1 << 13)].astype(np.int64)
+            ends = self.ends[first : first + (1 << 13)].astype(np.int64)
             lengths = ends - starts
             if np.array_equal(starts[1:], ends[:-1]):
                 yield lengths, self.blob[starts[0] : ends[-1]]
             else:
-                before = np.cumsum(lengths) - lengths
-                places = np.arange(lengths.sum()) + np.repeat(starts - before, lengths)
-                yield lengths, self.blob[places]
+                yield lengths, _joined(self.blob, starts, ends)
 
     def take(self, rows: Int64[np.ndarray, " taken"]) -> "TextColumn":
         """The column of these rows; the blob is shared, not copied."""
         return TextColumn(self.blob, self.starts[rows], self.ends[rows])
+
+    def between(self, rows: slice) -> "TextColumn":
+        """The column of consecutive rows; nothing is copied."""
+        return TextColumn(self.blob, self.starts[rows], self.ends[rows])
+
+
+@no_type_check
+@numba.njit(cache=True)
+def _joined(blob: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """The bytes of all spans, one behind the other."""
+    text = np.empty((ends - starts).sum(), dtype=np.uint8)
+    end = 0
+    for row in range(len(starts)):
+        for place in range(starts[row], ends[row]):
+            text[end] = blob[place]
+            end += 1
+    return text

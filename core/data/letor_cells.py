@@ -1,0 +1,188 @@
+"""The cells of a LETOR row, `feature:value` in rising or any order of ids, into the matrix."""
+
+from typing import no_type_check
+
+import numba
+import numpy as np
+
+from core.data.letor_memory import (
+    byte_at,
+    integer_of,
+    load,
+    put_byte,
+    put_integer,
+    put_single,
+    put_word,
+    word_of,
+)
+from core.data.letor_numbers import (
+    BAD,
+    CLIPPED,
+    COLON,
+    MISSING,
+    NINE,
+    OVERFLOW,
+    SPACE,
+    UNDECIDED,
+    ZERO,
+    digits_in,
+    eight_digits,
+    number,
+    short_number,
+)
+from core.data.letor_sink import (
+    BAD_CELL,
+    BAD_VALUE,
+    CLIPPINGS,
+    DONE,
+    HIGH_ID,
+    INFINITE,
+    MORE_COLUMNS,
+    NEEDED_ID,
+    NULL_CELL,
+    NULLS,
+    PATCHES,
+    TWICE,
+    UNORDERED,
+    ZERO_BASED,
+    Addresses,
+    Rules,
+)
+from core.data.letor_words import (
+    past_blanks,
+)
+
+_U = np.uint64
+
+
+@no_type_check
+@numba.njit(cache=True)
+def take_cells(  # noqa: C901 (the hot loop: a call for each branch would cost more than it clears)
+    sink: Addresses, rules: Rules, row: int, address: int
+) -> tuple[int, int]:
+    """The cells of a row whose ids rise, to the '#' or line end; UNORDERED if they do not."""
+    cells, base, width = sink.cells, rules.base, rules.width
+    words, masks, skips, ids = sink.words, sink.masks, sink.skips, sink.ids
+    first = row * width
+    column, place = 0, 0
+    while True:
+        if byte_at(address) == SPACE:
+            address += 1
+        if (load(address) & word_of(masks, place)) == word_of(words, place):
+            feature = integer_of(ids, place)
+            address += integer_of(skips, place)
+        else:
+            address = past_blanks(address)
+            if not ZERO <= byte_at(address) <= NINE:
+                break
+            code, feature, address = _feature_id(sink, rules, place, address)
+            if code != DONE:
+                return code, address
+        new = feature - base
+        if new < column:
+            return UNORDERED, address
+        if new >= width:
+            put_integer(sink.state, NEEDED_ID, feature)
+            return MORE_COLUMNS, address
+        if column < new:
+            _clear(cells, first + column, first + new)
+        value, after, short = short_number(address)
+        if not short:
+            value, after, code = _value(sink, rules, first + new, address)
+            if code != DONE:
+                return code, address
+        put_single(cells, first + new, value)
+        column = new + 1
+        place += 1
+        address = after
+    _clear(cells, first + column, first + width)
+    return DONE, address
+
+
+@no_type_check
+@numba.njit(cache=True)
+def take_unordered_cells(sink: Addresses, rules: Rules, row: int, address: int) -> tuple[int, int]:
+    """The cells of a row in any order of ids; an id that occurs twice is an error."""
+    first = row * rules.width
+    _clear(sink.cells, first, first + rules.width)
+    while True:
+        address = past_blanks(address)
+        if not ZERO <= byte_at(address) <= NINE:
+            return DONE, address
+        code, feature, after = _feature_id(sink, rules, 0, address)
+        if code != DONE:
+            return code, address
+        if feature - rules.base >= rules.width:
+            put_integer(sink.state, NEEDED_ID, feature)
+            return MORE_COLUMNS, address
+        if integer_of(sink.stamps, feature) == row + 1:
+            return TWICE, address
+        put_integer(sink.stamps, feature, row + 1)
+        cell = first + feature - rules.base
+        value, address, code = _value(sink, rules, cell, after)
+        if code != DONE:
+            return code, after
+        put_single(sink.cells, cell, value)
+
+
+@no_type_check
+@numba.njit(cache=True)
+def _feature_id(sink: Addresses, rules: Rules, place: int, address: int) -> tuple[int, int, int]:
+    """(code, id, address after its colon); remembers the token for this place in the row."""
+    word = load(address)
+    bits = digits_in(word)
+    if bits == _U(64):
+        return HIGH_ID, 0, address
+    length = np.int64(bits >> _U(3)) + 1
+    if byte_at(address + length - 1) != COLON:
+        return BAD_CELL, 0, address
+    feature = np.int64(eight_digits(word, bits))
+    if feature > rules.highest_id:
+        return HIGH_ID, 0, address
+    if feature < rules.base:
+        return ZERO_BASED, 0, address
+    put_byte(sink.seen, feature, 1)
+    mask = ~_U(0) >> _U(64 - 8 * length)
+    put_word(sink.words, place, word & mask)
+    put_word(sink.masks, place, mask)
+    put_integer(sink.skips, place, length)
+    put_integer(sink.ids, place, feature)
+    return DONE, feature, address + length
+
+
+@no_type_check
+@numba.njit(cache=True)
+def _value(sink: Addresses, rules: Rules, cell: int, address: int) -> tuple[np.float32, int, int]:
+    """(value, address after, code) in any notation; keeps count of what is unusual."""
+    value, after, status = number(address)
+    if status == BAD:
+        return value, after, BAD_VALUE
+    if status == OVERFLOW:
+        return value, after, INFINITE
+    if status == MISSING:
+        if not rules.nulls:
+            return value, after, NULL_CELL
+        put_integer(sink.state, NULLS, integer_of(sink.state, NULLS) + 1)
+    elif status == CLIPPED:
+        put_integer(sink.state, CLIPPINGS, integer_of(sink.state, CLIPPINGS) + 1)
+    elif status == UNDECIDED:
+        note_patch(sink, cell, address, after)
+    return value, after, DONE
+
+
+@no_type_check
+@numba.njit(cache=True)
+def note_patch(sink: Addresses, cell: int, start: int, end: int) -> None:
+    """Leave a number to Python: the cell, or −1 − row for a label, and where its token lies."""
+    used = integer_of(sink.state, PATCHES)
+    put_integer(sink.patches, 3 * used + 0, cell)
+    put_integer(sink.patches, 3 * used + 1, start)
+    put_integer(sink.patches, 3 * used + 2, end)
+    put_integer(sink.state, PATCHES, used + 1)
+
+
+@no_type_check
+@numba.njit(cache=True)
+def _clear(cells: int, start: int, end: int) -> None:
+    for cell in range(start, end):
+        put_single(cells, cell, np.float32(0))
