@@ -268,7 +268,7 @@ def _facts(benches: Sequence[Workbench], plan: Plan) -> dict[str, Any]:
     }
 
 
-def _sizes(bench: Workbench) -> dict[str, float]:
+def _sizes(bench: Workbench) -> dict[str, int | float]:
     """What tells which public collection a fold is of."""
     parts = (bench.fold.train, bench.fold.valid, bench.fold.test)
     return {

@@ -1,0 +1,209 @@
+"""Table 2: what is trained once, what the table says of stored values, and how it is written."""
+
+import zipfile
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from core.data import trec
+from core.data.folds import folds_of
+from core.data.published import TABLES, table_for
+from core.errors import UnknownNameError, UsageError
+from core.metrics.significance import holm
+from core.rankers.initial import ListRecipe
+from core.store.artefacts import Store
+from core.studies import benchmark, benchmark_runs, benchmark_table, benchmark_text, underway
+from core.studies.result import StudyResult
+from core.studies.workbench import Workbench, finished
+
+RANKERS = ("feature:1", "feature:2", "feature:3", "lambdamart@small")
+RECIPE = ListRecipe(("feature:3",), depth=10, scores="in-sample")
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return Store(tmp_path_factory.mktemp("benchmark"))
+
+
+@pytest.fixture(scope="module")
+def bench(store):
+    return finished(Workbench.opened("sample", RECIPE, store))
+
+
+@pytest.fixture(scope="module")
+def artefact(bench):
+    plan = benchmark.planned([bench], RANKERS, ("NDCG@10", "RR"), 2)
+    return finished(benchmark.run([bench], plan, "sample"))
+
+
+@pytest.fixture(scope="module")
+def result(artefact):
+    return StudyResult.open(artefact.path)
+
+
+def test_references_stand_beside_the_rankers_and_only_what_draws_has_seeds(result):
+    seeds = result.trials.groupby("ranker").draw.count().to_dict()
+    assert seeds == {
+        "ideal": 1, "initial ranking": 1, "random": 2, "lambdamart@small": 2,
+        **dict.fromkeys(RANKERS[:3], 1),
+    }  # fmt: skip
+    assert result.query_ids == tuple(result.query_ids[: result.facts["queries"]])
+
+
+def test_a_row_is_what_its_ranker_scores(result, bench):
+    from core.metrics.measure import Measure
+    from core.metrics.relevance import evaluate
+
+    test = bench.prepared.test
+    scores = test.dataset.feature(2)[test.lists.rows]
+    expected = evaluate([Measure.parse("NDCG@10")], test.dataset, test.lists, scores)[0]
+    found = result.per_query("feature:2", benchmark.KIND, 0.0, "NDCG@10")
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_nothing_is_done_twice_and_an_added_ranker_repeats_nothing(bench, artefact, store):
+    same = benchmark.planned([bench], RANKERS, ("NDCG@10", "RR"), 2)
+    assert finished(benchmark.run([bench], same, "sample")).key == artefact.key
+    more = benchmark.planned([bench], (*RANKERS, "file-order"), ("NDCG@10", "RR"), 2)
+    old = {cell.digest for cell in same.cells()}
+    new = [cell for cell in more.cells() if cell.digest not in old]
+    assert [cell.row.ranker for cell in new] == ["file-order"]
+    assert all(store.records.get(digest) is not None for digest in old)
+
+
+def test_what_is_stored_is_shown_while_it_runs(bench, store):
+    plan = benchmark.planned([bench], ("feature:1", "file-order"), ("NDCG@10",), 1)
+    work = benchmark.run([bench], plan, "sample")
+    for _ in range(4):
+        next(work)
+    (begun,) = underway.underway(store, benchmark.KIND)
+    found = begun.result(store)
+    assert 0 < len(found.trials) < 5
+    work.close()
+    finished(benchmark.run([bench], plan, "sample"))
+    assert not list(underway.underway(store, benchmark.KIND))
+
+
+def test_folds_stand_side_by_side_and_spread_counts_them(bench, tmp_path):
+    store = Store(tmp_path)
+    second = finished(Workbench.opened("sample", ListRecipe(("feature:1",), 5, "in-sample"), store))
+    plan = benchmark.planned([bench, second], ("feature:2",), ("NDCG@10",), 1)
+    found = StudyResult.open(finished(benchmark.run([bench, second], plan, "two")).path)
+    means = benchmark_table.means(found, ("NDCG@10",)).set_index("ranker").loc["feature:2"]
+    values = found.per_query("feature:2", benchmark.KIND, 0.0, "NDCG@10")
+    halves = np.split(values.astype(np.float64), 2)
+    assert means["runs"] == 2
+    assert means["sd"] == pytest.approx(np.std([half.mean() for half in halves], ddof=1))
+    assert means["mean"] == pytest.approx(values.mean(), abs=1e-6)
+    assert [fold["stop"] for fold in found.facts["folds"]] == [len(values) // 2, len(values)]
+
+
+@pytest.mark.parametrize("measure", ["NDCG@10", "NDCG(empty=skip)@10", "NDCG(ideal=shown)@5"])
+def test_another_convention_is_another_table_at_once(result, measure):
+    means = benchmark_table.means(result, (measure,))
+    own = result.per_query("feature:3", benchmark.KIND, 0.0, measure)
+    row = means.set_index("ranker").loc["feature:3"]
+    assert row["mean"] == pytest.approx(np.nanmean(own), abs=1e-6)
+    assert row["n"] == (~np.isnan(own)).sum()
+    ranked = means[means.group != "reference"]
+    assert ranked[ranked.best]["mean"].min() == ranked["mean"].max()
+
+
+def test_comparisons_are_paired_tests_with_holm(result):
+    frame = benchmark_table.compared(result, "NDCG@10", "feature:3").set_index("ranker")
+    other = result.per_query("feature:3", benchmark.KIND, 0.0, "NDCG@10").astype(float)
+    raw = []
+    for label in frame.index:
+        own = result.per_query(label, benchmark.KIND, 0.0, "NDCG@10").astype(float)
+        same = np.array_equal(own, other)
+        raw.append(1.0 if same else stats.ttest_rel(own, other).pvalue)
+        row = frame.loc[label]
+        assert row["difference"] == pytest.approx((own - other).mean())
+        assert row["wins"] == (own > other + 1e-6).sum()
+        assert row["wins"] + row["ties"] + row["losses"] == row["n"] == len(own)
+        assert row["low"] <= row["difference"] <= row["high"]
+    np.testing.assert_allclose(frame["p"], holm(np.array(raw)), atol=1e-12)
+    with pytest.raises(UnknownNameError):
+        benchmark_table.compared(result, "NDCG@10", "nobody")
+
+
+def test_marks_say_above_and_below(result):
+    marks = benchmark_table.marks(result, ("NDCG@10",), ("feature:3", "random"))
+    of = dict(zip(marks.ranker, marks.marks, strict=True))
+    assert of["ideal"] == "ab"
+    assert of["random"] == "(a)"
+    assert of["initial ranking"] == "b"  # it is feature:3 itself: no difference from a
+
+
+def test_query_differences_are_sorted_and_complete(result):
+    frame = benchmark_table.deltas(result, "lambdamart@small", "feature:3", "NDCG@10")
+    assert len(frame) == result.facts["queries"]
+    assert all(one >= two for one, two in pairwise(frame.difference))
+    np.testing.assert_allclose(frame.difference, frame.ranker - frame.baseline)
+
+
+def test_critical_difference_is_friedman_and_nemenyi(result):
+    found = benchmark_table.critical_difference(result, "NDCG@10")
+    values = [
+        np.round(result.per_query(label, benchmark.KIND, 0.0, "NDCG@10").astype(float), 9)
+        for label in RANKERS
+    ]
+    expected = stats.friedmanchisquare(*values)
+    assert found.statistic == pytest.approx(expected.statistic)
+    assert found.p_value == pytest.approx(expected.pvalue)
+    # Demšar 2006, table 5: q(.05) = 2.569 for four classifiers
+    n = len(values[0])
+    assert found.difference == pytest.approx(2.569 * np.sqrt(4 * 5 / (6 * n)), rel=1e-3)
+    assert found.ranks.sum() == pytest.approx(4 * 5 / 2)
+    for clique in found.cliques:
+        assert found.ranks[clique[-1]] - found.ranks[clique[0]] <= found.difference
+
+
+def test_text_has_bold_best_marks_and_a_note(result):
+    latex = benchmark_text.latex(result, ("NDCG@10",), ("random",))
+    best = benchmark_table.means(result, ("NDCG@10",)).query("best").iloc[0]
+    assert rf"\textbf{{{best['mean']:.3f}}}" in latex
+    assert latex.count(r"\toprule") == latex.count(r"\bottomrule") == 1
+    assert latex.count("&") == 1 + len(set(result.trials.ranker))
+    markdown = benchmark_text.markdown(result, ("NDCG@10",), ("random",))
+    assert f"**{best['mean']:.3f}**" in markdown
+    assert "no relevant: 0" in markdown
+    assert "a random" in markdown
+
+
+def test_runs_of_every_row_read_back_to_the_stored_scores(result, artefact, bench, tmp_path):
+    names = benchmark_runs.write(artefact.path, [bench.fold], tmp_path / "runs.zip")
+    assert len(names) == 1 + len(result.trials)
+    with zipfile.ZipFile(tmp_path / "runs.zip") as archive:
+        archive.extractall(tmp_path)
+    run = trec.read_run(tmp_path / "feature-2.seed0.run")
+    judged = trec.read_qrels(tmp_path / "qrels.txt")
+    assert set(judged) == set(bench.fold.test.query_ids)
+    assert run.lines == len(bench.prepared.test.lists.rows)
+
+
+def test_stored_rankers_cannot_be_seeded_anew():
+    with pytest.raises(UsageError, match="stored ranker"):
+        benchmark.rows_of(["dlcm#123456"], "small", 2)
+
+
+def test_folds_are_found_by_name(store):
+    key = next(iter(store.artefacts("data"))).key
+    for number in (10, 2, 1):
+        store.set_name(f"mine-fold{number}", key)
+    assert folds_of("mine", store) == ["mine-fold1", "mine-fold2", "mine-fold10"]
+    assert folds_of("mine-fold2", store) == ["mine-fold2"]
+    assert folds_of("sample", store) == ["sample"]
+
+
+def test_printed_tables_are_those_of_the_paper_and_are_recognised_by_their_facts():
+    assert table_for(33_018, 10_454_629, 220, 4).collection == "Istella"
+    assert table_for(29_921, 709_877, 519, 4).collection == "Yahoo!"
+    assert table_for(150, 6_000, 136, 4) is None
+    for table in TABLES.values():
+        frame = pd.DataFrame(table.rows)
+        assert ((frame > 0.2) & (frame < 0.8)).all(axis=None)
+        assert {"ranksvm", "gsf", "setrank-imsab-init"} <= set(table.rows)
