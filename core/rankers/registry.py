@@ -46,9 +46,11 @@ class RankerEntry:
 _SETRANK = "Pang et al., SIGIR 2020"
 _DLCM = "Ai et al., SIGIR 2018"
 _NEURAL, _TREES, _PLAIN = "core.rankers.recipes", "core.rankers.trees", "core.rankers.univariate"
+_LINEAR = "core.rankers.linear"
 _TREE_PRESETS = ("paper", "released", "tuned", "small")
 
 _SETRANKS, _DLCMS, _BOOSTED, _GIVEN = "SetRank", "DLCM", "Boosted trees", "Not trained"
+_PAIRWISE = "Pairs of documents"
 
 RANKERS: dict[str, RankerEntry] = {
     entry.name: entry
@@ -112,6 +114,22 @@ RANKERS: dict[str, RankerEntry] = {
             _TREE_PRESETS,
             _BOOSTED,
         ),
+        RankerEntry(
+            "ranksvm",
+            "a linear score, squared hinge over all pairs of a query",
+            "Joachims 2002",
+            _LINEAR,
+            _TREE_PRESETS,
+            _PAIRWISE,
+        ),
+        RankerEntry(
+            "irsvm",
+            "RankSVM whose pairs weigh what NDCG loses by them",
+            "Cao et al., SIGIR 2006",
+            _LINEAR,
+            _TREE_PRESETS,
+            _PAIRWISE,
+        ),
         RankerEntry(FEATURE, "one feature, the larger the better", "–", _PLAIN, ("paper",), _GIVEN),
         RankerEntry(
             "file-order", "the order of the rows in the file", "–", _PLAIN, ("paper",), _GIVEN
@@ -122,6 +140,7 @@ RANKERS: dict[str, RankerEntry] = {
 }
 
 FAMILIES: Mapping[str, str] = {
+    "linear": _LINEAR,
     "neural": "core.rankers.neural",
     "trees": _TREES,
     "univariate": _PLAIN,
