@@ -18,6 +18,7 @@ from app import services
 from core.errors import JobError
 from core.execution.jobs import HIGHEST, LOWEST, Job, Jobs
 from core.execution.jobs_history import Step
+from core.progress import Progress
 from core.studies import jobs as work
 
 FAST, SLOW = 1.0, 5.0
@@ -156,22 +157,29 @@ def far(job: Job, steps: Sequence[Step] = ()) -> Far:
         return Far(0.0, "starting")
     progress = job.progress
     words = [f"{progress['done']:,} of at most {progress['total']:,} {progress['unit']}"]
-    rate = (progress.get("values") or {}).get("lists_per_second")
-    if rate:
-        words.append(f"{rate:,.0f} lists/s")
-    seconds = remaining(steps, str(progress["unit"]))
+    values, part = progress.get("values") or {}, progress.get("part", 0.0)
+    if values.get("lists_per_second"):
+        words.append(f"{values['lists_per_second']:,.0f} lists/s")
+    seconds = remaining(steps, str(progress["unit"]), part)
+    if seconds is None and values.get("epoch_seconds"):  # the first epochs' own pace
+        seconds = (progress["total"] - progress["done"] - part) * values["epoch_seconds"]
     if seconds is not None:
         words.append(f"at most {duration(seconds)} more")
     return Far(_share(job), " · ".join(words))
 
 
 def _share(job: Job) -> float:
-    progress = job.progress or {"done": 0, "total": 1}
-    return float(min(1.0, progress["done"] / max(1, progress["total"])))
+    told = job.progress or {"done": 0, "total": 1}
+    return Progress(told["done"], told["total"], "", part=told.get("part", 0.0)).share
 
 
-def remaining(steps: Sequence[Step], unit: str) -> float | None:
+def remaining(steps: Sequence[Step], unit: str, part: float = 0.0) -> float | None:
     """Seconds to the last step at the pace of the latest ones; None: too early to say.
+
+    Args:
+        steps: a job's history.
+        unit: what is counted.
+        part: how much of the next step is done, in [0, 1).
 
     >>> remaining([Step(1, 9, "epochs", 10.0, {}), Step(2, 9, "epochs", 12.0, {})], "epochs")
     14.0
@@ -182,7 +190,7 @@ def remaining(steps: Sequence[Step], unit: str) -> float | None:
     paces = [
         (after.at - before.at) / max(1, after.done - before.done) for before, after in pairwise(own)
     ]
-    return max(0.0, (own[-1].total - own[-1].done) * median(paces))
+    return max(0.0, (own[-1].total - own[-1].done - part) * median(paces))
 
 
 def duration(seconds: float) -> str:

@@ -16,12 +16,24 @@ class Progress:
         total: how many there will be at most.
         unit: what is counted.
         values: what was measured, by name (`loss`, `valid`, `lists_per_second`, …).
+        part: how much of the next unit is done, in [0, 1): a report within an epoch moves bars
+            and pace, and is no point of a curve.
     """
 
     done: int
     total: int
     unit: str
     values: Mapping[str, float] = field(default_factory=dict)
+    part: float = 0.0
+
+    @property
+    def share(self) -> float:
+        """How much of all is done, from 0 to 1.
+
+        >>> Progress(3, 10, "epochs", part=0.5).share
+        0.35
+        """
+        return min(1.0, (self.done + self.part) / max(1, self.total))
 
 
 def finished(

@@ -1,5 +1,7 @@
 """The page Jobs and the head of the sidebar, in every state a job can be in."""
 
+from dataclasses import replace
+
 import pytest
 
 from app import jobs, services
@@ -185,7 +187,19 @@ def test_remaining_time_forgets_a_pause():
     at = [0.0, 1.0, 2.0, 3.0, 500.0, 501.0, 502.0]
     steps = [Step(done + 1, 20, "epochs", when, {}) for done, when in enumerate(at)]
     assert jobs.remaining(steps, "epochs") == pytest.approx(13.0)
+    assert jobs.remaining(steps, "epochs", 0.5) == pytest.approx(12.5)
     assert jobs.remaining(steps, "trees") is None
+
+
+def test_within_an_epoch_the_bar_moves_and_the_end_is_foretold():
+    values = {"lists_per_second": 250.0, "epoch_seconds": 4.0}
+    told = {"done": 0, "total": 10, "unit": "epochs", "part": 0.5, "values": values}
+    running = Job("0", "train", {}, state="running", progress=told)
+    said = "0 of at most 10 epochs · 250 lists/s · at most 38 s more"
+    assert jobs.far(running) == jobs.Far(0.05, said)
+    measured = [Step(1, 10, "epochs", 10.0, {}), Step(2, 10, "epochs", 12.0, {})]
+    later = replace(running, progress=told | {"done": 2})
+    assert jobs.far(later, measured).words.endswith("at most 15 s more")
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,10 @@ import pytest
 
 from core.errors import JobError
 from core.execution import jobs_history
+from core.execution import jobs_lease as lease
 from core.execution.jobs import Jobs
+from core.execution.jobs_database import Database
+from core.execution.jobs_worker import Ticker
 from core.progress import Progress
 from tests.job_kinds import KINDS
 
@@ -66,6 +69,23 @@ def test_a_long_history_is_thinned_to_a_bound_and_keeps_its_last_step(tmp_path, 
     assert done == sorted(set(done))
     assert done[-1] == 1000
     assert len(done) >= 20
+
+
+def test_reports_within_an_epoch_are_no_points_of_the_curve(tmp_path):
+    jobs = Jobs(tmp_path, KINDS)
+    job = jobs.submit("counting", {"name": "a", "steps": 1, "seconds": 0})
+    database = Database(jobs.folder / "jobs.sqlite")
+    held = lease.claim(database, "t")
+    ticker = Ticker(database, held.id, held.token)
+    try:
+        for done in (0, 1, 2):
+            for part in (0.25, 0.5, 0.75):
+                ticker.note(Progress(done, 30, "epochs", {"lists_per_second": 9.0}, part))
+                assert ticker.progress()["part"] == part
+            ticker.note(epoch(done + 1, loss=1.0))
+    finally:
+        ticker.close()
+    assert [step.done for step in jobs.history(job.id)] == [1, 2, 3]
 
 
 def test_forgetting_a_job_forgets_its_history(tmp_path):

@@ -15,7 +15,10 @@ from core.data.synthetic import planted
 from core.errors import ArtefactError, DataError, DivergedError, MissingRankingError
 from core.metrics.measure import Measure
 from core.metrics.relevance import evaluate, mean_of
+from core.progress import finished
 from core.rankers import neural, registry
+from core.rankers.kept import kept
+from core.store.artefacts import Store
 from core.training import checkpoint, network
 from core.training.loop import TrainingData, _batches, train
 from core.training.recipe import TrainingRecipe
@@ -35,7 +38,13 @@ TRAIN, VALID, TEST = judged(FOLD.train), judged(FOLD.valid), judged(FOLD.test)
 
 
 def fitted(spec, workspace=None, lists=(TRAIN, VALID)):
-    """The ranker of a spec, and the reports on the way."""
+    """The ranker of a spec, and the reports of its epochs."""
+    ranker, reports = told(spec, workspace, lists)
+    return ranker, [report for report in reports if not report.part]
+
+
+def told(spec, workspace=None, lists=(TRAIN, VALID)):
+    """The ranker of a spec, and all reports on the way."""
     run, reports = spec.fit(*lists, workspace), []
     while True:
         try:
@@ -107,6 +116,25 @@ def test_steps_with_replacement_count_as_the_released_code_does():
     spec = small("setrank-msab", sampling="replacement", steps_per_epoch=3, batch_lists=8, epochs=2)
     _, reports = fitted(spec)
     assert [report.done for report in reports] == [1, 2]
+
+
+def test_every_step_is_reported_and_nothing_of_it_is_measured():
+    """60 lists in batches of 16 are 4 steps; the last fifth of an epoch is its validation."""
+    _, reports = told(small("dlcm", epochs=2, batch_lists=16))
+    shares = [0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0]
+    assert [report.done + report.part for report in reports] == pytest.approx(shares)
+    assert [report.share for report in reports] == pytest.approx([share / 2 for share in shares])
+    for report in reports:
+        inside = {"lists_per_second", "epoch_seconds"}
+        whole = {"loss", "valid", "best_epoch", "lists_per_second"}
+        assert set(report.values) == (inside if report.part else whole)
+        assert (report.total, report.unit) == (2, "epochs")
+        assert report.values["lists_per_second"] > 0
+
+
+def test_the_time_of_a_training_is_that_of_whole_epochs(tmp_path):
+    found = finished(kept(small("dlcm"), TRAIN, VALID, "these", Store(tmp_path)))
+    assert (found.artefact.facts["epochs"], found.artefact.facts["timed"]) == (4, 4)
 
 
 def test_small_sets_repeat_their_pass_until_an_epoch_has_its_least_steps():
@@ -188,7 +216,7 @@ import sys, pathlib
 import test_training_module as module
 spec = module.spec_of(sys.argv[1])
 for report in spec.fit(module.TRAIN, module.VALID, pathlib.Path(sys.argv[2])):
-    print(report.done, flush=True)
+    print(report.done + report.part, flush=True)
 """
 
 
@@ -210,7 +238,7 @@ def test_a_killed_run_goes_on_as_if_nothing_had_happened(name, tmp_path):
     )  # fmt: skip
     with running:
         for line in running.stdout:
-            if int(line) == 3:
+            if float(line) > 3.3:  # in the middle of the fourth epoch
                 running.send_signal(signal.SIGKILL)
                 break
     assert running.returncode == -signal.SIGKILL
@@ -224,7 +252,8 @@ def test_a_killed_run_goes_on_as_if_nothing_had_happened(name, tmp_path):
 
 def test_a_stopped_run_leaves_a_checkpoint_of_its_recipe_alone(tmp_path):
     run = small("dlcm").fit(TRAIN, VALID, tmp_path)
-    next(run)
+    while next(run).part:
+        pass
     run.close()
     assert [path.name for path in tmp_path.iterdir()] == [checkpoint.FILE]
     with pytest.raises(ArtefactError, match="another recipe"):

@@ -16,26 +16,28 @@ class ProgressLine:
         self.title = title
         self.start = self.shown = time.monotonic()
         self.unit = ""
-        self.first = 0
+        self.first = 0.0
         self.live = sys.stderr.isatty()
 
     def __call__(self, progress: Progress) -> None:
         """Show one report; at most five a second on a terminal, one in five seconds elsewhere."""
         now = time.monotonic()
         if progress.unit != self.unit:
-            self.unit, self.first, self.start = progress.unit, progress.done, now
+            self.unit, self.start = progress.unit, now
+            self.first = progress.done + progress.part
         if now - self.shown < (EVERY if self.live else 25 * EVERY):
             return
         self.shown = now
         self._print(self._text(progress, now - self.start))
 
     def _text(self, progress: Progress, seconds: float) -> str:
-        done = progress.done - self.first
-        rate = done / seconds if seconds > 0 else 0.0
-        left = (progress.total - progress.done) / rate if rate else 0.0
+        done = progress.done + progress.part
+        rate = (done - self.first) / seconds if seconds > 0 else 0.0
+        left = (progress.total - done) / rate if rate else 0.0
         values = "  ".join(f"{name} {value:.4g}" for name, value in progress.values.items())
-        pace = f"{rate:.1f}/s, {duration(left)} left" if rate else "starting"
-        return f"{self.title}: {progress.done}/{progress.total} {progress.unit} ({pace})  {values}"
+        pace = f"{_rate(rate)}, {duration(left)} left" if rate > 0 else "starting"
+        far = f"{done:.1f}" if progress.part else f"{progress.done}"
+        return f"{self.title}: {far}/{progress.total} {progress.unit} ({pace})  {values}"
 
     def _print(self, text: str) -> None:
         if self.live:
@@ -49,6 +51,15 @@ class ProgressLine:
         if self.live and self.unit:
             sys.stderr.write("\r\x1b[2K")
             sys.stderr.flush()
+
+
+def _rate(rate: float) -> str:
+    """Units a second, or seconds a unit where one takes longer than ten.
+
+    >>> _rate(12.34), _rate(0.02)
+    ('12.3/s', '50 s each')
+    """
+    return f"{rate:.1f}/s" if rate >= 0.1 else f"{duration(1 / rate)} each"
 
 
 def duration(seconds: int | float) -> str:

@@ -68,9 +68,9 @@ class Ticker(Thread):
                 LOG.warning("progress not stored: %s", error)
 
     def note(self, report: Progress) -> None:
-        """Take a report; one with measured values goes into the job's history at once."""
+        """Take a report; a whole unit's measured values go into the job's history at once."""
         self.latest = report
-        if not report.values:
+        if report.part or not report.values:
             return
         try:
             jobs_history.add(self.history, report)
@@ -86,6 +86,7 @@ class Ticker(Thread):
             "done": last.done,
             "total": last.total,
             "unit": last.unit,
+            "part": last.part,
             "values": dict(last.values),
         }
 

@@ -69,7 +69,7 @@ def kept(
             except StopIteration as finished:
                 ranker: Ranker = finished.value
                 break
-            done, timed = progress.done, timed + 1
+            done, timed = progress.done, timed + (not progress.part)
             yield progress
         facts = {
             "epochs": done,

@@ -28,7 +28,7 @@ from core.rankers.base import Input
 from core.rankers.neural_feed import document_features, fed, groups_of
 from core.rankers.neural_variants import FittedNetwork, variant_scores
 from core.rankers.recipes import NeuralSpec
-from core.training.loop import TrainingData, train
+from core.training.loop import EpochReport, StepReport, TrainingData, train
 from core.training.network import (
     Network,
     Precision,
@@ -178,7 +178,7 @@ class NeuralRanker:
 def fit(
     spec: NeuralSpec, train_lists: JudgedLists, valid_lists: JudgedLists, workspace: Path | None
 ) -> Generator[Progress, None, NeuralRanker]:
-    """Train a network as its spec says, yielding one report an epoch.
+    """Train a network as its spec says, yielding a report a step and one an epoch.
 
     Args:
         spec: architecture and training recipe.
@@ -208,16 +208,27 @@ def fit(
         except StopIteration as finished:
             state = finished.value
             break
-        values = {
-            "loss": report.loss,
-            "valid": report.valid,
-            "best_epoch": float(report.best_epoch),
-            "lists_per_second": report.lists_per_second,
-        }
-        yield Progress(report.epoch, report.epochs, "epochs", values)
+        yield _progress(report)
     network.eval()
     facts = {"epochs": state.epoch, "best_epoch": state.best_epoch, "best_value": state.best_value}
     return NeuralRanker(spec, network, normalisation, features, facts)
+
+
+def _progress(report: EpochReport | StepReport) -> Progress:
+    """A report in the words that all work has."""
+    if isinstance(report, StepReport):
+        values = {
+            "lists_per_second": report.lists_per_second,
+            "epoch_seconds": report.seconds / report.part,
+        }
+        return Progress(report.epoch, report.epochs, "epochs", values, report.part)
+    values = {
+        "loss": report.loss,
+        "valid": report.valid,
+        "best_epoch": float(report.best_epoch),
+        "lists_per_second": report.lists_per_second,
+    }
+    return Progress(report.epoch, report.epochs, "epochs", values)
 
 
 def load(directory: Path) -> NeuralRanker:

@@ -1,4 +1,4 @@
-"""The training loop: a generator of one report an epoch; the caller prints, plots or stops.
+"""The training loop: a generator of reports, step by step; the caller prints, plots or stops.
 
 Whatever is drawn in an epoch is drawn from (seed, epoch), so a run that is killed and resumed
 from its checkpoint takes the same steps as one that was left alone.
@@ -77,9 +77,28 @@ class EpochReport:
     lists_per_second: float
 
 
+@dataclass(frozen=True)
+class StepReport:
+    """How far an epoch is; nothing is measured for it, so that it costs a step nothing.
+
+    Attributes:
+        epoch: finished epochs.
+        epochs: epochs at most.
+        part: how much of this epoch is done, in (0, 1); its last share is the validation.
+        seconds: of this epoch so far; on a GPU, of handing its steps over.
+        lists_per_second: training lists a second in this epoch.
+    """
+
+    epoch: int
+    epochs: int
+    part: float
+    seconds: float
+    lists_per_second: float
+
+
 def train(
     network: Network, data: TrainingData, recipe: TrainingRecipe, workspace: Path | None = None
-) -> Generator[EpochReport, None, RunState]:
+) -> Generator[EpochReport | StepReport, None, RunState]:
     """Train a network in place; at the end it holds the best epoch's weights.
 
     Args:
@@ -101,7 +120,7 @@ def train(
         state = checkpoint.restore(workspace, facts, (network, optimiser))
     while state.epoch < recipe.epochs and not _out_of_patience(state, recipe):
         start = time.perf_counter()
-        loss, lists = _epoch(network, data, (recipe, state), optimiser)
+        loss, lists = yield from _epoch(network, data, (recipe, state), optimiser)
         seconds = time.perf_counter() - start
         if not math.isfinite(loss):
             raise DivergedError(data.name, state.epoch + 1, recipe.learning_rate)
@@ -123,14 +142,17 @@ def _epoch(
     data: TrainingData,
     plan: tuple[TrainingRecipe, RunState],
     optimiser: torch.optim.Optimizer,
-) -> tuple[float, int]:
-    """One epoch of steps; the mean loss of a list, and how many lists there were."""
+) -> Generator[StepReport, None, tuple[float, int]]:
+    """One epoch of steps; the mean loss of a list, and how many lists there were.
+
+    Whoever waits between two steps changes none of them: their draws are the epoch's own.
+    """
     recipe, state = plan
     loss_of = loss_named(recipe.loss, **recipe.loss_options())
     device = data.train.features.device
     draws = generator(recipe.seed, "training", "epoch", state.epoch)
     batches = _batches(data.train.lengths, recipe, draws)
-    total = torch.zeros((), device=device)
+    total, lists, start = torch.zeros((), device=device), 0, time.perf_counter()
     network.train()
     for index, chosen in enumerate(batches):
         share = (state.epoch + (index + 0.5) / len(batches)) / recipe.epochs
@@ -148,7 +170,9 @@ def _epoch(
             torch.nn.utils.clip_grad_norm_(network.parameters(), recipe.clip)
         optimiser.step()
         total += loss.detach() * len(chosen)
-    lists = sum(len(chosen) for chosen in batches)
+        lists += len(chosen)
+        part, seconds = (index + 1) / (len(batches) + 1), time.perf_counter() - start
+        yield StepReport(state.epoch, recipe.epochs, part, seconds, lists / seconds)
     return float(total) / lists, lists
 
 
