@@ -276,6 +276,54 @@ def test_rounding_is_not_called_a_move(judged):
     assert card.invariant
 
 
+@dataclass
+class Rounder(FeatureRanker):
+    """Rounds by the order shown: two scores 1e-6 apart come out either way, now and then."""
+
+    name: str = "rounder"
+    reads: frozenset = frozenset({"features", "order"})
+
+    def exact_scores(self, dataset, lists):
+        pairs = np.floor(dataset.features[lists.rows, 0].astype(np.float64))
+        return pairs + 5e-7 * (lists.rows % 2)
+
+    def score(self, dataset, lists):
+        place = np.arange(len(lists.rows)) - np.repeat(lists.offsets[:-1], lists.lengths)
+        rounding = np.where(place % 2, 1e-6, -1e-6)
+        return (self.exact_scores(dataset, lists) + rounding).astype(np.float32)
+
+
+def test_a_near_tie_that_rounding_turns_round_has_not_moved(judged):
+    scores = Rounder().score(judged.dataset, judged.lists)
+    floor = invariance.numeric_floor(Rounder(), judged, scores)
+    assert floor == pytest.approx(2e-6, rel=0.2)  # twice what float32 is off
+    card = finished(invariance.certified(Rounder(), judged, 10, 0))
+    assert (card.invariant, card.positions_moved) == (True, 0)
+
+    class Unmeasured(Rounder):
+        exact_scores = None
+
+        def score(self, dataset, lists):
+            pairs = Rounder.exact_scores(self, dataset, lists)
+            place = np.arange(len(lists.rows)) - np.repeat(lists.offsets[:-1], lists.lengths)
+            return (pairs + np.where(place % 2, 1e-6, -1e-6)).astype(np.float32)
+
+    assert finished(invariance.certified(Unmeasured(), judged, 10, 0)).positions_moved > 0
+
+
+def test_poor_arithmetic_hides_nothing_behind_its_floor(judged):
+    """Scores that depend on the other lists of the batch are a fault, not a floor."""
+
+    class Leaky(FeatureRanker):
+        def score(self, dataset, lists):
+            first = lists.queries[0] if len(lists) else 0
+            return (dataset.features[lists.rows, 0] * (1 + first)).astype(np.float32)
+
+    scores = Leaky().score(judged.dataset, judged.lists)
+    floor = invariance.numeric_floor(Leaky(), judged, scores)
+    assert floor <= invariance.TOLERANCE * max(1, np.abs(scores).max())
+
+
 def test_per_query_damage_sorts_the_worst_first(judged):
     ranker = PositionRanker()
     study = Study(

@@ -1,4 +1,4 @@
-"""Listwise losses: attention rank, softmax cross entropy, ListMLE.
+"""Listwise losses: attention rank, softmax cross entropy, ListNet, ListMLE.
 
 Every loss is a pure function (scores, labels, mask), each [lists, docs], to one value a list;
 mask True = a real document. Float64 scores are kept, anything else is computed in float32.
@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from core.losses.masked import attention_of_labels, exact, without_pads
+from core.losses.masked import attention_of_labels, exact, grades_differ, without_pads
 from core.losses.masked import unit_norm as normalised
 
 
@@ -50,6 +50,27 @@ def softmax_ce(
     logits = without_pads(exact(scores), mask)
     target = attention_of_labels(labels.to(logits.dtype), mask, temper)
     return -torch.where(target > 0, target * logits.log_softmax(-1), 0).sum(-1)
+
+
+def listnet(
+    scores: Float[Tensor, "lists docs"],
+    labels: Float[Tensor, "lists docs"],
+    mask: Bool[Tensor, "lists docs"],
+) -> Float[Tensor, " lists"]:
+    """−Σ p^y log p^s of the top document: p = softmax of labels, softmax of scores.
+
+    ListNet with k = 1 (Cao et al., ICML 2007). Unlike `softmax_ce` documents of grade 0 keep the
+    weight e^0. Lists whose documents all share one label are 0: there is no order to learn.
+
+    >>> one = torch.ones(1, 2)
+    >>> round(listnet(0 * one, torch.tensor([[1.0, 0.0]]), one.bool()).item(), 4)  # log 2
+    0.6931
+    """
+    logits = without_pads(exact(scores), mask)
+    grades = labels.to(logits.dtype).masked_fill(~mask, 0)
+    target = without_pads(grades, mask).softmax(-1)
+    taught = grades_differ(grades, mask)
+    return -torch.where(mask & taught[:, None], target * logits.log_softmax(-1), 0).sum(-1)
 
 
 def list_mle(

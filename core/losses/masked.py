@@ -17,6 +17,18 @@ def without_pads(
     return values.masked_fill(~mask, torch.finfo(values.dtype).min / 2)
 
 
+def grades_differ(
+    grades: Float[Tensor, "lists docs"], mask: Bool[Tensor, "lists docs"]
+) -> Bool[Tensor, " lists"]:
+    """Whether a list's real documents have two different grades: else every order is as good.
+
+    >>> grades_differ(torch.tensor([[1.0, 1.0], [1.0, 0.0]]), torch.ones(2, 2).bool()).tolist()
+    [False, True]
+    """
+    highest = without_pads(grades, mask).amax(-1, keepdim=True)
+    return (mask & (grades != highest)).any(-1)
+
+
 def attention_of_labels(
     labels: Float[Tensor, "lists docs"], mask: Bool[Tensor, "lists docs"], temper: float = 1.0
 ) -> Float[Tensor, "lists docs"]:

@@ -8,6 +8,8 @@ from typing import Any
 
 from core.errors import UnknownNameError
 
+Option = int | float | bool | str | None
+
 
 @dataclass(frozen=True)
 class LossEntry:
@@ -20,6 +22,7 @@ class LossEntry:
         module: where its function lives.
         function: the function's name there.
         options: keyword arguments it takes, with their defaults.
+        absolute: it teaches the grades themselves, so equal grades have something to learn from.
     """
 
     name: str
@@ -27,7 +30,13 @@ class LossEntry:
     source: str
     module: str
     function: str
-    options: tuple[tuple[str, float | bool], ...] = ()
+    options: tuple[tuple[str, Option], ...] = ()
+    absolute: bool = False
+
+
+_PAIRWISE = "core.losses.pairwise"
+_SMOOTH = "core.losses.smooth_ndcg"
+_PAIRS: tuple[tuple[str, Option], ...] = (("pair_weights", "queries"),)
 
 
 LOSSES: dict[str, LossEntry] = {
@@ -64,11 +73,74 @@ LOSSES: dict[str, LossEntry] = {
             "softrank",
             (("deviation", 0.1), ("unit_norm", False)),
         ),
+        LossEntry(
+            "listnet",
+            "cross entropy of the top document: softmax of labels against softmax of scores",
+            "Cao et al., ICML 2007, with k = 1",
+            "core.losses.listwise",
+            "listnet",
+        ),
+        LossEntry(
+            "approx-ndcg",
+            "1 − NDCG at ranks that are sums of sigmoids",
+            "Qin, Liu & Li, Information Retrieval 13, 2010",
+            _SMOOTH,
+            "approx_ndcg",
+            (("temperature", 0.1),),
+        ),
+        LossEntry(
+            "neural-ndcg",
+            "1 − NDCG of gains sorted by NeuralSort, doubly stochastic",
+            "Pobrotyn & Białobrzeski, arXiv 2102.07831; Grover et al., ICLR 2019",
+            _SMOOTH,
+            "neural_ndcg",
+            (("temperature", 0.1),),
+        ),
+        LossEntry(
+            "hinge",
+            "pairs of different grades should be one apart",
+            "Joachims, KDD 2002; weights by Cao et al., SIGIR 2006",
+            _PAIRWISE,
+            "hinge",
+            _PAIRS,
+        ),
+        LossEntry(
+            "ranknet",
+            "logistic loss of pairs of different grades",
+            "Burges et al., ICML 2005",
+            _PAIRWISE,
+            "ranknet",
+            (*_PAIRS, ("steepness", 1.0)),
+        ),
+        LossEntry(
+            "lambdarank",
+            "logistic loss of pairs, weighed by what their exchange changes of NDCG",
+            "Burges et al., NIPS 2006, sign mended",
+            _PAIRWISE,
+            "lambdarank",
+            (("cutoff", 10), ("steepness", 1.0)),
+        ),
+        LossEntry(
+            "frank",
+            "fidelity of pairs of different grades, bounded by 1 a pair",
+            "Tsai et al., SIGIR 2007",
+            _PAIRWISE,
+            "frank",
+            (*_PAIRS, ("steepness", 1.0)),
+        ),
+        LossEntry(
+            "mse",
+            "squared error of the grades, document by document",
+            "Cossock & Zhang, COLT 2006",
+            "core.losses.pointwise",
+            "mse",
+            absolute=True,
+        ),
     )
 }
 
 
-def loss(name: str, **options: float | bool) -> Callable[..., Any]:
+def loss(name: str, **options: Option) -> Callable[..., Any]:
     """The loss function of a name: (scores, labels, mask), each [lists, docs] → [lists].
 
     Args:

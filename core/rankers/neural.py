@@ -5,13 +5,15 @@ exact float32 unless another precision is asked for.
 """
 
 import json
-from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from collections.abc import Generator, Iterator, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float32, Int64
+import torch
+from jaxtyping import Float32, Float64, Int64
 from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor, from_numpy
@@ -110,11 +112,21 @@ class NeuralRanker:
         """
         self._check(dataset, lists)
         scores = np.empty(len(lists.rows), dtype=np.float32)
-        for group, inside in groups_of(lists):
-            order = fed(self.spec, dataset, group)
-            shown = group if order is None else group.shown_as(order)
-            found = held_scores(self.network, self._held(dataset, shown))
-            scores[inside if order is None else inside.start + order] = found
+        for shown, places in self._shown(dataset, lists):
+            scores[places] = held_scores(self.network, self._held(dataset, shown))
+        return scores
+
+    def exact_scores(
+        self, dataset: RankingDataset, lists: CandidateLists
+    ) -> Float64[np.ndarray, " candidates"]:
+        """As `score`, in float64 on the host: what float32 comes close to; many times slower."""
+        self._check(dataset, lists)
+        network = deepcopy(self.network).to("cpu", torch.float64)
+        scores = np.empty(len(lists.rows), dtype=np.float64)
+        for shown, places in self._shown(dataset, lists):
+            narrow = _held(self.normalisation, JudgedLists(dataset, shown), "cpu")
+            wide = replace(narrow, features=narrow.features.double())
+            scores[places] = held_scores(network, wide)
         return scores
 
     def score_variants(
@@ -162,6 +174,17 @@ class NeuralRanker:
             "facts": self.facts,
         }
         (directory / "ranker.json").write_text(json.dumps(head, indent=1))
+
+    def _shown(
+        self, dataset: RankingDataset, lists: CandidateLists
+    ) -> Iterator[tuple[CandidateLists, slice | Int64[np.ndarray, " _candidates"]]]:
+        """Groups of lists in the order in which they are fed, and where their scores belong."""
+        for group, inside in groups_of(lists):
+            order = fed(self.spec, dataset, group)
+            if order is None:
+                yield group, inside
+            else:
+                yield group.shown_as(order), inside.start + order
 
     def _held(self, dataset: RankingDataset, lists: CandidateLists) -> HeldLists:
         return _held(self.normalisation, JudgedLists(dataset, lists), self.device)

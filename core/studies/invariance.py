@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from core.data import ragged
 from core.data.lists import CandidateLists, JudgedLists
 from core.metrics.agreement import kendall_tau
 from core.metrics.passing import documents_passed, smallest_gap
@@ -26,6 +27,8 @@ from core.studies.study import Study
 MEASURES = ("score-deviation", "documents-moved", "tau", "smallest-gap")
 FAMILY = "shuffle-shown"
 TOLERANCE = 1e-5
+EXACT_CANDIDATES = 4096
+"""Candidates, about, whose scores are computed in float64 too."""
 
 
 def measured(
@@ -53,20 +56,49 @@ def _compared(lists: CandidateLists, before: Any, after: Any, floor: float, gap:
 
 
 def numeric_floor(ranker: Ranker, base: JudgedLists, scores: Any) -> float:
-    """How far scores move by arithmetic alone, when nothing about the lists has changed.
+    """The difference of two scores up to which arithmetic alone can turn two documents round.
 
-    The larger of the float32 spacing at the largest score and the deviation seen when the same
-    lists, in the same orders shown, are scored in reverse succession (other batches and padding).
+    The largest of: the float32 spacing at the largest score; the deviation seen when the same
+    lists, in the same orders shown, are scored in reverse succession (other batches and padding);
+    and, for a ranker that can compute in float64 (`exact_scores`), twice the largest distance e of
+    its float32 scores from those. Where every score is within e of the exact one, a pair that
+    rounding turns round was 2e apart or less, before or after. The float64 scores are those of
+    the longest list and of some 4096 candidates spread over the others.
+
+    Never more than the deviation that a certificate allows, so that a ranker whose arithmetic is
+    poor hides nothing behind it.
+
+    Args:
+        ranker: anything that scores.
+        base: the lists as they are.
+        scores: its scores of them.
     """
-    backwards = np.arange(len(base.lists))[::-1].copy()
-    turned = base.lists.select(backwards)
-    again = ranker.score(base.dataset, turned)
-    source = np.concatenate(
-        [np.arange(base.lists.offsets[i], base.lists.offsets[i + 1]) for i in backwards]
-        or [np.zeros(0, dtype=np.int64)]
+    largest = float(np.abs(scores).max(initial=1.0))
+    floor = max(
+        float(np.spacing(np.float32(largest))),
+        _seen_in_other_batches(ranker, base, scores),
+        2.0 * _distance_from_exact(ranker, base, scores),
     )
-    seen = float(np.abs(scores[source] - again).max(initial=0.0))
-    return max(seen, float(np.spacing(np.float32(np.abs(scores).max(initial=1.0)))))
+    return min(floor, TOLERANCE * largest)
+
+
+def _seen_in_other_batches(ranker: Ranker, base: JudgedLists, scores: Any) -> float:
+    backwards = np.arange(len(base.lists))[::-1].copy()
+    again = ranker.score(base.dataset, base.lists.select(backwards))
+    source = ragged.elements_of(base.lists.offsets, backwards)
+    return float(np.abs(scores[source] - again).max(initial=0.0))
+
+
+def _distance_from_exact(ranker: Ranker, base: JudgedLists, scores: Any) -> float:
+    exactly = getattr(ranker, "exact_scores", None)
+    if exactly is None or not len(base.lists):
+        return 0.0
+    step = -(-len(base.lists.rows) // EXACT_CANDIDATES) or 1
+    longest = int(base.lists.lengths.argmax())
+    chosen = np.unique(np.append(np.arange(0, len(base.lists), step), longest))
+    exact = exactly(base.dataset, base.lists.select(chosen))
+    own = scores[ragged.elements_of(base.lists.offsets, chosen)].astype(np.float64)
+    return float(np.abs(own - exact).max(initial=0.0))
 
 
 def certified(
@@ -105,7 +137,7 @@ class Certificate:
         positions_moved: documents that changed places with one further away than the floor,
             over all queries and permutations.
         permutations: real permutations scored, over all queries.
-        numeric_floor: deviation by arithmetic alone.
+        numeric_floor: what arithmetic alone can do, see `numeric_floor`.
         invariant: no document moved and the deviation is below 1e-5 of the score scale.
         queries_moved: queries in which some permutation moved a document.
         queries: queries examined.

@@ -91,8 +91,10 @@ def check_lengths(
 @torch.inference_mode()
 def held_scores(
     network: Network, lists: HeldLists, precision: Precision = "fp32", *, embedded: bool = False
-) -> Float32[np.ndarray, " candidates"]:
+) -> Float[np.ndarray, " candidates"]:
     """The score of every candidate of held lists, in the order held.
+
+    In float64 where features and network are, else in float32.
 
     Args:
         network: on the device of the lists.
@@ -100,12 +102,17 @@ def held_scores(
         precision: fp32 is exact; bf16 moves positions.
         embedded: the lists hold what `embed` returned.
     """
-    scores = torch.zeros(len(lists.source), device=lists.features.device)
+    wide = lists.features.dtype == torch.float64
+    scores = torch.zeros(
+        len(lists.source),
+        device=lists.features.device,
+        dtype=torch.float64 if wide else torch.float32,
+    )
     run = _embedded_batch if embedded else scores_of
     with arithmetic(precision, scores.device.type):
         for chosen in scoring_plan(lists.lengths, BUDGET[scores.device.type]):
             batch = lists.batch(chosen)
-            scores[batch.rows] = run(network, batch).float()
+            scores[batch.rows] = run(network, batch).to(scores.dtype)
     return scores[:-1].cpu().numpy()
 
 

@@ -1,0 +1,124 @@
+"""Pairwise losses: hinge, logistic (RankNet), the same under ΔNDCG (LambdaRank), fidelity (FRank).
+
+Every loss is a pure function (scores, labels, mask), each [lists, docs], to one value a list. Pairs
+are two documents of different grades of one list; lists without such a pair are exactly 0. With
+`pair_weights` a list's pairs count by their number (`pairs`), as one (`queries`: their mean) or as
+one with IR-SVM's weights of their grades (`grades`).
+"""
+
+from functools import partial
+
+import torch
+import torch.nn.functional as F  # noqa: N812 (the field's name for it)
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from core.losses.pairs import pairwise
+from core.losses.weights import chosen, delta_ndcg
+
+
+def hinge(
+    scores: Float[Tensor, "lists docs"],
+    labels: Float[Tensor, "lists docs"],
+    mask: Bool[Tensor, "lists docs"],
+    pair_weights: str = "queries",
+) -> Float[Tensor, " lists"]:
+    """max(0, 1 − (s_i − s_j)) over the pairs: RankSVM's loss (Joachims, KDD 2002).
+
+    >>> s, y = torch.tensor([[0.25, 0.0]]), torch.tensor([[1.0, 0.0]])
+    >>> hinge(s, y, y >= 0).item()
+    0.75
+    """
+    return pairwise(scores, labels, mask, lambda margin: F.relu(1 - margin), chosen(pair_weights))
+
+
+def ranknet(
+    scores: Float[Tensor, "lists docs"],
+    labels: Float[Tensor, "lists docs"],
+    mask: Bool[Tensor, "lists docs"],
+    pair_weights: str = "queries",
+    steepness: int | float = 1.0,
+) -> Float[Tensor, " lists"]:
+    """log(1 + exp(−σ (s_i − s_j))) over the pairs (Burges et al., ICML 2005).
+
+    The cross entropy of P_ij = 1 / (1 + exp(−σ (s_i − s_j))) against the target 1. Pairs of equal
+    grades (target 1/2 in the paper's formula) are left out, as they are in its experiments.
+
+    Args:
+        scores: one a document.
+        labels: grades.
+        mask: True = real.
+        pair_weights: queries, pairs or grades.
+        steepness: σ.
+
+    >>> s, y = torch.tensor([[1.0, 0.0]]), torch.tensor([[1.0, 0.0]])
+    >>> round(ranknet(s, y, y >= 0).item(), 4)  # log(1 + e^-1)
+    0.3133
+    """
+    return pairwise(scores, labels, mask, _logistic(steepness), chosen(pair_weights))
+
+
+def lambdarank(
+    scores: Float[Tensor, "lists docs"],
+    labels: Float[Tensor, "lists docs"],
+    mask: Bool[Tensor, "lists docs"],
+    cutoff: int | None = 10,
+    steepness: int | float = 1.0,
+) -> Float[Tensor, " lists"]:
+    """RankNet's loss, every pair weighed by |ΔNDCG@cutoff| of the ranking as it stands.
+
+    The weights are constants, so the gradient of s_i is the sum of λ_ij = −σ |ΔZ_ij| / (1 +
+    exp(σ (s_i − s_j))) over its pairs (Burges et al., NIPS 2006, the exponent's sign mended).
+
+    Args:
+        scores: one a document.
+        labels: grades.
+        mask: True = real.
+        cutoff: of NDCG; None: the whole list.
+        steepness: σ.
+
+    >>> s, y = torch.tensor([[0.0, 1.0]], requires_grad=True), torch.tensor([[1.0, 0.0]])
+    >>> lambdarank(s, y, y >= 0).sum().backward()
+    >>> round(s.grad[0, 0].item(), 4)  # −(1 − 1/log2 3) / (1 + e^-1)
+    -0.2698
+    """
+    weigh = partial(delta_ndcg, cutoff=cutoff)
+    return pairwise(scores, labels, mask, _logistic(steepness), weigh)
+
+
+def frank(
+    scores: Float[Tensor, "lists docs"],
+    labels: Float[Tensor, "lists docs"],
+    mask: Bool[Tensor, "lists docs"],
+    pair_weights: str = "queries",
+    steepness: int | float = 1.0,
+) -> Float[Tensor, " lists"]:
+    """The fidelity loss 1 − √P_ij over the pairs (Tsai et al., SIGIR 2007).
+
+    F = 1 − √(P̄ P) − √((1 − P̄)(1 − P)) with the target P̄ = 1 of a pair of different grades:
+    between 0 and 1, and nearly without gradient on pairs that are badly wrong.
+
+    Args:
+        scores: one a document.
+        labels: grades.
+        mask: True = real.
+        pair_weights: queries, pairs or grades.
+        steepness: σ of P.
+
+    >>> s, y = torch.tensor([[0.0, 0.0]]), torch.tensor([[1.0, 0.0]])
+    >>> round(frank(s, y, y >= 0).item(), 4)  # 1 − √½
+    0.2929
+    """
+
+    def part(margin: Tensor) -> Tensor:
+        return -torch.expm1(F.logsigmoid(steepness * margin) / 2)
+
+    return pairwise(scores, labels, mask, part, chosen(pair_weights))
+
+
+def _logistic(steepness: int | float) -> partial[Tensor]:
+    return partial(_softplus, steepness)
+
+
+def _softplus(steepness: int | float, margin: Tensor) -> Tensor:
+    return -F.logsigmoid(steepness * margin)

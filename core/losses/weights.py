@@ -1,0 +1,127 @@
+"""What pairs weigh: ΔNDCG of the current ranking (LambdaRank), IR-SVM's grades and queries.
+
+Every function takes (scores, grades, mask), each [lists, docs] with 0 where padded, and returns
+weights that spread over the squares [lists, docs, docs] of pairs (see `core.losses.pairs`).
+"""
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from core.losses.pairs import Weigh, pair_mask
+
+CHOICES = ("queries", "pairs", "grades")
+
+
+def ones(
+    scores: Float[Tensor, "lists docs"],
+    grades: Float[Tensor, "lists docs"],
+    mask: Bool[Tensor, "lists docs"],
+) -> Float[Tensor, "lists #docs #docs"]:
+    """1: a list weighs as much as it has pairs."""
+    del grades, mask
+    return scores.new_ones(len(scores), 1, 1)
+
+
+def by_query(
+    scores: Float[Tensor, "lists docs"],
+    grades: Float[Tensor, "lists docs"],
+    mask: Bool[Tensor, "lists docs"],
+) -> Float[Tensor, "lists #docs #docs"]:
+    """1 / pairs of the list: every list weighs alike.
+
+    IR-SVM's μ without its constant factor, the most pairs of any list (Cao et al., SIGIR 2006).
+
+    >>> one = torch.ones(1, 3)
+    >>> round(by_query(one, torch.tensor([[2.0, 1.0, 0.0]]), one.bool()).item(), 4)
+    0.3333
+    """
+    pairs = pair_mask(grades, mask).sum((1, 2)).clamp(min=1)
+    return pairs.to(scores.dtype).reciprocal()[:, None, None]
+
+
+def by_grade(
+    scores: Float[Tensor, "lists docs"],
+    grades: Float[Tensor, "lists docs"],
+    mask: Bool[Tensor, "lists docs"],
+    cutoff: int = 10,
+) -> Float[Tensor, "lists docs docs"]:
+    """IR-SVM's τ of a pair's grades, of this list, scaled so that the list's weights sum to 1.
+
+    τ of two grades = what NDCG@cutoff loses on average when a document of the one and one of the
+    other are exchanged in the ideal list: (gain − gain') · (mean discount of the one's places −
+    that of the other's) / ideal DCG (Cao et al., SIGIR 2006, with the expectation exact).
+
+    >>> one = torch.ones(1, 3)
+    >>> by_grade(one, torch.tensor([[0.0, 1.0, 0.0]]), one.bool())[0, 1].tolist()
+    [0.5, 0.0, 0.5]
+    """
+    discounts = _mean_discounts(grades, torch.zeros_like(grades), mask, cutoff)
+    lost = _exchanged(grades, discounts).masked_fill(~pair_mask(grades, mask), 0)
+    return lost / lost.sum((1, 2), keepdim=True).clamp(min=torch.finfo(scores.dtype).tiny)
+
+
+def delta_ndcg(
+    scores: Float[Tensor, "lists docs"],
+    grades: Float[Tensor, "lists docs"],
+    mask: Bool[Tensor, "lists docs"],
+    cutoff: int | None = None,
+) -> Float[Tensor, "lists docs docs"]:
+    """|ΔNDCG@cutoff|: what exchanging two documents in the ranking by scores changes.
+
+    Documents of equal score are ranked worst first; equal grades among them share their mean
+    discount, so that the order shown plays no part.
+
+    Args:
+        scores: one a document.
+        grades: gain 2^y − 1.
+        mask: True = real.
+        cutoff: discounts are 0 from this 0-based rank on; None: never.
+
+    >>> s, y = torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 1.0]])
+    >>> round(delta_ndcg(s, y, y >= 0)[0, 1, 0].item(), 4)  # 1 − 1/log2 3
+    0.3691
+    """
+    discounts = _mean_discounts(scores, -grades, mask, cutoff)
+    gains = torch.exp2(grades.masked_fill(~mask, 0)) - 1
+    by_rank = discount(scores, cutoff)
+    ideal = (gains.sort(-1, descending=True).values * by_rank).sum(-1)
+    tiny = torch.finfo(scores.dtype).tiny
+    return _exchanged(grades, discounts).abs() / ideal.clamp(min=tiny)[:, None, None]
+
+
+def discount(
+    like: Float[Tensor, "lists docs"], cutoff: int | None = None
+) -> Float[Tensor, " docs"]:
+    """1 / log2(rank + 2) of every 0-based rank, 0 from the cutoff on."""
+    ranks = torch.arange(like.shape[1], dtype=like.dtype, device=like.device)
+    discounts = 1 / torch.log2(ranks + 2)
+    return discounts if cutoff is None else discounts.masked_fill(ranks >= cutoff, 0)
+
+
+def chosen(name: str) -> Weigh:
+    """The weights that a recipe calls queries, pairs or grades."""
+    return {"queries": by_query, "pairs": ones, "grades": by_grade}[name]
+
+
+def _exchanged(grades: Tensor, discounts: Tensor) -> Tensor:
+    gains = torch.exp2(grades) - 1
+    gained = gains[:, :, None] - gains[:, None, :]
+    return gained * (discounts[:, :, None] - discounts[:, None, :])
+
+
+def _mean_discounts(first: Tensor, then: Tensor, mask: Tensor, cutoff: int | None) -> Tensor:
+    """Discounts of the ranking by falling `first`, then by falling `then`; ties share their mean.
+
+    `first` of pads may be anything: they are ranked behind all real documents.
+    """
+    first, then = first.masked_fill(~mask, -torch.inf), then.masked_fill(~mask, 0)
+    level = first[:, :, None] == first[:, None, :]
+    above = (first[:, None, :] > first[:, :, None]) | (
+        level & (then[:, None, :] > then[:, :, None])
+    )
+    start = above.sum(-1)
+    tied = (level & (then[:, None, :] == then[:, :, None])).sum(-1)
+    sums = discount(first, cutoff).cumsum(-1)
+    sums = torch.cat((sums.new_zeros(1), sums))
+    return (sums[start + tied] - sums[start]) / tied
