@@ -94,13 +94,7 @@ def parsed(recipe: Any, values: Mapping[str, str]) -> Any:
     Raises:
         ParameterError: an unknown field, or a text that its type does not take.
     """
-    known = {declared.name: declared for declared in parameters(recipe)}
-    changes: dict[str, Any] = {}
-    for name, text in values.items():
-        if name not in known:
-            raise ParameterError("--set", name, "one of " + ", ".join(sorted(known)))
-        changes[name] = _converted(known[name], text)
-    return dataclasses.replace(recipe, **changes)
+    return dataclasses.replace(recipe, **_read(recipe, values))
 
 
 def replaced(recipe: Any, changes: Mapping[str, Any]) -> Any:
@@ -111,7 +105,15 @@ def replaced(recipe: Any, changes: Mapping[str, Any]) -> Any:
     """
     texts = {name: value for name, value in changes.items() if isinstance(value, str)}
     typed = {name: value for name, value in changes.items() if name not in texts}
-    return dataclasses.replace(parsed(recipe, texts), **typed)
+    return dataclasses.replace(recipe, **_read(recipe, texts), **typed)
+
+
+def _read(recipe: Any, values: Mapping[str, str]) -> dict[str, Any]:
+    known = {declared.name: declared for declared in parameters(recipe)}
+    for name in values:
+        if name not in known:
+            raise ParameterError("--set", name, "one of " + ", ".join(sorted(known)))
+    return {name: _converted(known[name], text) for name, text in values.items()}
 
 
 def _converted(declared: Parameter, text: str) -> Any:

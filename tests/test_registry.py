@@ -6,13 +6,19 @@ import pytest
 
 from core.errors import ArtefactError, ParameterError, UnknownNameError, UsageError
 from core.models.config import DLCMConfig, SetRankConfig
+from core.models.config_groups import GroupConfig
+from core.models.config_univariate import UnivariateConfig
 from core.parameters import parameters
 from core.rankers import registry
 from core.rankers.base import RankerSpec
-from core.rankers.recipes import FIXED, PRESETS, NeuralSpec
+from core.rankers.initial import initial_spec
+from core.rankers.recipes import FIXED, LATER, PRESETS, NeuralSpec
+from core.training.recipe import TrainingRecipe
 
 NAMES = [name.replace("<id>", "3") for name in registry.RANKERS]
 ALL = [(name, preset) for name in NAMES for preset in registry.entry(name).presets]
+KINDS = (SetRankConfig, DLCMConfig, GroupConfig, UnivariateConfig, TrainingRecipe)
+UNIVARIATE = ("ranknet", "lambdarank", "frank", "listnet", "mlp")
 NEURAL = [(name, preset) for name in FIXED for preset in PRESETS]
 
 
@@ -46,11 +52,67 @@ def test_what_each_ranker_reads():
     assert reads["setrank-msab-init"] == reads["setrank-imsab-init"] == plain | {"ranks"}
     assert reads["dlcm"] == reads["dlcm-without-init"] == plain | {"order"}
     assert reads["lambdamart"] == reads["mart"] == reads["feature:3"] == {"features"}
+    assert reads["setrank-imsab-multi-init"] == plain | {"ranks"}
+    assert reads["dlcm-listmle"] == reads["dlcm-softrank"] == reads["gsf"] == plain | {"order"}
+    for name in UNIVARIATE:
+        assert reads[name] == {"features"}
+    for changes in ({"grouping": "sampled"}, {"grouping": "circular"}, {"feed": "shuffled"}):
+        assert registry.spec("gsf", group=2, **changes).reads == plain | {"order"}
+    assert registry.spec("gsf", group=2, grouping="exhaustive").reads == plain
+    assert registry.spec("gsf", group="2", grouping="exhaustive").reads == plain
+    assert registry.spec("gsf", group=1).reads == {"features"}
     first = registry.spec("setrank-msab-init", tied_ranks="first")
     assert first.reads == plain | {"ranks", "order"}
     assert registry.spec("setrank-msab", tied_ranks="first").reads == plain
-    assert [registry.spec(name).rankings for name in FIXED] == [0, 0, 1, 1, 0, 0]
+    wanted = {"setrank-msab-init": 1, "setrank-imsab-init": 1, "setrank-imsab-multi-init": 4}
+    for name in FIXED:
+        assert registry.spec(name).rankings == wanted.get(name, 0)
     assert registry.spec("setrank-msab-init", rankings=4).rankings == 4
+
+
+def test_nets_of_single_documents_are_fitted_on_all_documents_and_can_rank_initially():
+    for name in FIXED:
+        assert registry.spec(name).fits_documents == (name in UNIVARIATE)
+    for name in UNIVARIATE:
+        assert initial_spec(f"{name}@small").name == name
+    with pytest.raises(UsageError, match="gsf"):
+        initial_spec("gsf@small")
+
+
+def test_a_name_decides_its_loss_whatever_the_preset():
+    losses = {
+        "ranknet": "ranknet", "lambdarank": "lambdarank", "frank": "frank", "listnet": "listnet",
+        "dlcm-listmle": "list-mle", "dlcm-softrank": "softrank",
+    }  # fmt: skip
+    for name, preset in NEURAL:
+        spec = registry.spec(name, preset)
+        if name in losses:
+            assert spec.training.loss == losses[name]
+        normed = preset == "released" and name in {"dlcm-listmle", "dlcm-softrank"}
+        assert spec.training.unit_norm == normed
+    assert registry.spec("mlp", loss="approx-ndcg").training.loss == "approx-ndcg"
+
+
+def test_fields_that_came_later_stand_in_no_recipe_at_the_value_of_before():
+    for name, preset in NEURAL:
+        recipe = registry.spec(name, preset).recipe()
+        assert not LATER.keys() & (recipe["model"].keys() | recipe["training"].keys())
+    for name, changes in (
+        ("dlcm", {"cell": "lstm"}),
+        ("mlp", {"loss": "approx-ndcg", "temperature": 0.5}),
+        ("frank", {"pair_weights": "grades", "steepness": 2.0}),
+        ("lambdarank", {"cutoff": None}),
+    ):
+        spec = registry.spec(name, "small", **changes)
+        recipe = spec.recipe()
+        told = recipe["model"] | recipe["training"]
+        assert {field: told[field] for field in changes} == changes
+        assert NeuralSpec.of_recipe(json.loads(json.dumps(recipe))) == spec
+
+
+def test_the_values_of_before_are_the_defaults():
+    values = {one.name: one.default for kind in KINDS for one in parameters(kind)}
+    assert {name: values[name] for name in LATER} == LATER
 
 
 def test_presets_are_those_of_the_papers():
@@ -88,9 +150,9 @@ def test_fields_are_overridden_by_flat_name_typed_or_as_text():
 
 
 def test_model_and_training_share_no_field_name():
-    spec, dlcm = registry.spec("setrank-msab"), registry.spec("dlcm")
-    training = {declared.name for declared in parameters(spec.training)}
-    for model in (spec.model, dlcm.model):
+    training = {declared.name for declared in parameters(TrainingRecipe)}
+    for name in FIXED:
+        model = registry.spec(name).model
         assert not training & {declared.name for declared in parameters(model)}
 
 
@@ -112,7 +174,13 @@ def test_model_and_training_share_no_field_name():
         ("setrank-msab", "paper", {"rankings": 1}),
         ("setrank-msab-init", "paper", {"rankings": 0}),
         ("setrank-msab", "paper", {"heads": 7}),
-        ("setrank-msab", "paper", {"loss": "mse"}),
+        ("setrank-imsab-multi-init", "paper", {"rankings": 3}),
+        ("setrank-msab", "paper", {"loss": "mae"}),
+        ("ranknet", "paper", {"loss": "frank"}),
+        ("dlcm-listmle", "released", {"loss": "attention-rank"}),
+        ("ranknet", "paper", {"layers": "10,10"}),
+        ("ranknet", "paper", {"layers": "0"}),
+        ("gsf", "paper", {"grouping": "exhaustive"}),
         ("setrank-msab", "paper", {"normalisation": "unknown"}),
     ],
 )

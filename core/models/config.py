@@ -114,9 +114,12 @@ class DLCMConfig:
         1024, "features and second elu layer together; that layer has what is missing", low=0
     )
     hidden: int = parameter(0, "state width of the GRU; 0: as wide as its input", low=0)
+    cell: Literal["gru", "lstm"] = parameter(
+        "gru", "gated recurrent units, or long short-term memory", choices=("gru", "lstm")
+    )
     reset: Literal["before", "after"] = parameter(
         "before",
-        "the reset gate acts before the state's matrix (Eq. 4) or after it (cuDNN's GRU)",
+        "a GRU's reset gate acts before the state's matrix (Eq. 4) or after it (cuDNN's)",
         choices=("before", "after"),
     )
     direction: Literal["lowest-first", "highest-first"] = parameter(
@@ -149,8 +152,13 @@ class DLCMConfig:
         """Width α + β of a document's input vector."""
         return features + self.second_layer(features)
 
+    @property
+    def gates(self) -> int:
+        """Products of the state that a step takes: 3 of a GRU, 4 of an LSTM."""
+        return 4 if self.cell == "lstm" else 3
+
     def hidden_width(self, features: int) -> int:
-        """Width of the GRU's state."""
+        """Width of the recurrent state."""
         return self.hidden or self.input_width(features)
 
 

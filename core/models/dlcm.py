@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from core.models.config import DLCMConfig
 from core.models.dense import dense
+from core.models.memory import MemoryRecurrence
 from core.models.recurrence import GatedRecurrence
 
 
@@ -42,6 +43,16 @@ class LocalRanking(nn.Module):
         return scores
 
 
+def _recurrence(
+    hidden: int,
+    config: DLCMConfig,
+    backwards: bool,  # noqa: FBT001 (handed on by name)
+) -> nn.Module:
+    if config.cell == "lstm":
+        return MemoryRecurrence(hidden, backwards=backwards)
+    return GatedRecurrence(hidden, backwards=backwards, reset_after=config.reset == "after")
+
+
 class DLCM(nn.Module):
     """Input net, recurrent network over the shown order, local ranking function.
 
@@ -65,11 +76,9 @@ class DLCM(nn.Module):
         hidden = config.hidden_width(features)
         backwards = config.direction == "lowest-first"
         directions = (backwards, not backwards) if config.two_directions else (backwards,)
-        self.recurrences = nn.ModuleList(
-            GatedRecurrence(hidden, backwards=way, reset_after=config.reset == "after")
-            for way in directions
-        )
-        self.products = nn.Linear(config.input_width(features), 3 * hidden * len(directions))
+        self.recurrences = nn.ModuleList(_recurrence(hidden, config, way) for way in directions)
+        products = config.gates * hidden * len(directions)
+        self.products = nn.Linear(config.input_width(features), products)
         nn.init.uniform_(self.products.weight, -(hidden**-0.5), hidden**-0.5)
         nn.init.zeros_(self.products.bias)
         self.ranking = LocalRanking(hidden * len(directions), config)
@@ -77,7 +86,7 @@ class DLCM(nn.Module):
     def embed(self, features: Float[Tensor, "*docs features"]) -> Float[Tensor, "*docs gates"]:
         """All that depends on a document alone: its input vector's products with the gates.
 
-        3 · hidden numbers a document (twice that for two directions): make them once, gather.
+        3 · hidden numbers a document (an LSTM 4, two directions twice that): made once, gathered.
         """
         vector = features
         for layer in self.layers:

@@ -3,23 +3,32 @@
 FLOPs count a multiply and an add as two and matrix products only: the rest is small beside them.
 """
 
+from itertools import pairwise
+
+from core.models.architectures import Architecture
 from core.models.config import DLCMConfig, SetRankConfig
+from core.models.config_groups import GroupConfig
+from core.models.config_univariate import UnivariateConfig
 
 
-def parameters(config: SetRankConfig | DLCMConfig, features: int) -> int:
+def parameters(config: Architecture, features: int) -> int:
     """How many numbers are trained.
 
     >>> parameters(DLCMConfig(), features=46)
     9969109
     """
-    if isinstance(config, SetRankConfig):
-        return _setrank_parameters(config, features)
-    return _dlcm_parameters(config, features)
+    match config:
+        case SetRankConfig():
+            return _setrank_parameters(config, features)
+        case DLCMConfig():
+            return _dlcm_parameters(config, features)
+        case GroupConfig():
+            return _group_parameters(config, features)
+        case UnivariateConfig():
+            return _univariate_parameters(config, features)
 
 
-def forward_flops(
-    config: SetRankConfig | DLCMConfig, features: int, documents: int | float
-) -> float:
+def forward_flops(config: Architecture, features: int, documents: int | float) -> float:
     """FLOPs to score one list.
 
     Args:
@@ -27,16 +36,31 @@ def forward_flops(
         features: of a document.
         documents: in the list; a mean length gives a list's mean but for attention's square.
     """
-    if isinstance(config, SetRankConfig):
-        return _setrank_flops(config, features, documents)
-    return _dlcm_flops(config, features, documents)
+    match config:
+        case SetRankConfig():
+            return _setrank_flops(config, features, documents)
+        case DLCMConfig():
+            return _dlcm_flops(config, features, documents)
+        case GroupConfig():
+            return _group_flops(config, features, documents)
+        case UnivariateConfig():
+            widths = (features, *config.widths, 1)
+            return 2.0 * documents * _products(widths)
 
 
-def layers(config: SetRankConfig | DLCMConfig) -> int:
-    """Parts that are launched one after the other: attention blocks, or passes of recurrence."""
-    if isinstance(config, SetRankConfig):
-        return config.depth * (2 if config.block == "imsab" else 1)
-    return 2 if config.two_directions else 1
+def layers(config: Architecture) -> int:
+    """Parts that are launched one after the other: attention blocks, or passes over a list.
+
+    Exhaustive groups count as one pass: how many they are depends on the list.
+    """
+    match config:
+        case SetRankConfig():
+            return config.depth * (2 if config.block == "imsab" else 1)
+        case DLCMConfig():
+            return 2 if config.two_directions else 1
+        case GroupConfig(grouping="sampled"):
+            return config.shuffles
+    return 1
 
 
 def _setrank_parameters(config: SetRankConfig, features: int) -> int:
@@ -84,8 +108,9 @@ def _dlcm_parameters(config: DLCMConfig, features: int) -> int:
     second, hidden = config.second_layer(features), config.hidden_width(features)
     ways = layers(config)
     net = (features + 1) * config.first_layer + (config.first_layer + 1) * second if second else 0
-    products = (config.input_width(features) + 1) * 3 * hidden * ways
-    recurrence = ways * (3 * hidden**2 + (hidden if config.reset == "after" else 0))
+    products = (config.input_width(features) + 1) * config.gates * hidden * ways
+    biased = config.cell == "gru" and config.reset == "after"
+    recurrence = ways * (config.gates * hidden**2 + (hidden if biased else 0))
     state = hidden * ways
     rows = config.heads * (1 if config.context == "add" else state)
     ranking = (state + 1) * rows + config.heads
@@ -98,9 +123,32 @@ def _dlcm_flops(config: DLCMConfig, features: int, documents: int | float) -> fl
     second, hidden = config.second_layer(features), config.hidden_width(features)
     ways = layers(config)
     net = config.first_layer * (features + second) if second else 0
-    gates = 3 * hidden * ways * (config.input_width(features) + hidden)
+    gates = config.gates * hidden * ways * (config.input_width(features) + hidden)
     state = hidden * ways
     rows = config.heads * (1 if config.context == "add" else state)
     context = state * rows
     ranking = config.heads * (state + 1)
     return 2.0 * (documents * (net + gates + ranking) + context)
+
+
+def _univariate_parameters(config: UnivariateConfig, features: int) -> int:
+    norms = sum(2 * width for width in config.widths) if config.norm != "none" else 0
+    widths = (features, *config.widths, 1)
+    return _products(widths) + sum(widths[1:]) + norms
+
+
+def _group_parameters(config: GroupConfig, features: int) -> int:
+    norms = sum(2 * width for width in config.widths) if config.norm != "none" else 0
+    widths = (features * config.group, *config.widths, config.group)
+    return _products(widths) + sum(widths[1:]) + norms
+
+
+def _group_flops(config: GroupConfig, features: int, documents: int | float) -> float:
+    """The first layer once a document and slot, the others once a group."""
+    widths = (*config.widths, config.group)
+    groups = documents * config.passes(documents)
+    return 2.0 * (documents * features * config.group * widths[0] + groups * _products(widths))
+
+
+def _products(widths: tuple[int, ...]) -> int:
+    return sum(before * after for before, after in pairwise(widths))

@@ -10,6 +10,7 @@ from core.data.dataset import RankingDataset
 from core.data.features import Normalisation
 from core.data.lists import CandidateLists
 from core.models.config import DLCMConfig
+from core.models.config_groups import GroupConfig
 from core.rankers.recipes import NeuralSpec
 from core.seeds import derived_seed
 
@@ -50,8 +51,11 @@ def fed(
     A shuffled feed permutes the places of a list, as drawn from (seed, query id, length): what is
     shown first comes anywhere, and the same list is always fed alike.
     """
-    if not isinstance(spec.model, DLCMConfig) or spec.model.feed == "shown":
-        return None
+    match spec.model:
+        case DLCMConfig(feed="shuffled") | GroupConfig(shuffled=True):
+            pass
+        case _:
+            return None
     seeds = np.array(
         [
             derived_seed(spec.training.seed, "feed", dataset.query_ids[query], int(length))

@@ -1,7 +1,7 @@
 """Recipes of the neural rankers: an architecture, a way to train it, a name; no torch here.
 
-The names fix what tells them apart (block, ordinals, feed); everything else is a field that a
-preset fills and a study may override by its flat name.
+The names fix what tells them apart (block, ordinals, feed, loss); everything else is a field that
+a preset fills and a study may override by its flat name.
 """
 
 import dataclasses
@@ -13,28 +13,79 @@ from typing import Any
 
 from core.data.lists import JudgedLists
 from core.errors import ParameterError, UnknownNameError
+from core.models.architectures import Architecture
 from core.models.config import DLCM_PRESETS, SETRANK_PRESETS, DLCMConfig, SetRankConfig
+from core.models.config_groups import GROUP_PRESETS, GroupConfig
+from core.models.config_univariate import UNIVARIATE_PRESETS, UnivariateConfig
 from core.parameters import parameters, replaced
 from core.progress import Progress
 from core.rankers.base import Input, Ranker
-from core.training.recipe import DLCM_TRAINING, SETRANK_TRAINING, TrainingRecipe
+from core.training.recipe import (
+    DLCM_TRAINING,
+    GROUP_TRAINING,
+    SETRANK_TRAINING,
+    UNIVARIATE_TRAINING,
+    TrainingRecipe,
+)
 
 FIXED: dict[str, dict[str, Any]] = {
     "setrank-msab": {"block": "msab", "rankings": 0},
     "setrank-imsab": {"block": "imsab", "rankings": 0},
     "setrank-msab-init": {"block": "msab", "rankings": 1},
     "setrank-imsab-init": {"block": "imsab", "rankings": 1},
+    "setrank-imsab-multi-init": {"block": "imsab", "rankings": 4},
     "dlcm": {"feed": "shown"},
     "dlcm-without-init": {"feed": "shuffled"},
+    "dlcm-listmle": {"feed": "shown", "loss": "list-mle"},
+    "dlcm-softrank": {"feed": "shown", "loss": "softrank"},
+    "gsf": {},
+    "ranknet": {"loss": "ranknet"},
+    "lambdarank": {"loss": "lambdarank"},
+    "frank": {"loss": "frank"},
+    "listnet": {"loss": "listnet"},
+    "mlp": {},
 }
-"""Every neural ranker and the fields that its name decides; `-init` takes more rankings too."""
+"""Every neural ranker and the fields of its architecture or training that its name decides.
+
+Those that read initial rankings take more of them too.
+"""
 
 PRESETS = ("paper", "released", "tuned", "small")
+
+RELEASED: dict[str, dict[str, Any]] = {
+    "dlcm-listmle": {"unit_norm": True},
+    "dlcm-softrank": {"unit_norm": True},
+}
+"""What the preset `released` changes for one name: DLCM's scores were L2-normalised."""
+
+LATER: dict[str, Any] = {
+    "cell": "gru",
+    "temperature": 0.1,
+    "pair_weights": "queries",
+    "cutoff": 10,
+    "steepness": 1.0,
+}
+"""Fields that came after rankers had been stored, and the values that those were made with.
+
+With such a value a field stands in no recipe, so that what was stored before is found again.
+"""
+
+_Presets = tuple[Mapping[str, Architecture], Mapping[str, TrainingRecipe]]
+_SETRANK: _Presets = (SETRANK_PRESETS, SETRANK_TRAINING)
+_DLCM: _Presets = (DLCM_PRESETS, DLCM_TRAINING)
+_GROUPS: _Presets = (GROUP_PRESETS, GROUP_TRAINING)
+_UNIVARIATE: _Presets = (UNIVARIATE_PRESETS, UNIVARIATE_TRAINING)
+
+
+def _presets(ranker: str) -> _Presets:
+    """A ranker's architectures and trainings by preset."""
+    kinds = {"setrank": _SETRANK, "dlcm": _DLCM, "gsf": _GROUPS}
+    return kinds.get(ranker.partition("-")[0], _UNIVARIATE)
 
 
 @dataclass(frozen=True)
 class NeuralSpec:
-    """A recipe that fits SetRank or DLCM.
+    """A recipe that fits a network.
 
     Attributes:
         name: a key of FIXED.
@@ -45,18 +96,19 @@ class NeuralSpec:
     1
 
     Raises:
-        ParameterError: the architecture is not what the name says.
+        ParameterError: the architecture or the loss is not what the name says.
     """
 
     name: str
-    model: SetRankConfig | DLCMConfig
+    model: Architecture
     training: TrainingRecipe
 
     def __post_init__(self) -> None:
-        """Check that the architecture is the one that the name promises."""
+        """Check that the architecture and the loss are those that the name promises."""
+        values = asdict(self.training) | asdict(self.model)
         for field, value in FIXED[self.name].items():
-            found = getattr(self.model, field)
-            more = field == "rankings" and value == 1 and found > 1
+            found = values[field]
+            more = field == "rankings" and 0 < value < found
             if found != value and not more:
                 least = " or more" if field == "rankings" and value else ""
                 raise ParameterError(field, found, f"{value}{least} for {self.name}")
@@ -78,13 +130,11 @@ class NeuralSpec:
             raise UnknownNameError("neural ranker", ranker, FIXED)
         if preset not in PRESETS:
             raise UnknownNameError(f"preset of {ranker}", preset, PRESETS)
-        model: SetRankConfig | DLCMConfig
-        if ranker.startswith("setrank"):
-            model, training = SETRANK_PRESETS[preset], SETRANK_TRAINING[preset]
-        else:
-            model, training = DLCM_PRESETS[preset], DLCM_TRAINING[preset]
-        model = dataclasses.replace(model, **FIXED[ranker])
-        return cls(ranker, model, training).changed(changes)
+        models, trainings = _presets(ranker)
+        made = replaced_in(models[preset], trainings[preset], FIXED[ranker])
+        if preset == "released":
+            made = replaced_in(*made, RELEASED.get(ranker, {}))
+        return cls(ranker, *made).changed(changes)
 
     def changed(self, changes: Mapping[str, Any]) -> "NeuralSpec":
         """This recipe with fields replaced by their flat names, the others as they are.
@@ -92,27 +142,21 @@ class NeuralSpec:
         Raises:
             ParameterError: an unknown field, or a value that it does not take.
         """
-        of_model = {declared.name for declared in parameters(self.model)}
-        of_training = {declared.name for declared in parameters(self.training)}
-        for name in changes:
-            if name not in of_model | of_training:
-                known = ", ".join(sorted(of_model | of_training))
-                raise ParameterError("--set", name, f"one of {known}")
-        inside = {name: value for name, value in changes.items() if name in of_model}
-        outside = {name: value for name, value in changes.items() if name in of_training}
-        return dataclasses.replace(
-            self, model=replaced(self.model, inside), training=replaced(self.training, outside)
-        )
+        model, training = replaced_in(self.model, self.training, changes)
+        return dataclasses.replace(self, model=model, training=training)
 
     @property
     def reads(self) -> frozenset[Input]:
         """What of the input the fitted ranker will read."""
-        if isinstance(self.model, DLCMConfig):
-            return frozenset({"features", "order", "neighbours"})
-        if not self.model.rankings:
-            return frozenset({"features", "neighbours"})
-        if self.model.reads_order:
-            return frozenset({"features", "neighbours", "ranks", "order"})
+        match self.model:
+            case UnivariateConfig() | GroupConfig(group=1):
+                return frozenset({"features"})
+            case DLCMConfig() | GroupConfig(reads_order=True):
+                return frozenset({"features", "order", "neighbours"})
+            case SetRankConfig(rankings=0) | GroupConfig():
+                return frozenset({"features", "neighbours"})
+            case SetRankConfig(reads_order=True):
+                return frozenset({"features", "neighbours", "ranks", "order"})
         return frozenset({"features", "neighbours", "ranks"})
 
     @property
@@ -122,17 +166,21 @@ class NeuralSpec:
 
     @property
     def fits_documents(self) -> bool:
-        """False: it is fitted on candidate lists."""
-        return False
+        """Whether it is fitted on all documents of the queries: a univariate net alone.
+
+        It needs no initial ranking, so it can be one; all others are fitted on candidate lists.
+        """
+        return isinstance(self.model, UnivariateConfig)
 
     def recipe(self) -> dict[str, Any]:
-        """Everything that determines the result, as plain JSON values."""
-        return {"name": self.name, "model": asdict(self.model), "training": asdict(self.training)}
+        """Everything that determines the result, as plain JSON values; see LATER."""
+        return {"name": self.name, "model": _told(self.model), "training": _told(self.training)}
 
     @classmethod
     def of_recipe(cls, recipe: Mapping[str, Any]) -> "NeuralSpec":
         """The spec whose `recipe()` this is."""
-        config = SetRankConfig if recipe["name"].startswith("setrank") else DLCMConfig
+        models, _ = _presets(recipe["name"])
+        config = type(models["paper"])
         return cls(recipe["name"], config(**recipe["model"]), TrainingRecipe(**recipe["training"]))
 
     def fit(
@@ -146,6 +194,33 @@ class NeuralSpec:
             workspace: a directory that outlives a killed process; with it, training is resumed.
         """
         return (yield from import_module("core.rankers.neural").fit(self, train, valid, workspace))
+
+
+def replaced_in(
+    model: Architecture, training: TrainingRecipe, changes: Mapping[str, Any]
+) -> tuple[Architecture, TrainingRecipe]:
+    """An architecture and a training with fields replaced by their flat names.
+
+    Raises:
+        ParameterError: an unknown field, or a value that it does not take.
+    """
+    of_model = {declared.name for declared in parameters(model)}
+    of_training = {declared.name for declared in parameters(training)}
+    for name in changes:
+        if name not in of_model | of_training:
+            known = ", ".join(sorted(of_model | of_training))
+            raise ParameterError("--set", name, f"one of {known}")
+    inside = {name: value for name, value in changes.items() if name in of_model}
+    outside = {name: value for name, value in changes.items() if name in of_training}
+    return replaced(model, inside), replaced(training, outside)
+
+
+def _told(part: Architecture | TrainingRecipe) -> dict[str, Any]:
+    return {
+        name: value
+        for name, value in asdict(part).items()
+        if name not in LATER or value != LATER[name]
+    }
 
 
 spec = NeuralSpec.preset

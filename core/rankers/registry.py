@@ -50,7 +50,11 @@ _LINEAR = "core.rankers.linear"
 _TREE_PRESETS = ("paper", "released", "tuned", "small")
 
 _SETRANKS, _DLCMS, _BOOSTED, _GIVEN = "SetRank", "DLCM", "Boosted trees", "Not trained"
-_PAIRWISE = "Pairs of documents"
+_PAIRWISE, _GROUPS, _SINGLE = (
+    "Pairs of documents",
+    "Groups of documents",
+    "Lists, document by document",
+)
 
 RANKERS: dict[str, RankerEntry] = {
     entry.name: entry
@@ -88,6 +92,14 @@ RANKERS: dict[str, RankerEntry] = {
             _SETRANKS,
         ),
         RankerEntry(
+            "setrank-imsab-multi-init",
+            "SetRank through induced points, with ordinal embeddings of four initial rankings",
+            _SETRANK,
+            _NEURAL,
+            PRESETS,
+            _SETRANKS,
+        ),
+        RankerEntry(
             "dlcm", "DLCM, a GRU fed by the initial ranking", _DLCM, _NEURAL, PRESETS, _DLCMS
         ),
         RankerEntry(
@@ -98,6 +110,49 @@ RANKERS: dict[str, RankerEntry] = {
             PRESETS,
             _DLCMS,
         ),
+        RankerEntry("dlcm-listmle", "DLCM trained by ListMLE", _DLCM, _NEURAL, PRESETS, _DLCMS),
+        RankerEntry("dlcm-softrank", "DLCM trained by SoftRank", _DLCM, _NEURAL, PRESETS, _DLCMS),
+        RankerEntry(
+            "gsf",
+            "groupwise scoring: a net over groups of documents, averaged",
+            "Ai et al., ICTIR 2019",
+            _NEURAL,
+            PRESETS,
+            _GROUPS,
+        ),
+        RankerEntry(
+            "ranknet",
+            "a net for single documents, logistic loss of pairs",
+            "Burges et al., ICML 2005",
+            _NEURAL,
+            PRESETS,
+            _PAIRWISE,
+        ),
+        RankerEntry(
+            "lambdarank",
+            "a net for single documents, pairs weighed by what they change of NDCG",
+            "Burges et al., NIPS 2006",
+            _NEURAL,
+            PRESETS,
+            _PAIRWISE,
+        ),
+        RankerEntry(
+            "frank",
+            "a net for single documents, fidelity loss of pairs",
+            "Tsai et al., SIGIR 2007",
+            _NEURAL,
+            PRESETS,
+            _PAIRWISE,
+        ),
+        RankerEntry(
+            "listnet",
+            "a net for single documents, cross entropy of the top document",
+            "Cao et al., ICML 2007",
+            _NEURAL,
+            PRESETS,
+            _SINGLE,
+        ),
+        RankerEntry("mlp", "a net for single documents, any loss", "–", _NEURAL, PRESETS, _SINGLE),
         RankerEntry(
             "lambdamart",
             "boosted trees on lambda gradients, rows in a canonical order",

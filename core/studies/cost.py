@@ -14,7 +14,8 @@ from core.data.lists import JudgedLists
 from core.errors import ShuffleproofError
 from core.execution.machine import machine
 from core.models import size
-from core.models.config import SetRankConfig
+from core.models.config import DLCMConfig, SetRankConfig
+from core.models.config_groups import GroupConfig
 from core.rankers.base import RankerSpec
 from core.rankers.recipes import NeuralSpec
 from core.rankers.trees import LambdaMARTSpec, MARTSpec
@@ -35,7 +36,7 @@ POSITION_SECONDS = 0.00025
 CELL_SECONDS, TREE_SECONDS = 2e-9, 0.002
 """Of one feature of a row in one level of a tree; of a tree beside that."""
 
-START_SECONDS = {"setrank": 4.0, "dlcm": 4.0, "trees": 1.0}
+START_SECONDS = {"setrank": 4.0, "dlcm": 4.0, "groups": 4.0, "univariate": 4.0, "trees": 1.0}
 """A process, its libraries and the data, before the first epoch or tree."""
 
 ALIKE = 8.0
@@ -73,7 +74,7 @@ class Measured:
     """A training that this machine did.
 
     Attributes:
-        family: setrank, dlcm or trees.
+        family: as `family` says.
         epoch: modelled seconds of one of its epochs or trees.
         ratio: what it really took, divided by the model's seconds.
     """
@@ -168,15 +169,22 @@ def epoch_seconds(spec: RankerSpec, sizes: Sizes) -> float:
         return 1e-3
     rate = GPU_RATE if machine().endswith("GPU") else CPU_RATE
     a_step = size.layers(spec.model) * LAYER_SECONDS
-    if not isinstance(spec.model, SetRankConfig):
+    if isinstance(spec.model, DLCMConfig):
         a_step += size.layers(spec.model) * POSITION_SECONDS * sizes.rows / max(1, sizes.lists)
     return _epoch_flops(spec, sizes) / rate + _batches(spec, sizes) * a_step
 
 
 def family(spec: RankerSpec) -> str | None:
-    """Recipes that are timed alike: setrank, dlcm, trees; None: nothing is fitted."""
+    """Recipes that are timed alike, a key of START_SECONDS; None: nothing is fitted."""
     if isinstance(spec, NeuralSpec):
-        return "setrank" if isinstance(spec.model, SetRankConfig) else "dlcm"
+        match spec.model:
+            case SetRankConfig():
+                return "setrank"
+            case DLCMConfig():
+                return "dlcm"
+            case GroupConfig():
+                return "groups"
+        return "univariate"
     return "trees" if isinstance(spec, LambdaMARTSpec) else None
 
 

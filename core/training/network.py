@@ -16,19 +16,24 @@ from torch import Tensor, nn
 from core.data.batches import HeldLists, ListBatch, scoring_plan
 from core.errors import DataError
 from core.execution import devices
+from core.models.architectures import Architecture
 from core.models.config import DLCMConfig, SetRankConfig
+from core.models.config_groups import GroupConfig
+from core.models.config_univariate import UnivariateConfig
 from core.models.dlcm import DLCM
+from core.models.gsf import GSF
+from core.models.mlp import UnivariateNet
 from core.models.setrank import SetRank
 from core.seeds import derived_seed
 from core.store.artefacts import default_store
 
-Network = SetRank | DLCM
+Network = SetRank | DLCM | GSF | UnivariateNet
 Precision = Literal["fp32", "bf16", "auto"]
 
 BUDGET = {"cpu": 4096, "cuda": 131_072}  # padded documents a scoring batch
 
 
-def built(config: SetRankConfig | DLCMConfig, features: int, seed: int) -> Network:
+def built(config: Architecture, features: int, seed: int) -> Network:
     """A network with its first weights, drawn from the seed; the global generator stays as it was.
 
     Args:
@@ -38,15 +43,24 @@ def built(config: SetRankConfig | DLCMConfig, features: int, seed: int) -> Netwo
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(derived_seed(seed, "first-weights"))
-        if isinstance(config, SetRankConfig):
-            return SetRank(features, config)
-        return DLCM(features, config)
+        match config:
+            case SetRankConfig():
+                return SetRank(features, config)
+            case DLCMConfig():
+                return DLCM(features, config)
+            case GroupConfig():
+                return GSF(features, config)
+            case UnivariateConfig():
+                return UnivariateNet(features, config)
 
 
 def scores_of(
     network: Network, batch: ListBatch, start: Int64[Tensor, " lists"] | None = None
 ) -> Float[Tensor, "lists docs"]:
     """The network's scores of a batch of feature vectors; what stands at padding is undefined."""
+    if isinstance(network, UnivariateNet):  # pads have no part in the statistics of a batch
+        found: Tensor = network(batch.features, None if batch.full else batch.mask)
+        return found
     return embedded_scores(network, network.embed(batch.features), batch, start)
 
 
@@ -58,25 +72,31 @@ def embedded_scores(
 ) -> Float[Tensor, "lists docs"]:
     """The scores of documents that were embedded before."""
     mask = None if batch.full else batch.mask
-    if isinstance(network, DLCM):
-        return network.score(embedded, mask)
-    return network.score(embedded, mask, network.ordinals(batch.ranks, batch.tied, start))
+    if isinstance(network, SetRank):
+        return network.score(embedded, mask, network.ordinals(batch.ranks, batch.tied, start))
+    if isinstance(network, GSF):
+        return network.score(embedded, mask, start)
+    return network.score(embedded, mask)
 
 
 def sampled_starts(
-    config: SetRankConfig | DLCMConfig,
+    config: Architecture,
     lengths: Int64[np.ndarray, " lists"],
     generator: np.random.Generator,
 ) -> Int64[np.ndarray, " lists"] | None:
-    """The rank that each training list's ordinals start from (relative sampling); else None."""
-    if isinstance(config, DLCMConfig) or not (config.rankings and config.relative_ordinals):
-        return None
-    return generator.integers(0, config.ordinals - lengths + 1)
+    """What a training step draws for each of its lists; None where it draws nothing.
+
+    The rank that SetRank's ordinals start from (relative sampling), or what shuffles the places
+    before GSF's groups are formed.
+    """
+    if isinstance(config, SetRankConfig) and config.rankings and config.relative_ordinals:
+        return generator.integers(0, config.ordinals - lengths + 1)
+    if isinstance(config, GroupConfig) and config.reads_order:
+        return generator.integers(0, 1 << 62, len(lengths))
+    return None
 
 
-def check_lengths(
-    name: str, config: SetRankConfig | DLCMConfig, lengths: Int64[np.ndarray, " lists"]
-) -> None:
+def check_lengths(name: str, config: Architecture, lengths: Int64[np.ndarray, " lists"]) -> None:
     """Refuse lists that are longer than the table of ordinals.
 
     Raises:

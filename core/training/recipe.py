@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from core.data.features import NORMALISATIONS
-from core.losses.registry import LOSSES
+from core.losses.registry import LOSSES, Option
 from core.parameters import check, parameter
 
 
@@ -35,6 +35,19 @@ class TrainingRecipe:
         help="scores are L2-normalised before list-mle and softrank (the released handicap)",
     )
     deviation: float = parameter(0.1, "standard deviation of a score in softrank", low=1e-6)
+    temperature: float = parameter(
+        0.1, "of approx-ndcg and neural-ndcg; the lower, the closer to NDCG", low=1e-4, high=100.0
+    )
+    pair_weights: Literal["queries", "pairs", "grades"] = parameter(
+        "queries",
+        "pairs of a list count as one in hinge, ranknet and frank, or each as one, or as one "
+        "with IR-SVM's weights of their grades",
+        choices=("queries", "pairs", "grades"),
+    )
+    cutoff: int | None = parameter(
+        10, "k of lambdarank's ΔNDCG@k; none: the whole list", low=1, unit="documents"
+    )
+    steepness: float = parameter(1.0, "σ of ranknet, lambdarank and frank", low=1e-3, high=1000.0)
     optimiser: Literal["adam", "sgd"] = parameter("adam", "optimiser", choices=("adam", "sgd"))
     learning_rate: float = parameter(0.001, "learning rate at the start", low=0.0, high=10.0)
     weight_decay: float = parameter(0.0, "decoupled decay of the weights", low=0.0, high=1.0)
@@ -88,7 +101,7 @@ class TrainingRecipe:
         """Check the values."""
         check(self)
 
-    def loss_options(self) -> dict[str, float | bool]:
+    def loss_options(self) -> dict[str, Option]:
         """The fields that the chosen loss takes.
 
         >>> TrainingRecipe(loss="softrank").loss_options()
@@ -156,3 +169,37 @@ DLCM_TRAINING: dict[str, TrainingRecipe] = {
         learning_rate=0.005, schedule="cosine", batch_lists=16, epochs=30, patience=10, clip=1.0
     ),
 }
+
+# Ours throughout: the papers of these nets tell neither an optimiser nor a selection of today.
+UNIVARIATE_TRAINING: dict[str, TrainingRecipe] = {
+    "paper": TrainingRecipe(loss="softmax-ce", least_steps=25),
+    "released": TrainingRecipe(
+        loss="softmax-ce",
+        learning_rate=0.005,
+        sampling="replacement",
+        steps_per_epoch=100,
+        epochs=100,
+        patience=20,
+    ),
+    "tuned": TrainingRecipe(
+        loss="softmax-ce",
+        learning_rate=0.002,
+        schedule="cosine",
+        least_steps=25,
+        epochs=60,
+        patience=20,
+        clip=1.0,
+        weight_decay=0.01,
+    ),
+    "small": TrainingRecipe(
+        loss="softmax-ce",
+        learning_rate=0.01,
+        schedule="cosine",
+        batch_lists=16,
+        epochs=30,
+        patience=10,
+        clip=1.0,
+    ),
+}
+GROUP_TRAINING = UNIVARIATE_TRAINING
+"""Of groupwise nets: a univariate net is one whose groups have one document."""
