@@ -1,7 +1,7 @@
 """How long work reports on its way: a generator yields Progress and returns its answer."""
 
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 Answer = TypeVar("Answer")
@@ -54,3 +54,19 @@ def finished(
             return stop.value
         if watch is not None:
             watch(progress)
+
+
+def saying(work: Generator[Progress, None, Answer], what: str) -> Generator[Progress, None, Answer]:
+    """The same reports with `what` after their unit: epochs of dlcm, seed 1.
+
+    >>> def one_step():
+    ...     yield Progress(1, 2, "epochs")
+    >>> [progress.unit for progress in saying(one_step(), "of dlcm")]
+    ['epochs of dlcm']
+    """
+    while True:
+        try:
+            progress = next(work)
+        except StopIteration as stop:
+            return stop.value
+        yield replace(progress, unit=f"{progress.unit} {what}")

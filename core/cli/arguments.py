@@ -11,6 +11,7 @@ from core.cli.answer import Answer, show, warn
 from core.errors import ShuffleproofError
 
 TABLE = "NDCG@1,NDCG@3,NDCG@5,NDCG@10"
+SIZED = "setrank-imsab,setrank-msab,dlcm-without-init"
 LEVELS = "levels of each family, comma-separated; by default the family's own"
 RANKERS = "comma-separated, each with @preset, or a Python callable `module:function`"
 
@@ -80,10 +81,13 @@ def _command(
 
 def _data_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     ingest = _command(commands, "ingest", "data:ingest", "read LETOR files into the store")
-    ingest.add_argument("path", type=Path, nargs="?", help="a file, or a folder of parts or folds")
+    ingest.add_argument(
+        "path", type=Path, nargs="?", help="a file, or a folder or zip of parts, folds or S1 … S5"
+    )
     ingest.add_argument("--name", required=True, help="the name to find it by")
     for part in ("train", "valid", "test"):
         ingest.add_argument(f"--{part}", type=Path, nargs="+", help=f"files of the {part} part")
+    ingest.add_argument("--fold", type=_count, help="only this fold (default: all of them)")
     ingest.add_argument("--split", default="0.6,0.2,0.2", help="fractions for a single file")
     ingest.add_argument("--seed", type=int, default=0, help="seed of the split by query")
     ingest.add_argument(
@@ -139,6 +143,13 @@ def _study_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParse
         "--rankers", default="table2", help="comma-separated; also table2 (default), pairwise, all"
     )
     _workbench(table)
+    sizes = _command(studies, "set-size", "set_size:study", "Table 3: train on N0, test on N1")
+    sizes.add_argument("--rankers", default=SIZED, help=f"comma-separated (default {SIZED})")
+    sizes.add_argument("--trained-on", default="40", help="candidates a list, comma-separated")
+    sizes.add_argument("--sizes", default="40,240,500", help="candidates tested on (N1)")
+    sizes.add_argument("--seeds", type=_count, default=1, help="of each ranker (default 1)")
+    sizes.add_argument("--measures", default="NDCG@10", help="comma-separated")
+    _workbench(sizes)
     steps = _command(
         studies, "ablation", "ablation:study", "paper against released code, step by step"
     )

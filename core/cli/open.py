@@ -6,7 +6,9 @@ import re
 from collections.abc import Generator
 from typing import TypeVar
 
+from core.cli.answer import warn
 from core.cli.progress import ProgressLine
+from core.data.folds import folds_of
 from core.execution import devices
 from core.progress import Progress
 from core.rankers.initial import ListRecipe
@@ -40,11 +42,18 @@ def done(title: str, work: Generator[Progress, None, Value]) -> Value:
         line.close()
 
 
-def workbench_of(arguments: argparse.Namespace) -> Workbench:
-    """The workbench that --data, --initial, --depth, --scores and --preset describe."""
-    store = store_of(arguments)
+def use_device(arguments: argparse.Namespace) -> None:
+    """Compute where --device says, if it says anything.
+
+    Raises:
+        UsageError: no such device.
+    """
     if arguments.device is not None:
         os.environ["SHUFFLEPROOF_DEVICE"] = devices.device(arguments.device)
+
+
+def recipe_of(arguments: argparse.Namespace) -> tuple[ListRecipe, str]:
+    """How lists are made, and the preset of rankers named without one."""
     preset = arguments.preset or ("small" if arguments.data == "sample" else "paper")
     named = f"lambdamart@{preset}" if arguments.initial is None else arguments.initial
     recipe = ListRecipe(
@@ -52,4 +61,21 @@ def workbench_of(arguments: argparse.Namespace) -> Workbench:
         depth=arguments.depth,
         scores=arguments.scores,
     )
-    return done("lists", Workbench.opened(arguments.data, recipe, store, preset))
+    return recipe, preset
+
+
+def one_fold(data: str, store: Store) -> str:
+    """The data set to open: where a name or folder stands for several folds, the first, and said."""
+    names = folds_of(data, store)
+    if len(names) > 1:
+        warn(f"{data} has {len(names)} folds ({', '.join(names)}); this is about {names[0]}.")
+    return names[0]
+
+
+def workbench_of(arguments: argparse.Namespace) -> Workbench:
+    """The workbench that --data, --initial, --depth, --scores and --preset describe."""
+    use_device(arguments)
+    store = store_of(arguments)
+    recipe, preset = recipe_of(arguments)
+    data = one_fold(arguments.data, store)
+    return done("lists", Workbench.opened(data, recipe, store, preset))

@@ -18,7 +18,7 @@ from core.errors import MissingRankingError
 from core.metrics.measure import Measure
 from core.metrics.significance import holm, paired_t
 from core.models import size
-from core.progress import Progress
+from core.progress import Progress, saying
 from core.rankers.kept import Kept, kept, ranker_key
 from core.rankers.recipes import NeuralSpec
 from core.store.keys import key_of
@@ -205,12 +205,7 @@ def _trained(bench: Workbench, variant: Variant) -> Generator[Progress, None, Ke
     fitting = kept(
         variant.spec, bench.prepared.train, bench.prepared.valid, asdict(bench.recipe), bench.store
     )
-    while True:
-        try:
-            progress = next(fitting)
-        except StopIteration as finished:
-            return finished.value
-        yield replace(progress, unit=f"{progress.unit} of {variant.label}")
+    return (yield from saying(fitting, f"of {variant.label}"))
 
 
 def _facts(bench: Workbench, made: Sequence[Variant]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ one ranker and seed; its queries are those of all folds, one fold after the othe
 """
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from core.data.lists import JudgedLists
 from core.errors import UsageError
 from core.metrics.measure import Measure
 from core.metrics.relevance import evaluate
-from core.progress import Progress
+from core.progress import Progress, saying
 from core.rankers import registry
 from core.rankers.base import RankerSpec
 from core.store.artefacts import Store
@@ -227,23 +227,13 @@ def _compute(
         row = next(row for row in plan.rows if row.label == label)
         changes = {"seed": str(cell.row.draw)} if row.seeds > 1 else {}
         training = bench.trained(label, changes)
-        kept = yield from _told(training, f"of {label}, seed {cell.row.draw}, {bench.name}")
+        kept = yield from saying(training, f"of {label}, seed {cell.row.draw}, {bench.name}")
         facts["artefact"] = str(kept.artefact.key)
         facts["training_seconds"] = float(kept.artefact.facts["seconds"])
         scores = kept.ranker.score(test.dataset, test.lists)
     measures = [Measure.parse(text) for text in plan.stored]
     values = evaluate(measures, test.dataset, test.lists, scores)
     return facts, {"values": values, "scores": scores}
-
-
-def _told(work: Generator[Progress, None, Any], what: str) -> Generator[Progress, None, Any]:
-    """The same reports, saying what is being trained."""
-    while True:
-        try:
-            progress = next(work)
-        except StopIteration as finished:
-            return finished.value
-        yield replace(progress, unit=f"{progress.unit} {what}")
 
 
 def _lists_of(bench: Workbench) -> str:

@@ -21,7 +21,7 @@ from core.store.artefacts import Store, default_store
 from core.store.keys import ArtefactKey
 from core.studies import uploads
 from core.studies.jobs_opened import Lists, Reports, answer, opened, preset_of, text_of
-from core.studies.jobs_tables import ablation, benchmark
+from core.studies.jobs_tables import ablation, benchmark, set_size
 from core.studies.ranker_sets import expanded
 
 if TYPE_CHECKING:
@@ -186,6 +186,7 @@ KINDS: Mapping[str, Callable[..., Reports]] = {
     "invariance": invariance,
     "benchmark": benchmark,
     "ablation": ablation,
+    "set-size": set_size,
 }
 """Every kind of job; nothing else can be handed in or run."""
 

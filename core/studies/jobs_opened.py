@@ -10,6 +10,7 @@ from core.store.keys import ArtefactKey
 from core.store.manifest import Artefact
 
 if TYPE_CHECKING:
+    from core.rankers.initial import ListRecipe
     from core.studies.workbench import Workbench
 
 SAMPLE = "sample"
@@ -29,14 +30,20 @@ def opened(
         preset: preset of rankers named without one.
         pinned: the data set's key.
     """
-    from core.rankers.initial import ListRecipe  # noqa: PLC0415 (only who works pays for it)
-    from core.studies.workbench import Workbench  # noqa: PLC0415 (likewise)
+    from core.studies.workbench import Workbench  # noqa: PLC0415 (only who works pays for it)
 
     preset = preset or preset_of(data)
+    found = yield from Workbench.opened(pinned or data, recipe_of(lists, preset), store, preset)
+    return replace(found, name=data)
+
+
+def recipe_of(lists: Lists, preset: str) -> "ListRecipe":
+    """How lists are made: by LambdaMART of the preset, with the fields that differ."""
+    from core.rankers.initial import ListRecipe  # noqa: PLC0415 (only who works pays for it)
+
     fields = asdict(ListRecipe(initial=(f"lambdamart@{preset}",))) | dict(lists or {})
     fields["initial"] = tuple(fields["initial"])
-    found = yield from Workbench.opened(pinned or data, ListRecipe(**fields), store, preset)
-    return replace(found, name=data)
+    return ListRecipe(**fields)
 
 
 def preset_of(data: str) -> str:

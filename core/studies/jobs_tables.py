@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from core.store.artefacts import Store
-from core.studies.jobs_opened import Lists, Reports, answer, opened
+from core.studies.jobs_opened import Lists, Reports, answer, opened, preset_of, recipe_of
 
 TABLE = ("NDCG@1", "NDCG@3", "NDCG@5", "NDCG@10")
 
@@ -75,3 +75,39 @@ def ablation(  # noqa: PLR0913 (a job's parameters are its keywords)
     bench = yield from opened(store, data, lists, preset, pinned)
     made = study.variants(ranker, sizes, seed=seed)
     return answer((yield from study.run(bench, made, levels, draws, seed)))
+
+
+def set_size(  # noqa: PLR0913 (a job's parameters are its keywords)
+    store: Store,
+    *,
+    data: str,
+    rankers: Sequence[str] = ("setrank-imsab", "setrank-msab", "dlcm-without-init"),
+    trained_on: Sequence[int] = (40,),
+    sizes: Sequence[int] = (40, 240, 500),
+    seeds: int = 1,
+    measures: Sequence[str] = ("NDCG@10",),
+    lists: Lists = None,
+    preset: str | None = None,
+    pinned: str | None = None,
+) -> Reports:
+    """Table 3; result: artefact.
+
+    Args:
+        store: where everything is kept.
+        data: a stored name or `sample`.
+        rankers: as `core.studies.set_size.planned` takes them.
+        trained_on: candidates a list that they are trained on (N0).
+        sizes: candidates a list that they are tested on (N1).
+        seeds: of each ranker.
+        measures: what is asked for.
+        lists: fields of ListRecipe that differ from its default; its depth is not read.
+        preset: preset of rankers named without one.
+        pinned: the data set's key, which `submit` finds from its name.
+    """
+    from core.studies import set_size as study  # noqa: PLC0415 (only who works pays for it)
+
+    preset = preset or preset_of(data)
+    recipe = recipe_of(lists, preset)
+    benches = yield from study.opened(pinned or data, [*sizes, *trained_on], recipe, store, preset)
+    plan = study.planned(benches, rankers, trained_on, measures, seeds)
+    return answer((yield from study.run(benches, plan, data)))

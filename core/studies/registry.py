@@ -41,4 +41,9 @@ STUDIES = {
         "Where paper and released code part ways: what does each single difference do?",
         "SetRank (SIGIR 2020) and DLCM (SIGIR 2018) beside their released code",
     ),
+    "set-size": StudyEntry(
+        "Does a ranker that was trained on short lists still work on long ones?",
+        "SetRank (SIGIR 2020), Table 3",
+        "core.studies.set_size",
+    ),
 }

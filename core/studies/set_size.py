@@ -1,0 +1,280 @@
+"""Table 3 of SetRank: train on lists of N0 candidates, test on lists of N1.
+
+Lists are cut from the initial ranking; a list with fewer documents stays what it is and is
+counted. NDCG at another N1 mixes two things, the candidates that are there at all and the shift
+of the model, so each is beside it: the initial ranker's own curve, the ceiling that a perfect
+order of the same candidates reaches, and how stable the shared documents' order and scores are.
+"""
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from core.data.lists import CandidateLists, JudgedLists
+from core.errors import ParameterError, UsageError
+from core.metrics.measure import Measure
+from core.metrics.relevance import evaluate
+from core.progress import Progress, saying
+from core.rankers import registry
+from core.rankers.base import Ranker, RankerSpec
+from core.rankers.initial import ListRecipe
+from core.store.artefacts import Store
+from core.store.keys import key_of
+from core.store.manifest import Artefact
+from core.studies import cells, conventions, underway
+from core.studies.cells import Cell, Found
+from core.studies.initial_ranking import INITIAL, InitialRanking
+from core.studies.ranker_sets import expanded
+from core.studies.result import StudyResult
+from core.studies.run import TrialRecords, query_ids_of
+from core.studies.set_size_stability import stabilities
+from core.studies.study import Trial
+from core.studies.workbench import Workbench
+
+KIND = "set-size"
+SIZES = (40, 240, 500)
+CEILING = "ideal"
+ANY = "any"
+ORDER, SHIFT = "order-stability", "score-shift"
+"""What is stored beside relevance: Kendall's τ-b of the shared documents' order between lists of
+N1 and of N0, and how far their scores moved against each other, in standard deviations of them."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One ranker as trained on lists of one size.
+
+    Attributes:
+        label: `ranker` or `ranker@preset`.
+        ranker: its recipe.
+        size: N0; None where lists play no part in its training.
+        seeds: how many seeds it is trained with.
+        largest: the longest list that it can score; None: any.
+    """
+
+    label: str
+    ranker: Mapping[str, Any]
+    size: int | None
+    seeds: int
+    largest: int | None
+
+    @property
+    def family(self) -> str:
+        """What the result calls it: `40`, or `any`."""
+        return ANY if self.size is None else str(self.size)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A set-size study's full description.
+
+    Attributes:
+        rows: rankers with the size they are trained on.
+        sizes: N1, rising.
+        lists: digest of the candidate lists at each size.
+        measures: what it is asked for, as text.
+        stored: what is kept for every query.
+    """
+
+    rows: tuple[Row, ...]
+    sizes: tuple[int, ...]
+    lists: Mapping[str, str]
+    measures: tuple[str, ...]
+    stored: tuple[str, ...]
+
+    def recipe(self) -> dict[str, Any]:
+        """The description as plain JSON values."""
+        return {
+            "kind": KIND,
+            "rows": [asdict(row) for row in self.rows],
+            "sizes": list(self.sizes),
+            "lists": dict(self.lists),
+            "measures": list(self.measures),
+            "stored": list(self.stored),
+        }
+
+    @classmethod
+    def of(cls, recipe: Mapping[str, Any]) -> "Plan":
+        """The study whose `recipe()` this is."""
+        return cls(
+            rows=tuple(Row(**row) for row in recipe["rows"]),
+            sizes=tuple(recipe["sizes"]),
+            lists=recipe["lists"],
+            measures=tuple(recipe["measures"]),
+            stored=tuple(recipe["stored"]),
+        )
+
+    def cells(self) -> list[Cell]:
+        """All cells; what a ranker cannot score is left out."""
+        most = max((row.seeds for row in self.rows), default=0)
+        return [
+            Cell(Trial(row.label, row.family, float(size), seed), 0, self._digest(row, size, seed))
+            for seed in range(most)
+            for row in self.rows
+            if seed < row.seeds
+            for size in self.sizes
+            if row.largest is None or size <= row.largest
+        ]
+
+    def _digest(self, row: Row, size: int, seed: int) -> str:
+        facts = {
+            "kind": KIND,
+            "ranker": row.ranker,
+            "seed": seed,
+            "trained": self.lists[str(row.size)] if row.size else None,
+            "tested": self.lists[str(size)],
+            "measures": list(self.stored),
+        }
+        return key_of("trial", facts).digest
+
+
+def opened(
+    data: str, sizes: Sequence[int], recipe: ListRecipe, store: Store, preset: str
+) -> Generator[Progress, None, dict[int, Workbench]]:
+    """The data with its lists at every size; the initial rankers are fitted once.
+
+    Raises:
+        ParameterError: no sizes, or one below 1.
+    """
+    if not sizes or min(sizes) < 1:
+        raise ParameterError("sizes", list(sizes), "whole numbers from 1 on")
+    benches = {}
+    for size in sorted(set(sizes)):
+        of_size = replace(recipe, depth=size)
+        benches[size] = yield from Workbench.opened(data, of_size, store, preset)
+    return benches
+
+
+def planned(
+    benches: Mapping[int, Workbench],
+    names: Sequence[str],
+    trained_on: Sequence[int],
+    measures: Sequence[str] = ("NDCG@10",),
+    seeds: int = 1,
+) -> Plan:
+    """The plan: the initial ranking and the ceiling, then every ranker at every N0.
+
+    Args:
+        benches: by size, as `opened` gives them; all of them are tested on.
+        names: rankers, `ranker@preset`, or sets of `core.studies.ranker_sets`.
+        trained_on: the sizes N0, each of them in `benches`.
+        measures: as text.
+        seeds: how many each ranker is trained with.
+
+    Raises:
+        UsageError: a stored ranker, or N0 that is no size of the study.
+    """
+    missing = [size for size in trained_on if size not in benches]
+    if missing:
+        raise UsageError(f"lists of {missing[0]} are trained on and not tested on: add the size")
+    first = next(iter(benches.values()))
+    texts = tuple(str(Measure.parse(text)) for text in measures)
+    rows = [Row(INITIAL, {"name": INITIAL}, None, 1, None)]
+    for label in expanded([CEILING, *names]):
+        name, _, preset = label.partition("@")
+        if "#" in label:
+            raise UsageError(f"{label} is a stored ranker: this study trains its own")
+        rows += _rows(label, registry.spec(name, preset or first.preset), trained_on, seeds)
+    lists = {
+        str(size): key_of("lists", asdict(bench.recipe), (bench.fold.fingerprint,)).digest
+        for size, bench in benches.items()
+    }
+    stored = (*conventions.kept(texts), ORDER, SHIFT)
+    return Plan(tuple(rows), tuple(benches), lists, texts, stored)
+
+
+def _rows(label: str, spec: RankerSpec, trained_on: Sequence[int], seeds: int) -> list[Row]:
+    recipe = spec.recipe()
+    drawn = "seed" in recipe or "seed" in recipe.get("training", {})
+    largest = recipe["model"]["ordinals"] if spec.rankings else None
+    sizes = [None] if spec.fits_documents else sorted(set(trained_on))
+    return [
+        Row(label, recipe, size, seeds if drawn else 1, largest)
+        for size in sizes
+        if size is None or largest is None or size <= largest
+    ]
+
+
+def run(
+    benches: Mapping[int, Workbench], plan: Plan, data: str
+) -> Generator[Progress, None, Artefact]:
+    """Train and measure what is not stored yet; yields progress, returns the stored result."""
+    first = next(iter(benches.values()))
+    store: Store = first.store
+    key = key_of("study", plan.recipe())
+    with store.lock(key):
+        found = store.find(key)
+        if found is not None:
+            return found
+        ids = query_ids_of(first.prepared.test)
+        facts = {"data": data} | _facts(benches, plan)
+        underway.announce(store, key, plan, ids, facts)
+        order = plan.cells()
+        done = yield from cells.run_cells(
+            order, store.records, lambda cell: _compute(benches, plan, cell)
+        )
+        result = cells.assembled(plan.recipe(), order, done, ids, facts)
+        if result is None:
+            raise UsageError("the study has no rankers; name at least one")
+        return store.add(key, plan.recipe(), result.save, facts)
+
+
+def from_records(
+    recipe: Mapping[str, Any],
+    records: TrialRecords,
+    query_ids: Sequence[str],
+    facts: Mapping[str, Any],
+) -> StudyResult | None:
+    """What a study has found so far; None before its first cell."""
+    return cells.so_far(recipe, Plan.of(recipe).cells(), records, query_ids, facts)
+
+
+def _compute(
+    benches: Mapping[int, Workbench], plan: Plan, cell: Cell
+) -> Generator[Progress, None, Found]:
+    size = int(cell.row.level)
+    row = next(
+        row for row in plan.rows if (row.label, row.family) == (cell.row.ranker, cell.row.family)
+    )
+    bench = benches[row.size or size]
+    facts: dict[str, Any] = {"artefact": "", "training_seconds": 0.0}
+    if row.label == INITIAL:
+        ranker: Ranker = InitialRanking()
+    else:
+        changes = {"seed": str(cell.row.draw)} if row.seeds > 1 else {}
+        kept = yield from saying(
+            bench.trained(row.label, changes), f"of {row.label} on {row.family}"
+        )
+        ranker = kept.ranker
+        facts["artefact"] = str(kept.artefact.key)
+        facts["training_seconds"] = float(kept.artefact.facts["seconds"])
+    test: JudgedLists = benches[size].prepared.test
+    scores = ranker.score(test.dataset, test.lists)
+    measures = [Measure.parse(text) for text in plan.stored if text not in (ORDER, SHIFT)]
+    values = evaluate(measures, test.dataset, test.lists, scores)
+    home = benches[row.size or min(benches)].prepared.test
+    stability = stabilities(home, ranker.score(home.dataset, home.lists), test, scores)
+    facts |= {"queries": len(test.lists), "set_size": _mean_length(test.lists)}
+    return facts, {"values": np.concatenate([values, stability]), "scores": scores}
+
+
+def _mean_length(lists: CandidateLists) -> float:
+    return float(lists.lengths.mean()) if len(lists) else 0.0
+
+
+def _facts(benches: Mapping[int, Workbench], plan: Plan) -> dict[str, Any]:
+    first = next(iter(benches.values()))
+    whole = np.diff(first.fold.test.offsets)
+    return {
+        "queries": len(first.prepared.test.lists),
+        "lists": asdict(first.recipe),
+        "preset": first.preset,
+        "shorter": {str(size): int((whole < size).sum()) for size in benches},
+        "left_out": [
+            f"{row.label} reads ranks up to {row.largest} and is not asked beyond"
+            for row in plan.rows
+            if row.largest is not None and row.largest < max(benches)
+        ],
+    }

@@ -1,0 +1,194 @@
+"""What a set-size study says: curves over N1, who drops least, and whether the paper's claim holds.
+
+The paper's claim (Table 3): trained on the smallest lists and tested on the largest, SetRank IMSAB
+drops least, then SetRank MSAB, then DLCM.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float64
+
+from core.metrics.significance import bootstrap_interval, paired_t
+from core.seeds import generator
+from core.studies.initial_ranking import INITIAL
+from core.studies.result import StudyResult
+from core.studies.set_size import ANY, CEILING, ORDER, SHIFT
+
+ALPHA = 0.05
+ORDERED = (("setrank-imsab", "SetRank IMSAB"), ("setrank-msab", "SetRank MSAB"), ("dlcm", "DLCM"))
+"""Who drops least to most, by the paper."""
+
+
+def curves(result: StudyResult, measure: str) -> pd.DataFrame:
+    """One row a ranker, N0 and N1.
+
+    Args:
+        result: a set-size study.
+        measure: one that follows from what is stored.
+
+    Returns:
+        Columns ranker, trained_on (N0 as text, `any` where lists play no part), size (N1),
+        mean_length (of the lists really tested), mean, low, high (95 % over queries), n,
+        home (mean at N1 = N0 of the ranker trained on N1: NaN where none was), shift (mean −
+        home), order_stability and score_shift (means over queries).
+    """
+    summary = result.summary((measure,))
+    own = {
+        (row["ranker"], row["family"], row["level"]): row["mean"]
+        for row in summary.to_dict("records")
+    }
+    rows = []
+    for row in summary.to_dict("records"):
+        point = (row["ranker"], row["family"], row["level"])
+        home = own.get((row["ranker"], f"{row['level']:g}", row["level"]), float("nan"))
+        rows.append(
+            {
+                "ranker": row["ranker"],
+                "trained_on": row["family"],
+                "size": int(row["level"]),
+                "mean_length": row["set_size"],
+                "mean": row["mean"],
+                "low": row["low"],
+                "high": row["high"],
+                "n": row["n"],
+                "home": home,
+                "shift": row["mean"] - home,
+                "order_stability": _mean(result.per_query(*point, ORDER)),
+                "score_shift": _mean(result.per_query(*point, SHIFT)),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+@dataclass(frozen=True)
+class Drop:
+    """What a ranker loses between the lists that it was trained on and the largest.
+
+    Attributes:
+        ranker: its label.
+        trained_on: N0.
+        tested_on: the largest N1 that it was asked for.
+        loss: mean of NDCG at N0 − NDCG at N1, query by query.
+        low: of the 95 % interval over queries.
+        high: likewise.
+    """
+
+    ranker: str
+    trained_on: int
+    tested_on: int
+    loss: float
+    low: float
+    high: float
+
+
+def drops(result: StudyResult, measure: str) -> list[Drop]:
+    """The drop of every ranker that is trained on lists, from the smallest N0, least first."""
+    found = []
+    for label in dict.fromkeys(result.trials.ranker):
+        ends = _ends(result, label)
+        if ends is not None:
+            loss = _loss(result, label, measure)
+            low, high = bootstrap_interval(loss, generator(0, "set-size", label))
+            found.append(Drop(label, *ends, float(np.nanmean(loss)), low, high))
+    return sorted(found, key=lambda drop: drop.loss)
+
+
+def claim(result: StudyResult, measure: str) -> dict[str, object]:
+    """Whether the paper's claim holds here; empty where the three rankers are not all there.
+
+    The two neighbouring pairs (MSAB − IMSAB, DLCM − MSAB) are compared by paired t tests of the
+    queries' losses: holds where both differences are above 0 at p ≤ 0.05, does not hold where
+    one is below 0 at p ≤ 0.05, else it cannot be told.
+    """
+    labels = list(dict.fromkeys(result.trials.ranker))
+    chosen = []
+    for name, words in ORDERED:
+        plain = [x for x in labels if _is(x, name) and _ends(result, x) is not None]
+        if not plain:
+            return {}
+        chosen.append((plain[0], words))
+    steps = []
+    for (less, _), (more, _) in pairwise(chosen):
+        test = paired_t(_loss(result, more, measure), _loss(result, less, measure))
+        steps.append(
+            {"less": less, "more": more, "difference": test.difference, "p": test.p_value}
+            | {"n": test.n}
+        )
+    verdict = "cannot be told"
+    if all(step["p"] <= ALPHA and step["difference"] > 0 for step in steps):
+        verdict = "holds"
+    elif any(step["p"] <= ALPHA and step["difference"] < 0 for step in steps):
+        verdict = "does not hold"
+    ends = _ends(result, chosen[0][0]) or (0, 0)
+    return {
+        "claim": f"{chosen[0][1]} drops least, then {chosen[1][1]}, then {chosen[2][1]}",
+        "verdict": verdict,
+        "trained_on": ends[0],
+        "tested_on": ends[1],
+        "steps": steps,
+    }
+
+
+def finding(result: StudyResult, measure: str) -> str:
+    """A paragraph written from the numbers: the candidates' own curve, the drops, the claim."""
+    frame = curves(result, measure)
+    sentences = [_candidates(frame)] if {INITIAL, CEILING} <= set(frame.ranker) else []
+    for drop in drops(result, measure):
+        word = "loses" if drop.loss >= 0 else "gains"
+        sentences.append(
+            f"{drop.ranker} {word} {abs(drop.loss):.3f} from {drop.trained_on} to "
+            f"{drop.tested_on} candidates (95 % of the change: {-drop.high:+.3f} to "
+            f"{-drop.low:+.3f})."
+        )
+    verdict = claim(result, measure)
+    if verdict:
+        sentences.append(f"The paper's claim that {verdict['claim']}: {verdict['verdict']} here.")
+    return " ".join(sentences)
+
+
+def _candidates(frame: pd.DataFrame) -> str:
+    """What the candidates alone do, before any model."""
+    of = {label: group.sort_values("size") for label, group in frame.groupby("ranker")}
+    initial, ceiling = of[INITIAL], of[CEILING]
+    first, last = int(ceiling["size"].iloc[0]), int(ceiling["size"].iloc[-1])
+    return (
+        f"From {first} to {last} candidates the best possible order goes from "
+        f"{ceiling['mean'].iloc[0]:.3f} to {ceiling['mean'].iloc[-1]:.3f} and the initial ranking "
+        f"from {initial['mean'].iloc[0]:.3f} to {initial['mean'].iloc[-1]:.3f}."
+    )
+
+
+def _is(label: str, name: str) -> bool:
+    """Whether a label is this ranker without ordinal embeddings (DLCM without its input order)."""
+    bare = label.partition("@")[0]
+    return bare in {name, f"{name}-without-init"}
+
+
+def _ends(result: StudyResult, label: str) -> tuple[int, int] | None:
+    """The smallest N0 and the largest N1 of a ranker; None where it has no size of its own."""
+    own = result.trials[(result.trials.ranker == label) & (result.trials.family != ANY)]
+    if own.empty:
+        return None
+    trained_on = min(int(size) for size in own.family)
+    at = own[own.family == str(trained_on)].level
+    if trained_on not in set(at.astype(int)):
+        return None
+    return trained_on, int(at.max())
+
+
+def _loss(result: StudyResult, label: str, measure: str) -> Float64[np.ndarray, " queries"]:
+    """NDCG at N1 = N0 minus NDCG at the largest N1, query by query, seeds averaged."""
+    trained_on, tested_on = _ends(result, label) or (0, 0)
+    home, away = (
+        result.per_query(label, str(trained_on), float(size), measure).astype(np.float64)
+        for size in (trained_on, tested_on)
+    )
+    return home - away
+
+
+def _mean(values: Float64[np.ndarray, " queries"]) -> float:
+    counted = values[~np.isnan(values)]
+    return float(counted.mean()) if len(counted) else float("nan")
