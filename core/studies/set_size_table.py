@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float64
+from jaxtyping import Float32, Float64
 
 from core.metrics.significance import bootstrap_interval, paired_t
 from core.seeds import generator
@@ -189,6 +189,6 @@ def _loss(result: StudyResult, label: str, measure: str) -> Float64[np.ndarray, 
     return home - away
 
 
-def _mean(values: Float64[np.ndarray, " queries"]) -> float:
+def _mean(values: Float32[np.ndarray, " queries"]) -> float:
     counted = values[~np.isnan(values)]
-    return float(counted.mean()) if len(counted) else float("nan")
+    return float(counted.mean(dtype=np.float64)) if len(counted) else float("nan")

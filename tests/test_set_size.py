@@ -1,0 +1,167 @@
+"""Table 3: lists of every size, what is stored of them, and the verdict on the paper's claim."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from core.data.dataset import RankingDataset
+from core.data.lists import CandidateLists, JudgedLists
+from core.errors import ParameterError, UsageError
+from core.rankers.initial import ListRecipe
+from core.seeds import generator
+from core.store.artefacts import Store
+from core.studies import set_size, set_size_table, underway
+from core.studies.result import StudyResult
+from core.studies.set_size_stability import stabilities
+from core.studies.workbench import finished
+
+RECIPE = ListRecipe(("feature:3",), scores="in-sample")
+SIZES = (5, 20, 60)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return Store(tmp_path_factory.mktemp("sizes"))
+
+
+@pytest.fixture(scope="module")
+def benches(store):
+    return finished(set_size.opened("sample", SIZES, RECIPE, store, "small"))
+
+
+@pytest.fixture(scope="module")
+def result(benches):
+    plan = set_size.planned(benches, ("feature:1", "file-order"), (5,))
+    return StudyResult.open(finished(set_size.run(benches, plan, "sample")).path)
+
+
+def test_every_ranker_is_tested_at_every_size_and_short_lists_are_counted(result, benches):
+    frame = set_size_table.curves(result, "NDCG@10")
+    assert set(frame.ranker) == {"initial ranking", "ideal", "feature:1", "file-order"}
+    assert set(frame["size"]) == set(SIZES)
+    lengths = frame.set_index(["ranker", "size"]).mean_length["ideal"]
+    assert lengths[5] == 5
+    whole = np.diff(benches[5].fold.test.offsets)
+    assert whole.max() == 40  # so that every list is shorter than 60
+    assert lengths[60] == pytest.approx(whole.mean())
+    assert result.facts["shorter"] == {str(size): int((whole < size).sum()) for size in SIZES}
+    assert result.facts["shorter"]["60"] == result.facts["queries"]
+
+
+def test_the_ceiling_rises_and_is_one_of_the_shown(result):
+    curve = set_size_table.curves(result, "NDCG@10").set_index(["ranker", "size"])["mean"]["ideal"]
+    assert curve[5] < curve[20] <= curve[60]
+    shown = result.per_query("ideal", "any", 5.0, "NDCG(empty=skip,ideal=shown)@10")
+    assert shown[~np.isnan(shown)] == pytest.approx(1.0)
+
+
+def test_a_ranker_of_single_documents_is_perfectly_stable(result):
+    for size in SIZES:
+        tau = result.per_query("feature:1", "any", float(size), set_size.ORDER)
+        shift = result.per_query("feature:1", "any", float(size), set_size.SHIFT)
+        assert tau[~np.isnan(tau)] == pytest.approx(1.0)
+        assert shift[~np.isnan(shift)] == pytest.approx(0.0, abs=1e-6)
+
+
+def test_stability_is_tau_and_root_mean_square_over_the_shared_documents():
+    draw = generator(0, "stability")
+    dataset = RankingDataset(
+        np.zeros((9, 1), np.float32), np.zeros(9, np.float32), np.array([0, 7, 9]), ("a", "b"), (1,)
+    )
+    prior = draw.normal(size=(9, 1)).astype(np.float32)
+    small, large = (
+        JudgedLists(dataset, CandidateLists.ranked_by(dataset, prior, depth)) for depth in (4, 7)
+    )
+    one = draw.normal(size=len(small.lists.rows)).astype(np.float32)
+    two = draw.normal(size=len(large.lists.rows)).astype(np.float32)
+    found = stabilities(small, one, large, two)
+    at = dict(zip(large.lists.rows[:7], two[:7], strict=True))
+    there = np.array([at[row] for row in small.lists.rows[:4]], dtype=np.float64)
+    here = one[:4].astype(np.float64)
+    assert found[0, 0] == pytest.approx(stats.kendalltau(here, there).statistic, abs=1e-6)
+    moved = (there - there.mean()) - (here - here.mean())
+    assert found[1, 0] == pytest.approx(np.sqrt((moved**2).mean()) / here.std(), rel=1e-5)
+
+
+def test_one_shared_document_or_none_has_no_stability():
+    dataset = RankingDataset(
+        np.zeros((1, 1), np.float32), np.zeros(1, np.float32), np.array([0, 0, 1]), ("a", "b"), (1,)
+    )
+    judged = JudgedLists(dataset, CandidateLists.everything(dataset))
+    scores = np.ones(1, np.float32)
+    assert np.isnan(stabilities(judged, scores, judged, scores)).all()
+
+
+def test_networks_with_ordinals_are_not_asked_beyond_their_table(benches):
+    plan = set_size.planned(benches, ("setrank-msab-init@small", "setrank-msab@small"), (5,))
+    rows = {row.label: row for row in plan.rows}
+    assert rows["setrank-msab-init@small"].largest == 256
+    short = set_size.Plan(
+        tuple(set_size.Row(**{**vars(row), "largest": 20}) for row in plan.rows),
+        plan.sizes, plan.lists, plan.measures, plan.stored,
+    )  # fmt: skip
+    assert {cell.row.level for cell in short.cells()} == {5.0, 20.0}
+
+
+def test_wrong_sizes_are_refused(benches, store):
+    with pytest.raises(ParameterError):
+        finished(set_size.opened("sample", (0,), RECIPE, store, "small"))
+    with pytest.raises(UsageError, match="add the size"):
+        set_size.planned(benches, ("setrank-msab",), (7,))
+    with pytest.raises(UsageError, match="stored ranker"):
+        set_size.planned(benches, ("dlcm#1234",), (5,))
+
+
+def test_it_is_drawn_while_it_runs_and_never_repeated(benches, store):
+    plan = set_size.planned(benches, ("feature:2",), (5,))
+    work = set_size.run(benches, plan, "sample")
+    while not list(underway.underway(store, set_size.KIND)):
+        next(work)
+    (begun,) = underway.underway(store, set_size.KIND)
+    next(work)
+    assert len(begun.result(store).trials) < len(plan.cells())
+    work.close()
+    first = finished(set_size.run(benches, plan, "sample"))
+    assert finished(set_size.run(benches, plan, "sample")).key == first.key
+
+
+def made(losses):
+    """A result in which every ranker of `losses` has these losses from 40 to 240."""
+    draw = generator(0, "made")
+    queries = len(next(iter(losses.values())))
+    rows, values = [], []
+    for label, loss in losses.items():
+        home = draw.uniform(0.5, 0.9, queries)
+        for size, value in ((40.0, home), (240.0, home - loss)):
+            rows.append(
+                {"ranker": label, "family": "40", "level": size, "draw": 0, "tau": 1.0}
+                | {"set_size": size}
+            )
+            values.append([value, np.ones(queries), np.zeros(queries)])
+    recipe = {"measures": ["NDCG@10"], "stored": ["NDCG@10", set_size.ORDER, set_size.SHIFT]}
+    ids = tuple(map(str, range(queries)))
+    return StudyResult(recipe, pd.DataFrame(rows), np.array(values, np.float32), ids, {})
+
+
+@pytest.mark.parametrize(
+    ("means", "verdict"),
+    [((0.0, 0.1, 0.2), "holds"), ((0.2, 0.1, 0.3), "does not hold"), ((0.1, 0.1, 0.1), "cannot")],
+)
+def test_the_claim_is_told_by_two_paired_tests(means, verdict):
+    noise = generator(1, "noise").normal(0, 0.02, (3, 80))
+    noise -= noise.mean(axis=1, keepdims=True)
+    names = ("setrank-imsab", "setrank-msab", "dlcm-without-init")
+    result = made({name: mean + row for name, mean, row in zip(names, means, noise, strict=True)})
+    found = set_size_table.claim(result, "NDCG@10")
+    assert str(found["verdict"]).startswith(verdict)
+    assert [step["difference"] for step in found["steps"]] == pytest.approx(
+        [means[1] - means[0], means[2] - means[1]], abs=1e-6
+    )
+    text = set_size_table.finding(result, "NDCG@10")
+    assert f"{verdict}" in text
+
+
+def test_without_the_three_rankers_nothing_is_claimed(result):
+    assert set_size_table.claim(result, "NDCG@10") == {}
+    assert "best possible order goes from" in set_size_table.finding(result, "NDCG@10")
