@@ -43,7 +43,7 @@ def test_every_ranker_is_tested_at_every_size_and_short_lists_are_counted(result
     lengths = frame.set_index(["ranker", "size"]).mean_length["ideal"]
     assert lengths[5] == 5
     whole = np.diff(benches[5].fold.test.offsets)
-    assert whole.max() == 40  # so that every list is shorter than 60
+    assert whole.max() < 60
     assert lengths[60] == pytest.approx(whole.mean())
     assert result.facts["shorter"] == {str(size): int((whole < size).sum()) for size in SIZES}
     assert result.facts["shorter"]["60"] == result.facts["queries"]
