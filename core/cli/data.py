@@ -4,7 +4,7 @@ import argparse
 from dataclasses import asdict
 
 from core.cli.answer import Answer, table
-from core.cli.open import done, store_of
+from core.cli.open import done, one_fold, store_of
 from core.data import catalogue, doctor
 from core.data.dataset import RankingDataset
 from core.data.source import Parts
@@ -25,7 +25,8 @@ def ingest(arguments: argparse.Namespace) -> Answer:
         raise UsageError("name a file or folder, or the files of --train and --test")
     if arguments.path is not None and (named.train or named.valid or named.test):
         raise UsageError("a path and --train/--valid/--test do not go together")
-    work = catalogue.ingest(arguments.path or named, arguments.name, store_of(arguments), reading)
+    place = arguments.path or named
+    work = catalogue.ingest(place, arguments.name, store_of(arguments), reading, arguments.fold)
     artefacts = done("ingest", work)
     rows = [
         {
@@ -38,7 +39,13 @@ def ingest(arguments: argparse.Namespace) -> Answer:
         }
         for fold, artefact in enumerate(artefacts, start=1)
     ]
-    return Answer({"folds": rows}, table(rows))
+    if len(rows) == 1:
+        return Answer({"folds": rows}, table(rows))
+    note = (
+        f"{len(rows)} folds, each a data set under its own name. Where one is wanted, "
+        f"{arguments.name} means {rows[0]['name']}; --fold stores just one."
+    )
+    return Answer({"folds": rows, "note": note}, f"{table(rows)}\n\n{note}")
 
 
 def _check_name(name: str, store: Store) -> None:
@@ -59,7 +66,7 @@ def _fractions(text: str) -> tuple[float, float, float]:
 
 def doctor_(arguments: argparse.Namespace) -> Answer:
     """`doctor`: what an upload hides, part by part."""
-    fold = catalogue.resolve(arguments.data, store_of(arguments))
+    fold = catalogue.resolve(one_fold(arguments.data, store_of(arguments)), store_of(arguments))
     if arguments.part == "all":
         chosen = [fold.train, fold.valid, fold.test]
         findings = doctor.examine_fold(fold)

@@ -65,7 +65,7 @@ def recipe_of(arguments: argparse.Namespace) -> tuple[ListRecipe, str]:
 
 
 def one_fold(data: str, store: Store) -> str:
-    """The data set to open: where a name or folder stands for several folds, the first, and said."""
+    """The data set to open; where a text stands for several folds the first, and that is said."""
     names = folds_of(data, store)
     if len(names) > 1:
         warn(f"{data} has {len(names)} folds ({', '.join(names)}); this is about {names[0]}.")

@@ -5,16 +5,20 @@ files are parsed once and a changed file is another data set.
 """
 
 import hashlib
-from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+import shutil
+import uuid
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from core.data import source, stored
+from core.data import archive, layout, source, stored
 from core.data.dataset import Fold
 from core.data.letor import Missing
 from core.data.source import FRACTIONS, LoadedFold, Parts
-from core.errors import ArtefactError, DataError
+from core.errors import ArtefactError, DataError, ParameterError
 from core.progress import Progress, finished
+from core.store import locks
 from core.store.artefacts import Store
 from core.store.keys import ArtefactKey, key_of
 from core.store.manifest import Artefact
@@ -41,28 +45,38 @@ class Reading:
 
 
 def ingest(
-    place: Path | Parts, name: str | None, store: Store, reading: Reading | None = None
+    place: Path | Parts,
+    name: str | None,
+    store: Store,
+    reading: Reading | None = None,
+    fold: int | None = None,
 ) -> Generator[Progress, None, list[Artefact]]:
     """Read files into the store and give them a name; K folds get `name-fold1` … `name-foldK`.
 
+    Where one fold is wanted, the bare name then means the first of them; see `find`.
+
     Args:
-        place: a file to split, a folder of parts, a folder of folds, or named files.
+        place: a file to split, a folder of parts or folds (see `layout`), a zip archive of such
+            a folder, or named files.
         name: what to call it; None: nothing, it is found by its key.
         store: where it is kept.
         reading: how the files are read.
+        fold: only this one of several, from 1 on; it gets the bare name.
 
     Raises:
         LetorError, DataError: malformed files; nothing is stored.
     """
     reading = reading or Reading()
-    folds = _folds(place)
     artefacts = []
-    for index, parts in enumerate(folds):
-        yield Progress(index, len(folds), "folds")
-        artefact = yield from _storing(parts, store, reading)
+    with _folds(place, store) as found:
+        folds = found if fold is None else [_numbered(found, fold)]
+        for index, parts in enumerate(folds):
+            yield Progress(index, len(folds), "folds")
+            artefacts.append((yield from _storing(parts, store, reading)))
+    several = len(artefacts) > 1
+    for index, artefact in enumerate(artefacts, start=1):
         if name is not None:
-            store.set_name(f"{name}-fold{index + 1}" if len(folds) > 1 else name, artefact.key)
-        artefacts.append(artefact)
+            store.set_name(f"{name}-fold{index}" if several else name, artefact.key)
     yield Progress(len(folds), len(folds), "folds")
     return artefacts
 
@@ -70,22 +84,19 @@ def ingest(
 def find(text: str, store: Store) -> Artefact:
     """The stored data set that a text names: a name, a key, a file or folder, or `sample`.
 
-    Files and folders are ingested on the way, without a name.
+    Files and folders are ingested on the way, without a name. Of several folds it is the first;
+    `core.data.folds.folds_of` tells them all.
 
     Raises:
         ArtefactError: nothing of that name.
-        DataError: a folder of several folds, of which one has to be named.
+        DataError: a folder that holds no data set.
     """
-    path = Path(text)
-    if text == SAMPLE:
-        path = SAMPLE_FOLDER
-    elif text in store.names() or not path.exists():
-        return store.resolve(text, KIND)
-    folds = _folds(path)
-    if len(folds) > 1:
-        inner = ", ".join(str(path / fold.name) for fold in folds if isinstance(fold, Parts))
-        raise DataError(text, f"{len(folds)} folds", f"Name one of them: {inner}.")
-    return finished(_storing(folds[0], store, Reading()))
+    path = SAMPLE_FOLDER if text == SAMPLE else Path(text)
+    if text in store.names() or not (path.exists() or layout.fold_at(path)):
+        first = f"{text}-fold1"
+        return store.resolve(first if first in store.names() else text, KIND)
+    with _folds(path, store) as folds:
+        return finished(_storing(folds[0], store, Reading()))
 
 
 def resolve(text: str, store: Store) -> Fold:
@@ -97,10 +108,43 @@ def resolve(text: str, store: Store) -> Fold:
         raise ArtefactError(str(artefact.key), error.found, error.remedy) from error
 
 
-def _folds(place: Path | Parts) -> Sequence[Path | Parts]:
+def _numbered(folds: Sequence[Path | Parts], fold: int) -> Path | Parts:
+    if not 1 <= fold <= len(folds):
+        raise ParameterError("fold", fold, f"1 to {len(folds)}, the folds that there are")
+    return folds[fold - 1]
+
+
+@contextmanager
+def _folds(place: Path | Parts, store: Store) -> Iterator[Sequence[Path | Parts]]:
+    """The folds at a place; those of an archive lie in the store until the block ends."""
     if isinstance(place, Parts):
-        return [place]
-    return source.find(place) if place.is_dir() else [place]
+        yield [place]
+    elif place.is_dir():
+        yield source.find(place)
+    elif place.is_file() and len(archive.members(place)) > 1:
+        with _unpacked(place, store) as folder:
+            found = source.find(folder)
+            yield [replace(found[0], name=place.stem)] if len(found) == 1 else found
+    else:
+        yield [layout.fold_at(place) or place]
+
+
+@contextmanager
+def _unpacked(path: Path, store: Store) -> Iterator[Path]:
+    """A folder of an archive's files in the store, removed at the end or by the next process."""
+    folder = store.root / "incoming" / f"archive.{uuid.uuid4().hex}"
+    with locks.held(folder.with_name(f"{folder.name}.lock")):
+        folder.mkdir()
+        try:
+            archive.unpack(path, folder)
+            yield folder
+        except DataError as error:  # where the files lie for now is nobody's business
+            count = f"{len(archive.members(path))} files in the archive, "
+            found = count + error.found if error.place == str(folder) else error.found
+            place = error.place.replace(str(folder), str(path))
+            raise DataError(place, found, error.remedy) from error
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _files(parts: Path | Parts) -> dict[str, tuple[Path, ...]]:

@@ -1,9 +1,8 @@
-"""Where a collection lies on disk: one file, train / vali / test, or K folds of these.
+"""Reading a collection: one file, split by query, or the parts of one or several folds.
 
 The parts of a fold share their feature columns: every id that occurs in any of them.
 """
 
-import re
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -13,34 +12,29 @@ import numpy as np
 from jaxtyping import Int64
 
 from core.data.dataset import Fold, RankingDataset
+from core.data.layout import GROUP_SUFFIXES, PACKED, TEST, TRAIN, VALID, Parts, find, group_file
 from core.data.letor import LetorTable, Limits, Missing, ParsedLetor, Split
 from core.errors import DataError, ParameterError
 from core.progress import Progress, finished
 from core.seeds import generator
 
-TRAIN, VALID, TEST = "train", "valid", "test"
-PART_WORDS = {
-    "train": TRAIN,
-    "training": TRAIN,
-    "vali": VALID,
-    "valid": VALID,
-    "validation": VALID,
-    "dev": VALID,
-    "test": TEST,
-}
-PACKED = ("", ".gz", ".bz2", ".xz", ".zip")
-GROUP_SUFFIXES = (".query", ".group")
+__all__ = [
+    "FRACTIONS",
+    "GROUP_SUFFIXES",
+    "PACKED",
+    "LoadedFold",
+    "Parts",
+    "find",
+    "group_file",
+    "load",
+    "load_parts",
+    "loading_parts",
+    "parts",
+    "split",
+    "splitting",
+]
+
 FRACTIONS = (0.6, 0.2, 0.2)
-
-
-@dataclass(frozen=True)
-class Parts:
-    """The files of one fold; several files of a part are read one after the other."""
-
-    name: str
-    train: tuple[Path, ...]
-    valid: tuple[Path, ...]
-    test: tuple[Path, ...]
 
 
 @dataclass(frozen=True)
@@ -50,25 +44,6 @@ class LoadedFold:
     name: str
     fold: Fold
     notes: tuple[str, ...] = ()
-
-
-def find(path: Path) -> tuple[Parts, ...]:
-    """The folds in a folder, by name, without reading them.
-
-    A folder holds one file for each part (`train.txt`, `set1.valid.txt.gz`, …) or folders
-    `Fold1` … `FoldK` that do.
-
-    Raises:
-        DataError: the folder holds no such files, or two for one part.
-    """
-    if not path.is_dir():
-        raise DataError(str(path), "no such folder", "Check the path.")
-    folds = sorted(
-        (inner for inner in path.iterdir() if re.fullmatch(r"(?i)fold[ _-]?\d+", inner.name)),
-        key=lambda inner: int(re.sub(r"\D", "", inner.name)),
-    )
-    folders = [inner for inner in folds if inner.is_dir()] or [path]
-    return tuple(_parts_in(folder) for folder in folders)
 
 
 def load(
@@ -156,7 +131,8 @@ def loading_parts(
             list(present.values()), missing, limits, lambda queries: _held_out(queries, seed)
         )
     read = dict(zip((TRAIN, VALID, TEST), found, strict=True))
-    notes = [f"{part}: {note}" for part, parsed in read.items() for note in parsed.notes]
+    notes = [parts.note] if parts.note else []
+    notes += [f"{part}: {note}" for part, parsed in read.items() for note in parsed.notes]
     if VALID not in present:
         notes.append(
             f"No validation file: a fifth of the training queries were split off, seed {seed}."
@@ -237,38 +213,3 @@ def _reading(
 
 def _size(path: Path) -> int:
     return path.stat().st_size if path.is_file() else 0  # what it is instead, reading it tells
-
-
-def _unpacked(path: Path) -> str:
-    return path.name.removesuffix(path.suffix) if path.suffix in PACKED[1:] else path.name
-
-
-def group_file(path: Path) -> Path | None:
-    """The file of group sizes that lies beside a data file, if one does."""
-    for suffix in GROUP_SUFFIXES:
-        for packed in PACKED:
-            beside = path.with_name(_unpacked(path) + suffix + packed)
-            if beside.is_file():
-                return beside
-    return None
-
-
-def _parts_in(folder: Path) -> Parts:
-    found: dict[str, list[Path]] = {TRAIN: [], VALID: [], TEST: []}
-    for path in sorted(folder.iterdir()):
-        if path.is_file() and not _unpacked(path).endswith(GROUP_SUFFIXES):
-            words = set(re.split(r"[^a-z]+", _unpacked(path).lower()))
-            for part in {PART_WORDS[word] for word in words if word in PART_WORDS}:
-                found[part].append(path)
-    for part, paths in found.items():
-        if len(paths) > 1:
-            names = ", ".join(path.name for path in paths[:4])
-            raise DataError(str(folder), f"several {part} files ({names})", "Keep one of them.")
-    if not (found[TRAIN] and found[TEST]):
-        names = ", ".join(sorted(path.name for path in folder.iterdir())[:6]) or "nothing"
-        raise DataError(
-            str(folder),
-            f"no train and test files, but {names}",
-            "Name them train.txt, vali.txt and test.txt, or list the files of each part.",
-        )
-    return Parts(folder.name, tuple(found[TRAIN]), tuple(found[VALID]), tuple(found[TEST]))

@@ -1,0 +1,173 @@
+"""Which files of a folder are which parts, told by their names alone.
+
+A folder holds one file for each part (`train.txt`, `vali.txt.gz`, `set1.test.txt`, …), folders
+`Fold1` … `FoldK` that do, or LETOR's five parts `S1.txt` … `S5.txt`, of which five folds are made.
+"""
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from core.errors import DataError
+
+TRAIN, VALID, TEST = "train", "valid", "test"
+PART_WORDS = {
+    "train": TRAIN,
+    "training": TRAIN,
+    "vali": VALID,
+    "valid": VALID,
+    "validation": VALID,
+    "dev": VALID,
+    "test": TEST,
+}
+PACKED = ("", ".gz", ".bz2", ".xz", ".zip")
+GROUP_SUFFIXES = (".query", ".group")
+FOLDS = 5
+"""LETOR's parts, and as many folds: three parts to train on, one to validate, one to test."""
+
+_FOLD = re.compile(r"(?i)fold[ _-]?\d+")
+_NUMBERED = re.compile(r"([A-Za-z])([1-9])(\.[a-z0-9]+)*")
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The files of one fold; several files of a part are read one after the other.
+
+    Attributes:
+        name: of the fold.
+        train: files to train on.
+        valid: files to validate on; none: a fifth of the training queries is split off.
+        test: files to test on.
+        note: how it was decided, where names alone do not say it.
+    """
+
+    name: str
+    train: tuple[Path, ...]
+    valid: tuple[Path, ...]
+    test: tuple[Path, ...]
+    note: str = field(default="", kw_only=True)
+
+
+def find(path: Path) -> tuple[Parts, ...]:
+    """The folds in a folder, without reading them; a folder in it that stands alone is entered.
+
+    Raises:
+        DataError: the folder holds no such files, or two for one part.
+    """
+    if not path.is_dir():
+        raise DataError(str(path), "no such folder", "Check the path.")
+    inside = _visible(path)
+    if len(inside) == 1 and inside[0].is_dir() and not _FOLD.fullmatch(inside[0].name):
+        return find(inside[0])
+    folds = [inner for inner in inside if inner.is_dir() and _FOLD.fullmatch(inner.name)]
+    if folds:
+        folds.sort(key=lambda inner: int(re.sub(r"\D", "", inner.name)))
+        return tuple(_parts_in(folder) for folder in folds)
+    numbered = _numbered(inside)
+    if numbered and not any(_words(inner) for inner in inside):
+        return _rotations(path, numbered)
+    return (_parts_in(path),)
+
+
+def fold_at(path: Path) -> Parts | None:
+    """The fold that a path names although no such folder exists: `MQ2008/Fold2` of S1 … S5."""
+    if path.exists() or not _FOLD.fullmatch(path.name) or not path.parent.is_dir():
+        return None
+    folds = {parts.name.lower(): parts for parts in find(path.parent)}
+    return folds.get(path.name.lower())
+
+
+def group_file(path: Path) -> Path | None:
+    """The file of group sizes that lies beside a data file, if one does."""
+    for suffix in GROUP_SUFFIXES:
+        for packed in PACKED:
+            beside = path.with_name(_unpacked(path) + suffix + packed)
+            if beside.is_file():
+                return beside
+    return None
+
+
+def _visible(folder: Path) -> list[Path]:
+    hidden = (".", "__MACOSX")
+    return sorted(inner for inner in folder.iterdir() if not inner.name.startswith(hidden))
+
+
+def _unpacked(path: Path) -> str:
+    return path.name.removesuffix(path.suffix) if path.suffix in PACKED[1:] else path.name
+
+
+def _words(path: Path) -> set[str]:
+    """The parts that a data file's name speaks of."""
+    if not path.is_file() or _unpacked(path).endswith(GROUP_SUFFIXES):
+        return set()
+    words = re.split(r"[^a-z]+", _unpacked(path).lower())
+    return {PART_WORDS[word] for word in words if word in PART_WORDS}
+
+
+def _parts_in(folder: Path) -> Parts:
+    found: dict[str, list[Path]] = {TRAIN: [], VALID: [], TEST: []}
+    for path in _visible(folder):
+        for part in _words(path):
+            found[part].append(path)
+    for part, paths in found.items():
+        if len(paths) > 1:
+            names = ", ".join(path.name for path in paths[:4])
+            raise DataError(str(folder), f"several {part} files ({names})", "Keep one of them.")
+    if not (found[TRAIN] and found[TEST]):
+        names = ", ".join(path.name for path in _visible(folder)[:6]) or "nothing"
+        raise DataError(
+            str(folder),
+            f"no train and test files, but {names}",
+            "Name them train.txt, vali.txt and test.txt, or list the files of each part.",
+        )
+    return Parts(folder.name, tuple(found[TRAIN]), tuple(found[VALID]), tuple(found[TEST]))
+
+
+def _numbered(inside: list[Path]) -> dict[int, Path]:
+    """Files S1, S2, … by number; empty where they have several letters or a number twice."""
+    found = [
+        (told[1].upper(), int(told[2]), path)
+        for path in inside
+        if path.is_file()
+        and not _unpacked(path).endswith(GROUP_SUFFIXES)
+        and (told := _NUMBERED.fullmatch(path.name))
+    ]
+    numbers = {number: path for _, number, path in found}
+    alike = len({letter for letter, _, _ in found}) == 1 and len(numbers) == len(found)
+    return dict(sorted(numbers.items())) if alike and len(numbers) > 1 else {}
+
+
+def _rotations(folder: Path, numbered: dict[int, Path]) -> tuple[Parts, ...]:
+    """LETOR's folds: training parts k, k + 1, k + 2, validation k + 3, test k + 4, round the five.
+
+    Raises:
+        DataError: not five parts; the flags that would name these are proposed.
+    """
+    files = list(numbered.values())
+    if list(numbered) != list(range(1, FOLDS + 1)):
+        names = ", ".join(path.name for path in files)
+        raise DataError(
+            str(folder),
+            f"{len(files)} numbered parts ({names}), where LETOR's folds need S1 to S5",
+            f"Say which is which, for example: {_proposal(files)}.",
+        )
+    folds = []
+    for first in range(FOLDS):
+        turned = files[first:] + files[:first]
+        stems = [path.name.partition(".")[0] for path in turned]
+        note = (
+            f"LETOR's fold {first + 1} of {FOLDS}: {stems[0]}, {stems[1]} and {stems[2]} train, "
+            f"{stems[3]} validates, {stems[4]} tests."
+        )
+        test, valid = (turned[4],), (turned[3],)
+        folds.append(Parts(f"Fold{first + 1}", tuple(turned[:3]), valid, test, note=note))
+    return tuple(folds)
+
+
+def _proposal(files: list[Path]) -> str:
+    *train, test = files
+    valid = [train.pop()] if len(train) > 1 else []
+    flags = {"--train": train, "--valid": valid, "--test": [test]}
+    return " ".join(
+        f"{flag} {' '.join(str(path) for path in paths)}" for flag, paths in flags.items() if paths
+    )
