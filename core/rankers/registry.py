@@ -46,7 +46,7 @@ class RankerEntry:
 _SETRANK = "Pang et al., SIGIR 2020"
 _DLCM = "Ai et al., SIGIR 2018"
 _NEURAL, _TREES, _PLAIN = "core.rankers.recipes", "core.rankers.trees", "core.rankers.univariate"
-_LINEAR = "core.rankers.linear"
+_LINEAR, _BOOSTING = "core.rankers.linear", "core.rankers.boosting"
 _TREE_PRESETS = ("paper", "released", "tuned", "small")
 
 _SETRANKS, _DLCMS, _BOOSTED, _GIVEN = "SetRank", "DLCM", "Boosted trees", "Not trained"
@@ -185,6 +185,22 @@ RANKERS: dict[str, RankerEntry] = {
             _TREE_PRESETS,
             _PAIRWISE,
         ),
+        RankerEntry(
+            "rankboost",
+            "boosted thresholds on features, exponential loss over all pairs",
+            "Freund et al. 2003",
+            _BOOSTING,
+            _TREE_PRESETS,
+            _PAIRWISE,
+        ),
+        RankerEntry(
+            "frank-additive",
+            "boosted thresholds on features, fidelity loss over all pairs",
+            "Tsai et al., SIGIR 2007",
+            _BOOSTING,
+            _TREE_PRESETS,
+            _PAIRWISE,
+        ),
         RankerEntry(FEATURE, "one feature, the larger the better", "–", _PLAIN, ("paper",), _GIVEN),
         RankerEntry(
             "file-order", "the order of the rows in the file", "–", _PLAIN, ("paper",), _GIVEN
@@ -195,6 +211,7 @@ RANKERS: dict[str, RankerEntry] = {
 }
 
 FAMILIES: Mapping[str, str] = {
+    "boosting": _BOOSTING,
     "linear": _LINEAR,
     "neural": "core.rankers.neural",
     "trees": _TREES,
