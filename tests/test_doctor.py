@@ -1,3 +1,4 @@
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -157,13 +158,53 @@ def test_known_benchmarks_are_recognised():
     assert found(doctor.examine(fewer), "benchmark-differs").severity == "warning"
 
 
+def remarks(findings):
+    return [finding for finding in findings if finding.code.startswith("benchmark")]
+
+
+def sized(queries, documents, first=0):
+    """A set of the size, features and grades of an MQ set, its queries numbered from `first`."""
+    lengths = np.full(queries, documents // queries)
+    lengths[0] += documents - lengths.sum()
+    labels = np.arange(documents) % 3
+    made = make(np.zeros((documents, 46)), labels, lengths)
+    names = tuple(str(first + query) for query in range(queries))
+    return dataclasses.replace(made, query_ids=names, fingerprint="")
+
+
+def test_the_parts_together_are_compared_with_the_benchmarks_once():
+    parts = [sized(471, 9_630), sized(157, 2_707, 471), sized(156, 2_874, 628)]
+    (remark,) = remarks(doctor.examine_fold(Fold(*parts)))
+    assert remark.message == (
+        "All parts together have the size of MQ2008: 784 queries and 15,211 documents."
+    )
+    assert (remark.part, remark.where) == ("", "")
+    (remark,) = remarks(doctor.examine_fold(Fold(parts[0], parts[1], parts[0])))
+    assert "like MQ2008, and 80.1% of its queries" in remark.message  # a query counts once
+    (remark,) = remarks(doctor.examine_fold(Fold(sized(300, 12_000), *parts[1:])))
+    assert "like MQ2007, and 36.2%" in remark.message
+    whole = sized(784, 15_211, 1_000)
+    (remark,) = remarks(doctor.examine_fold(Fold(sized(500, 22_000), sized(4, 200, 500), whole)))
+    assert remark.message.startswith("The test part has the size of MQ2008")
+    assert remark.part == remark.where == "test"
+
+
+def test_where_names_queries_by_their_ids():
+    fold = Fold(sized(6, 60), sized(3, 30, 100), sized(3, 30, 3))
+    shared = found(doctor.examine_fold(fold), "shared-queries")
+    assert (shared.where, shared.queries) == ("test queries 3, 4, 5", (0, 1, 2))
+    vectors = [one for one in doctor.examine_fold(fold) if one.code == "shared-vectors"]
+    assert [one.where for one in vectors] == ["valid queries 100, 101, 102", "test queries 3, 4, 5"]
+
+
 @needs_data
 def test_published_facts():
     parts = [letor.read(DATA / f"mq2008/S{part}.txt.gz").dataset for part in (1, 2, 3, 4)]
     for part in parts:
         findings = doctor.examine(part)
         assert found(findings, "constant-features").message.startswith("6 of 46")
-        assert any("MQ2008" in finding.message for finding in findings)
+        (remark,) = remarks(findings)
+        assert "like MQ2008, and 20.0% of its queries" in remark.message
     clue = [letor.read(DATA / f"clueweb09_webis/Fold{part}.test.txt.gz") for part in (1, 2, 3)]
     assert [doctor_counts.repeated(fold.dataset)[1] for fold in clue] == [65, 53, 51]
     web = letor.read(DATA / "mslr_web30k_sample/fold1_test_sample.txt.gz").dataset

@@ -67,12 +67,13 @@ def _fractions(text: str) -> tuple[float, float, float]:
 def doctor_(arguments: argparse.Namespace) -> Answer:
     """`doctor`: what an upload hides, part by part."""
     fold = catalogue.resolve(one_fold(arguments.data, store_of(arguments)), store_of(arguments))
+    parts = {"train": fold.train, "valid": fold.valid, "test": fold.test}
     if arguments.part == "all":
-        chosen = [fold.train, fold.valid, fold.test]
         findings = doctor.examine_fold(fold)
     else:
-        chosen = [getattr(fold, arguments.part)]
-        findings = doctor.examine(chosen[0])
+        parts = {arguments.part: parts[arguments.part]}
+        findings = doctor.examine(parts[arguments.part])
+    chosen = list(parts.values())
     facts = {
         "queries": sum(dataset.queries for dataset in chosen),
         "documents": sum(dataset.documents for dataset in chosen),
@@ -82,8 +83,14 @@ def doctor_(arguments: argparse.Namespace) -> Answer:
     text = "\n".join(
         f"{finding.severity:<8} {finding.where or 'all'}: {finding.message}" for finding in findings
     )
-    rows = [asdict(finding) for finding in findings]
+    rows = [asdict(finding) | {"queries": _ids(finding, parts)} for finding in findings]
     return Answer(facts | {"findings": rows}, f"{table(facts)}\n\n{text}")
+
+
+def _ids(finding: doctor.Finding, parts: dict[str, RankingDataset]) -> list[str]:
+    """The ids of the queries behind a finding; one that names no part is about a single one."""
+    names = parts.get(finding.part, next(iter(parts.values()))).query_ids
+    return [names[place] for place in finding.queries]
 
 
 def _labels(datasets: list[RankingDataset]) -> dict[str, int]:

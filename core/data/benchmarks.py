@@ -1,6 +1,9 @@
 """What is known of the public LETOR collections, to check an upload against."""
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 
 @dataclass(frozen=True)
@@ -55,3 +58,97 @@ def alike(features: int, top_label: int | float) -> tuple[Benchmark, ...]:
     return tuple(
         known for known in BENCHMARKS if known.features == features and known.top_label == top_label
     )
+
+
+class Size(NamedTuple):
+    """How many queries and documents a data set or a part of it has."""
+
+    queries: int
+    documents: int
+
+
+class Match(NamedTuple):
+    """The benchmark that a data set most likely is, or is taken from.
+
+    Attributes:
+        known: the benchmark.
+        scope: which of the sizes compared is meant.
+        kind: the same size; its queries with fewer documents; or a share of its queries.
+        others: benchmarks that cannot be told from it by their size.
+    """
+
+    known: Benchmark
+    scope: str
+    kind: Literal["same", "differs", "share"]
+    others: tuple[Benchmark, ...] = ()
+
+
+KINDS: tuple[Literal["same", "differs", "share"], ...] = ("same", "differs", "share")
+ALIKE = 0.05
+"""Mean list lengths that differ by less than this share do not tell two benchmarks apart."""
+
+
+def likeliest(sizes: Mapping[str, Size], features: int, top_label: int | float) -> Match | None:
+    """The likeliest benchmark: equal sizes first, then equal queries, then the list lengths.
+
+    Args:
+        sizes: of the whole first, then of its parts; only the whole can be a share of one.
+        features: columns.
+        top_label: the highest grade.
+
+    >>> sizes = {"whole": Size(628, 12_337), "test": Size(157, 2_707)}
+    >>> found = likeliest(sizes, 46, 2)
+    >>> found.known.name, found.scope, found.kind
+    ('MQ2008', 'whole', 'share')
+    """
+    whole = next(iter(sizes))
+    found = [
+        (KINDS.index(kind), place, _distance(size, known), Match(known, scope, kind))
+        for place, (scope, size) in enumerate(sizes.items())
+        for known in alike(features, top_label)
+        if (kind := _kind(size, known)) and (kind != "share" or scope == whole)
+    ]
+    if not found:
+        return None
+    rank, place, distance, best = min(found, key=lambda one: one[:3])
+    others = tuple(
+        match.known
+        for other_rank, other_place, other, match in found
+        if (other_rank, other_place) == (rank, place) and match.known != best.known
+        if best.kind == "share" and other - distance < ALIKE
+    )
+    return best._replace(others=others)
+
+
+def sentence(match: Match, size: Size, subject: str) -> str:
+    """What a match means, in words; `subject` ends with "has" or "have"."""
+    known = match.known
+    shape = f"{known.features} features and grades 0 to {known.top_label}"
+    whole = f"{known.queries:,} queries and {known.documents:,} documents"
+    if match.kind == "same":
+        return f"{subject} the size of {known.name}: {whole}."
+    if match.kind == "differs":
+        return (
+            f"{subject} {shape} and {known.queries:,} queries as {known.name}, but "
+            f"{size.documents:,} documents instead of {known.documents:,}: rows are missing."
+        )
+    share = size.queries / known.queries
+    text = f"{subject} {shape} like {known.name}, and {share:.1%} of its queries (whole: {whole})."
+    names = " or ".join(other.name for other in match.others)
+    return f"{text} It may as well be of {names}." if names else text
+
+
+def _kind(size: Size, known: Benchmark) -> Literal["same", "differs", "share"] | None:
+    if not size.documents or size.queries > known.queries or size.documents > known.documents:
+        return None
+    if size.queries < known.queries:
+        return "share"
+    return "same" if size.documents == known.documents else "differs"
+
+
+def _distance(size: Size, known: Benchmark) -> float:
+    """How far the mean list lengths are apart, as the logarithm of their ratio."""
+    if not size.documents:
+        return math.inf
+    length = size.documents / max(size.queries, 1)
+    return abs(math.log(length / (known.documents / known.queries)))

@@ -1,14 +1,14 @@
 """What an upload hides: findings in plain words, each with its numbers and what it touches."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
 from core.data import doctor_counts
-from core.data.benchmarks import alike
+from core.data.benchmarks import Size, likeliest, sentence
 from core.data.dataset import Fold, RankingDataset
 
 Severity = Literal["info", "warning", "problem"]
@@ -59,25 +59,27 @@ def examine(dataset: RankingDataset, gathered: Sequence[str] = ()) -> list[Findi
         dataset: what to examine.
         gathered: ids of the queries whose rows were scattered in the file.
     """
-    findings = [
+    return _gravest_first([*_examined(dataset, gathered), *_benchmark({"": dataset})])
+
+
+def _examined(dataset: RankingDataset, gathered: Sequence[str] = ()) -> list[Finding]:
+    return [
         *_labels(dataset),
         *_lengths(dataset),
         *_queries(dataset, gathered),
         *_order(dataset),
         *_columns(dataset),
         *_repeats(dataset),
-        *_benchmark(dataset),
     ]
-    return _gravest_first(findings)
 
 
 def examine_fold(fold: Fold) -> list[Finding]:
-    """Every finding about the parts of a fold, and about what they share."""
+    """Every finding about the parts of a fold, what they share, and what they are together."""
     parts = {"train": fold.train, "valid": fold.valid, "test": fold.test}
     findings = [
         replace(found, where=f"{name} {found.where}".strip(), part=name)
         for name, part in parts.items()
-        for found in examine(part)
+        for found in _gravest_first(_examined(part))
     ]
     codes = {name: doctor_counts.row_codes(part.features) for name, part in parts.items()}
     for name in ("valid", "test"):
@@ -85,7 +87,7 @@ def examine_fold(fold: Fold) -> list[Finding]:
         if shared:
             message = f"{len(shared):,} queries are in the training and the {name} part."
             places = _places(parts[name], shared)
-            where = _named("query", shared)
+            where = f"{name} {_named('query', shared)}"
             findings.append(Finding("shared-queries", "problem", message, where, name, places))
         again = np.flatnonzero(np.isin(codes[name], codes["train"]))
         known = len(again)
@@ -96,7 +98,9 @@ def examine_fold(fold: Fold) -> list[Finding]:
             )
             severity: Severity = "warning" if share > 0.01 else "info"
             places = _queries_of(parts[name], again)
-            findings.append(Finding("shared-vectors", severity, message, name, name, places))
+            where = f"{name} {_named('query', [parts[name].query_ids[query] for query in places])}"
+            findings.append(Finding("shared-vectors", severity, message, where, name, places))
+    findings += _benchmark(parts)
     return _gravest_first(findings)
 
 
@@ -268,24 +272,30 @@ def _repeats(dataset: RankingDataset) -> Iterator[Finding]:
         yield Finding("duplicate-vectors", severity, message, where, queries=queries)
 
 
-def _benchmark(dataset: RankingDataset) -> Iterator[Finding]:
-    top = float(dataset.labels.max()) if dataset.documents else 0.0
-    for known in alike(len(dataset.feature_ids), top):
-        if dataset.queries > known.queries or dataset.documents > known.documents:
-            continue
-        shape = f"{known.features} features and grades 0 to {known.top_label}"
-        size = f"{known.queries:,} queries and {known.documents:,} documents"
-        if dataset.queries == known.queries and dataset.documents != known.documents:
-            message = (
-                f"{shape} and {known.queries:,} queries as {known.name}, but {dataset.documents:,} "
-                f"documents instead of {known.documents:,}: rows are missing."
-            )
-            yield Finding("benchmark-differs", "warning", message)
-        elif dataset.queries == known.queries:
-            yield Finding("benchmark", "info", f"Has the size of {known.name}: {size}.")
-        else:
-            share = dataset.queries / known.queries
-            message = (
-                f"Has {shape} like {known.name}, and {share:.1%} of its queries (whole: {size})."
-            )
-            yield Finding("benchmark", "info", message)
+def _benchmark(parts: Mapping[str, RankingDataset]) -> Iterator[Finding]:
+    """The one benchmark that the parts together, or one of them, most likely are."""
+    sizes = {"": _together(parts)}
+    if len(parts) > 1:
+        sizes |= {name: Size(part.queries, part.documents) for name, part in parts.items()}
+    features = len(next(iter(parts.values())).feature_ids)
+    top = max(float(part.labels.max(initial=0)) for part in parts.values())
+    match = likeliest(sizes, features, top)
+    if match is None:
+        return
+    subject = "All parts together have" if len(parts) > 1 else "Has"
+    subject = f"The {match.scope} part has" if match.scope else subject
+    message = sentence(match, sizes[match.scope], subject)
+    differs = match.kind == "differs"
+    code, severity = ("benchmark-differs", "warning") if differs else ("benchmark", "info")
+    yield Finding(code, cast("Severity", severity), message, match.scope, match.scope)
+
+
+def _together(parts: Mapping[str, RankingDataset]) -> Size:
+    """The size of all parts, a query that is in several counted once."""
+    queries, documents, met = 0, 0, set[str]()
+    for part in parts.values():
+        new = np.array([name not in met for name in part.query_ids], dtype=bool)
+        queries += int(new.sum())
+        documents += int(np.diff(part.offsets)[new].sum())
+        met.update(part.query_ids)
+    return Size(queries, documents)
