@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float32, Float64, Int64
 
+from core.data import ragged
 from core.data.dataset import RankingDataset
 from core.errors import ShapeError, UnknownNameError
 
@@ -79,6 +80,24 @@ class Normalisation:
                 _shares(block, self.table) if self.kind == "quantile" else self._affine(block)
             )
         return result
+
+    def of_documents(
+        self, dataset: RankingDataset, rows: Int64[np.ndarray, " rows"]
+    ) -> Float32[np.ndarray, "rows features"]:
+        """The normalised features of these documents; per-query kinds see the whole query.
+
+        Args:
+            dataset: holds the documents.
+            rows: of the data set, in any order.
+        """
+        if not self.kind.startswith("query-"):
+            return self.apply(dataset.features[rows], np.array([0, len(rows)]))
+        query = np.searchsorted(dataset.offsets, rows, side="right") - 1
+        queries, member = np.unique(query, return_inverse=True)
+        offsets = ragged.offsets_of(np.diff(dataset.offsets)[queries])
+        members = ragged.elements_of(dataset.offsets, queries)
+        whole = self.apply(dataset.features[members], offsets)
+        return whole[offsets[member] + rows - dataset.offsets[query]]
 
     def _affine(
         self, block: Float64[np.ndarray, "docs features"]

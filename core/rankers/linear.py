@@ -31,7 +31,6 @@ from core.rankers.canonical import CanonicalLists
 from core.rankers.linear_newton import newton
 from core.rankers.linear_pairs import PairedLists
 from core.rankers.linear_products import row_sums
-from core.rankers.neural_feed import document_features
 
 FAMILY = "linear"
 FILE = "ranker.json"
@@ -209,7 +208,7 @@ class LinearRanker:
         scores = np.empty(len(lists.rows), dtype=np.float32)
         for start in range(0, len(scores), BLOCK):
             rows = lists.rows[start : start + BLOCK]
-            seen = document_features(self.normalisation, dataset, rows)
+            seen = self.normalisation.of_documents(dataset, rows)
             scores[start : start + BLOCK] = row_sums(seen, self.weights)
         return scores
 
