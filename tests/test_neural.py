@@ -12,24 +12,35 @@ from core.errors import DataError, MissingRankingError, ShapeError
 from core.perturb.registry import perturbation
 from core.rankers import neural, neural_variants, registry
 from core.rankers.neural_feed import document_features, fed
+from core.rankers.recipes import FIXED
 from core.training.network import built
 
-NAMES = (
-    "setrank-msab", "setrank-imsab", "setrank-msab-init", "setrank-imsab-init",
-    "dlcm", "dlcm-without-init",
-)  # fmt: skip
+CASES: dict[str, tuple[str, dict]] = {
+    **{name: (name, {}) for name in FIXED},
+    "gsf circular": ("gsf", {"grouping": "circular"}),
+    "gsf circular shown": ("gsf", {"grouping": "circular", "feed": "shown"}),
+    "gsf exhaustive": ("gsf", {"group": 2, "grouping": "exhaustive"}),
+    "gsf one": ("gsf", {"group": 1}),
+    "gsf sum linear": ("gsf", {"layers": "none", "aggregation": "sum"}),
+    "dlcm lstm": ("dlcm", {"cell": "lstm", "two_directions": True}),
+    "mlp batch": ("mlp", {"norm": "batch"}),
+    "mlp query": ("mlp", {"normalisation": "query-z-score"}),
+}
+"""Every neural ranker of the registry, and what else its fields can make of it."""
+NAMES = tuple(CASES)
 FOLD = planted((8, 2, 12), seed=3, documents=30)
 DATASET = FOLD.test
 
 
 def ranker_of(name, device="cpu", **changes):
-    spec = registry.spec(name, "small", **changes)
+    base, own = CASES[name]
+    spec = registry.spec(base, "small", **own, **changes)
     network = built(spec.model, len(DATASET.feature_ids), 5).to(device).eval()
     normalisation = fit(spec.training.normalisation, FOLD.train)
     return neural.NeuralRanker(spec, network, normalisation, DATASET.feature_ids, {})
 
 
-def some_lists(rankings=1, depth=20):
+def some_lists(rankings=4, depth=20):
     prior = np.random.default_rng(0).integers(0, 12, (DATASET.documents, rankings))
     lists = CandidateLists.ranked_by(DATASET, prior.astype(np.float32), depth)
     lengths = np.minimum(lists.lengths, np.arange(len(lists)) * 3)  # ragged, one empty
@@ -110,7 +121,7 @@ def test_saved_and_loaded_rankers_score_alike(name, tmp_path):
 
 
 def test_what_does_not_fit_is_refused():
-    lists = some_lists()
+    lists = some_lists(rankings=1)
     ranker = ranker_of("setrank-imsab-init", rankings=2)
     with pytest.raises(MissingRankingError):
         ranker.score(DATASET, lists)

@@ -35,7 +35,8 @@ class OrdinalEmbedding(nn.Module):
         """The summed embedding of each document.
 
         Args:
-            ranks: 0-based best rank of the document's tied block; 0 at pads.
+            ranks: 0-based best rank of the document's tied block; 0 at pads. A ranking of −1
+                everywhere is absent: it contributes nothing.
             tied: how many documents the block has, itself included; 1 at pads.
             start: what every rank of a list is moved by (relative sampling); None = 0.
 
@@ -45,7 +46,10 @@ class OrdinalEmbedding(nn.Module):
         """
         if ranks.shape[-1] < self.rankings:
             raise MissingRankingError("ordinal embedding", self.rankings, ranks.shape[-1])
-        ranks, tied = ranks[..., : self.rankings], tied[..., : self.rankings]
+        columns = [at for at in range(self.rankings) if bool((ranks[..., at] >= 0).any())]
+        if not columns:
+            return self.tables.new_zeros(*ranks.shape[:2], self.tables.shape[-1])
+        ranks, tied = ranks[..., columns], tied[..., columns]
         if self.by_position:
             ranks, tied = ranks + _place_in_block(ranks), torch.ones_like(tied)
         if start is not None:
@@ -53,11 +57,9 @@ class OrdinalEmbedding(nn.Module):
         first = self.size - ranks - tied if self.worst_first else ranks
         self._check(first, tied)
         shares_ranks = bool((tied > 1).any())
-        total = self._column(first[..., 0], tied[..., 0], 0, shares_ranks)
-        for column in range(1, self.rankings):
-            total = total + self._column(
-                first[..., column], tied[..., column], column, shares_ranks
-            )
+        total = self._column(first[..., 0], tied[..., 0], columns[0], shares_ranks)
+        for at, column in enumerate(columns[1:], start=1):
+            total = total + self._column(first[..., at], tied[..., at], column, shares_ranks)
         return total
 
     def _column(

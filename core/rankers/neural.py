@@ -1,4 +1,4 @@
-"""SetRank and DLCM as rankers: normalise, batch, score; kept as safetensors and JSON.
+"""Networks as rankers: normalise, batch, score; kept as safetensors and JSON.
 
 A ranker is its recipe, the normalisation fitted with it and the network's weights. Scores are
 exact float32 unless another precision is asked for.
@@ -23,11 +23,11 @@ from core.data.dataset import RankingDataset
 from core.data.features import Normalisation
 from core.data.features import fit as fit_normalisation
 from core.data.lists import CandidateLists, JudgedLists
-from core.errors import MissingRankingError, ShapeError
+from core.errors import MissingRankingError, ParameterError, ShapeError
 from core.execution.devices import device
 from core.progress import Progress
 from core.rankers.base import Input
-from core.rankers.neural_feed import document_features, fed, groups_of
+from core.rankers.neural_feed import document_features, fed, groups_of, read_rankings
 from core.rankers.neural_variants import FittedNetwork, variant_scores
 from core.rankers.recipes import NeuralSpec
 from core.training.loop import EpochReport, StepReport, TrainingData, train
@@ -53,6 +53,7 @@ class NeuralRanker:
         normalisation: fitted on the training part.
         feature_ids: the features it was trained on, in order.
         facts: how the training went: epochs, best_epoch, best_value.
+        columns: which ranking of the lists each of its own is read from; None: it is absent.
     """
 
     spec: NeuralSpec
@@ -60,6 +61,12 @@ class NeuralRanker:
     normalisation: Normalisation
     feature_ids: tuple[int, ...]
     facts: dict[str, Any]
+    columns: tuple[int | None, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Read the initial rankings where they were in training, unless it is said otherwise."""
+        if not self.columns:
+            object.__setattr__(self, "columns", tuple(range(self.spec.rankings)))
 
     @classmethod
     def untrained(
@@ -88,12 +95,33 @@ class NeuralRanker:
     @property
     def reads(self) -> frozenset[Input]:
         """What of the input can change a score."""
-        return self.spec.reads
+        return self.spec.reads - (set() if self._present else {"ranks"})
 
     @property
     def rankings(self) -> int:
         """How many initial rankings the lists must carry at least."""
-        return self.spec.rankings
+        return max(self._present, default=-1) + 1
+
+    @property
+    def _present(self) -> list[int]:
+        return [column for column in self.columns if column is not None]
+
+    def reading(self, columns: Sequence[int | None]) -> "NeuralRanker":
+        """The same ranker with its initial rankings exchanged or left out (Table 4 at test time).
+
+        Args:
+            columns: for each ranking of its training, in order, the lists' ranking (0-based) that
+                it reads instead, or None: it is absent and contributes nothing. Those not named
+                are absent.
+
+        Raises:
+            ParameterError: more columns than rankings were trained, or a negative one.
+        """
+        most = self.spec.rankings
+        if len(columns) > most or any(one is not None and one < 0 for one in columns):
+            raise ParameterError("columns", columns, f"up to {most} of 0, 1, … or none")
+        absent = (None,) * (most - len(columns))
+        return replace(self, columns=(*columns, *absent))
 
     @property
     def device(self) -> str:
@@ -113,7 +141,7 @@ class NeuralRanker:
         self._check(dataset, lists)
         scores = np.empty(len(lists.rows), dtype=np.float32)
         for shown, places in self._shown(dataset, lists):
-            scores[places] = held_scores(self.network, self._held(dataset, shown))
+            scores[places] = held_scores(self.network, self._held(dataset, shown, self.device))
         return scores
 
     def exact_scores(
@@ -124,7 +152,7 @@ class NeuralRanker:
         network = deepcopy(self.network).to("cpu", torch.float64)
         scores = np.empty(len(lists.rows), dtype=np.float64)
         for shown, places in self._shown(dataset, lists):
-            narrow = _held(self.normalisation, JudgedLists(dataset, shown), "cpu")
+            narrow = self._held(dataset, shown, "cpu")
             wide = replace(narrow, features=narrow.features.double())
             scores[places] = held_scores(network, wide)
         return scores
@@ -158,7 +186,7 @@ class NeuralRanker:
             features = document_features(self.normalisation, dataset, rows)
             return with_slot(features).to(place)
 
-        fitted = FittedNetwork(self.spec, self.network, features_of, precision)
+        fitted = FittedNetwork(self.spec, self.network, features_of, precision, self.columns)
         return variant_scores(fitted, dataset, variants)
 
     def save(self, directory: Path) -> None:
@@ -173,6 +201,8 @@ class NeuralRanker:
             "feature_ids": self.feature_ids,
             "facts": self.facts,
         }
+        if self.columns != tuple(range(self.spec.rankings)):
+            head["columns"] = self.columns
         (directory / "ranker.json").write_text(json.dumps(head, indent=1))
 
     def _shown(
@@ -186,8 +216,9 @@ class NeuralRanker:
             else:
                 yield group.shown_as(order), inside.start + order
 
-    def _held(self, dataset: RankingDataset, lists: CandidateLists) -> HeldLists:
-        return _held(self.normalisation, JudgedLists(dataset, lists), self.device)
+    def _held(self, dataset: RankingDataset, lists: CandidateLists, place: str) -> HeldLists:
+        whole = _held(self.normalisation, JudgedLists(dataset, lists), place)
+        return read_rankings(whole, self.columns)
 
     def _check(self, dataset: RankingDataset, lists: CandidateLists) -> None:
         if dataset.feature_ids != self.feature_ids:
@@ -279,6 +310,7 @@ def load(directory: Path) -> NeuralRanker:
         Normalisation.from_arrays(spec.training.normalisation, arrays),
         tuple(head["feature_ids"]),
         head["facts"],
+        tuple(head.get("columns", ())),
     )
 
 

@@ -1,11 +1,14 @@
 """What a network is fed: normalised features of the candidates, in the order it is to read them."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
+import torch
 from jaxtyping import Float32, Int64, UInt64
 
 from core.data import ragged
+from core.data.batches import HeldLists
 from core.data.dataset import RankingDataset
 from core.data.features import Normalisation
 from core.data.lists import CandidateLists
@@ -65,6 +68,16 @@ def fed(
     )
     keys = mixed(np.repeat(seeds, lists.lengths) + ragged.places_of(lists.offsets).view(np.uint64))
     return ragged.order_within(lists.offsets, keys)
+
+
+def read_rankings(lists: HeldLists, columns: tuple[int | None, ...]) -> HeldLists:
+    """Lists whose j-th ranking is the one at `columns[j]` of these; None: it is absent (−1)."""
+    ranks = torch.full((len(lists.ranks), len(columns)), -1, device=lists.ranks.device)
+    tied = torch.ones_like(ranks)
+    for at, column in enumerate(columns):
+        if column is not None:
+            ranks[:, at], tied[:, at] = lists.ranks[:, column], lists.tied[:, column]
+    return replace(lists, ranks=ranks, tied=tied)
 
 
 def mixed(values: UInt64[np.ndarray, " values"]) -> UInt64[np.ndarray, " values"]:

@@ -17,7 +17,7 @@ from core.data.batches import reheld
 from core.data.dataset import RankingDataset
 from core.data.lists import CandidateLists
 from core.errors import ShapeError
-from core.rankers.neural_feed import fed, mixed
+from core.rankers.neural_feed import fed, mixed, read_rankings
 from core.rankers.recipes import NeuralSpec
 from core.training.network import Network, Precision, held_embeddings, held_scores
 
@@ -34,12 +34,14 @@ class FittedNetwork:
         network: on its device.
         features_of: normalised features of data set rows, there, with the padding's row last.
         precision: fp32, bf16 or auto.
+        columns: which ranking of the lists each of the network's own is read from; None: absent.
     """
 
     spec: NeuralSpec
     network: Network
     features_of: Callable[[Int64[np.ndarray, " _rows"]], Float32[Tensor, "_slots _features"]]
     precision: Precision
+    columns: tuple[int | None, ...]
 
 
 def variant_scores(
@@ -93,24 +95,25 @@ def _stack_scores(
     fitted: FittedNetwork, dataset: RankingDataset, stack: CandidateLists
 ) -> Float32[np.ndarray, " candidates"]:
     _, kept, same = np.unique(
-        _digests(stack, fitted.spec.rankings), return_index=True, return_inverse=True
+        _digests(stack, fitted.columns), return_index=True, return_inverse=True
     )
     lists = stack.select(kept)
     order = fed(fitted.spec, dataset, lists)
     shown = lists if order is None else lists.shown_as(order)
     rows, source = np.unique(shown.rows, return_inverse=True)
     embedded = held_embeddings(fitted.network, fitted.features_of(rows), fitted.precision)
-    lists_of_embedded = reheld(shown, embedded, source)
+    lists_of_embedded = read_rankings(reheld(shown, embedded, source), fitted.columns)
     found = held_scores(fitted.network, lists_of_embedded, fitted.precision, embedded=True)
     if order is not None:
         found[order] = found.copy()
     return found[ragged.elements_of(lists.offsets, same)]
 
 
-def _digests(lists: CandidateLists, rankings: int) -> UInt64[np.ndarray, " lists"]:
+def _digests(lists: CandidateLists, columns: Sequence[int | None]) -> UInt64[np.ndarray, " lists"]:
     """64 bits that tell lists apart by rows, their order and the ranks read."""
     digests = mixed(lists.rows.view(np.uint64))
-    for column in (ragged.places_of(lists.offsets), *lists.ranks[:, :rankings].T):
+    read = [lists.ranks[:, column] for column in columns if column is not None]
+    for column in (ragged.places_of(lists.offsets), *read):
         digests = mixed(digests + column.astype(np.uint64))
     running = np.zeros(len(digests) + 1, dtype=np.uint64)
     np.cumsum(digests, out=running[1:])
