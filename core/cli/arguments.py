@@ -62,6 +62,7 @@ def parser() -> argparse.ArgumentParser:
     _data_commands(commands)
     _ranker_commands(commands)
     _study_commands(commands)
+    _library_commands(commands)
     _other_commands(commands)
     return root
 
@@ -158,6 +159,9 @@ def _study_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParse
         "--sizes",
         help="a preset whose sizes all variants take, or own (default for the sample: small)",
     )
+    steps.add_argument(
+        "--towards", default="released,tuned", help="presets whose differences are taken one by one"
+    )
     steps.add_argument("--levels", default="0,5,20", help="transpositions, comma-separated")
     steps.add_argument("--draws", type=_count, default=5, help="draws a level (default 5)")
     _workbench(steps)
@@ -166,14 +170,45 @@ def _study_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParse
         _workbench(one)
 
 
+def _library_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    library = commands.add_parser("library", help="what is stored: names, tags, archives")
+    doings = library.add_subparsers(required=True, metavar="DOING")
+    listing = _command(doings, "list", "library:listing", "everything that is stored")
+    listing.add_argument("--tag", help="only what carries this tag")
+    listing.add_argument("--kind", choices=("data", "ranker", "study", "scores"))
+    export = _command(doings, "export", "library:export", "one archive for another machine")
+    export.add_argument("out", type=Path, help="the file to write")
+    export.add_argument("what", nargs="+", help="names or keys; what they need goes along")
+    taken = _command(doings, "import", "library:take", "take the artefacts of an archive")
+    taken.add_argument("archive", type=Path, help="what `library export` wrote")
+    rename = _command(doings, "rename", "library:rename", "call something by another name")
+    tag = _command(doings, "tag", "library:tag", "let something carry exactly these tags")
+    delete = _command(doings, "delete", "library:delete", "delete something")
+    for one in (rename, tag, delete):
+        one.add_argument("what", help="a name or key")
+    rename.add_argument("name", help="its new name")
+    tag.add_argument("tags", nargs="*", help="words; none removes them all")
+    delete.add_argument(
+        "--with-dependents", action="store_true", help="and everything that was made from it"
+    )
+
+
 def _other_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     export = _command(commands, "export", "export:export", "write something stored to a file")
     export.add_argument("what", help="a stored study, ranker or data set: key or name")
-    export.add_argument("out", type=Path, help="the file to write; its ending says the format")
+    export.add_argument(
+        "out",
+        type=Path,
+        help="the file; its ending says the format (none: a LETOR folder)",
+    )
     export.add_argument(
         "--format", choices=("run", "qrels", "letor", "csv", "parquet", "latex", "html", "json")
     )
-    export.add_argument("--part", choices=("train", "valid", "test"), default="test")
+    export.add_argument(
+        "--part",
+        choices=("all", "train", "valid", "test"),
+        help="of a data set (default: all in tables and folders, test in other files)",
+    )
     _workbench(export)
     bench = _command(commands, "bench", "work:bench", "our speed beside a peer's, one run")
     bench.add_argument("jobs", nargs="*", help="job names; all by default")

@@ -97,6 +97,21 @@ class Store:
         shutil.rmtree(self._workspace(key), ignore_errors=True)
         return existing
 
+    def adopt(self, directory: Path, key: ArtefactKey) -> Artefact:
+        """Let a finished, checked directory of the same disk be the artefact of its key.
+
+        One that is there already is kept; the directory is used up.
+
+        Raises:
+            ArtefactError: the disk is full or may not be written to.
+        """
+        existing = self.find(key)
+        if existing is None:
+            with manifest.explained(str(key), self.root), self.lock(key):
+                self._publish(directory, key)
+            existing = manifest.read(self._directory(key))
+        return existing
+
     def artefacts(self, kind: str | None = None) -> Iterator[Artefact]:
         """All artefacts (of a kind) by key, each once, unchecked; unreadable ones are left out."""
         seen: set[ArtefactKey] = set()

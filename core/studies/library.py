@@ -1,0 +1,241 @@
+"""Everything in a store as a person sees it: what it is, what made it, what needs what."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from core.data import stored
+from core.errors import ArtefactError, DataError
+from core.store.artefacts import Store
+from core.store.keys import ArtefactKey, key_of
+from core.store.manifest import Artefact
+from core.store.tags import Tags
+from core.studies.differences import from_preset, in_words
+from core.studies.initial_ranking import INITIAL
+
+KINDS = {"data": "data set", "ranker": "ranker", "study": "study", "scores": "scores"}
+"""The kinds of artefacts that a person has to do with, in words."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One artefact of the library.
+
+    Attributes:
+        artefact: where it is and what made it.
+        name: the name given to it, or what it is called by itself.
+        named: whether a person gave that name.
+        summary: what it is, in one line.
+        tags: words that were put on it.
+        seconds: what it took to make, where that was noted.
+        bundled: it comes with the program and can be neither changed nor deleted.
+        needs: what it was made from, as far as that is in the store.
+        part: it is one part of a cross-fitting: of interest only with what it belongs to.
+    """
+
+    artefact: Artefact
+    name: str
+    named: bool
+    summary: str
+    tags: tuple[str, ...]
+    seconds: float | None
+    bundled: bool
+    needs: frozenset[ArtefactKey]
+    part: bool
+
+    @property
+    def key(self) -> ArtefactKey:
+        """The artefact's key."""
+        return self.artefact.key
+
+
+def entries(store: Store) -> list[Entry]:
+    """Every artefact of a store that a person has to do with, the newest first."""
+    called: dict[ArtefactKey, str] = {}
+    for name, key in store.names().items():
+        called.setdefault(key, name)
+    artefacts = [one for one in store.artefacts() if one.key.kind in KINDS]
+    needs = dependencies(store, artefacts)
+    tags = Tags(store.root)
+    own = store.root / "artefacts"
+    found = [
+        Entry(
+            artefact=one,
+            name=called.get(one.key) or _own_name(one),
+            named=one.key in called,
+            summary=summary_of(one),
+            tags=tags.of(one.key),
+            seconds=_seconds(one.facts),
+            bundled=one.path.parent != own,
+            needs=frozenset(needs[one.key]),
+            part="without part" in _lists(one),
+        )
+        for one in artefacts
+    ]
+    return sorted(found, key=lambda entry: entry.artefact.created, reverse=True)
+
+
+def dependencies(
+    store: Store, artefacts: Sequence[Artefact] | None = None
+) -> dict[ArtefactKey, set[ArtefactKey]]:
+    """What every artefact was made from, by the digests in its recipe; data sets need nothing.
+
+    Args:
+        store: where they are.
+        artefacts: those to look at; all by default.
+    """
+    every = list(store.artefacts()) if artefacts is None else list(artefacts)
+    folds = {one.key: _fingerprints(one) for one in every if one.key.kind == "data"}
+    rankers = {one.key.digest: one.key for one in every if one.key.kind == "ranker"}
+    found: dict[ArtefactKey, set[ArtefactKey]] = {}
+    for one in every:
+        needed: set[ArtefactKey] = set()
+        if one.key.kind in {"ranker", "scores"}:
+            needed = {key for key, prints in folds.items() if _made_from(one, prints)}
+        elif one.key.kind == "study":
+            digests = [pair[1] for pair in one.recipe.get("rankers", ()) if pair[0] != INITIAL]
+            needed = {rankers[digest] for digest in digests if digest in rankers}
+            needed |= {key for key, prints in folds.items() if _studied(one, prints)}
+        found[one.key] = needed
+    return found
+
+
+def dependents(found: Iterable[Entry], key: ArtefactKey) -> list[Entry]:
+    """What was made from an artefact, directly or through another, the newest first."""
+    every = list(found)
+    reached, grown = {key}, True
+    while grown:
+        more = {entry.key for entry in every if entry.needs & reached} - reached
+        grown, reached = bool(more), reached | more
+    return [entry for entry in every if entry.key in reached - {key}]
+
+
+def required(found: Iterable[Entry], keys: Iterable[ArtefactKey]) -> list[Entry]:
+    """These artefacts and all that they need, so that another machine can open them."""
+    by_key = {entry.key: entry for entry in found}
+    reached: set[ArtefactKey] = set()
+    waiting = [key for key in keys if key in by_key]
+    while waiting:
+        key = waiting.pop()
+        if key not in reached:
+            reached.add(key)
+            waiting += [needed for needed in by_key[key].needs if needed in by_key]
+    return [entry for entry in by_key.values() if entry.key in reached]
+
+
+def remove(store: Store, chosen: Sequence[Entry]) -> int:
+    """Remove artefacts with their names and tags; returns the bytes that are free now.
+
+    Raises:
+        ArtefactError: one of them comes with the program; those before it are gone.
+    """
+    freed = 0
+    for entry in chosen:
+        store.remove(entry.key)
+        Tags(store.root).put(entry.key, ())
+        freed += entry.artefact.size
+    return freed
+
+
+def rename(store: Store, entry: Entry, name: str) -> None:
+    """Call an artefact by another name; an old name means nothing any more.
+
+    Raises:
+        ParameterError: no name.
+        ArtefactError: the name means something else.
+    """
+    meant = store.names().get(name)
+    if meant not in {None, entry.key}:
+        raise ArtefactError(name, f"it is the name of {meant}", "Choose another name.")
+    old = [text for text, key in store.names().items() if key == entry.key and text != name]
+    store.set_name(name, entry.key)
+    for text in old:
+        store.remove_name(text)
+
+
+def differing(chosen: Sequence[Entry]) -> dict[str, list[Any]]:
+    """Facts and recipes side by side: only the fields in which these artefacts differ."""
+    rows = [_flat(entry.artefact.recipe) | _flat(entry.artefact.facts) for entry in chosen]
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    table = {name: [row.get(name) for row in rows] for name in names}
+    return {
+        name: values for name, values in table.items() if any(one != values[0] for one in values)
+    }
+
+
+def summary_of(artefact: Artefact) -> str:
+    """What an artefact is, in one line."""
+    facts, recipe = artefact.facts, artefact.recipe
+    if artefact.key.kind == "data":
+        return (
+            f"{facts.get('queries', 0):,} queries, {facts.get('documents', 0):,} documents, "
+            f"{facts.get('features', 0)} features"
+        )
+    if artefact.key.kind == "ranker":
+        preset, changed = from_preset(recipe["ranker"])
+        said = f"{preset} preset" + (f", {in_words(changed)}" if changed else "")
+        quality = facts.get("valid", {}).get("NDCG@10")
+        return said + (f"; validation NDCG@10 {quality:.3f}" if quality is not None else "")
+    if artefact.key.kind == "study":
+        return f"on {facts.get('data', '?')}: {', '.join(_studied_rankers(recipe))}"
+    return f"of {recipe.get('ranker', {}).get('name', '?')} on all documents"
+
+
+def _own_name(artefact: Artefact) -> str:
+    if artefact.key.kind == "study":
+        return str(artefact.recipe["kind"])
+    if artefact.key.kind == "ranker":
+        return str(artefact.facts.get("name") or artefact.recipe["ranker"]["name"])
+    return str(artefact.facts.get("name") or artefact.key)
+
+
+def _studied_rankers(recipe: Mapping[str, Any]) -> list[str]:
+    labels = [pair[0] for pair in recipe.get("rankers", ())]
+    labels = labels or list(dict.fromkeys(row["label"] for row in recipe.get("rows", ())))
+    return [label for label in labels if label not in {INITIAL, "ideal", "random"}]
+
+
+def _seconds(facts: Mapping[str, Any]) -> float | None:
+    value = facts.get("seconds")
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _lists(artefact: Artefact) -> Mapping[str, Any]:
+    made = artefact.recipe.get("lists")
+    return made if isinstance(made, Mapping) else {}
+
+
+def _fingerprints(artefact: Artefact) -> tuple[str, ...]:
+    """Of train, validation, test, and of the whole; none where it cannot be opened."""
+    try:
+        fold = stored.open_fold(artefact.path)
+    except DataError:
+        return ()
+    parts = (fold.train.fingerprint, fold.valid.fingerprint, fold.test.fingerprint)
+    return (*parts, fold.fingerprint)
+
+
+def _made_from(artefact: Artefact, prints: tuple[str, ...]) -> bool:
+    seen = prints[:2] if artefact.key.kind == "ranker" else prints[:3]
+    return bool(prints) and key_of(artefact.key.kind, artefact.recipe, seen) == artefact.key
+
+
+def _studied(artefact: Artefact, prints: tuple[str, ...]) -> bool:
+    if not prints:
+        return False
+    facts, recipe = artefact.facts, artefact.recipe
+    if prints[3] in facts.get("fingerprints", ()):
+        return True
+    digest = key_of("lists", facts.get("lists", {}), (prints[3],)).digest
+    lists = recipe.get("lists")
+    return digest in lists.values() if isinstance(lists, Mapping) else digest == lists
+
+
+def _flat(values: Mapping[str, Any], place: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            flat |= _flat(value, f"{place}{name}.")
+        else:
+            flat[f"{place}{name}"] = value
+    return flat

@@ -1,0 +1,172 @@
+"""The library: what needs what, names and tags, and archives that another machine opens."""
+
+import json
+import zipfile
+
+import numpy as np
+import pytest
+
+from core.data.catalogue import ingest
+from core.errors import ArtefactError, DataError, ParameterError
+from core.rankers.initial import ListRecipe
+from core.store import archive
+from core.store.artefacts import Store
+from core.store.tags import Tags
+from core.studies import library
+from core.studies.result import StudyResult
+from core.studies.workbench import Workbench, finished
+
+LETOR = "".join(
+    f"{(query * 3 + place) % 3} qid:{query} 1:{place / 7:.3f} 2:{(place * query) % 5} # d{place}\n"
+    for query in range(12)
+    for place in range(6)
+)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A store with a data set, a ranker trained on it and a study of both."""
+    folder = tmp_path_factory.mktemp("library")
+    (folder / "set.txt").write_text(LETOR)
+    store = Store(folder / "store")
+    finished(ingest(folder / "set.txt", "mine", store))
+    bench = finished(Workbench.opened("mine", ListRecipe(("feature:1",)), store, "small"))
+    ranker = finished(bench.trained("mart", {"trees": "3"})).artefact
+    label = f"mart#{ranker.key.digest[:12]}"
+    study = finished(bench.initial_ranking([label], [("transpositions", 0.0)]))
+    return store, ranker, study
+
+
+def test_every_entry_says_what_it_is_and_what_it_needs(made):
+    store, ranker, study = made
+    found = {entry.key: entry for entry in library.entries(store)}
+    (data,) = (entry for entry in found.values() if entry.key.kind == "data")
+    assert data.name == "mine"
+    assert data.summary.startswith("12 queries, 72 documents")
+    assert found[ranker.key].needs == {data.key}
+    assert found[study.key].needs == {data.key, ranker.key}
+    assert found[ranker.key].seconds == ranker.facts["seconds"]
+    dependents = {entry.key for entry in library.dependents(found.values(), data.key)}
+    assert dependents == {ranker.key, study.key}
+    assert not library.dependents(found.values(), study.key)
+    needed = {entry.key for entry in library.required(found.values(), [study.key])}
+    assert needed == {data.key, ranker.key, study.key}
+
+
+def test_an_archive_opens_in_an_empty_store_with_names_and_tags(made, tmp_path):
+    store, ranker, study = made
+    Tags(store.root).put(ranker.key, ["for the paper", "checked"])
+    chosen = library.required(library.entries(store), [study.key])
+    out = tmp_path / "all.zip"
+    finished(archive.write(store, [entry.artefact for entry in chosen], out))
+    other = Store(tmp_path / "other")
+    taken = finished(archive.read(out, other))
+    assert {one.key for one in taken} == {entry.key for entry in chosen}
+    for one in taken:
+        other.verify(one)
+    assert other.names()["mine"].kind == "data"
+    assert Tags(other.root).of(ranker.key) == ("checked", "for the paper")
+    before, after = StudyResult.open(study.path), StudyResult.open(other.find(study.key).path)
+    np.testing.assert_array_equal(before.values, after.values)
+    bench = finished(Workbench.opened("mine", ListRecipe(("feature:1",)), other, "small"))
+    assert finished(bench.trained("mart", {"trees": "3"})).cached
+    assert len(finished(archive.read(out, other))) == len(chosen)  # again: nothing changes
+
+
+def test_a_name_that_is_taken_gets_a_number(made, tmp_path):
+    store, *_ = made
+    (tmp_path / "other.txt").write_text(LETOR.replace("qid:1 ", "qid:77 "))
+    other = Store(tmp_path / "other")
+    finished(ingest(tmp_path / "other.txt", "mine", other))
+    data = [entry.artefact for entry in library.entries(store) if entry.key.kind == "data"]
+    finished(archive.write(store, data, tmp_path / "data.zip"))
+    finished(archive.read(tmp_path / "data.zip", other))
+    assert set(other.names()) == {"mine", "mine 2"}
+    assert other.names()["mine 2"] == data[0].key
+
+
+def altered(source, target, change):
+    """A copy of an archive with its entries changed: (name, bytes) → (name, bytes) or None."""
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
+        for entry in old.infolist():
+            found = change(entry.filename, old.read(entry))
+            if found is not None:
+                new.writestr(*found)
+
+
+def flipped(name, content):
+    if name.endswith("ranker.json"):
+        content = content.replace(b"mart", b"mort", 1)
+    return name, content
+
+
+HARM = {
+    "a changed file": flipped,
+    "a missing file": lambda name, content: None if name.endswith("model.txt") else (name, content),
+    "no head": lambda name, content: None if name == archive.HEAD else (name, content),
+    "another version": lambda name, content: (
+        (name, json.dumps(json.loads(content) | {"version": 99}))
+        if name == archive.HEAD
+        else (name, content)
+    ),
+    "a path that climbs": lambda name, content: (
+        (name.replace("/model.txt", "/../../../model.txt"), content)
+    ),
+}
+
+
+@pytest.mark.parametrize("harm", HARM)
+def test_a_damaged_archive_is_refused_and_leaves_nothing(made, tmp_path, harm):
+    store, ranker, _ = made
+    whole, broken = tmp_path / "whole.zip", tmp_path / "broken.zip"
+    finished(archive.write(store, [ranker], whole))
+    altered(whole, broken, HARM[harm])
+    other = Store(tmp_path / "other")
+    with pytest.raises(DataError):
+        finished(archive.read(broken, other))
+    assert not list(other.artefacts())
+    assert not list(tmp_path.rglob("model.txt"))
+    assert not list(other.root.glob("unpacking-*"))
+
+
+def test_a_bomb_and_a_text_are_refused(tmp_path):
+    with zipfile.ZipFile(tmp_path / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as bomb:
+        bomb.writestr(archive.HEAD, json.dumps({"version": 1, "artefacts": ["data-0"]}))
+        bomb.writestr("data-0/x", bytes(300_000_000))
+    (tmp_path / "text.zip").write_text("no archive")
+    for name in ("bomb.zip", "text.zip", "nowhere.zip"):
+        with pytest.raises(DataError):
+            finished(archive.read(tmp_path / name, Store(tmp_path / "store")))
+    assert not (tmp_path / "store").exists()
+
+
+def test_renaming_tagging_and_deleting(made, tmp_path):
+    store, ranker, study = made
+    chosen = library.required(library.entries(store), [study.key])
+    finished(archive.write(store, [entry.artefact for entry in chosen], tmp_path / "a.zip"))
+    own = Store(tmp_path / "own")
+    finished(archive.read(tmp_path / "a.zip", own))
+    by_key = {entry.key: entry for entry in library.entries(own)}
+    library.rename(own, by_key[ranker.key], "my trees")
+    library.rename(own, by_key[ranker.key], "best trees")
+    assert own.names()["best trees"] == ranker.key
+    assert "my trees" not in own.names()
+    with pytest.raises(ArtefactError, match="name of"):
+        library.rename(own, by_key[study.key], "best trees")
+    with pytest.raises(ParameterError):
+        Tags(own.root).put(ranker.key, ["a/b"])
+    gone = [by_key[ranker.key], *library.dependents(by_key.values(), ranker.key)]
+    freed = library.remove(own, gone)
+    assert freed == sum(entry.artefact.size for entry in gone)
+    assert {entry.key.kind for entry in library.entries(own)} == {"data"}
+    assert Tags(own.root).of(ranker.key) == ()
+
+
+def test_only_what_differs_is_laid_side_by_side(made):
+    store, *_ = made
+    bench = finished(Workbench.opened("mine", ListRecipe(("feature:1",)), store, "small"))
+    finished(bench.trained("mart", {"trees": "4"}))
+    rankers = [entry for entry in library.entries(store) if entry.key.kind == "ranker"]
+    table = library.differing(rankers)
+    assert sorted(table["ranker.trees"]) == [3, 4]
+    assert "ranker.leaves" not in table
