@@ -3,11 +3,12 @@
 import argparse
 from pathlib import Path
 
+from core.cli import export_data
 from core.cli.answer import Answer
 from core.cli.open import done, store_of, workbench_of
 from core.cli.work import report
-from core.data import letor_write, trec
-from core.data.catalogue import resolve
+from core.data import trec
+from core.data.table_write import WRITERS
 from core.errors import UsageError
 from core.rankers import registry
 from core.store.manifest import Artefact
@@ -15,7 +16,7 @@ from core.studies.result import stored_summary
 
 NAMES = frozenset(name.partition(":")[0] for name in registry.RANKERS)
 ENDINGS = {
-    ".run": "run", ".qrels": "qrels", ".txt": "letor", ".gz": "letor", ".csv": "csv",
+    ".run": "run", ".qrels": "qrels", ".txt": "letor", ".gz": "letor", "": "letor", ".csv": "csv",
     ".parquet": "parquet", ".tex": "latex", ".html": "html", ".json": "json",
 }  # fmt: skip
 
@@ -25,35 +26,37 @@ def export(arguments: argparse.Namespace) -> Answer:
     chosen = arguments.format or ENDINGS.get(arguments.out.suffix)
     if chosen is None:
         raise UsageError(f"the ending {arguments.out.suffix!r} names no format; add --format")
+    told = {}
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    if chosen in {"qrels", "letor"}:
-        _data(arguments, chosen)
+    if chosen in {"qrels", "letor"} or (
+        chosen in WRITERS and export_data.is_data(arguments.what, store_of(arguments))
+    ):
+        told = {"part": export_data.write(arguments, chosen)}
     elif chosen == "run":
-        _run(arguments)
+        told = {"part": _run(arguments)}
     else:
         _study(store_of(arguments).resolve(arguments.what, "study"), chosen, arguments.out)
-    size = arguments.out.stat().st_size
-    told = {"part": arguments.part} if chosen in {"qrels", "letor", "run"} else {}
-    return Answer({"out": str(arguments.out), "bytes": size, **told})
+    return Answer({"out": str(arguments.out), "bytes": _size(arguments.out), **told})
 
 
-def _data(arguments: argparse.Namespace, chosen: str) -> None:
-    part = getattr(resolve(arguments.what, store_of(arguments)), arguments.part)
-    if chosen == "qrels":
-        trec.write_qrels(arguments.out, part)
-    else:
-        letor_write.write(part, arguments.out)
+def _size(out: Path) -> int:
+    written = [out / name for name in export_data.FILES.values()] if out.is_dir() else [out]
+    return sum(path.stat().st_size for path in written)
 
 
-def _run(arguments: argparse.Namespace) -> None:
+def _run(arguments: argparse.Namespace) -> str:
+    part = str(arguments.part or "test")
+    if part == export_data.ALL:
+        raise UsageError("a run is of one part: --part train, valid or test")
     bench = workbench_of(arguments)
     if arguments.what.partition("@")[0].partition(":")[0] in NAMES:
         ranker = done(arguments.what, bench.trained(arguments.what)).ranker
     else:
         ranker = registry.load(store_of(arguments).resolve(arguments.what, "ranker").path)
-    judged = getattr(bench.prepared, arguments.part)
+    judged = getattr(bench.prepared, part)
     scores = ranker.score(judged.dataset, judged.lists)
     trec.write_run(arguments.out, judged.dataset, judged.lists, scores, tag=ranker.name)
+    return part
 
 
 def _study(artefact: Artefact, chosen: str, out: Path) -> None:

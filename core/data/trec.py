@@ -122,26 +122,23 @@ def write_run(
     _write(path, lines())
 
 
-def write_qrels(path: Path, dataset: RankingDataset) -> None:
-    """Write the labels of a data set as judgments; gzipped where the name ends in .gz.
+def write_qrels(path: Path, *parts: RankingDataset) -> None:
+    """Write the labels of a data set's parts as judgments; gzipped where the name ends in .gz.
 
     Raises:
         DataError: labels that are not whole numbers, or a name with blanks.
     """
-    labels = dataset.labels
-    if (labels != np.rint(labels)).any():
+    if any((part.labels != np.rint(part.labels)).any() for part in parts):
         found = "labels that are not whole numbers"
         raise DataError(str(path), found, "TREC judgments are whole numbers.")
-    names = document_names(dataset)
+    _write(path, (line for part in parts for line in _judgments(part)))
+
+
+def _judgments(dataset: RankingDataset) -> Iterator[str]:
     owners = ragged.segment_ids(dataset.offsets).tolist()
-    rows = zip(owners, names, labels.astype(int).tolist(), strict=True)
-    _write(
-        path,
-        (
-            f"{_word(dataset.query_ids[query])} 0 {_word(name)} {label}\n"
-            for query, name, label in rows
-        ),
-    )
+    labels = dataset.labels.astype(int).tolist()
+    for query, name, label in zip(owners, document_names(dataset), labels, strict=True):
+        yield f"{_word(dataset.query_ids[query])} 0 {_word(name)} {label}\n"
 
 
 class _Reader:
