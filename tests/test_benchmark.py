@@ -15,7 +15,14 @@ from core.errors import UnknownNameError, UsageError
 from core.metrics.significance import holm
 from core.rankers.initial import ListRecipe
 from core.store.artefacts import Store
-from core.studies import benchmark, benchmark_runs, benchmark_table, benchmark_text, underway
+from core.studies import (
+    benchmark,
+    benchmark_ranks,
+    benchmark_runs,
+    benchmark_table,
+    benchmark_text,
+    underway,
+)
 from core.studies.result import StudyResult
 from core.studies.workbench import Workbench, finished
 
@@ -146,7 +153,7 @@ def test_query_differences_are_sorted_and_complete(result):
 
 
 def test_critical_difference_is_friedman_and_nemenyi(result):
-    found = benchmark_table.critical_difference(result, "NDCG@10")
+    found = benchmark_ranks.critical_difference(result, "NDCG@10")
     values = [
         np.round(result.per_query(label, benchmark.KIND, 0.0, "NDCG@10").astype(float), 9)
         for label in RANKERS

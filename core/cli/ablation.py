@@ -19,7 +19,8 @@ def study(arguments: argparse.Namespace) -> Answer:
     bench = workbench_of(arguments)
     sizes = arguments.sizes or ("small" if bench.preset == "small" else None)
     seed = arguments.seed or 0
-    made = ablation.variants(arguments.ranker, None if sizes == "own" else sizes, seed=seed)
+    own = None if sizes == "own" else sizes
+    made = ablation.variants(arguments.ranker, own, arguments.towards.split(","), seed)
     work = ablation.run(bench, made, _levels(arguments.levels), arguments.draws, seed)
     artefact = done("ablation", work)
     rows = ablation.table(StudyResult.open(artefact.path))
@@ -28,6 +29,9 @@ def study(arguments: argparse.Namespace) -> Answer:
         "summary": records(stored_summary(artefact.path)),
         "table": records(rows),
     }
+    rows = rows.drop(
+        columns=[name for name in ablation.COLUMNS if name.endswith(("_low", "_high"))]
+    )
     formats = {name: text.format for name, text in SHOWN.items()}
     text = rows.to_string(index=False, formatters=formats, na_rep="–")
     return Answer(answer, f"{text}\nstored as {artefact.key}")

@@ -7,8 +7,9 @@ import pandas as pd
 from core.cli.answer import Answer, records
 from core.cli.open import done, store_of, texts_of, workbench_of
 from core.data.folds import folds_of
-from core.data.published import SOURCE, Published, table_for
+from core.data.published import SOURCE
 from core.studies import benchmark, benchmark_table, benchmark_text
+from core.studies.benchmark_printed import printed_for
 from core.studies.result import StudyResult, stored_summary
 
 
@@ -41,7 +42,7 @@ def text(result: StudyResult, measures: tuple[str, ...], baselines: list[str]) -
     }
     parts = [pd.DataFrame(rows).T.to_string(justify="left")]
     parts.append(benchmark_text.note(result, measures, baselines, "paired t"))
-    published = published_for(result)
+    published = printed_for(result.facts)
     if published is not None:
         printed = {
             name: dict(zip(measures, row, strict=False)) for name, row in published.rows.items()
@@ -49,12 +50,6 @@ def text(result: StudyResult, measures: tuple[str, ...], baselines: list[str]) -
         parts += ["", f"{SOURCE}, {published.collection}: {published.remark}"]
         parts.append(pd.DataFrame(printed).T.to_string())
     return "\n".join(parts)
-
-
-def published_for(result: StudyResult) -> Published | None:
-    """The printed table of the benchmark's collection, where the paper has one."""
-    facts = result.facts["sizes"][0]
-    return table_for(**facts)
 
 
 def _shown(cell: benchmark_text.Cell) -> str:

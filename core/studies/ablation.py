@@ -12,15 +12,17 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Float64
 
 from core.data.lists import JudgedLists
 from core.errors import MissingRankingError
 from core.metrics.measure import Measure
-from core.metrics.significance import holm, paired_t
+from core.metrics.significance import bootstrap_intervals, holm, paired_t
 from core.models import size
 from core.progress import Progress, saying
 from core.rankers.kept import Kept, kept, ranker_key
 from core.rankers.recipes import NeuralSpec
+from core.seeds import generator
 from core.store.keys import key_of
 from core.store.manifest import Artefact
 from core.studies import conventions, underway
@@ -35,10 +37,13 @@ KIND = "ablation"
 LEVELS = (0.0, 5.0, 20.0)
 BASE = "paper"
 MEASURE = "NDCG@10"
+TOWARDS = ("released", "tuned")
+
+Queries = Float64[np.ndarray, " queries"]
 COLUMNS = (
-    "variant", "mean", "change", "change_p", "loss", "loss_change", "loss_p", "seconds",
-    "parameters", "source",
-)  # fmt: skip
+    *("variant", "mean", "change", "change_low", "change_high", "change_p"),
+    *("loss", "loss_change", "loss_low", "loss_high", "loss_p", "seconds", "parameters", "source"),
+)
 
 
 @dataclass(frozen=True)
@@ -49,17 +54,21 @@ class Variant:
         label: what it is called: a preset, or `paper + loss softmax-ce`.
         spec: the recipe.
         source: what the paper and what the released code has.
+        towards: the preset that a single difference is taken from; empty: a preset itself.
+        sizes: the preset whose sizes it takes; None: its own.
     """
 
     label: str
     spec: NeuralSpec
     source: str
+    towards: str = ""
+    sizes: str | None = None
 
 
 def variants(
     ranker: str,
     sizes: str | None = None,
-    towards: Sequence[str] = ("released", "tuned"),
+    towards: Sequence[str] = TOWARDS,
     seed: int = 0,
 ) -> list[Variant]:
     """The presets of a ranker and every single step from `paper` towards the others.
@@ -76,13 +85,13 @@ def variants(
     """
     presets = (BASE, *towards)
     made = {name: _sized(NeuralSpec.preset(ranker, name), sizes, seed) for name in presets}
-    found = [Variant(name, spec, "") for name, spec in made.items()]
+    found = [Variant(name, spec, "", sizes=sizes) for name, spec in made.items()]
     for name in towards:
         for difference in differences(made[BASE], made[name]):
             spec = made[BASE].changed(difference.values)
             if all(one.spec != spec for one in found):
                 label = f"{BASE} + {difference.label}"
-                found.append(Variant(label, spec, difference.source))
+                found.append(Variant(label, spec, difference.source, name, sizes))
     return found
 
 
@@ -139,45 +148,67 @@ def table(result: StudyResult, measure: str = MEASURE) -> pd.DataFrame:
 
     Returns:
         Columns COLUMNS: mean on the lists as they are; change from the first variant, with a
-        paired t test (Holm over the variants); loss by the highest level; its change and test;
-        seconds of training (NaN while it runs); trained numbers; what the difference is.
+        95 % interval (bootstrap over queries, BCa) and a paired t test (Holm over the variants);
+        loss by the highest level; its change, interval and test; seconds of training (NaN while
+        it runs); trained numbers; what the difference is. The first variant's own changes are 0
+        without a test. Variants that are being measured are left out.
     """
-    labels = list(dict.fromkeys(result.trials.ranker))
     facts = result.facts
     seconds = facts.get("training_seconds", {})
+    points = _points(result, measure)
+    labels = list(points)
+    if not labels:
+        return pd.DataFrame(columns=list(COLUMNS))
+    starts = np.stack([points[label][0] for label in labels])
+    losses = starts - np.stack([points[label][1] for label in labels])
+    frame = pd.DataFrame(
+        {
+            "variant": labels,
+            "mean": _means(starts),
+            "loss": _means(losses),
+            "seconds": [seconds.get(label, float("nan")) for label in labels],
+            "parameters": [facts["parameters"][label] for label in labels],
+            "source": [facts["sources"][label] for label in labels],
+        }
+    )
+    own, fall = _changes(starts, "change"), _changes(losses, "loss")
+    return frame.assign(**own, **fall)[list(COLUMNS)]
+
+
+def _points(result: StudyResult, measure: str) -> dict[str, tuple[Queries, Queries]]:
+    """Every whole variant's values at the lowest level and at the highest."""
     ends = (result.trials.level.min(), result.trials.level.max())
-    rows, first = [], None
     measured = set(zip(result.trials.ranker, result.trials.level, strict=True))
-    for label in labels:
-        if any((label, level) not in measured for level in ends):  # it is being measured
-            continue
-        start, end = (
-            result.per_query(label, PAPER_FAMILY, level, measure).astype(np.float64)
-            for level in ends
-        )
-        first = first or (start, start - end)
-        clean, fall = paired_t(start, first[0]), paired_t(start - end, first[1])
-        rows.append(
-            {
-                "variant": label,
-                "mean": float(np.nanmean(start)),
-                "change": clean.difference,
-                "change_p": clean.p_value,
-                "loss": float(np.nanmean(start - end)),
-                "loss_change": fall.difference,
-                "loss_p": fall.p_value,
-                "seconds": seconds.get(label, float("nan")),
-                "parameters": facts["parameters"][label],
-                "source": facts["sources"][label],
-            }
-        )
-    frame = pd.DataFrame(rows, columns=list(COLUMNS))
-    for name in ("change_p", "loss_p"):
-        p = frame[name].to_numpy(np.float64).copy()
-        p[1:] = holm(p[1:]) if not np.isnan(p[1:]).any() else p[1:]
-        p[:1] = np.nan
-        frame[name] = p
-    return frame
+    found = {}
+    for label in dict.fromkeys(result.trials.ranker):
+        if all((label, level) in measured for level in ends):
+            start, end = (
+                result.per_query(label, PAPER_FAMILY, level, measure).astype(np.float64)
+                for level in ends
+            )
+            found[str(label)] = (start, end)
+    return found
+
+
+def _changes(values: Float64[np.ndarray, "variants queries"], name: str) -> dict[str, Any]:
+    """How far each row lies from the first: mean, interval and adjusted p."""
+    differences = values - values[0]
+    low, high = bootstrap_intervals(differences, generator(0, KIND))
+    p = np.array([paired_t(own, values[0]).p_value for own in values])
+    p[:1] = np.nan
+    p[1:] = holm(p[1:]) if not np.isnan(p[1:]).any() else p[1:]
+    change = name if name == "change" else f"{name}_change"
+    return {
+        change: _means(differences), f"{name}_low": low, f"{name}_high": high, f"{name}_p": p,
+    }  # fmt: skip
+
+
+def _means(values: Float64[np.ndarray, "variants queries"]) -> Float64[np.ndarray, " variants"]:
+    """Means over the queries that count; NaN where none does."""
+    known = ~np.isnan(values)
+    counts = known.sum(axis=1)
+    sums = np.where(known, values, 0.0).sum(axis=1)
+    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
 
 
 def _study(
@@ -219,6 +250,9 @@ def _facts(bench: Workbench, made: Sequence[Variant]) -> dict[str, Any]:
         "candidates": int(base.lists.offsets[-1]),
         "lists": asdict(bench.recipe),
         "preset": bench.preset,
+        "sizes": made[0].sizes,
+        "towards": list(dict.fromkeys(one.towards for one in made if one.towards)),
+        "of": {one.label: one.towards for one in made},
         "sources": {one.label: one.source for one in made},
         "parameters": {one.label: size.parameters(one.spec.model, features) for one in made},
     }

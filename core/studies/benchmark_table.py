@@ -5,27 +5,21 @@ once. Tests pair queries: a query's value is its mean over the seeds.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float64
-from scipy import stats
+from jaxtyping import Float32, Float64
 
 from core.errors import UnknownNameError
 from core.metrics.measure import Measure
+from core.metrics.randomisation import randomised
 from core.metrics.relevance import mean_of
 from core.metrics.robustness import win_tie_loss
-from core.metrics.significance import (
-    PairedTest,
-    bootstrap_interval,
-    holm,
-    paired_randomisation,
-    paired_t,
-)
+from core.metrics.significance import bootstrap_intervals, effect_size, holm, paired_t
 from core.seeds import generator
 from core.studies.benchmark import GROUPS, KIND
+from core.studies.conventions import derived
 from core.studies.result import StudyResult
 from core.studies.table import LEVEL_OF_SIGNIFICANCE, TESTS
 
@@ -39,6 +33,18 @@ def rankers_of(result: StudyResult) -> list[str]:
     """The rows that are there, group by group, as they were asked for within each."""
     found = dict.fromkeys(result.trials.ranker)
     return sorted(found, key=lambda label: GROUPS.index(result.facts["groups"][label]))
+
+
+def values_of(result: StudyResult, measure: str) -> dict[str, Float32[np.ndarray, "seeds queries"]]:
+    """What every row scored on every query under each seed, in the table's order.
+
+    Args:
+        result: a benchmark.
+        measure: one that follows from what is stored.
+    """
+    values = derived(measure, result.stored, result.values)
+    of_ranker = result.trials.groupby("ranker", sort=False).indices
+    return {label: values[of_ranker[label]] for label in rankers_of(result)}
 
 
 def means(result: StudyResult, measures: Sequence[str]) -> pd.DataFrame:
@@ -55,7 +61,8 @@ def means(result: StudyResult, measures: Sequence[str]) -> pd.DataFrame:
     """
     rows = []
     for measure in measures:
-        found = [_mean_row(result, label, measure) for label in rankers_of(result)]
+        values = values_of(result, measure)
+        found = [_mean_row(result, label, measure, own) for label, own in values.items()]
         ranked = [row["mean"] for row in found if row["group"] != GROUPS[0]]
         highest = max((mean for mean in ranked if not np.isnan(mean)), default=np.nan)
         rows += [
@@ -64,15 +71,16 @@ def means(result: StudyResult, measures: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _mean_row(result: StudyResult, label: str, measure: str) -> dict[str, Any]:
-    values = result.draws(label, KIND, 0.0, measure)
+def _mean_row(
+    result: StudyResult, label: str, measure: str, values: Float32[np.ndarray, "seeds queries"]
+) -> dict[str, Any]:
     parsed = Measure.parse(measure)
     of_runs = [
         mean_of(parsed, seed[fold["start"] : fold["stop"]])
         for seed in values
         for fold in result.facts["folds"]
     ]
-    own = result.per_query(label, KIND, 0.0, measure)
+    own = _over_seeds(values)
     return {
         "group": result.facts["groups"][label],
         "ranker": label,
@@ -102,23 +110,22 @@ def compared(
     Raises:
         UnknownNameError: no such ranker in the study, or no such test.
     """
-    labels = rankers_of(result)
-    _check(baseline, "ranker of the study", labels)
-    _check(test, "test", TESTS)
-    other = _values(result, baseline, measure)
+    values = _checked(result, measure, baseline, test)
+    labels = [label for label in values if label != baseline]
+    differences = np.array([values[label] - values[baseline] for label in labels])
+    if not labels:
+        return pd.DataFrame(columns=list(COMPARISON))
+    low, high = bootstrap_intervals(differences, generator(0, "benchmark", baseline))
+    p = _p_values(differences, test)
     rows = []
-    for label in labels:
-        if label == baseline:
-            continue
-        own = _values(result, label, measure)
-        found = _tested(own, other, test, label)
-        low, high = bootstrap_interval(own - other, generator(0, "benchmark", label))
-        counts = win_tie_loss(other, own, tolerance=1e-6)
+    for at, label in enumerate(labels):
+        own = differences[at, ~np.isnan(differences[at])]
+        counts = win_tie_loss(values[baseline], values[label], tolerance=1e-6)
         rows.append(
             {"group": result.facts["groups"][label], "ranker": label}
-            | {"difference": found.difference, "low": low, "high": high}
-            | {"p": found.p_value, "effect": found.effect_size}
-            | {"wins": counts.wins, "ties": counts.ties, "losses": counts.losses, "n": found.n}
+            | {"difference": float(own.mean()) if len(own) else float("nan")}
+            | {"low": low[at], "high": high[at], "p": p[at], "effect": effect_size(own)}
+            | {"wins": counts.wins, "ties": counts.ties, "losses": counts.losses, "n": len(own)}
         )
     frame = pd.DataFrame(rows, columns=list(COMPARISON))
     return frame.assign(p=_adjusted(frame["p"].to_numpy(np.float64)))
@@ -134,35 +141,32 @@ def marks(
     Returns:
         Columns ranker, measure, marks.
     """
-    frames = []
-    for letter, baseline in zip(LETTERS, baselines, strict=False):
-        of_one = [compared_once(result, measure, baseline, test) for measure in measures]
-        frame = pd.concat(of_one, ignore_index=True)
-        counts = _adjusted(frame["p"].to_numpy(np.float64)) <= LEVEL_OF_SIGNIFICANCE
-        above = frame["difference"].to_numpy(np.float64) > 0
-        texts = np.where(above, letter, f"({letter})")
-        frames.append(frame.assign(mark=np.where(counts, texts, "")))
-    if not frames:
-        return pd.DataFrame(columns=["ranker", "measure", "marks"])
-    every = pd.concat(frames, ignore_index=True)
-    joined = every.groupby(["ranker", "measure"], sort=False)["mark"].agg("".join)
-    return joined.rename("marks").reset_index()
-
-
-def compared_once(
-    result: StudyResult, measure: str, baseline: str, test: str = "paired t"
-) -> pd.DataFrame:
-    """Differences from a baseline, p not adjusted: columns ranker, measure, difference, p."""
-    labels = rankers_of(result)
-    _check(baseline, "ranker of the study", labels)
     _check(test, "test", TESTS)
-    other = _values(result, baseline, measure)
-    rows = []
-    for label in labels:
-        if label != baseline:
-            found = _tested(_values(result, label, measure), other, test, label)
-            rows.append((label, measure, found.difference, found.p_value))
-    return pd.DataFrame(rows, columns=["ranker", "measure", "difference", "p"])
+    for baseline in baselines:
+        _check(baseline, "ranker of the study", rankers_of(result))
+    rows, differences = [], []
+    for measure in measures:
+        values = {name: _over_seeds(own) for name, own in values_of(result, measure).items()}
+        for letter, baseline in zip(LETTERS, baselines, strict=False):
+            for label, own in values.items():
+                if label != baseline:
+                    rows.append((label, measure, letter))
+                    differences.append(own.astype(np.float64) - values[baseline])
+    if not rows:
+        return pd.DataFrame(columns=["ranker", "measure", "marks"])
+    frame = pd.DataFrame(rows, columns=["ranker", "measure", "letter"])
+    frame["p"] = _p_values(np.stack(differences), test)
+    frame["above"] = np.stack([np.nansum(own) > 0 for own in differences])
+    of_one = [
+        group.assign(p=_adjusted(group["p"].to_numpy(np.float64)))
+        for _, group in frame.groupby("letter", sort=False)
+    ]
+    frame = pd.concat(of_one)
+    counts = frame["p"].to_numpy(np.float64) <= LEVEL_OF_SIGNIFICANCE
+    texts = np.where(frame["above"], frame["letter"], "(" + frame["letter"] + ")")
+    frame["mark"] = np.where(counts, texts, "")
+    joined = frame.groupby(["ranker", "measure"], sort=False)["mark"].agg("".join)
+    return joined.rename("marks").reset_index()
 
 
 def deltas(result: StudyResult, ranker: str, baseline: str, measure: str) -> pd.DataFrame:
@@ -190,80 +194,31 @@ def deltas(result: StudyResult, ranker: str, baseline: str, measure: str) -> pd.
     return counted.sort_values("difference", ascending=False, kind="stable", ignore_index=True)
 
 
-@dataclass(frozen=True)
-class CriticalDifference:
-    """Friedman's test and Nemenyi's critical difference of mean ranks (Demšar, JMLR 2006).
-
-    Attributes:
-        ranks: mean rank of every ranker over the queries, 1 = best, ties averaged; best first.
-        statistic: Friedman's χ², corrected for ties.
-        p_value: of the hypothesis that all rankers are alike.
-        difference: two rankers differ where their mean ranks are further apart (α = 0.05).
-        queries: counted.
-        cliques: runs of rankers, best first, within which none differs from another.
-    """
-
-    ranks: "pd.Series[float]"
-    statistic: float
-    p_value: float
-    difference: float
-    queries: int
-    cliques: tuple[tuple[str, ...], ...]
-
-
-def critical_difference(
-    result: StudyResult, measure: str, rankers: Iterable[str] | None = None
-) -> CriticalDifference:
-    """Which rankers cannot be told apart by their ranks over the queries.
-
-    Args:
-        result: a benchmark.
-        measure: one that follows from what is stored.
-        rankers: those to compare; all but the references by default. At least two.
-    """
-    groups = result.facts["groups"]
-    labels = list(rankers or (x for x in rankers_of(result) if groups[x] != GROUPS[0]))
-    values = np.stack([_values(result, label, measure) for label in labels])
-    values = values[:, ~np.isnan(values).any(axis=0)]
-    of_queries = stats.rankdata(-np.round(values, 9), axis=0)
-    queries, count = values.shape[1], len(labels)
-    ranks = pd.Series(of_queries.mean(axis=1), index=labels).sort_values(kind="stable")
-    spread = stats.studentized_range.ppf(1 - LEVEL_OF_SIGNIFICANCE, count, np.inf) / np.sqrt(2)
-    difference = float(spread * np.sqrt(count * (count + 1) / (6 * max(queries, 1))))
-    statistic, p = _friedman(of_queries)
-    return CriticalDifference(ranks, statistic, p, difference, queries, _cliques(ranks, difference))
-
-
-def _friedman(ranks: Float64[np.ndarray, "rankers queries"]) -> tuple[float, float]:
-    """Friedman's χ² with the correction for ties, and its p; two rankers are enough."""
-    count, queries = ranks.shape
-    between = queries * ((ranks.mean(axis=1) - (count + 1) / 2) ** 2).sum()
-    within = ((ranks - (count + 1) / 2) ** 2).sum() / max(queries * (count - 1), 1)
-    if not within:
-        return float("nan"), float("nan")
-    statistic = float(between / within)
-    return statistic, float(stats.chi2.sf(statistic, count - 1))
-
-
-def _cliques(ranks: "pd.Series[float]", difference: float) -> tuple[tuple[str, ...], ...]:
-    """The longest runs of neighbours that lie within the difference, those of one left out."""
-    labels, heights = list(map(str, ranks.index)), ranks.to_numpy()
-    found: list[tuple[int, int]] = []
-    for first in range(len(labels)):
-        last = int(np.searchsorted(heights, heights[first] + difference, side="right"))
-        if last - first > 1 and (not found or last > found[-1][1]):
-            found.append((first, last))
-    return tuple(tuple(labels[first:last]) for first, last in found)
-
-
 def _values(result: StudyResult, label: str, measure: str) -> Float64[np.ndarray, " queries"]:
     return result.per_query(label, KIND, 0.0, measure).astype(np.float64)
 
 
-def _tested(own: Any, other: Any, test: str, label: str) -> PairedTest:
-    if test == "paired t":
-        return paired_t(own, other)
-    return paired_randomisation(own, other, generator(0, "benchmark", label))
+def _over_seeds(values: Float32[np.ndarray, "seeds queries"]) -> Float32[np.ndarray, " queries"]:
+    return values.mean(axis=0, dtype=np.float64).astype(np.float32)
+
+
+def _checked(
+    result: StudyResult, measure: str, baseline: str, test: str
+) -> dict[str, Float64[np.ndarray, " queries"]]:
+    """Every ranker's values, the names checked first."""
+    _check(baseline, "ranker of the study", rankers_of(result))
+    _check(test, "test", TESTS)
+    values = values_of(result, measure)
+    return {label: _over_seeds(own).astype(np.float64) for label, own in values.items()}
+
+
+def _p_values(
+    differences: Float64[np.ndarray, "tests queries"], test: str
+) -> Float64[np.ndarray, " tests"]:
+    """The tests of many differences, not adjusted."""
+    if test != "paired t":
+        return randomised(differences, generator(0, "benchmark"))
+    return np.array([paired_t(own, np.zeros_like(own)).p_value for own in differences])
 
 
 def _adjusted(p: Float64[np.ndarray, " tests"]) -> Float64[np.ndarray, " tests"]:

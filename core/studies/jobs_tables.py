@@ -49,6 +49,7 @@ def ablation(  # noqa: PLR0913 (a job's parameters are its keywords)
     data: str,
     ranker: str = "setrank-imsab-init",
     sizes: str | None = None,
+    towards: Sequence[str] = ("released", "tuned"),
     levels: Sequence[float] = (0.0, 5.0, 20.0),
     draws: int = 5,
     seed: int = 0,
@@ -63,6 +64,7 @@ def ablation(  # noqa: PLR0913 (a job's parameters are its keywords)
         data: a stored name or `sample`.
         ranker: a neural one.
         sizes: the preset whose sizes all variants take; None: their own.
+        towards: the presets whose differences from `paper` are taken one at a time.
         levels: transpositions of the initial ranking.
         draws: of each level.
         seed: of the variants and of the draws.
@@ -73,7 +75,7 @@ def ablation(  # noqa: PLR0913 (a job's parameters are its keywords)
     from core.studies import ablation as study  # noqa: PLC0415 (only who works pays for it)
 
     bench = yield from opened(store, data, lists, preset, pinned)
-    made = study.variants(ranker, sizes, seed=seed)
+    made = study.variants(ranker, sizes, towards, seed)
     return answer((yield from study.run(bench, made, levels, draws, seed)))
 
 

@@ -1,0 +1,77 @@
+"""One query of a benchmark as two rankers answered it, from the scores that it stored."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from safetensors import safe_open
+
+from core.data.dataset import RankingDataset
+from core.errors import DataError
+from core.studies.benchmark import RUNS
+from core.studies.result import StudyResult
+from core.studies.shown_order import document_names
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a query's values and lists lie.
+
+    Attributes:
+        fold: which fold, from 0.
+        query: which of the fold's lists, from 0.
+    """
+
+    fold: int
+    query: int
+
+
+def place_of(result: StudyResult, query: str, fold: str) -> Place:
+    """The place of a query.
+
+    Raises:
+        DataError: the fold has no such query.
+    """
+    for index, known in enumerate(result.facts["folds"]):
+        own = list(result.query_ids[known["start"] : known["stop"]])
+        if known["name"] == fold and query in own:
+            return Place(index, own.index(query))
+    raise DataError(f"query {query!r}", f"not in the test part of {fold}", "Choose another.")
+
+
+def answers(
+    study: Path, part: RankingDataset, place: Place, rankers: Sequence[str], seed: int = 0
+) -> pd.DataFrame:
+    """The documents of a query, in the order of the initial ranking, and where rankers put them.
+
+    Args:
+        study: the stored benchmark's directory.
+        part: the test part of the query's fold.
+        place: of the query.
+        rankers: rows of the benchmark.
+        seed: of those that have several; the others have one answer.
+
+    Returns:
+        Columns document, label, initial (position from 1), and for every ranker its name with
+        the position that it gave. Equal scores stand in the order of the data set's rows.
+    """
+    with safe_open(study / RUNS, framework="np") as file:
+        offsets = file.get_slice(f"offsets/{place.fold}")
+        start, stop = (int(bound) for bound in offsets[place.query : place.query + 2])
+        rows = np.asarray(file.get_slice(f"rows/{place.fold}")[start:stop])
+        found = {
+            "document": document_names(part.doc_ids, rows),
+            "label": part.labels[rows],
+            "initial": np.arange(1, len(rows) + 1),
+        }
+        names = set(file.keys())
+        for ranker in rankers:
+            own = f"scores/{ranker}/{seed}/{place.fold}"
+            name = own if own in names else f"scores/{ranker}/0/{place.fold}"
+            scores = np.asarray(file.get_slice(name)[start:stop])
+            positions = np.empty(len(rows), dtype=np.int64)
+            positions[np.lexsort((rows, -scores))] = np.arange(1, len(rows) + 1)
+            found[ranker] = positions
+    return pd.DataFrame(found)
