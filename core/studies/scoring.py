@@ -49,7 +49,7 @@ def described(item: Mapping[str, Any]) -> dict[str, Any]:
     Args:
         item: `store` (its folder) and `data` (a name).
     """
-    fold = _fold(item["store"], item["data"], _named(item))
+    fold = _fold(item["store"], item["data"], named(item))
     relevant = (fold.test.labels > 0).astype(np.float64)
     return {
         "train": fold.train.fingerprint,
@@ -71,7 +71,7 @@ def documents(item: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         DataError: the test part has no such query.
     """
-    judged = _list_of(item)
+    judged = list_for(item)
     dataset, lists = judged.dataset, judged.lists
     known = set(dataset.feature_ids)
     columns = {str(name): dataset.feature(name) for name in item["features"] if name in known}
@@ -99,9 +99,9 @@ def scored(item: Mapping[str, Any]) -> dict[str, Any]:
         DataError: the test part has no such query.
         ParameterError: an order that is none of these documents.
     """
-    judged = _list_of(item)
+    judged = list_for(item)
     orders = [_checked(order, len(judged.lists.rows)) for order in item["orders"]]
-    bench = (item["store"], item["data"], _named(item), _text(item["recipe"]))
+    bench = (item["store"], item["data"], named(item), _text(item["recipe"]))
     found = {}
     for key in item["rankers"]:
         ranker = _ranker(item["store"], key)
@@ -115,12 +115,33 @@ def scored(item: Mapping[str, Any]) -> dict[str, Any]:
 
 def fold_for(item: Mapping[str, Any]) -> Fold:
     """The data set of a question's `store` and `data`."""
-    return _fold(item["store"], item["data"], _named(item))
+    return _fold(item["store"], item["data"], named(item))
 
 
 def lists_for(item: Mapping[str, Any]) -> JudgedLists:
     """All test lists of a question's `store`, `data` and `recipe`."""
-    return _lists(item["store"], item["data"], _named(item), _text(item["recipe"]))
+    return _lists(item["store"], item["data"], named(item), _text(item["recipe"]))
+
+
+def list_for(item: Mapping[str, Any]) -> JudgedLists:
+    """The list of a question's `store`, `data`, `recipe` and `query`.
+
+    Raises:
+        DataError: the test part has no such query.
+    """
+    bench = (item["store"], item["data"], named(item), _text(item["recipe"]))
+    judged = _lists(*bench)
+    places = _places(*bench)
+    if item["query"] not in places:
+        raise DataError(
+            f"query {item['query']!r}", f"not in the test part of {item['data']}", "Choose another."
+        )
+    return JudgedLists(judged.dataset, judged.lists.select(np.array([places[item["query"]]])))
+
+
+def named(item: Mapping[str, Any]) -> str:
+    """What the data set's name means now; a name that is given anew is not answered from memory."""
+    return str(_store(item["store"]).names().get(item["data"], ""))
 
 
 def ranker_for(item: Mapping[str, Any]) -> Ranker:
@@ -191,24 +212,8 @@ def _store(folder: str) -> Store:
     return Store(Path(folder), default_store().bundled)
 
 
-def _named(item: Mapping[str, Any]) -> str:
-    """What the data set's name means now; a name that is given anew is not answered from memory."""
-    return str(_store(item["store"]).names().get(item["data"], ""))
-
-
 def _text(recipe: Mapping[str, Any]) -> str:
     return json.dumps(dict(recipe), sort_keys=True)
-
-
-def _list_of(item: Mapping[str, Any]) -> JudgedLists:
-    bench = (item["store"], item["data"], _named(item), _text(item["recipe"]))
-    judged = _lists(*bench)
-    places = _places(*bench)
-    if item["query"] not in places:
-        raise DataError(
-            f"query {item['query']!r}", f"not in the test part of {item['data']}", "Choose another."
-        )
-    return JudgedLists(judged.dataset, judged.lists.select(np.array([places[item["query"]]])))
 
 
 def _checked(order: Sequence[int], count: int) -> Int64[np.ndarray, " docs"]:
