@@ -92,6 +92,15 @@ def test_a_wrong_text_is_a_parameter_error(text):
         Measure.parse(text)
 
 
+def test_an_unknown_convention_is_told_with_the_measure_and_those_that_it_has():
+    with pytest.raises(ParameterError) as caught:
+        Measure.parse("AP(idael=shown)@10")
+    assert str(caught.value) == (
+        "a convention of 'AP(idael=shown)@10' is 'idael'; "
+        "it must be one of relevant, ideal, empty, ties"
+    )
+
+
 def test_an_unknown_name_lists_the_known_ones():
     with pytest.raises(UnknownNameError, match=r"NDGC.*AP, DCG, ERR, NDCG, P, R, RR"):
         Measure.parse("NDGC@10")

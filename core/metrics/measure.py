@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from core.errors import ParameterError, UnknownNameError
+from core.errors import ParameterError, UnknownNameError, quoted
 from core.parameters import check, parameter, parameters, parsed
 
 EVERY = ("ideal", "empty", "ties")
@@ -167,6 +167,9 @@ class Measure:
             key, equals, value = (part.strip() for part in term.partition("="))
             if not equals or key in values or key == "cutoff":
                 raise ParameterError(f"{name}({term})", text, "convention=value, each once")
+            if key not in {declared.name for declared in parameters(cls)}:
+                known = "one of " + ", ".join(MEASURES[name].conventions)
+                raise ParameterError(f"a convention of {quoted(text)}", key, known)
             values[key] = value
         if found["cutoff"] is not None:
             values["cutoff"] = found["cutoff"]
