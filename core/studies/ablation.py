@@ -89,9 +89,12 @@ def variants(
     for name in towards:
         for difference in differences(made[BASE], made[name]):
             spec = made[BASE].changed(difference.values)
-            if all(one.spec != spec for one in found):
-                label = f"{BASE} + {difference.label}"
+            label = f"{BASE} + {difference.label}"
+            same = next((at for at, one in enumerate(found) if one.spec == spec), None)
+            if same is None:
                 found.append(Variant(label, spec, difference.source, name, sizes))
+            elif not found[same].source:  # a preset that is this single step away
+                found[same] = replace(found[same], source=f"{label}: {difference.source}")
     return found
 
 

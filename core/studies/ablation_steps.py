@@ -9,7 +9,7 @@ from core.rankers.recipes import NeuralSpec
 
 SIZES = (
     "width", "depth", "heads", "feed_forward", "inducing_points", "kernels", "kernel_layer",
-    "ordinals", "first_layer", "total_width", "hidden",
+    "ordinals", "first_layer", "total_width", "hidden", "layers",
 )  # fmt: skip
 """Fields that say how large a network is."""
 
@@ -57,11 +57,21 @@ STEPS: tuple[Step, ...] = (
     Step("ordinal table", ("ordinal_table",), "paper: one table, summed; ours may have several"),
     Step("ordinal deviation", ("ordinal_deviation",), "not stated; released: N(0, 0.1)"),
     Step("context φ", ("context",), "Eq. 7 multiplies; released default: adds"),
+    Step("groups", ("grouping",), "GSF: not fixed; TF-Ranking: circular windows after a shuffle"),
+    Step("group size", ("group",), "GSF: documents scored jointly; more cost more"),
+    Step("order fed", ("feed",), "GSF: shuffled, so that the order says nothing; or as shown"),
+    Step("activation", ("activation",), "RankNet 2005: tanh; TF-Ranking's nets: relu"),
+    Step("normalised layers", ("norm",), "RankNet 2005: none; TF-Ranking's nets: by batch"),
     Step("reset gate", ("reset",), "Eq. 4: before the product"),
     Step(
         "loss",
         ("loss",),
         "paper: attention rank, both terms; released: softmax cross entropy without (1 − a)",
+    ),
+    Step(
+        "unit scores",
+        ("unit_norm",),
+        "DLCM's released code L2-normalises scores before ListMLE and SoftRank; ours does not",
     ),
     Step("optimiser", ("optimiser",), "SetRank: Adam; DLCM's released code: SGD"),
     Step("learning rate", ("learning_rate",), "paper: 0.001; released: 0.0005"),

@@ -34,7 +34,7 @@ def command_of(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     words = ["shuffleproof", "study", "initial-ranking", "--rankers", ",".join(rankers_of(recipe))]
     if facts["data"] != "sample":
         words += ["--data", facts["data"]]
-    words += _list_flags(facts) + _level_flags(recipe)
+    words += list_flags(facts) + _level_flags(recipe)
     if recipe["draws"] != DEFAULT_DRAWS:
         words += ["--draws", str(recipe["draws"])]
     if list(recipe["measures"]) != DEFAULT_MEASURES:
@@ -46,7 +46,7 @@ def command_of(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
 
 def python_of(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     """The lines that make an initial-ranking study and print its finding."""
-    lists = _changed_lists(facts)
+    lists = changed_lists(facts)
     pairs = [(family, level) for family, level in recipe["perturbations"]]
     lines = ["from core.rankers.initial import ListRecipe"] if lists else []
     lines += [
@@ -54,7 +54,7 @@ def python_of(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
         "from core.studies.result import StudyResult",
         "from core.studies.workbench import Workbench, finished",
         "",
-        f"bench = finished(Workbench.opened({', '.join(_opened(facts))}))",
+        f"bench = finished(Workbench.opened({', '.join(opened(facts))}))",
         f"rankers = {rankers_of(recipe)!r}",
         f"levels = {pairs!r}",
         f"measures = {list(recipe['measures'])!r}",
@@ -84,18 +84,18 @@ def certificates_command(rankers: Sequence[str], facts: Mapping[str, Any]) -> st
     words = ["shuffleproof", "study", "invariance", "--rankers", ",".join(rankers)]
     if facts["data"] != "sample":
         words += ["--data", facts["data"]]
-    return shlex.join(words + _list_flags(facts))
+    return shlex.join(words + list_flags(facts))
 
 
 def certificates_python(rankers: Sequence[str], facts: Mapping[str, Any]) -> str:
     """The lines that examine rankers and print their certificates; arguments as the command's."""
-    lists = _changed_lists(facts)
+    lists = changed_lists(facts)
     lines = ["from core.rankers.initial import ListRecipe"] if lists else []
     lines += [
         "from core.studies.result import stored_summary",
         "from core.studies.workbench import Workbench, finished",
         "",
-        f"bench = finished(Workbench.opened({', '.join(_opened(facts))}))",
+        f"bench = finished(Workbench.opened({', '.join(opened(facts))}))",
         f"study = finished(bench.invariance({list(rankers)!r}))",
         "print(stored_summary(study.path))",
     ]
@@ -107,20 +107,25 @@ def rankers_of(recipe: Mapping[str, Any]) -> list[str]:
     return [label for label, _ in recipe["rankers"] if label != INITIAL]
 
 
-def _opened(facts: Mapping[str, Any]) -> list[str]:
+def opened(facts: Mapping[str, Any]) -> list[str]:
     """The arguments with which Python opens the workbench."""
-    lists = _changed_lists(facts)
-    opened = [repr(facts["data"])]
+    lists = changed_lists(facts)
+    arguments = [repr(facts["data"])]
     if lists:
         said = ", ".join(f"{name}={value!r}" for name, value in lists.items())
-        opened.append(f"ListRecipe({said})")
-    if facts.get("preset", _preset(facts)) != _preset(facts):
-        opened.append(f"preset={facts['preset']!r}")
-    return opened
+        arguments.append(f"ListRecipe({said})")
+    if facts.get("preset", usual_preset(facts)) != usual_preset(facts):
+        arguments.append(f"preset={facts['preset']!r}")
+    return arguments
 
 
-def _list_flags(facts: Mapping[str, Any]) -> list[str]:
-    changed = _changed_lists(facts)
+def list_flags(facts: Mapping[str, Any]) -> list[str]:
+    """The flags that say how the lists are made.
+
+    Raises:
+        UsageError: no flags say it.
+    """
+    changed = changed_lists(facts)
     beyond = sorted(set(changed) - SAID_BY_FLAGS)
     if beyond or changed.get("depth", 0) is None:
         what = ", ".join(beyond) or "lists of all documents"
@@ -132,8 +137,8 @@ def _list_flags(facts: Mapping[str, Any]) -> list[str]:
         words += ["--depth", str(changed["depth"])]
     if "scores" in changed:
         words += ["--scores", changed["scores"]]
-    preset = facts.get("preset", _preset(facts))
-    return words if preset == _preset(facts) else [*words, "--preset", preset]
+    preset = facts.get("preset", usual_preset(facts))
+    return words if preset == usual_preset(facts) else [*words, "--preset", preset]
 
 
 def _level_flags(recipe: Mapping[str, Any]) -> list[str]:
@@ -151,9 +156,9 @@ def _level_flags(recipe: Mapping[str, Any]) -> list[str]:
     raise UsageError("no flags of the command line say these levels; Python does")
 
 
-def _changed_lists(facts: Mapping[str, Any]) -> dict[str, Any]:
+def changed_lists(facts: Mapping[str, Any]) -> dict[str, Any]:
     """What of the lists' recipe differs from what a command without flags takes."""
-    preset = facts.get("preset", _preset(facts))
+    preset = facts.get("preset", usual_preset(facts))
     usual = asdict(ListRecipe(initial=(f"lambdamart@{preset}",)))
     made = facts.get("lists", usual)
     found = {field.name: made[field.name] for field in fields(ListRecipe)}
@@ -161,5 +166,6 @@ def _changed_lists(facts: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value != usual[name]}
 
 
-def _preset(facts: Mapping[str, Any]) -> str:
+def usual_preset(facts: Mapping[str, Any]) -> str:
+    """The preset that a command takes where it names none."""
     return "small" if facts["data"] == "sample" else "paper"
