@@ -138,7 +138,7 @@ class NeuralRanker:
             ShapeError: the data set has other features than the ranker was trained on.
             DataError: a list is longer than the table of ordinals.
         """
-        self._check(dataset, lists)
+        self.check(dataset, lists)
         scores = np.empty(len(lists.rows), dtype=np.float32)
         for shown, places in self._shown(dataset, lists):
             scores[places] = held_scores(self.network, self._held(dataset, shown, self.device))
@@ -148,7 +148,7 @@ class NeuralRanker:
         self, dataset: RankingDataset, lists: CandidateLists
     ) -> Float64[np.ndarray, " candidates"]:
         """As `score`, in float64 on the host: what float32 comes close to; many times slower."""
-        self._check(dataset, lists)
+        self.check(dataset, lists)
         network = deepcopy(self.network).to("cpu", torch.float64)
         scores = np.empty(len(lists.rows), dtype=np.float64)
         for shown, places in self._shown(dataset, lists):
@@ -179,7 +179,7 @@ class NeuralRanker:
             DataError: a list is longer than the table of ordinals.
         """
         for variant in variants:
-            self._check(dataset, variant)
+            self.check(dataset, variant)
         place = self.device
 
         def features_of(rows: Int64[np.ndarray, " rows"]) -> Float32[Tensor, "slots features"]:
@@ -220,7 +220,14 @@ class NeuralRanker:
         whole = _held(self.normalisation, JudgedLists(dataset, lists), place)
         return read_rankings(whole, self.columns)
 
-    def _check(self, dataset: RankingDataset, lists: CandidateLists) -> None:
+    def check(self, dataset: RankingDataset, lists: CandidateLists) -> None:
+        """Refuse lists that the network cannot read.
+
+        Raises:
+            MissingRankingError: they carry fewer initial rankings than it reads.
+            ShapeError: the data set has other features than it was trained on.
+            DataError: a list is longer than the table of ordinals.
+        """
         if dataset.feature_ids != self.feature_ids:
             found = f"{len(dataset.feature_ids)} features, or others"
             raise ShapeError(self.name, found, f"the {len(self.feature_ids)} it was trained on")

@@ -1,0 +1,160 @@
+"""What a matrix of attention weights says, as pure functions of arrays.
+
+The last two axes are those who ask (rows) and those who are looked at (columns); leading axes are
+heads or anything else. Rows are distributions, or are read as such: where a row does not sum to
+one (the paths of a recurrence), measures of its shape divide by its sum.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+RESIDUAL = 0.5
+"""Share of a block's residual connection in a rollout (Abnar & Zuidema, ACL 2020, section 3)."""
+
+
+def entropy(
+    weights: Float[np.ndarray, "*heads rows columns"],
+) -> Float[np.ndarray, "*heads rows"]:
+    """Shannon entropy of every row in nats; 0 for a row that looks at one column alone.
+
+    >>> entropy(np.array([[0.5, 0.5], [1.0, 0.0]])).round(4).tolist()
+    [0.6931, 0.0]
+    """
+    shares = _shares(weights)
+    logs = np.log(shares, where=shares > 0, out=np.zeros_like(shares))
+    return np.abs((shares * logs).sum(-1))
+
+
+def effective_neighbours(
+    weights: Float[np.ndarray, "*heads rows columns"],
+) -> Float[np.ndarray, "*heads rows"]:
+    """How many columns a row looks at: exp(entropy), k for k equal weights.
+
+    >>> effective_neighbours(np.array([[0.25, 0.25, 0.25, 0.25]])).round(6).tolist()
+    [4.0]
+    """
+    return np.exp(entropy(weights))
+
+
+def relevant_mass(
+    weights: Float[np.ndarray, "*heads rows docs"], labels: Float[np.ndarray, " docs"]
+) -> Float[np.ndarray, "*heads rows"]:
+    """The share of every row's mass that lies on documents with a label above 0.
+
+    A row that looks at all documents alike has `relevant_chance`, the value to compare with.
+
+    >>> relevant_mass(np.array([[0.7, 0.2, 0.1]]), np.array([0.0, 2.0, 1.0])).round(6).tolist()
+    [0.3]
+    """
+    return _shares(weights)[..., labels > 0].sum(-1)
+
+
+def relevant_chance(labels: Float[np.ndarray, " docs"]) -> float:
+    """The share of relevant documents: the mass that equal weights put on them; NaN for none.
+
+    >>> relevant_chance(np.array([0.0, 2.0, 1.0, 0.0]))
+    0.5
+    """
+    return float((labels > 0).mean()) if len(labels) else float("nan")
+
+
+def overlaps(
+    weights: Float[np.ndarray, "heads rows columns"],
+) -> Float[np.ndarray, "heads heads"]:
+    """How alike heads look: the mass that two heads put on the same columns, mean over rows.
+
+    One minus the total variation distance: 1 for equal weights, 0 where no column is shared.
+
+    >>> overlaps(np.array([[[0.5, 0.5, 0.0]], [[0.0, 0.5, 0.5]]])).tolist()
+    [[1.0, 0.5], [0.5, 1.0]]
+    """
+    shares, heads = _shares(weights), len(weights)
+    found = np.eye(heads)
+    for one in range(heads):
+        for other in range(one + 1, heads):
+            shared = np.minimum(shares[one], shares[other]).sum(-1).mean()
+            found[one, other] = found[other, one] = shared
+    return found
+
+
+def redundancy(weights: Float[np.ndarray, "heads rows columns"]) -> Float[np.ndarray, " heads"]:
+    """Each head's overlap with the head of its block that is most like it; NaN for a single head.
+
+    >>> redundancy(np.array([[[0.5, 0.5, 0.0]], [[0.0, 0.5, 0.5]], [[0.0, 0.0, 1.0]]])).tolist()
+    [0.5, 0.5, 0.5]
+    """
+    found = overlaps(weights)
+    if len(found) < 2:
+        return np.full(len(found), np.nan)
+    np.fill_diagonal(found, -np.inf)
+    return found.max(axis=1)
+
+
+def received(
+    weights: Float[np.ndarray, "*heads rows columns"],
+) -> Float[np.ndarray, "*heads columns"]:
+    """The share of all mass that each column gets: the mean over rows.
+
+    >>> received(np.array([[1.0, 0.0], [0.5, 0.5]])).tolist()
+    [0.75, 0.25]
+    """
+    return _shares(weights).mean(axis=-2)
+
+
+def dead(
+    mass: Float[np.ndarray, "*heads columns"], below: int | float
+) -> Bool[np.ndarray, "*heads columns"]:
+    """Which columns get less than `below` times what equal weights would give them.
+
+    >>> dead(np.array([0.9, 0.08, 0.02]), 0.1).tolist()
+    [False, False, True]
+    """
+    return mass < below / mass.shape[-1]
+
+
+def through(
+    spread: Float[np.ndarray, "*heads docs points"],
+    gather: Float[np.ndarray, "*heads points docs"],
+) -> Float[np.ndarray, "*heads docs docs"]:
+    """Documents to documents by way of the points: the product of both steps, head by head.
+
+    Written as a sum: BLAS starts threads for each head, which take longer than these products.
+
+    >>> spread = np.array([[1.0, 0.0], [0.5, 0.5]])
+    >>> through(spread, np.array([[0.25, 0.75], [0.75, 0.25]])).tolist()
+    [[0.25, 0.75], [0.5, 0.5]]
+    """
+    return np.einsum("...dp,...pe->...de", spread, gather)
+
+
+def rollout(
+    blocks: Sequence[Float[np.ndarray, "rows rows"]], residual: float = RESIDUAL
+) -> Float[np.ndarray, "rows rows"]:
+    """Attention rollout across blocks: the product of (1 − r) A + r I, the last block first.
+
+    Abnar & Zuidema, "Quantifying Attention Flow in Transformers", ACL 2020, section 3, where the
+    residual connection and attention weigh alike (r = ½). A is the mean over the heads.
+
+    Args:
+        blocks: the mean weights of every block, the first block first.
+        residual: r.
+
+    >>> rollout([np.array([[0.0, 1.0], [1.0, 0.0]])] * 2).tolist()
+    [[0.5, 0.5], [0.5, 0.5]]
+    """
+    identity = np.eye(len(blocks[0]), dtype=blocks[0].dtype)
+    flow = identity
+    for weights in blocks:
+        mixed = (1 - residual) * weights + residual * identity
+        flow = (mixed / mixed.sum(-1, keepdims=True)) @ flow
+    return flow
+
+
+def _shares(
+    weights: Float[np.ndarray, "*heads rows columns"],
+) -> Float[np.ndarray, "*heads rows columns"]:
+    """Every row over its sum; a row of zeros stays one."""
+    sums = weights.sum(-1, keepdims=True)
+    return np.divide(weights, sums, out=np.zeros_like(weights), where=sums > 0)

@@ -1,0 +1,133 @@
+"""How a map of weights is laid out: re-indexed, sorted, clustered, cut into bins, zoomed into.
+
+Maps are [rows, columns]; an order is the item at each place, from the first place to the last.
+"""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float, Int64
+from scipy.cluster.hierarchy import leaves_list, linkage
+
+SORTINGS = ("shown", "label", "score", "cluster")
+Sorting = Literal["shown", "label", "score", "cluster"]
+
+MOST_CELLS = 60
+"""Rows and columns that a picture holds at once; more are put together, or zoomed into."""
+
+
+def reindexed(
+    weights: Float[np.ndarray, "*heads rows columns"],
+    order: Int64[np.ndarray, " docs"],
+    axes: Sequence[int],
+) -> Float[np.ndarray, "*heads rows columns"]:
+    """A map by shown position, as one by document.
+
+    Args:
+        weights: by shown position along `axes`.
+        order: the document shown at each position.
+        axes: the axes that are documents: −2 for rows, −1 for columns.
+
+    >>> reindexed(np.array([[0.0, 1.0], [2.0, 3.0]]), np.array([1, 0]), (-2, -1)).tolist()
+    [[3.0, 2.0], [1.0, 0.0]]
+    """
+    place = np.argsort(order)
+    for axis in axes:
+        weights = np.take(weights, place, axis=axis)
+    return weights
+
+
+def largest_change(
+    before: Float[np.ndarray, "*heads rows columns"],
+    after: Float[np.ndarray, "*heads rows columns"],
+) -> float:
+    """The largest difference of one cell; 0 for empty maps.
+
+    >>> largest_change(np.array([[0.1, 0.9]]), np.array([[0.4, 0.6]]))
+    0.30000000000000004
+    """
+    return float(np.abs(after - before).max(initial=0.0))
+
+
+def sorted_documents(
+    by: Sorting,
+    labels: Float[np.ndarray, " docs"],
+    scores: Float[np.ndarray, " docs"],
+    shown: Int64[np.ndarray, " docs"],
+    weights: Float[np.ndarray, "docs _width"] | None = None,
+) -> Int64[np.ndarray, " docs"]:
+    """The document at each place of a sorted axis; ties stand as they are shown.
+
+    Args:
+        by: shown order, label (best first), score (best first), or cluster.
+        labels: of the documents.
+        scores: of the documents.
+        shown: the document shown at each position.
+        weights: what documents are clustered by, one row a document.
+
+    >>> labels, shown = np.array([0.0, 2.0, 0.0]), np.array([2, 0, 1])
+    >>> sorted_documents("label", labels, np.zeros(3), shown).tolist()
+    [1, 2, 0]
+    """
+    if by == "cluster" and weights is not None:
+        return clustered(weights)
+    keys = {"label": -labels, "score": -scores}.get(by)
+    if keys is None:
+        return shown.astype(np.int64)
+    return shown[np.argsort(keys[shown], kind="stable")].astype(np.int64)
+
+
+def clustered(profiles: Float[np.ndarray, "docs _width"]) -> Int64[np.ndarray, " docs"]:
+    """An order in which rows that are alike stand together.
+
+    Leaves of average-linkage clustering by Euclidean distance (scipy); fewer than three rows stay.
+
+    >>> clustered(np.array([[0.0], [9.0], [0.1], [9.1]])).tolist() in ([0, 2, 1, 3], [1, 3, 0, 2])
+    True
+    """
+    if len(profiles) < 3:
+        return np.arange(len(profiles), dtype=np.int64)
+    tree = linkage(profiles.astype(np.float64), "average")
+    return leaves_list(tree).astype(np.int64)
+
+
+def bounds(count: int, most: int = MOST_CELLS) -> Int64[np.ndarray, " bounds"]:
+    """Where bins of nearly equal size begin and end; a bin an item where there is room.
+
+    >>> bounds(7, 3).tolist(), bounds(2, 3).tolist()
+    ([0, 2, 5, 7], [0, 1, 2])
+    """
+    bins = min(count, most)
+    return np.round(np.linspace(0, count, bins + 1)).astype(np.int64)
+
+
+def binned(
+    weights: Float[np.ndarray, "rows columns"],
+    rows: Int64[np.ndarray, " _row_bounds"],
+    columns: Int64[np.ndarray, " _column_bounds"],
+) -> Float[np.ndarray, "row_bins column_bins"]:
+    """The mean weight of every block of cells between these bounds.
+
+    >>> binned(np.array([[1.0, 3.0], [5.0, 7.0]]), np.array([0, 2]), np.array([0, 1, 2])).tolist()
+    [[3.0, 5.0]]
+    """
+    if not weights.size:
+        return np.zeros((max(len(rows) - 1, 0), max(len(columns) - 1, 0)), weights.dtype)
+    sums = np.add.reduceat(weights, rows[:-1], axis=0)
+    sums = np.add.reduceat(sums, columns[:-1], axis=1)
+    found: Float[np.ndarray, "row_bins column_bins"] = sums / np.outer(
+        np.diff(rows), np.diff(columns)
+    ).astype(weights.dtype)
+    return found
+
+
+def window(centre: int, count: int, most: int = MOST_CELLS) -> tuple[int, int]:
+    """The places around one, at most so many, inside the axis: (first, one past the last).
+
+    >>> window(2, 700, 60), window(350, 700, 60), window(5, 10, 60)
+    ((0, 60), (320, 380), (0, 10))
+    """
+    width = min(count, most)
+    first = min(max(centre - width // 2, 0), count - width)
+    return first, first + width

@@ -1,0 +1,356 @@
+"""Weights on request against the fast path and torch, measures against hand formulas and scipy."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.spatial.distance import cdist
+from scipy.stats import entropy as scipy_entropy
+
+from core.data import synthetic
+from core.data.features import fit as fit_normalisation
+from core.data.lists import CandidateLists, JudgedLists
+from core.errors import UnknownNameError, UsageError
+from core.models import attention
+from core.rankers import attention_kinds, attention_order
+from core.rankers import attention_measures as measures
+from core.rankers.attention_gates import gate_paths
+from core.rankers.attention_maps import by_document, document_order, recorded
+from core.rankers.neural import NeuralRanker
+from core.rankers.recipes import FIXED, NeuralSpec
+
+FOLD = synthetic.planted(queries=(4, 2, 3), seed=5)
+NAMES = (
+    "setrank-msab", "setrank-imsab", "setrank-msab-init", "setrank-imsab-init", "dlcm",
+    "dlcm-without-init",
+)  # fmt: skip
+SETS = [name for name in NAMES if name.startswith("setrank")]
+
+
+def ranker_of(name, **changes):
+    spec = NeuralSpec.preset(name, "small", **changes)
+    normalisation = fit_normalisation(spec.training.normalisation, FOLD.train)
+    ranker = NeuralRanker.untrained(spec, normalisation, FOLD.train.feature_ids, "cpu")
+    with torch.no_grad():  # first weights are so small that every map would be flat
+        for parameter in ranker.network.parameters():
+            if parameter.dim() > 1:
+                parameter.mul_(3)
+    return ranker
+
+
+def one_list(query=0):
+    test = FOLD.test
+    scores = test.feature(3)[:, None].astype(np.float32)
+    return JudgedLists(test, CandidateLists.ranked_by(test, scores).select(np.array([query])))
+
+
+def shuffled(judged, seed=1):
+    order = np.random.default_rng(seed).permutation(len(judged.lists.rows))
+    return JudgedLists(judged.dataset, judged.lists.shown_as(order)), order
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("threshold", [1, 10**9])
+def test_recorded_scores_are_those_of_the_fast_path(monkeypatch, name, threshold):
+    monkeypatch.setattr(attention, "FUSED_FROM", threshold)  # torch's fused attention, or ours
+    ranker, judged = ranker_of(name), one_list()
+    record = recorded(ranker, judged)
+    fast = ranker.score(judged.dataset, judged.lists)
+    np.testing.assert_allclose(record.scores, fast, atol=2e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_the_output_follows_from_the_recorded_weights(name):
+    """Every block again by hand: weights times values, residual, norm, feed-forward."""
+    ranker, judged = ranker_of(name), one_list()
+    record, network = recorded(ranker, judged), ranker.network
+    batch = ranker._held(judged.dataset, judged.lists, "cpu").batch(np.array([0]))
+    with torch.inference_mode():
+        x = network.embed(batch.features)
+        ordinal = network.ordinals(batch.ranks, batch.tied)
+        x = x if ordinal is None else x + ordinal
+        for at, block in enumerate(network.blocks):
+            if network.config.block == "msab":
+                x = again(block.block, x, x, record.block("documents", at))
+                continue
+            centres = again(block.gather, block.points[None], x, record.block("gather", at))
+            x = again(block.spread, x, centres, record.block("spread", at))
+        scores = network.output(x)[0, :, 0].numpy()
+    np.testing.assert_allclose(record.scores, scores, atol=2e-5, rtol=1e-5)
+
+
+def again(block, queries, keys, weights):
+    module = block.attention
+    width = module.weight.shape[1]
+    value = torch.nn.functional.linear(keys, module.weight[2 * width :])
+    value = value.view(1, keys.shape[1], module.heads, -1).transpose(1, 2)
+    gathered = (torch.from_numpy(weights.copy())[None] @ value).transpose(1, 2).flatten(2)
+    normed = block.norm(queries + gathered)
+    return normed if block.feed_forward is None else block.feed_forward(normed)
+
+
+def test_recorded_weights_are_those_of_torch():
+    ranker, judged = ranker_of("setrank-msab"), one_list()
+    module = ranker.network.blocks[0].block.attention
+    width = module.weight.shape[1]
+    peer = torch.nn.MultiheadAttention(width, module.heads, bias=False, batch_first=True)
+    peer.in_proj_weight.data.copy_(module.weight.data)
+    peer.in_proj_weight.data[:width] *= module.scale * math.sqrt(width // module.heads)
+    batch = ranker._held(judged.dataset, judged.lists, "cpu").batch(np.array([0]))
+    with torch.inference_mode():
+        x = ranker.network.embed(batch.features)
+        _, due = peer(x, x, x, average_attn_weights=False)
+    found = recorded(ranker, judged).block("documents", 0)
+    np.testing.assert_allclose(found, due[0].numpy(), atol=1e-6, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_rows_are_distributions_where_they_should_be(name):
+    record = recorded(ranker_of(name), one_list())
+    for kind, _, weights in record.each():
+        assert np.isfinite(weights).all()
+        if kind in {"documents", "gather", "spread"}:
+            np.testing.assert_allclose(weights.sum(-1), 1, atol=1e-5)
+        if kind in {"paths", "update", "reset"}:
+            assert (weights >= 0).all()
+            assert (weights <= 1).all()
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_rollout_and_product_are_distributions_over_documents(name):
+    record = recorded(ranker_of(name), one_list())
+    docs = len(record.scores)
+    for kind in {"rollout", "through"} & set(record.kinds):
+        found = record.map_of(kind)
+        assert found.shape == (docs, docs)
+        np.testing.assert_allclose(found.sum(-1), 1, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_after_re_indexing_another_order_shown_changes_nothing(name):
+    ranker, judged = ranker_of(name), one_list()
+    other, order = shuffled(judged)
+    before, after = recorded(ranker, judged), by_document(recorded(ranker, other), order)
+    for (kind, block, left), (_, _, right) in zip(before.each(), after.each(), strict=True):
+        assert attention_order.largest_change(left, right) < 1e-5, (kind, block)
+    np.testing.assert_allclose(before.scores, after.scores, atol=1e-4)
+
+
+def test_dlcm_changes_with_the_order_shown_and_setrank_with_ordinals_with_the_ranking():
+    judged = one_list()
+    ranker = ranker_of("dlcm")
+    other, order = shuffled(judged)
+    before, after = recorded(ranker, judged), by_document(recorded(ranker, other), order)
+    assert attention_order.largest_change(before.map_of("paths"), after.map_of("paths")) > 0.05
+    reversed_prior = judged.lists.reranked(-judged.lists.prior)
+    order = document_order(judged.lists, reversed_prior)
+    for name, least, most in (("setrank-msab", 0, 1e-5), ("setrank-msab-init", 1e-4, 1)):
+        ranker = ranker_of(name)
+        changed = recorded(ranker, JudgedLists(judged.dataset, reversed_prior))
+        left = recorded(ranker, judged).block("documents", 0)
+        change = attention_order.largest_change(
+            left, by_document(changed, order).block("documents", 0)
+        )
+        assert least <= change <= most, name
+
+
+@pytest.mark.parametrize("changes", [{}, {"two_directions": True}, {"direction": "highest-first"}])
+@pytest.mark.parametrize("reset", ["before", "after"])
+def test_paths_are_what_each_document_wrote_into_the_state(changes, reset):
+    """h_i = Σ_j paths_ij n_j in every unit, with n from the gates and states themselves."""
+    ranker = ranker_of("dlcm", reset=reset, **changes)
+    judged, network = one_list(), ranker.network
+    batch = ranker._held(judged.dataset, judged.lists, "cpu").batch(np.array([0]))
+    record = recorded(ranker, judged)
+    with torch.inference_mode():
+        parts = network.embed(batch.features).chunk(len(network.recurrences), -1)
+        for at, (walk, part) in enumerate(zip(network.recurrences, parts, strict=True)):
+            states = walk(part, None)[0][0]
+            zero = torch.zeros_like(states[:1])
+            back = walk.backwards
+            before = torch.cat((states[1:], zero)) if back else torch.cat((zero, states[:-1]))
+            update = torch.from_numpy(record.map_of("update", at))
+            wrote = (states - (1 - update) * before) / update  # n = (h − z h') / (1 − z)
+            assert wrote.abs().max() <= 1 + 1e-3, "a tanh"
+            order = range(len(states) - 1, -1, -1) if back else range(len(states))
+            due = torch.zeros_like(states)
+            for place in order:
+                inside = [one for one in order if (one >= place) == back or one == place]
+                for one in inside:
+                    weight = update[one].clone()
+                    for later in range(place, one) if back else range(one + 1, place + 1):
+                        weight *= 1 - update[later]
+                    due[place] += weight * wrote[one]
+            torch.testing.assert_close(due, states, atol=2e-5, rtol=1e-4)
+
+
+def test_paths_of_gates_by_the_product_formula():
+    generator = torch.Generator().manual_seed(3)
+    enters, keeps = torch.rand(2, 5, 4, generator=generator)
+    forwards = gate_paths(enters, keeps, backwards=False)
+    for row in range(5):
+        for column in range(5):
+            due = torch.zeros(())
+            if column <= row:
+                due = (enters[column] * keeps[column + 1 : row + 1].prod(0)).mean()
+            assert forwards[row, column] == pytest.approx(float(due), abs=1e-6)
+    turned = gate_paths(enters.flip(0), keeps.flip(0), backwards=True)
+    torch.testing.assert_close(turned.flip(0, 1), forwards)
+
+
+@pytest.mark.parametrize("context", ["multiply", "add"])
+@pytest.mark.parametrize("cell", ["gru", "lstm"])
+def test_parts_of_phi_sum_to_the_score(context, cell):
+    ranker, judged = ranker_of("dlcm", context=context, cell=cell), one_list()
+    record = recorded(ranker, judged)
+    fast = ranker.score(judged.dataset, judged.lists)
+    np.testing.assert_allclose(record.map_of("phi").sum(-1), fast, atol=1e-5, rtol=1e-4)
+    assert ("forget" in record.kinds) == (cell == "lstm")
+
+
+@pytest.mark.parametrize("name", sorted(FIXED))
+def test_what_attends_can_be_recorded_and_nothing_else(name):
+    if name == "setrank-imsab-multi-init":
+        pytest.skip("the lists here have one initial ranking")
+    ranker, judged = ranker_of(name), one_list()
+    if attention_kinds.attends(name):
+        record = recorded(ranker, judged)
+        assert record.kinds
+        with pytest.raises(UnknownNameError):
+            record.map_of("forget")
+    else:
+        with pytest.raises(UsageError, match="choose a SetRank or a DLCM"):
+            recorded(ranker, judged)
+
+
+def test_one_list_at_a_time():
+    whole = JudgedLists(FOLD.test, CandidateLists.everything(FOLD.test))
+    with pytest.raises(UsageError, match="one list at a time"):
+        recorded(ranker_of("setrank-msab"), whole)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_lists_of_one_document(name):
+    ranker, judged = ranker_of(name), one_list()
+    single = CandidateLists(
+        np.array([0, 1]), judged.lists.queries, judged.lists.rows[:1].copy(),
+        np.zeros((1, 1), np.int32), judged.lists.prior[:1].copy(),
+    )  # fmt: skip
+    record = recorded(ranker, JudgedLists(judged.dataset, single))
+    assert record.map_of(record.kinds[0]).shape[0] == 1
+    assert measures.entropy(record.map_of(record.kinds[0])).tolist() == [0.0]
+
+
+rows = arrays(np.float64, (2, 3, 5), elements=st.floats(0.0, 1.0)).filter(
+    lambda found: (found.sum(-1) > 1e-3).all()
+)
+
+
+@given(rows)
+def test_measures_against_scipy_and_their_bounds(weights):
+    np.testing.assert_allclose(
+        measures.entropy(weights), scipy_entropy(weights, axis=-1), atol=1e-9
+    )
+    neighbours = measures.effective_neighbours(weights)
+    assert (neighbours >= 1 - 1e-9).all()
+    assert (neighbours <= 5 + 1e-9).all()
+    shares = weights / weights.sum(-1, keepdims=True)
+    distance = cdist(shares[0], shares[1], "cityblock").diagonal() / 2
+    assert measures.overlaps(weights)[0, 1] == pytest.approx(1 - distance.mean(), abs=1e-9)
+    assert measures.redundancy(weights)[0] == pytest.approx(1 - distance.mean(), abs=1e-9)
+    np.testing.assert_allclose(measures.received(weights).sum(-1), 1)
+
+
+@given(rows, st.permutations(range(5)))
+def test_measures_do_not_know_the_order_of_columns(weights, order):
+    labels = np.array([0.0, 1.0, 2.0, 0.0, 3.0])
+    np.testing.assert_allclose(
+        measures.entropy(weights), measures.entropy(weights[..., order]), atol=1e-9
+    )
+    np.testing.assert_allclose(
+        measures.relevant_mass(weights, labels),
+        measures.relevant_mass(weights[..., order], labels[order]),
+        atol=1e-9,
+    )
+
+
+def test_equal_weights_put_on_relevant_documents_what_chance_puts():
+    labels = np.array([0.0, 1.0, 2.0, 0.0, 3.0])
+    equal = np.full((2, 4, 5), 0.2)
+    np.testing.assert_allclose(measures.relevant_mass(equal, labels), 0.6)
+    assert measures.relevant_chance(labels) == 0.6
+    assert math.isnan(measures.relevant_chance(labels[:0]))
+    assert np.isnan(measures.redundancy(equal[:1])).all()
+    assert measures.redundancy(equal).tolist() == [1.0, 1.0]
+
+
+def test_dead_points_are_measured_against_a_fair_share():
+    mass = np.array([[0.5, 0.49, 0.01, 0.0]])
+    assert measures.dead(mass, 0.1).tolist() == [[False, False, True, True]]
+    assert measures.dead(mass, 0.01).tolist() == [[False, False, False, True]]
+
+
+def test_rollout_by_hand():
+    first, last = np.array([[0.5, 0.5], [0.0, 1.0]]), np.array([[1.0, 0.0], [0.5, 0.5]])
+    identity = np.eye(2)
+    due = ((last + identity) / 2) @ ((first + identity) / 2)
+    np.testing.assert_allclose(measures.rollout([first, last]), due)
+    np.testing.assert_allclose(measures.rollout([first, last], residual=0.0), last @ first)
+
+
+@given(st.permutations(range(6)))
+def test_re_indexing_undoes_the_order_shown(order):
+    by_docs = np.arange(36.0).reshape(6, 6)
+    order = np.array(order)
+    shown = by_docs[np.ix_(order, order)]
+    assert np.array_equal(attention_order.reindexed(shown, order, (-2, -1)), by_docs)
+    assert np.array_equal(attention_order.reindexed(by_docs[order], order, (-2,)), by_docs)
+
+
+@pytest.mark.parametrize("by", attention_order.SORTINGS)
+def test_sortings_are_orders_of_all_documents(by):
+    generator = np.random.default_rng(0)
+    labels, scores = np.array([0.0, 2.0, 1.0, 2.0]), np.array([0.5, -1.0, 3.0, 0.5])
+    shown = np.array([3, 1, 0, 2])
+    found = attention_order.sorted_documents(by, labels, scores, shown, generator.random((4, 4)))
+    assert sorted(found.tolist()) == [0, 1, 2, 3]
+    due = {"shown": [3, 1, 0, 2], "label": [3, 1, 2, 0], "score": [2, 3, 0, 1]}
+    assert by == "cluster" or found.tolist() == due[by]
+
+
+def test_clusters_stand_together():
+    generator = np.random.default_rng(1)
+    group = np.repeat([0, 1, 2], 8)
+    order = generator.permutation(24)
+    profiles = np.eye(3)[group[order]] + generator.normal(0, 0.01, (24, 3))
+    found = group[order][attention_order.clustered(profiles)]
+    assert (np.diff(found) != 0).sum() == 2
+
+
+@given(st.integers(1, 200), st.integers(1, 60))
+def test_bins_cover_everything_once_and_keep_the_mean(count, most):
+    bounds = attention_order.bounds(count, most)
+    assert bounds[0] == 0
+    assert bounds[-1] == count
+    sizes = np.diff(bounds)
+    assert len(sizes) == min(count, most)
+    assert sizes.min() >= 1
+    assert np.ptp(sizes) <= 1
+    weights = np.random.default_rng(count).random((count, 7))
+    columns = attention_order.bounds(7, 3)
+    found = attention_order.binned(weights, bounds, columns)
+    total = (found * np.outer(sizes, np.diff(columns))).sum()
+    assert total == pytest.approx(weights.sum())
+    first, last = attention_order.window(count // 2, count, most)
+    assert first <= count // 2 < last <= count
+    assert last - first == min(count, most)
+
+
+def test_kinds_say_which_axes_are_documents():
+    assert attention_kinds.KINDS["documents"].document_axes == (-2, -1)
+    assert attention_kinds.KINDS["gather"].document_axes == (-1,)
+    assert attention_kinds.KINDS["phi"].document_axes == (-2,)
