@@ -105,6 +105,32 @@ def test_what_the_same_command_trained_for_its_lists_is_not_called_cached(answer
     assert again["artefact"] == first["artefact"]
 
 
+def test_stored_rankers_name_their_data_and_preset_and_parts_of_a_cross_fitting_hide(
+    answered, folder
+):
+    if "planted" not in [row["name"] for row in answered("list", "stored")]:
+        answered("ingest", folder, "--name", "planted")
+    base = (
+        "--data",
+        "planted",
+        "--initial",
+        "lambdamart@small",
+        "--depth",
+        "15",
+        "--set",
+        "leaves=7",
+    )
+    key = answered("train", "lambdamart@small", *base)["artefact"]
+    rows = {row["key"]: row for row in answered("list", "stored")}
+    assert rows[key]["name"] == "lambdamart"
+    assert (rows[key]["data"], rows[key]["preset"]) == ("planted", "small")
+    assert rows[key]["changed"] == {"leaves": "7"}
+    every = {row["key"]: row for row in answered("list", "stored", "--all")}
+    assert set(rows) < set(every)
+    assert {row["kind"] for key, row in every.items() if key not in rows} >= {"ranker"}
+    assert {row["data"] for row in every.values() if row["kind"] == "ranker"} >= {"planted"}
+
+
 def test_study_certify_and_exports(answered, folder, tmp_path):
     rankers = "feature:1,dlcm@small,setrank-imsab@small"
     study = answered(

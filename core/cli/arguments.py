@@ -12,6 +12,8 @@ from core.errors import ShuffleproofError
 
 TABLE = "NDCG@1,NDCG@3,NDCG@5,NDCG@10"
 SIZED = "setrank-imsab,setrank-msab,dlcm-without-init"
+INITIALS = "setrank-imsab,setrank-imsab-init,setrank-imsab-multi-init"
+SWAPS = "oracle,anti-oracle,random"
 LEVELS = "levels of each family, comma-separated; by default the family's own"
 RANKERS = "comma-separated, each with @preset, or a Python callable `module:function`"
 
@@ -107,6 +109,9 @@ def _ranker_commands(commands: "argparse._SubParsersAction[argparse.ArgumentPars
     names.add_argument(
         "kind", choices=("rankers", "losses", "measures", "perturbations", "studies", "stored")
     )
+    names.add_argument(
+        "--all", action="store_true", help="of what is stored: parts of cross-fittings too"
+    )
     train = _command(commands, "train", "rankers:train", "train a ranker, or find it trained")
     train.add_argument("ranker", help="a name of `list rankers`, with @preset if you like")
     train.add_argument("--set", nargs="+", default=[], metavar="FIELD=VALUE", help="recipe fields")
@@ -151,6 +156,16 @@ def _study_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParse
     sizes.add_argument("--seeds", type=_count, default=1, help="of each ranker (default 1)")
     sizes.add_argument("--measures", default="NDCG@10", help="comma-separated")
     _workbench(sizes)
+    many = _command(
+        studies, "initial-rankings", "initial_rankings:study", "Table 4: none, one or many of them"
+    )
+    many.add_argument("--rankers", default=INITIALS, help=f"comma-separated (default {INITIALS})")
+    many.add_argument(
+        "--swaps", default=SWAPS, help=f"put in the first one's place (default {SWAPS})"
+    )
+    many.add_argument("--seeds", type=_count, default=1, help="of each ranker (default 1)")
+    many.add_argument("--measures", default="NDCG@10", help="comma-separated")
+    _workbench(many)
     steps = _command(
         studies, "ablation", "ablation:study", "paper against released code, step by step"
     )

@@ -7,12 +7,16 @@ from typing import Any
 from core.cli.answer import Answer, table
 from core.cli.open import done, store_of, workbench_of
 from core.cli.studies import CARD, cards_of
+from core.data import catalogue
 from core.errors import ParameterError
 from core.losses.registry import LOSSES
 from core.metrics.measure import MEASURES
 from core.perturb.registry import PERTURBATIONS
 from core.rankers.foreign import CallableRanker, is_callable
 from core.rankers.registry import RANKERS
+from core.store.manifest import Artefact
+from core.studies import library
+from core.studies.differences import from_preset
 from core.studies.invariance import certified
 from core.studies.registry import STUDIES
 
@@ -20,7 +24,7 @@ from core.studies.registry import STUDIES
 def names(arguments: argparse.Namespace) -> Answer:
     """`list`: names, one sentence each, and where they come from."""
     if arguments.kind == "stored":
-        return Answer(_stored(arguments))
+        return _stored(arguments)
     registries: dict[str, Mapping[str, Any]] = {
         "rankers": RANKERS,
         "losses": LOSSES,
@@ -42,18 +46,49 @@ def _values(entry: Any, field: str) -> Any:
     return [value] if isinstance(value, str) else value
 
 
-def _stored(arguments: argparse.Namespace) -> list[dict[str, Any]]:
+def _stored(arguments: argparse.Namespace) -> Answer:
+    """What the store holds, newest first; parts of cross-fittings and the like with --all only."""
     store = store_of(arguments)
-    called = {key: name for name, key in store.names().items()}
-    return [
-        {
-            "name": called.get(artefact.key, str(artefact.facts.get("name", ""))),
-            "key": str(artefact.key),
-            "kind": artefact.key.kind,
-            "created": str(artefact.created),
-        }
-        for artefact in store.artefacts()
+    entries = library.entries(store)
+    names = {entry.key: _name(entry) for entry in entries if entry.key.kind == "data"}
+    rows = [
+        _row(entry.artefact, names.get(entry.key, entry.name))
+        | {"data": ", ".join(sorted(names[key] for key in entry.needs if key in names))}
+        for entry in entries
+        if arguments.all or not entry.part
     ]
+    if arguments.all:
+        others = [one for one in store.artefacts() if one.key.kind not in library.KINDS]
+        rows += [_row(other, str(other.facts.get("name", ""))) for other in others]
+    return Answer(rows, table([_short(row) for row in rows]))
+
+
+def _name(entry: library.Entry) -> str:
+    """A data set's name, as --data takes it."""
+    of_sample = not entry.named and entry.name == catalogue.SAMPLE_FOLDER.name
+    return catalogue.SAMPLE if of_sample else entry.name
+
+
+def _row(artefact: Artefact, name: str) -> dict[str, Any]:
+    preset, changed = "", dict[str, Any]()
+    if artefact.key.kind == "ranker":
+        preset, changed = from_preset(artefact.recipe["ranker"])
+    return {
+        "name": name,
+        "key": str(artefact.key),
+        "kind": artefact.key.kind,
+        "data": "",
+        "preset": preset,
+        "changed": {field: str(value) for field, value in changed.items()},
+        "created": str(artefact.created),
+    }
+
+
+def _short(row: dict[str, Any]) -> dict[str, Any]:
+    """A row for the terminal: how many fields differ from the preset, not which."""
+    changed = f", {len(row['changed'])} changed" if row["changed"] else ""
+    kept = {field: value for field, value in row.items() if field != "changed"}
+    return kept | {"preset": row["preset"] + changed}
 
 
 def train(arguments: argparse.Namespace) -> Answer:
