@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -139,6 +140,31 @@ def test_the_best_trees_on_validation_are_kept():
     lists = CandidateLists.everything(FOLD.valid)
     ours = evaluate([measure], FOLD.valid, lists, scores_of(ranker, FOLD.valid))
     assert values[best] == pytest.approx(mean_of(measure, ours[0]), abs=0.003)  # ties apart
+
+
+def test_the_first_trees_do_not_count_where_that_is_asked_for():
+    spec = LambdaMARTSpec(trees=200, leaves=8, leaf_documents=5, learning_rate=0.3, patience=15)
+    early, reports = fitted(spec)
+    least = early.trees + 20  # the early best is past
+    later, more = fitted(replace(spec, least_trees=least))
+    values = [report.values["valid"] for report in more]
+    assert values[: len(reports)] == [report.values["valid"] for report in reports]
+    best = least - 1 + int(np.argmax(values[least - 1 :]))
+    assert later.trees == best + 1
+    assert len(more) == min(200, best + 1 + 15)
+    never, all_reports = fitted(replace(spec, trees=10, least_trees=11))
+    assert never.trees == len(all_reports) == 10
+
+
+def test_a_field_that_came_later_changes_no_older_key():
+    assert "least_trees" not in LambdaMARTSpec.preset("paper").recipe()
+    tuned = LambdaMARTSpec.preset("tuned").recipe()
+    assert tuned["least_trees"] == 100
+    assert spec_of_recipe(tuned) == LambdaMARTSpec.preset("tuned")
+
+
+def spec_of_recipe(recipe):
+    return LambdaMARTSpec(**{name: value for name, value in recipe.items() if name != "name"})
 
 
 def test_queries_without_relevant_documents_count_nothing_in_validation():

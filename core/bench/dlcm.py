@@ -80,7 +80,8 @@ def _rows(size: Size) -> Iterator[BenchRow]:
             floor=size.floor,
             limit=operations / rate,
             share_of_limit=operations / rate / seconds,
-            note=f"{size.lists} lists, {width} → {hidden}; matrix product {rate / 1e9:.0f} Gflop/s",
+            note=f"{size.lists} lists, {width} → {hidden}; a large matrix product's "
+            f"{rate / 1e9:.0f} Gflop/s allow {peer * rate / operations:.1f} × at most",
         )
 
 

@@ -51,6 +51,12 @@ class LambdaMARTSpec:
     patience: int | None = parameter(
         None, "stop after so many trees without a better validation NDCG@10; none: never", low=1
     )
+    least_trees: int = parameter(
+        1,
+        "trees before validation counts, for patience and for which trees are kept: on a few "
+        "dozen queries the best of the first trees is luck",
+        low=1,
+    )
     seed: int = parameter(0, "seed of feature sampling", low=0, high=2**31 - 1)
 
     name: ClassVar[str] = "lambdamart"
@@ -79,8 +85,14 @@ class LambdaMARTSpec:
         return cls(**(asdict(PRESETS[preset]) | changes))
 
     def recipe(self) -> dict[str, Any]:
-        """Everything that determines the result, as plain JSON values."""
-        return {"name": self.name, **asdict(self)}
+        """Everything that determines the result, as plain JSON values.
+
+        `least_trees` came later and is left out at its default: earlier rankers keep their keys.
+        """
+        fields = asdict(self)
+        if fields["least_trees"] == 1:
+            del fields["least_trees"]
+        return {"name": self.name, **fields}
 
     def fit(
         self, train: JudgedLists, valid: JudgedLists, workspace: Path | None = None
@@ -122,7 +134,12 @@ PRESETS: dict[str, LambdaMARTSpec] = {
     "paper": LambdaMARTSpec(),  # SetRank, section 5: 1000 trees of 20 leaves
     "released": LambdaMARTSpec(),  # the released lists were made with the same trees
     "tuned": LambdaMARTSpec(
-        trees=2000, learning_rate=0.05, leaf_documents=50, feature_share=0.5, patience=100
+        trees=2000,
+        learning_rate=0.05,
+        leaf_documents=50,
+        feature_share=0.5,
+        patience=100,
+        least_trees=100,
     ),
     "small": LambdaMARTSpec(trees=100, leaves=8),
 }
@@ -274,7 +291,7 @@ class _Learning:
             else:
                 result = self.booster.eval_valid()[0]
                 value = result[2] - self.unjudged if result[3] else -result[2]
-                if value > highest:
+                if value > highest and done >= self.spec.least_trees:
                     highest, self.best = value, done
                 yield {"valid": value}
             patience = self.spec.patience

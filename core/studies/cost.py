@@ -215,13 +215,14 @@ def _epoch_flops(spec: NeuralSpec, sizes: Sizes) -> float:
 
 def _steps(spec: RankerSpec) -> tuple[int, int]:
     """How many epochs or trees there are at most, and at least."""
+    first = 1
     if isinstance(spec, NeuralSpec):
         most, patience = spec.training.epochs, spec.training.patience
     elif isinstance(spec, LambdaMARTSpec):
-        most, patience = spec.trees, spec.patience
+        most, patience, first = spec.trees, spec.patience, spec.least_trees
     else:
         return 1, 1
-    return most, most if patience is None else min(most, patience + 1)
+    return most, most if patience is None else min(most, first + patience)
 
 
 def _spec(recipe: Mapping[str, Any]) -> RankerSpec | None:
