@@ -9,12 +9,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.losses import pairs, smooth_ndcg
+from core.losses import pairs, sinkhorn, smooth_ndcg
 from core.losses.listwise import listnet
 from core.losses.pairwise import frank, hinge, lambdarank, ranknet
 from core.losses.pointwise import mse
 from core.losses.registry import loss
-from core.losses.smooth_ndcg import approx_ndcg, doubly_stochastic, neural_ndcg, relaxed_sort
+from core.losses.sinkhorn import doubly_stochastic
+from core.losses.smooth_ndcg import approx_ndcg, neural_ndcg, relaxed_sort
 from core.losses.weights import by_grade, delta_ndcg
 
 SCORES = [0.4, -1.0, 2.0, 0.1, 0.3, -0.2]
@@ -186,11 +187,20 @@ def test_scaled_matrices_are_doubly_stochastic_whatever_the_mask(temperature):
     made = torch.Generator().manual_seed(1)
     values = torch.randn(5, 9, generator=made, dtype=torch.float64)
     mask = torch.rand(5, 9, generator=made) < 0.7
-    matrix = doubly_stochastic(relaxed_sort(values, mask, temperature), mask)
-    lengths = mask.sum(1, keepdim=True)
-    ranks = (torch.arange(9) < lengths).double()
+    filled = torch.arange(9) < mask.sum(1, keepdim=True)
+    matrix = doubly_stochastic(relaxed_sort(values, mask, temperature), filled, mask)
     torch.testing.assert_close(matrix.sum(1), mask.double(), atol=2e-3, rtol=0)
-    torch.testing.assert_close(matrix.sum(2), ranks, atol=2e-3, rtol=0)
+    torch.testing.assert_close(matrix.sum(2), filled.double(), atol=2e-3, rtol=0)
+
+
+def test_gradients_of_the_scaling_by_finite_differences(monkeypatch):
+    monkeypatch.setattr(sinkhorn, "ROUNDS", 3)  # far from converged, so every round counts
+    made = torch.Generator().manual_seed(4)
+    mask = torch.tensor([[True, True, False], [True, True, True]])
+    filled = torch.tensor([[True, True, False], [True, True, True]])
+    matrix = torch.rand(2, 3, 3, generator=made, dtype=torch.float64)
+    matrix = (matrix * filled[:, :, None] * mask[:, None, :]).requires_grad_()
+    assert torch.autograd.gradcheck(lambda m: doubly_stochastic(m, filled, mask), matrix)
 
 
 @pytest.mark.parametrize("function", [approx_ndcg, neural_ndcg])

@@ -13,10 +13,8 @@ from torch import Tensor
 
 from core.losses.masked import exact, grades_differ
 from core.losses.pairs import in_pieces
+from core.losses.sinkhorn import doubly_stochastic
 from core.losses.weights import discount
-
-SCALINGS = 50
-"""Sinkhorn's rounds, the most that NeuralNDCG's authors take."""
 
 
 def approx_ndcg(
@@ -85,21 +83,6 @@ def relaxed_sort(
     return torch.where(_filled_ranks(mask)[:, :, None] & mask[:, None, :], rows, 0)
 
 
-def doubly_stochastic(
-    matrix: Float[Tensor, "lists ranks docs"], mask: Bool[Tensor, "lists docs"]
-) -> Float[Tensor, "lists ranks docs"]:
-    """Rows and columns scaled in turn until both sum to 1 (Sinkhorn, 1964).
-
-    Only the two vectors of factors are kept of every round.
-    """
-    filled = _filled_ranks(mask)
-    rows = filled.to(matrix.dtype)
-    for _ in range(SCALINGS):
-        columns = _inverse(torch.einsum("lrd,lr->ld", matrix, rows), mask)
-        rows = _inverse(torch.einsum("lrd,ld->lr", matrix, columns), filled)
-    return rows[:, :, None] * matrix * columns[:, None, :]
-
-
 def _prepared(
     function: partial[Tensor], scores: Tensor, labels: Tensor, mask: Tensor
 ) -> Float[Tensor, " lists"]:
@@ -120,7 +103,8 @@ def _approximate(temperature: int | float, values: Tensor, grades: Tensor, mask:
 def _sorted_softly(
     temperature: int | float, values: Tensor, grades: Tensor, mask: Tensor
 ) -> Tensor:
-    matrix = doubly_stochastic(relaxed_sort(values, mask, temperature), mask)
+    rows = relaxed_sort(values, mask, temperature)
+    matrix = doubly_stochastic(rows, _filled_ranks(mask), mask)
     gains, ideal = _gains(grades)
     gained = torch.einsum("lrd,ld->lr", matrix, gains)
     return 1 - (gained * discount(values)).sum(-1) / ideal
@@ -137,7 +121,3 @@ def _filled_ranks(mask: Tensor) -> Tensor:
     """True at the ranks [lists, docs] that a list has documents for."""
     ranks = torch.arange(mask.shape[1], device=mask.device)
     return ranks < mask.sum(-1, keepdim=True)
-
-
-def _inverse(sums: Tensor, real: Tensor) -> Tensor:
-    return torch.where(real, 1 / sums.masked_fill(~real, 1), 0)
