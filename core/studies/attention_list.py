@@ -20,18 +20,15 @@ from jaxtyping import Float32, Int64
 from core.data.lists import CandidateLists, JudgedLists
 from core.errors import ParameterError
 from core.perturb.registry import PERTURBATIONS, perturbation
-from core.rankers import attention_measures as measures
-from core.rankers.attention_kinds import KINDS, AttentionRecord
+from core.rankers.attention_kinds import AttentionRecord
 from core.rankers.attention_order import binned, bounds, largest_change
+from core.rankers.attention_summary import summary
 from core.seeds import generator
 from core.studies import scoring
 from core.studies.shown_order import Documents, ShownOrder, document_names
 
 THUMBNAIL = 16
 """Rows and columns of a head's small picture."""
-
-DEAD_BELOW = 0.1
-"""A point is dead in a head that gives it less than this times its fair share of the mass."""
 
 NO_CHANGE = "initial"
 MOST_FEATURES = 8
@@ -119,16 +116,16 @@ def overview(item: Mapping[str, Any]) -> dict[str, Any]:
 
     Returns:
         `kinds` (name, blocks, heads), `documents` (names), `labels`, `ranks` (by the initial
-        ranking, 0-based) before and after, `scores` before and after, `shown` (the document at each
-        position) before and after, `heads` (rows of `head_rows`), `small` (a picture of each head
-        of the first kind), `points` (received mass) and `changes` (largest change of a weight by
-        kind and block), `seconds`.
+        ranking, 0-based), `scores` and `shown` (the document at each position) before and after,
+        `heads` (kind, block, head and then MEASURES, null where they mean nothing), `small` (a
+        picture of each head of the first kind, by block), `changes` (largest change of a weight
+        by kind and block), `reads` (what the ranker declares) and `seconds`.
     """
     began = time.perf_counter()
     judged, before, after, shown = _both(item)
     lists, record = judged.lists, before.record
     labels = judged.dataset.labels[lists.rows]
-    kind = record.kinds[0]
+    kind, numbers = record.kinds[0], summary(record, labels)
     return {
         "kinds": [[name, record.blocks(name), record.heads(name)] for name in record.kinds],
         "documents": document_names(judged.dataset.doc_ids, lists.rows),
@@ -136,15 +133,18 @@ def overview(item: Mapping[str, Any]) -> dict[str, Any]:
         "ranks": [before.ranks.tolist(), after.ranks.tolist()],
         "scores": [before.record.scores.tolist(), after.record.scores.tolist()],
         "shown": [np.arange(len(lists.rows)).tolist(), shown.tolist()],
-        "heads": head_rows(record, labels),
+        "heads": [
+            [*row, *map(_plain, values)]
+            for row, values in zip(numbers.rows, numbers.values.tolist(), strict=True)
+        ],
         "small": [packed(_small(record, kind, block)) for block in range(record.blocks(kind))],
-        "points": _points(record),
         "changes": [
             [kind, block, largest_change(left, right)]
             for (kind, block, left), (_, _, right) in zip(
                 record.each(), after.record.each(), strict=True
             )
         ],
+        "reads": sorted(scoring.ranker_for(item).reads),
         "seconds": time.perf_counter() - began,
     }
 
@@ -186,52 +186,6 @@ def pair(item: Mapping[str, Any]) -> dict[str, Any]:
             for at in most
         ]
     }
-
-
-def head_rows(record: AttentionRecord, labels: Float32[np.ndarray, " docs"]) -> list[list[Any]]:
-    """What each head's weights say: one row a kind, block and head.
-
-    Returns:
-        (kind, block, head, entropy, effective neighbours, mass on relevant documents, that of
-        chance, overlap with the most similar head), means over the rows of the map; null where a
-        number means nothing for the kind or the list.
-    """
-    chance, rows = measures.relevant_chance(labels), []
-    for kind in record.kinds:
-        if not KINDS[kind].distribution:
-            continue
-        for block in range(record.blocks(kind)):
-            weights = record.block(kind, block)
-            numbers = _numbers(kind, weights, labels, chance)
-            rows += [
-                [kind, block, head, *map(_plain, row)] for head, row in enumerate(numbers.tolist())
-            ]
-    return rows
-
-
-def _numbers(
-    kind: str,
-    weights: Float32[np.ndarray, "heads rows columns"],
-    labels: Float32[np.ndarray, " docs"],
-    chance: float,
-) -> np.ndarray:
-    """[heads, 5]: entropy, effective neighbours, relevant mass, chance, redundancy."""
-    nothing = np.full(len(weights), np.nan)
-    entropy = measures.entropy(weights)
-    relevant, due = nothing, nothing
-    if KINDS[kind].columns == "documents" and chance > 0:
-        relevant = measures.relevant_mass(weights, labels).mean(axis=-1)
-        due = np.full(len(weights), chance)
-    return np.stack(
-        [
-            entropy.mean(axis=-1),
-            np.exp(entropy).mean(axis=-1),
-            relevant,
-            due,
-            measures.redundancy(weights),
-        ],
-        axis=1,
-    )
 
 
 def packed(array: Float32[np.ndarray, "*shape"]) -> dict[str, Any]:
@@ -286,21 +240,6 @@ def _small(record: AttentionRecord, kind: str, block: int) -> Float32[np.ndarray
     weights = record.block(kind, block)
     edges = [bounds(size, THUMBNAIL) for size in weights.shape[1:]]
     return np.stack([binned(head, *edges) for head in weights]).astype(np.float32)
-
-
-def _points(record: AttentionRecord) -> list[list[Any]]:
-    """(block, point, mass received, mean over the heads; share of heads in which it is dead)."""
-    if "spread" not in record.weights:
-        return []
-    rows: list[list[Any]] = []
-    for block in range(record.blocks("spread")):
-        mass = measures.received(record.block("spread", block))
-        is_dead = measures.dead(mass, DEAD_BELOW).mean(axis=0)
-        rows += [
-            [block, point, float(got), float(share)]
-            for point, (got, share) in enumerate(zip(mass.mean(axis=0), is_dead, strict=True))
-        ]
-    return rows
 
 
 def _plain(value: float) -> float | None:
