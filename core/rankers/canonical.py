@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Float32, Float64, Int64, UInt64
 
 from core.data import ragged
+from core.data.dataset import RankingDataset
 from core.data.falling import falling_order
 from core.data.lists import JudgedLists
 
@@ -79,6 +80,14 @@ class Grades:
         labels = np.maximum(self.labels.astype(np.float64), 0)
         scale = max(float(labels.max()) - HIGHEST_GRADE, 0.0)
         return np.exp2(labels - scale) - np.exp2(-scale)
+
+
+def document_digests(
+    dataset: RankingDataset, rows: Int64[np.ndarray, " candidates"]
+) -> UInt64[np.ndarray, " candidates"]:
+    """A 64-bit digest of each document's features alone; labels, ids and rows play no part."""
+    unjudged = np.zeros(dataset.documents, dtype=np.float32)
+    return _digests(dataset.features, unjudged, rows)
 
 
 def _digests(

@@ -16,7 +16,7 @@ from jaxtyping import Float32
 from core.data.dataset import RankingDataset
 from core.data.lists import CandidateLists
 from core.errors import DataError
-from core.rankers import registry
+from core.rankers import ensemble, registry
 from core.rankers.base import Input
 
 EVERYTHING: frozenset[Input] = frozenset({"features", "order", "ranks", "neighbours"})
@@ -104,12 +104,12 @@ class CallableRanker:
 def is_callable(name: str) -> bool:
     """Whether a ranker's name is that of a callable, `module:function`.
 
-    >>> is_callable("mine:score"), is_callable("feature:3"), is_callable("dlcm@small")
+    >>> is_callable("mine:score"), is_callable("feature:3"), is_callable("rrf:dlcm+mart")
     (True, False, False)
     """
     prefix, colon, _ = name.partition(":")
     ours = {known.partition(":")[0] for known in registry.RANKERS if ":" in known}
-    return bool(colon) and prefix not in ours
+    return bool(colon) and prefix not in ours and ensemble.parse(name) is None
 
 
 def _source(module: Any, function: Callable[[Any, Any], Any]) -> str:

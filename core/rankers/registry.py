@@ -212,6 +212,7 @@ RANKERS: dict[str, RankerEntry] = {
 
 FAMILIES: Mapping[str, str] = {
     "boosting": _BOOSTING,
+    "ensemble": "core.rankers.ensemble",
     "linear": _LINEAR,
     "neural": "core.rankers.neural",
     "trees": _TREES,

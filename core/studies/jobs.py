@@ -20,8 +20,9 @@ from core.execution.jobs import Job, Jobs
 from core.store.artefacts import Store, default_store
 from core.store.keys import ArtefactKey
 from core.studies import uploads
+from core.studies.jobs_attention import attention
 from core.studies.jobs_opened import Lists, Reports, answer, opened, preset_of, text_of
-from core.studies.jobs_tables import ablation, benchmark, set_size
+from core.studies.jobs_tables import ablation, benchmark, initial_rankings, set_size
 from core.studies.ranker_sets import expanded
 
 if TYPE_CHECKING:
@@ -187,6 +188,8 @@ KINDS: Mapping[str, Callable[..., Reports]] = {
     "benchmark": benchmark,
     "ablation": ablation,
     "set-size": set_size,
+    "initial-rankings": initial_rankings,
+    "attention": attention,
 }
 """Every kind of job; nothing else can be handed in or run."""
 
@@ -247,9 +250,10 @@ def _check(store: Store, parameters: Mapping[str, Any]) -> None:
     """Refuse unknown rankers, fields, perturbations and measures before anything is computed."""
     from core.metrics.measure import Measure  # noqa: PLC0415 (NumPy and numba: only at submission)
     from core.perturb.registry import perturbation  # noqa: PLC0415 (likewise)
-    from core.rankers import registry  # noqa: PLC0415 (likewise)
+    from core.rankers import ensemble, registry  # noqa: PLC0415 (likewise)
 
-    for text in expanded(parameters.get("rankers") or [parameters["ranker"]]):
+    named = expanded(parameters.get("rankers") or [parameters["ranker"]])
+    for text in [leaf for name in named for leaf in ensemble.leaves(name)]:
         if "#" in text:
             store.resolve(f"ranker-{text.partition('#')[2]}", "ranker")
             continue

@@ -20,6 +20,7 @@ from core.metrics.measure import Measure
 from core.progress import Progress, finished
 from core.rankers import registry
 from core.rankers.base import Ranker
+from core.rankers.ensemble_kept import combination, combination_of
 from core.rankers.foreign import CallableRanker, is_callable
 from core.rankers.initial import ListRecipe, PreparedFold, prepare
 from core.rankers.kept import ALL_DOCUMENTS, Kept, kept
@@ -98,7 +99,8 @@ class Workbench:
         """Train a ranker, or find it.
 
         Args:
-            name: `ranker` or `ranker@preset`, or `ranker#digits` of a stored one's key.
+            name: `ranker` or `ranker@preset`, `ranker#digits` of a stored one's key, or a
+                combination of such names as core.rankers.ensemble reads it.
             changes: fields of its recipe that differ from the preset, as text.
 
         Returns:
@@ -108,6 +110,10 @@ class Workbench:
         Raises:
             UsageError: a callable, which cannot be trained.
         """
+        made_of = combination_of(name, self.store, changes)
+        if made_of is not None:
+            work = combination(made_of, self.trained, self.prepared.valid, self.store)
+            return (yield from work)
         if "#" in name:
             return self._stored_ranker(name)
         if is_callable(name):

@@ -1,0 +1,1 @@
+"""Several rankings of the same documents made one."""

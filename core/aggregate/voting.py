@@ -1,0 +1,121 @@
+"""Rankings by several voters of the same lists: mean ranks, Borda's points, Kemeny's order.
+
+Every voter gives a score to each document; a higher score is a vote for standing above. Documents
+that a voter ties share the mean of their ranks.
+"""
+
+from itertools import pairwise
+from typing import no_type_check
+
+import numba
+import numpy as np
+from jaxtyping import Float32, Float64, Int64
+
+from core.data.falling import falling_order
+from core.metrics.pairs import tied_ranks
+
+SWEEPS = 1000
+
+
+def mean_ranks(
+    offsets: Int64[np.ndarray, " bounds"], scores: Float32[np.ndarray, " docs"]
+) -> Float64[np.ndarray, " docs"]:
+    """The 0-based rank of each document in its list by falling score, ties at their mean rank.
+
+    Args:
+        offsets: documents of list q are `offsets[q] … offsets[q + 1] − 1`.
+        scores: one a document.
+
+    >>> mean_ranks(np.array([0, 3]), np.array([1, 5, 1], np.float32)).tolist()
+    [1.5, 0.0, 1.5]
+    """
+    starts, sizes = tied_ranks(offsets, falling_order(offsets, scores), scores)
+    return starts + 0.5 * (sizes - 1)
+
+
+def borda(
+    offsets: Int64[np.ndarray, " bounds"], votes: Float32[np.ndarray, "voters docs"]
+) -> Float64[np.ndarray, " docs"]:
+    """Borda's points: how many documents of its list a document beats, on average over voters.
+
+    A tie counts one half.
+
+    >>> borda(np.array([0, 3]), np.array([[3, 2, 1], [3, 1, 2]], np.float32)).tolist()
+    [2.0, 0.5, 0.5]
+    """
+    ranks = np.sum([mean_ranks(offsets, vote) for vote in votes], axis=0) / len(votes)
+    return np.repeat(np.diff(offsets), np.diff(offsets)) - 1.0 - ranks
+
+
+def kemeny(
+    offsets: Int64[np.ndarray, " bounds"], votes: Float32[np.ndarray, "voters docs"]
+) -> Float64[np.ndarray, " docs"]:
+    """Minus the rank in an order that no move of one document brings closer to the votes.
+
+    Kemeny's order disagrees with the fewest (voter, pair) judgments; finding it is NP-hard. This
+    is local search from Borda's order: the document whose removal to its best place gains most is
+    moved there, first to last, until nothing gains (Schalekamp & van Zuylen 2009). A list of n
+    documents takes n² numbers and O(n²) time a sweep. Documents that Borda ties start in the order
+    given, so give them in one that means nothing or is always the same.
+
+    >>> kemeny(np.array([0, 3]), np.array([[3, 2, 1], [3, 2, 1], [1, 3, 2]], np.float32)).tolist()
+    [0.0, -1.0, -2.0]
+    """
+    start = falling_order(offsets, borda(offsets, votes))
+    scores = np.empty(votes.shape[1])
+    for first, last in pairwise(offsets.tolist()):
+        order = _improved(margins(votes[:, first:last]), start[first:last] - first)
+        scores[first + order] = -np.arange(last - first)
+    return scores
+
+
+def margins(votes: Float32[np.ndarray, "voters docs"]) -> Float64[np.ndarray, "docs docs"]:
+    """How many voters put the row's document above the column's, less those who do the reverse.
+
+    >>> margins(np.array([[1, 0], [1, 1], [0, 2]], np.float32)).tolist()
+    [[0.0, 0.0], [0.0, 0.0]]
+    """
+    return _margins(np.ascontiguousarray(votes))
+
+
+@numba.njit(cache=True)
+@no_type_check  # the test run wraps every function that lacks it, and numba cannot take those
+def _margins(votes: np.ndarray) -> np.ndarray:
+    docs = votes.shape[1]
+    found = np.zeros((docs, docs))
+    for voter in range(len(votes)):
+        for one in range(docs):
+            for other in range(docs):
+                if votes[voter, one] > votes[voter, other]:
+                    found[one, other] += 1.0
+                    found[other, one] -= 1.0
+    return found
+
+
+@numba.njit(cache=True)
+@no_type_check
+def _improved(found: np.ndarray, start: np.ndarray) -> np.ndarray:
+    order = start.copy()
+    for _ in range(SWEEPS):
+        moved = False
+        for document in start:
+            place = np.flatnonzero(order == document)[0]
+            best, target, gain = 0.0, place, 0.0
+            for above in range(place - 1, -1, -1):
+                gain += found[document, order[above]]
+                if gain > best:
+                    best, target = gain, above
+            gain = 0.0
+            for below in range(place + 1, len(order)):
+                gain += found[order[below], document]
+                if gain > best:
+                    best, target = gain, below
+            if target < place:
+                order[target + 1 : place + 1] = order[target:place].copy()
+            elif target > place:
+                order[place:target] = order[place + 1 : target + 1].copy()
+            order[target] = document
+            moved = moved or target != place
+        if not moved:
+            break
+    return order
