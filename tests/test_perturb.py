@@ -9,12 +9,19 @@ from scipy.stats import kendalltau
 from core.data.lists import CandidateLists
 from core.data.ragged import competition_ranks, offsets_of
 from core.errors import ParameterError, UnknownNameError, UsageError
-from core.perturb.base import Perturbation
+from core.perturb.base import DataPerturbation, Perturbation
 from core.perturb.registry import PERTURBATIONS, parse, perturbation, tau_left
 from core.seeds import generator
 
-FAMILIES = sorted(PERTURBATIONS)
-RANKING = [name for name in FAMILIES if not name.endswith("-shown")]
+FAMILIES = sorted(
+    name
+    for name, entry in PERTURBATIONS.items()
+    if entry.changes <= {"ranking", "order"}
+    and not isinstance(entry.at(entry.unchanged), DataPerturbation)
+)
+RANKING = [name for name in FAMILIES if "ranking" in PERTURBATIONS[name].changes]
+RANDOM = [name for name in FAMILIES if PERTURBATIONS[name].random]
+TYING = {"tie-storm", "adjacent-inversions"}
 
 
 def lists_of(lengths, *, rankings=2, ties=False, seed=0):
@@ -60,8 +67,9 @@ def test_keeps_documents_and_prior_scores(family, ties):
             assert sorted(after.rows[low:high]) == sorted(lists.rows[low:high])
             for column in range(2):
                 ours, theirs = after.prior[low:high, column], lists.prior[low:high, column]
-                assert np.allclose(np.sort(ours), np.sort(theirs), rtol=0, atol=1e-5)
-                if family != "adjacent-inversions":
+                if family != "tie-storm":
+                    assert np.allclose(np.sort(ours), np.sort(theirs), rtol=0, atol=1e-5)
+                if family not in TYING:
                     assert np.array_equal(np.sort(ours), np.sort(theirs))
         for column in range(2):
             ranks = competition_ranks(after.offsets, after.prior[:, column])
@@ -70,15 +78,15 @@ def test_keeps_documents_and_prior_scores(family, ties):
         assert np.array_equal(array, copy)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", RANDOM)
 def test_same_generator_same_lists_other_generator_others(family):
     lists = lists_of([40, 40, 40])
-    level = 0.5 if PERTURBATIONS[family].high == 1 else 10
+    level = 0.5 if PERTURBATIONS[family].high == 1 else 8
     change = perturbation(family, level)
     one, same, other = (change(lists, generator(seed, "x")) for seed in (3, 3, 4))
     assert np.array_equal(one.rows, same.rows)
     assert np.array_equal(one.prior, same.prior)
-    assert not np.array_equal(one.rows, other.rows)
+    assert not (np.array_equal(one.rows, other.rows) and np.array_equal(one.prior, other.prior))
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -1,10 +1,20 @@
-"""What a perturbation is: one named change of candidate lists, at one level, drawn from a seed."""
+"""What a perturbation is: one named change of a ranker's input, at one level, drawn from a seed.
 
+Most families need nothing but the lists and map lists to lists. Some need the data set too (its
+labels, its features, documents of other queries) and map judged lists to judged lists; `disturbed`
+applies either kind.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
+from jaxtyping import Int64
 
-from core.data.lists import CandidateLists
+from core.data import ragged
+from core.data.lists import CandidateLists, JudgedLists
+from core.errors import UsageError
 
 Change = Literal["order", "ranking", "set", "features", "labels"]
 
@@ -15,7 +25,8 @@ class Perturbation(Protocol):
 
     `family` is the registry's name, `level` its strength in the family's own unit, `changes`
     what of the input it touches: a ranking perturbation changes the ranks and with them the
-    order shown ({"ranking", "order"}), a presentation perturbation the order alone.
+    order shown ({"ranking", "order"}), a presentation perturbation the order alone. A change of
+    the set renumbers the ranks of the documents that stay and keeps their order.
     """
 
     @property
@@ -31,4 +42,138 @@ class Perturbation(Protocol):
         """What of the input is touched."""
 
     def __call__(self, lists: CandidateLists, generator: np.random.Generator) -> CandidateLists:
-        """The perturbed lists; the lists given stay as they are."""
+        """The perturbed lists; the lists given stay as they are.
+
+        Raises:
+            UsageError: the family needs the data set too; see `disturbed`.
+        """
+
+
+@runtime_checkable
+class DataPerturbation(Perturbation, Protocol):
+    """A perturbation that reads or changes the data set behind the lists.
+
+    New documents stand behind a query's own rows, so that a row's place in its query never
+    changes (see `origins`).
+    """
+
+    def disturbed(self, judged: JudgedLists, generator: np.random.Generator) -> JudgedLists:
+        """The perturbed lists with the data set that they are of; what is given stays as it is."""
+
+
+def disturbed(
+    change: Perturbation, judged: JudgedLists, generator: np.random.Generator
+) -> JudgedLists:
+    """Judged lists under a perturbation of either kind."""
+    if isinstance(change, DataPerturbation):
+        return change.disturbed(judged, generator)
+    lists = change(judged.lists, generator)
+    return judged if lists is judged.lists else replace(judged, lists=lists)
+
+
+class NeedsData:
+    """What all families that need the data set say when they are given lists alone."""
+
+    def __call__(self, lists: CandidateLists, generator: np.random.Generator) -> CandidateLists:
+        """Nothing without the data set.
+
+        Raises:
+            UsageError: always; see `disturbed`.
+        """
+        del lists, generator
+        raise UsageError(
+            f"{self} needs the data set beside the lists: "
+            "core.perturb.base.disturbed takes both, and so does `study perturbations`"
+        )
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Perturbations one after the other, each on what the one before left.
+
+    Its level is that of the last link; the others belong to its name, so that it prints, parses
+    and is drawn as a curve like any family: `transpositions:5+shuffle-shown` at level 1.
+
+    Attributes:
+        links: two or more, in the order in which they are applied.
+    """
+
+    links: tuple[Perturbation, ...]
+
+    @property
+    def family(self) -> str:
+        """The links joined by `+`, the last without its level."""
+        return "+".join([*map(str, self.links[:-1]), self.links[-1].family])
+
+    @property
+    def level(self) -> float:
+        """The level of the last link."""
+        return self.links[-1].level
+
+    @property
+    def changes(self) -> frozenset[Change]:
+        """What any link touches."""
+        return frozenset[Change]().union(*(link.changes for link in self.links))
+
+    def __str__(self) -> str:
+        """As `registry.parse` reads it: `transpositions:5+shuffle-shown:1`."""
+        return f"{self.family}:{self.level:g}"
+
+    def __call__(self, lists: CandidateLists, generator: np.random.Generator) -> CandidateLists:
+        """The lists after all links.
+
+        Raises:
+            UsageError: a link needs the data set.
+        """
+        for link in self.links:
+            lists = link(lists, generator)
+        return lists
+
+    def disturbed(self, judged: JudgedLists, generator: np.random.Generator) -> JudgedLists:
+        """The judged lists after all links."""
+        for link in self.links:
+            judged = disturbed(link, judged, generator)
+        return judged
+
+
+Make = Callable[[str, float], Perturbation]
+"""(family, level) → perturbation."""
+
+
+def origins(base: JudgedLists, after: JudgedLists) -> Int64[np.ndarray, " candidates"]:
+    """For each candidate of `after` its row in the data set of `base`; −1: it is a new document.
+
+    A data set that grew has its new documents behind each query's own.
+    """
+    if after.dataset.offsets is base.dataset.offsets:
+        return after.lists.rows
+    query = after.lists.queries[ragged.segment_ids(after.lists.offsets)]
+    place = after.lists.rows - after.dataset.offsets[query]
+    own = place < np.diff(base.dataset.offsets)[query]
+    return np.where(own, base.dataset.offsets[query] + place, -1)
+
+
+def sources(
+    base: CandidateLists,
+    offsets: Int64[np.ndarray, " bounds"],
+    rows: Int64[np.ndarray, " candidates"],
+) -> Int64[np.ndarray, " candidates"]:
+    """For each candidate of as many lists, the index of the same document in the base lists.
+
+    Args:
+        base: no document twice in a list.
+        offsets: bounds of the other lists.
+        rows: their documents as rows of the base's data set, −1 for others (`origins`).
+
+    Returns:
+        Indexes; −1 where the base list lacks the document.
+    """
+    stride = max(int(base.rows.max(initial=0)), int(rows.max(initial=0))) + 2
+    keys = ragged.segment_ids(base.offsets) * stride + base.rows
+    wanted = ragged.segment_ids(offsets) * stride + rows
+    if not len(keys):
+        return np.full(len(wanted), -1, dtype=np.int64)
+    order = np.argsort(keys, kind="stable")
+    place = np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)
+    found = order[place]
+    return np.where((keys[found] == wanted) & (rows >= 0), found, -1)

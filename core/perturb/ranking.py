@@ -2,9 +2,10 @@
 
 A ranking perturbation rearranges the places of a ranking, best first (ties stand by data set
 row, so the order shown has no say), and leaves every place its prior score: the multiset of
-prior scores stays, the documents' shares of it change.
+prior scores stays, the documents' shares of it change. `TieStorm` alone changes the scores.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import no_type_check
 
@@ -13,10 +14,16 @@ import numpy as np
 from jaxtyping import Float32, Int64
 
 from core.data.falling import falling_order
-from core.data.lists import CandidateLists
+from core.data.lists import CandidateLists, JudgedLists
 from core.errors import UsageError
 from core.perturb.arrangements import Arrangement
-from core.perturb.base import Change
+from core.perturb.arrangements_judged import JudgedArrangement
+from core.perturb.base import Change, NeedsData, Perturbation
+
+RANKING: frozenset[Change] = frozenset({"ranking", "order"})
+
+Column = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+"""(candidate at each place, falling scores of the places) → (old place of each place, scores)."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +44,7 @@ class RankingPerturbation:
     arrange: Arrangement = field(repr=False)
     unchanged: float = 0.0
     unties: bool = False
-    changes: frozenset[Change] = frozenset({"ranking", "order"})
+    changes: frozenset[Change] = RANKING
 
     def __str__(self) -> str:
         """As `registry.parse` reads it: `transpositions:5`."""
@@ -49,22 +56,114 @@ class RankingPerturbation:
         Raises:
             UsageError: the lists carry no initial ranking.
         """
-        if not lists.rankings:
-            raise UsageError(
-                f"{self} changes initial rankings and these lists carry none: "
-                "name initial rankers when the lists are made, or change the order shown instead"
-            )
+        check_ranked(self, lists)
         if self.level == self.unchanged:
             return lists
-        prior = np.empty_like(lists.prior)
-        for column in range(lists.rankings):
-            holders = falling_order(lists.offsets, lists.prior[:, column], lists.rows)
-            scores = lists.prior[holders, column]
+
+        def column(holders: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            del holders
             if self.unties:
                 scores = strictly_falling(lists.offsets, scores)
-            came_from = self.arrange(lists.offsets, scores, self.level, generator)
-            prior[holders[came_from], column] = scores
-        return lists.reranked(prior)
+            return self.arrange(lists.offsets, scores, self.level, generator), scores
+
+        return rearranged(lists, column)
+
+
+@dataclass(frozen=True)
+class JudgedRankingPerturbation(NeedsData):
+    """Rearranges every initial ranking with the judgments in view; the labels stay.
+
+    Attributes:
+        family: the registry's name.
+        level: strength in the family's unit; 0 leaves the lists as they are.
+        arrange: what moves where, by the labels of the places; see `arrangements_judged`.
+    """
+
+    family: str
+    level: float
+    arrange: JudgedArrangement = field(repr=False)
+    changes: frozenset[Change] = RANKING
+
+    def __str__(self) -> str:
+        """As `registry.parse` reads it: `promote:1`."""
+        return f"{self.family}:{self.level:g}"
+
+    def disturbed(self, judged: JudgedLists, generator: np.random.Generator) -> JudgedLists:
+        """The lists under the perturbed rankings, shown by the first of them.
+
+        Raises:
+            UsageError: the lists carry no initial ranking.
+        """
+        lists = judged.lists
+        check_ranked(self, lists)
+        if self.level == 0:
+            return judged
+
+        def column(holders: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            labels = judged.dataset.labels[lists.rows[holders]]
+            return self.arrange(lists.offsets, labels, self.level, generator), scores
+
+        return JudgedLists(judged.dataset, rearranged(lists, column))
+
+
+@dataclass(frozen=True)
+class TieStorm:
+    """A run of places, drawn at random, takes the prior score of its first place.
+
+    The run holds a share `level` of the places, rounded half up; what is tied is shown by data
+    set row.
+    """
+
+    level: float
+    family: str = "tie-storm"
+    changes: frozenset[Change] = RANKING
+
+    def __str__(self) -> str:
+        """As `registry.parse` reads it: `tie-storm:0.5`."""
+        return f"{self.family}:{self.level:g}"
+
+    def __call__(self, lists: CandidateLists, generator: np.random.Generator) -> CandidateLists:
+        """The lists with tied rankings, each ranking by its own draw.
+
+        Raises:
+            UsageError: the lists carry no initial ranking.
+        """
+        check_ranked(self, lists)
+        if self.level == 0:
+            return lists
+        sizes = (self.level * lists.lengths + 0.5).astype(np.int64)
+
+        def column(holders: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            starts = (generator.random(len(sizes)) * (lists.lengths - sizes + 1)).astype(np.int64)
+            first = np.repeat(lists.offsets[:-1] + starts, lists.lengths)
+            place = np.arange(len(holders), dtype=np.int64)
+            tied = (place >= first) & (place < first + np.repeat(sizes, lists.lengths))
+            return place, scores[np.where(tied, first, place)]
+
+        return rearranged(lists, column)
+
+
+def check_ranked(change: Perturbation, lists: CandidateLists) -> None:
+    """Refuse lists without an initial ranking.
+
+    Raises:
+        UsageError: the lists carry none.
+    """
+    if not lists.rankings:
+        raise UsageError(
+            f"{change} changes initial rankings and these lists carry none: "
+            "name initial rankers when the lists are made, or change the order shown instead"
+        )
+
+
+def rearranged(lists: CandidateLists, column: Column) -> CandidateLists:
+    """The lists with every ranking's places rearranged, shown by the first ranking."""
+    prior = np.empty_like(lists.prior)
+    for index in range(lists.rankings):
+        holders = falling_order(lists.offsets, lists.prior[:, index], lists.rows)
+        came_from, scores = column(holders, lists.prior[holders, index])
+        prior[holders[came_from], index] = scores
+    return lists.reranked(prior)
 
 
 def strictly_falling(

@@ -1,8 +1,9 @@
 """Scores carried over: what a ranker cannot see cannot change its scores.
 
-A ranker that reads neither the order shown nor the prior ranks is scored once and its scores are
-carried to every reordering of the same candidates. That is a theorem about exact arithmetic and a
-claim about the code, so a few reorderings are really scored and compared before it is used.
+A ranker that reads nothing of what a perturbation changed is scored once and its scores are
+carried to every variant with the same documents. That is a theorem about exact arithmetic and a
+claim about the code, so a few variants are really scored and compared before it is used. What was
+changed is found by comparing, not by asking the perturbation.
 """
 
 from collections.abc import Sequence
@@ -13,7 +14,8 @@ from jaxtyping import Float32, Int64
 
 from core.data import ragged
 from core.data.lists import CandidateLists, JudgedLists
-from core.rankers.base import Ranker
+from core.perturb.base import origins, sources
+from core.rankers.base import Input, Ranker
 
 PROOFS = 3
 TOLERANCE = 1e-5
@@ -29,7 +31,7 @@ class Scored:
         deviation: largest deviation seen between carried and real scores (0 when not carried).
     """
 
-    scores: list[Float32[np.ndarray, " candidates"]]
+    scores: list[Float32[np.ndarray, " _"]]
     carried: bool
     deviation: float
 
@@ -46,12 +48,44 @@ def source_of(base: CandidateLists, variant: CandidateLists) -> Int64[np.ndarray
     return source
 
 
-class Carrier:
-    """Carries a ranker's scores of the base lists to their reorderings, point after point.
+def shared_source(base: JudgedLists, variant: JudgedLists) -> Int64[np.ndarray, " candidates"]:
+    """For each candidate of a variant, the index of the same document in the base; −1: it is new.
 
-    The base is scored once, however many points a study has. The first `PROOFS` variants that
-    really are other orders are scored too, each on its own share of the lists, so that every list
-    is proven by one real permutation.
+    The variant's lists may be shorter or longer, and its data set may have grown.
+    """
+    return sources(base.lists, variant.lists.offsets, origins(base, variant))
+
+
+def touched(
+    base: JudgedLists, variant: JudgedLists, source: Int64[np.ndarray, " candidates"]
+) -> frozenset[Input]:
+    """What a ranker would have to read to see the difference between the two.
+
+    Orders and ranks count as touched wherever the lists are other objects or the data the same;
+    other features are those of other documents too, so that they touch the neighbours.
+
+    Args:
+        base: the lists as they are.
+        variant: what was made of them.
+        source: `shared_source` of the two.
+    """
+    found: set[Input] = set()
+    same_features = variant.dataset.features is base.dataset.features
+    if variant.lists is not base.lists or same_features:
+        found |= {"order", "ranks"}
+    if not same_features:
+        found |= {"features", "neighbours"}
+    if not np.array_equal(base.lists.offsets, variant.lists.offsets) or (source < 0).any():
+        found.add("neighbours")
+    return frozenset(found)
+
+
+class Carrier:
+    """Carries a ranker's scores of the base lists to their variants, point after point.
+
+    The base is scored once, however many points a study has. For each kind of change the first
+    `PROOFS` variants that really are others are scored too, each on its own share of the lists,
+    so that every list is proven by one real variant.
 
     Args:
         ranker: the ranker.
@@ -60,38 +94,69 @@ class Carrier:
 
     def __init__(self, ranker: Ranker, base: JudgedLists) -> None:
         self.ranker, self.base = ranker, base
-        self.proofs, self.deviation = 0, 0.0
-        self.scores: Float32[np.ndarray, " candidates"] | None = None
+        self._proofs: dict[frozenset[Input], int] = {}
+        self._deviations: dict[frozenset[Input], float] = {}
+        self._scores: Float32[np.ndarray, " candidates"] | None = None
+
+    @property
+    def scores(self) -> Float32[np.ndarray, " candidates"]:
+        """The scores of the lists as they are."""
+        if self._scores is None:
+            self._scores = self.ranker.score(self.base.dataset, self.base.lists)
+        return self._scores
 
     def score(self, variants: Sequence[CandidateLists]) -> Scored:
         """The scores of several reorderings or re-rankings of the base lists."""
-        if self.ranker.reads & {"order", "ranks"}:
-            real = scores_of_all(self.ranker, self.base, variants)
-            return Scored(real, carried=False, deviation=0.0)
-        if self.scores is None:
-            self.scores = self.ranker.score(self.base.dataset, self.base.lists)
-        carried = [self.scores[source_of(self.base.lists, variant)] for variant in variants]
-        for variant, scores in zip(variants, carried, strict=True):
-            if self.proofs < PROOFS and not np.array_equal(variant.rows, self.base.lists.rows):
-                self._prove(variant, scores)
-        if self.deviation > TOLERANCE:
-            real = scores_of_all(self.ranker, self.base, variants)
-            return Scored(real, carried=False, deviation=self.deviation)
-        return Scored(carried, carried=True, deviation=self.deviation)
+        return self.score_judged([JudgedLists(self.base.dataset, lists) for lists in variants])
 
-    def _prove(self, variant: CandidateLists, carried: Float32[np.ndarray, " candidates"]) -> None:
-        chosen = np.arange(self.proofs, len(variant), PROOFS)
-        self.proofs += 1
-        expected = carried[ragged.elements_of(variant.offsets, chosen)]
-        real = self.ranker.score(self.base.dataset, variant.select(chosen))
+    def score_judged(self, variants: Sequence[JudgedLists]) -> Scored:
+        """The scores of several variants of the base, whatever was changed."""
+        same_data = all(variant.dataset is self.base.dataset for variant in variants)
+        if same_data and self.ranker.reads & {"order", "ranks"}:  # whatever else was changed
+            return Scored(self._real(variants), carried=False, deviation=0.0)
+        sources_of = [shared_source(self.base, variant) for variant in variants]
+        kind = frozenset[Input]().union(
+            *(touched(self.base, *one) for one in zip(variants, sources_of, strict=True))
+        )
+        if self.ranker.reads & kind or any((source < 0).any() for source in sources_of):
+            return Scored(self._real(variants), carried=False, deviation=0.0)
+        carried = [self.scores[source] for source in sources_of]
+        for variant, scores in zip(variants, carried, strict=True):
+            if self._proofs.get(kind, 0) < PROOFS and self._differs(variant):
+                self._prove(kind, variant, scores)
+        deviation = self._deviations.get(kind, 0.0)
+        if deviation > TOLERANCE:
+            return Scored(self._real(variants), carried=False, deviation=deviation)
+        return Scored(carried, carried=True, deviation=deviation)
+
+    def _differs(self, variant: JudgedLists) -> bool:
+        same_data = variant.dataset.features is self.base.dataset.features
+        return not (same_data and np.array_equal(variant.lists.rows, self.base.lists.rows))
+
+    def _real(self, variants: Sequence[JudgedLists]) -> list[Float32[np.ndarray, " _"]]:
+        if all(variant.dataset is self.base.dataset for variant in variants):
+            return scores_of_all(self.ranker, self.base, [variant.lists for variant in variants])
+        return [self.ranker.score(variant.dataset, variant.lists) for variant in variants]
+
+    def _prove(
+        self,
+        kind: frozenset[Input],
+        variant: JudgedLists,
+        carried: Float32[np.ndarray, " candidates"],
+    ) -> None:
+        proofs = self._proofs.get(kind, 0)
+        chosen = np.arange(proofs, len(variant.lists), PROOFS)
+        self._proofs[kind] = proofs + 1
+        expected = carried[ragged.elements_of(variant.lists.offsets, chosen)]
+        real = self.ranker.score(variant.dataset, variant.lists.select(chosen))
         scale = max(1.0, float(np.abs(real).max(initial=0.0)))
         worst = float(np.abs(real - expected).max(initial=0.0)) / scale
-        self.deviation = max(self.deviation, worst)
+        self._deviations[kind] = max(self._deviations.get(kind, 0.0), worst)
 
 
 def scores_of_all(
     ranker: Ranker, base: JudgedLists, variants: Sequence[CandidateLists]
-) -> list[Float32[np.ndarray, " candidates"]]:
+) -> list[Float32[np.ndarray, " _"]]:
     """Really score every variant, in one batch where the ranker knows how."""
     together = getattr(ranker, "score_variants", None)
     if together is not None:

@@ -16,9 +16,9 @@ from core.data.dataset import RankingDataset
 from core.data.lists import CandidateLists, JudgedLists
 from core.errors import MissingRankingError
 from core.metrics.measure import Measure
-from core.metrics.relevance import evaluate_many, mean_of
+from core.metrics.relevance import evaluate, evaluate_many, mean_of
 from core.metrics.significance import paired_t
-from core.perturb.registry import PERTURBATIONS
+from core.perturb.registry import entry_of
 from core.rankers.base import Input, Ranker
 from core.studies.carrying import Carrier
 from core.studies.result import StudyResult
@@ -57,16 +57,31 @@ def measured_by(measures: Sequence[Measure]) -> Any:
     carriers: dict[tuple[int, int], Carrier] = {}
 
     def measured(
-        ranker: Ranker, base: JudgedLists, variants: Sequence[CandidateLists]
+        ranker: Ranker, base: JudgedLists, variants: Sequence[JudgedLists]
     ) -> tuple[list[Any], dict[str, Any]]:
         """Values [measures, queries] of each variant, and whether its scores were carried over."""
         carrier = carriers.setdefault((id(ranker), id(base)), Carrier(ranker, base))
-        scored = carrier.score(variants)
-        runs = list(zip(variants, scored.scores, strict=True))
-        values = list(evaluate_many(measures, base.dataset, runs))
+        scored = carrier.score_judged(variants)
+        values = values_of(measures, base, variants, scored.scores)
         return values, {"carried": scored.carried, "proof_deviation": scored.deviation}
 
     return measured
+
+
+def values_of(
+    measures: Sequence[Measure],
+    base: JudgedLists,
+    variants: Sequence[JudgedLists],
+    scores: Sequence[Float32[np.ndarray, " _"]],
+) -> list[Any]:
+    """Values [measures, queries] of each variant; together where they share the base's data."""
+    if all(variant.dataset is base.dataset for variant in variants):
+        runs = [(variant.lists, own) for variant, own in zip(variants, scores, strict=True)]
+        return list(evaluate_many(measures, base.dataset, runs))
+    return [
+        evaluate(measures, variant.dataset, variant.lists, own)
+        for variant, own in zip(variants, scores, strict=True)
+    ]
 
 
 @dataclass(frozen=True)
@@ -171,7 +186,7 @@ def _where_below(fall: Fall) -> str:
 
 def _reached(family: str, level: float) -> str:
     """The last level in words: by 80 transpositions, by shuffle at level 0.4."""
-    return f"by {level:g} {family}" if PERTURBATIONS[family].whole else f"by {family} at {level:g}"
+    return f"by {level:g} {family}" if entry_of(family).whole else f"by {family} at {level:g}"
 
 
 def claim(result: StudyResult, family: str, measure: str) -> dict[str, Any]:

@@ -32,15 +32,16 @@ EXACT_CANDIDATES = 4096
 
 
 def measured(
-    ranker: Ranker, base: JudgedLists, variants: Sequence[CandidateLists]
+    ranker: Ranker, base: JudgedLists, variants: Sequence[JudgedLists]
 ) -> tuple[list[Any], dict[str, Any]]:
     """The study's step: per query, what each permutation did to the scores and to their order."""
     before = ranker.score(base.dataset, base.lists)
     floor = numeric_floor(ranker, base, before)
     gap = smallest_gap(base.lists.offsets, before)
     values = []
-    scored = scores_of_all(ranker, base, variants)
-    for variant, scores in zip(variants, scored, strict=True):
+    shown = [variant.lists for variant in variants]
+    scored = scores_of_all(ranker, base, shown)
+    for variant, scores in zip(shown, scored, strict=True):
         after = np.empty_like(before)
         after[source_of(base.lists, variant)] = scores
         values.append(_compared(base.lists, before, after, floor, gap))

@@ -10,8 +10,10 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float64
 
-from core.data.lists import CandidateLists, JudgedLists
-from core.perturb.registry import perturbation, tau_left
+from core.data.lists import JudgedLists
+from core.errors import UsageError
+from core.perturb.base import Make, Perturbation, disturbed
+from core.perturb.registry import perturbation, tau_shared
 from core.progress import Progress
 from core.rankers.base import Ranker
 from core.seeds import generator
@@ -47,24 +49,53 @@ class Memory:
 
 
 @dataclass(frozen=True)
+class Variant:
+    """What one draw made of the lists, with the Kendall τ that it left."""
+
+    judged: JudgedLists
+    tau: float
+
+
 class Point:
-    """The variants of one perturbation at one level, one a draw, with the τ each one left."""
+    """The variants of one perturbation at one level, made when they are asked for.
 
-    variants: list[CandidateLists]
-    tau: list[float]
+    Those over the base's own data set are kept for the next ranker; those that bring a data set
+    of their own are drawn again, so that one of them is in memory at a time.
+
+    Args:
+        change: the perturbation.
+        base: the lists as they are.
+        seed: master seed of the draws.
+    """
+
+    def __init__(self, change: Perturbation, base: JudgedLists, seed: int) -> None:
+        self.change, self.base, self.seed = change, base, seed
+        self.alone = bool(change.changes & {"set", "features"})
+        self._kept: dict[int, Variant] = {}
+
+    def variant(self, draw: int) -> Variant:
+        """The variant of a draw."""
+        if draw in self._kept:
+            return self._kept[draw]
+        names = (self.change.family, float(self.change.level), draw)
+        judged = disturbed(self.change, self.base, generator(self.seed, *names))
+        found = Variant(judged, _mean_defined(tau_shared(self.base, judged, self.change)))
+        if judged.dataset is self.base.dataset:
+            self._kept[draw] = found
+        return found
 
 
-Measured = Callable[
-    [Ranker, JudgedLists, Sequence[CandidateLists]], tuple[list[Any], dict[str, Any]]
-]
+Measured = Callable[[Ranker, JudgedLists, Sequence[JudgedLists]], tuple[list[Any], dict[str, Any]]]
 
 
-def run_study(
+def run_study(  # noqa: PLR0913 (what is studied, on what, and the two steps of a trial)
     study: Study,
     base: JudgedLists,
     rankers: Mapping[str, Ranker],
     records: TrialRecords,
     measured: Measured,
+    *,
+    made: Make = perturbation,
 ) -> Generator[Progress, None, StudyResult]:
     """Run what is not stored yet; yields after every ranker and level, returns the result.
 
@@ -75,6 +106,10 @@ def run_study(
         records: where finished trials are kept.
         measured: (ranker, base, variants) → per-query values [measures, queries] of each variant
             and facts about how they were obtained.
+        made: (family, level) → perturbation; attacks on a ranker of the study need their own.
+
+    Raises:
+        UsageError: a family of labels, whose trials are trained, or one that the lists cannot take.
     """
     trials = plan(study)
     done: dict[Trial, tuple[dict[str, Any], np.ndarray]] = {}
@@ -84,7 +119,7 @@ def run_study(
             batch = list(of_ranker)
             missing = [trial for trial in batch if _stored(study, trial, records, done) is None]
             if missing:
-                point = point or _perturbed(study, base, family, level, len(batch))
+                point = point or _point(study, base, made(family, level))
                 for trial, meta, value in _measured(base, rankers[label], missing, point, measured):
                     records.put(study.digest_of(trial), meta, {"values": value})
                     done[trial] = (meta, value)
@@ -133,14 +168,10 @@ def _stored(
     return found[1]["values"]
 
 
-def _perturbed(study: Study, base: JudgedLists, family: str, level: float, draws: int) -> Point:
-    change = perturbation(family, level)
-    variants = [
-        change(base.lists, generator(study.seed, family, float(level), draw))
-        for draw in range(draws)
-    ]
-    left = [tau_left(base.lists, variant, change) for variant in variants]
-    return Point(variants, [_mean_defined(tau) for tau in left])
+def _point(study: Study, base: JudgedLists, change: Perturbation) -> Point:
+    if "labels" in change.changes:
+        raise UsageError(f"{change} changes what rankers learn from; `study perturbations` trains")
+    return Point(change, base, study.seed)
 
 
 def _mean_defined(tau: Float64[np.ndarray, " lists"]) -> float:
@@ -152,16 +183,16 @@ def _mean_defined(tau: Float64[np.ndarray, " lists"]) -> float:
 def _measured(
     base: JudgedLists, ranker: Ranker, missing: Sequence[Trial], point: Point, measured: Measured
 ) -> Iterator[tuple[Trial, dict[str, Any], np.ndarray]]:
-    start = time.perf_counter()
-    values, facts = measured(ranker, base, [point.variants[trial.draw] for trial in missing])
-    seconds = (time.perf_counter() - start) / len(missing)
-    size = float(base.lists.lengths.mean()) if len(base.lists) else 0.0
-    for trial, value in zip(missing, values, strict=True):
-        yield (
-            trial,
-            facts | {"tau": point.tau[trial.draw], "set_size": size, "seconds": seconds},
-            value,
-        )
+    """The missing trials of a ranker at a point, scored together where they share a data set."""
+    for trials in [[trial] for trial in missing] if point.alone else [missing]:
+        start = time.perf_counter()
+        variants = [point.variant(trial.draw) for trial in trials]
+        values, facts = measured(ranker, base, [variant.judged for variant in variants])
+        seconds = (time.perf_counter() - start) / len(trials)
+        for trial, variant, value in zip(trials, variants, values, strict=True):
+            lists = variant.judged.lists
+            size = float(lists.lengths.mean()) if len(lists) else 0.0
+            yield trial, facts | {"tau": variant.tau, "set_size": size, "seconds": seconds}, value
 
 
 def _assembled(

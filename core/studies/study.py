@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from core.errors import ParameterError, UnknownNameError
-from core.perturb.registry import PERTURBATIONS, perturbation
+from core.errors import ParameterError
+from core.perturb.registry import ATTACK, entry_of
 from core.store.keys import key_of
 
 
@@ -100,6 +100,8 @@ class Study:
             "measures": list(self.measured),
             "seed": self.seed,
         }
+        if trial.family.startswith(f"{ATTACK}@"):
+            facts["attacked"] = dict(self.rankers)[trial.family.partition("@")[2]]
         return key_of("trial", facts).digest
 
 
@@ -115,7 +117,7 @@ def plan(study: Study) -> tuple[Trial, ...]:
         Trial(label, family, level, draw)
         for family, level in study.perturbations
         for label, _ in study.rankers
-        for draw in range(1 if level == PERTURBATIONS[family].unchanged else study.draws)
+        for draw in range(entry_of(family).draws(level, study.draws))
     )
 
 
@@ -125,13 +127,11 @@ def levels_of(family: str, given: str | None = None) -> list[float]:
     >>> levels_of("mallows", "0.2,0.9")
     [1.0, 0.9, 0.2]
     """
-    if family not in PERTURBATIONS:
-        raise UnknownNameError("perturbation", family, PERTURBATIONS)
-    entry = PERTURBATIONS[family]
+    entry = entry_of(family)
     try:
         levels = [float(level) for level in given.split(",")] if given else entry.default_levels
     except ValueError:
         raise ParameterError("--levels", given, "numbers, comma-separated") from None
     for level in levels:
-        perturbation(family, level)
-    return sorted({entry.unchanged, *levels}, key=lambda level: abs(level - entry.unchanged))
+        entry.at(level)
+    return sorted({entry.unchanged, *levels}, key=lambda one: (abs(one - entry.unchanged), one))

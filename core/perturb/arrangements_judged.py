@@ -1,0 +1,142 @@
+"""New arrangements of rankings that see the labels of the places: what harms on purpose.
+
+As in `arrangements`, entry p of an arrangement is the old place of the document that now stands
+at place p, and place 0 is the best. A document is relevant from label 1 on.
+"""
+
+from collections.abc import Callable
+from typing import no_type_check
+
+import numba
+import numpy as np
+from jaxtyping import Float32, Int64
+
+JudgedArrangement = Callable[[np.ndarray, np.ndarray, float, np.random.Generator], np.ndarray]
+"""(bounds, labels of the places, level, generator) → old place of each place."""
+
+
+def pairs_reversed(
+    offsets: Int64[np.ndarray, " bounds"],
+    labels: Float32[np.ndarray, " places"],
+    level: float,
+    generator: np.random.Generator,
+) -> Int64[np.ndarray, " places"]:
+    """`level` times a relevant document and a non-relevant one below it exchange their places.
+
+    Each pair is drawn evenly among those that still stand the right way round; where none is
+    left, every non-relevant document stands above every relevant one and nothing more happens.
+    """
+    places = np.arange(len(labels), dtype=np.int64)
+    return _pairs_reversed(offsets, labels, round(level), generator, places)
+
+
+def promoted(
+    offsets: Int64[np.ndarray, " bounds"],
+    labels: Float32[np.ndarray, " places"],
+    level: float,
+    generator: np.random.Generator,
+) -> Int64[np.ndarray, " places"]:
+    """A non-relevant document from below rank `level` (1-based), drawn evenly, is put there.
+
+    Those from that rank down to where it stood move down by one; a list without such a document
+    stays as it is.
+    """
+    places = np.arange(len(labels), dtype=np.int64)
+    return _promoted(offsets, labels, round(level) - 1, generator, places)
+
+
+def demoted(
+    offsets: Int64[np.ndarray, " bounds"],
+    labels: Float32[np.ndarray, " places"],
+    level: float,
+    generator: np.random.Generator,
+) -> Int64[np.ndarray, " places"]:
+    """The most relevant document, the best ranked of equals, falls by `level` places.
+
+    At most to the end of the list; a list without relevant documents stays as it is. Nothing is
+    drawn.
+    """
+    del generator
+    places = np.arange(len(labels), dtype=np.int64)
+    return _demoted(offsets, labels, round(level), places)
+
+
+@numba.njit(cache=True)
+@no_type_check  # the test run wraps every function that lacks it, and numba cannot take those
+def _pairs_reversed(
+    offsets: np.ndarray,
+    labels: np.ndarray,
+    exchanges: int,
+    generator: np.random.Generator,
+    places: np.ndarray,
+) -> np.ndarray:
+    """The drawn number of a pair is walked to by counting, top down, what stands below."""
+    for segment in range(len(offsets) - 1):
+        low, high = offsets[segment], offsets[segment + 1]
+        for _ in range(exchanges):
+            total, relevant = 0, 0
+            for place in range(low, high):
+                if labels[places[place]] >= 1:
+                    relevant += 1
+                else:
+                    total += relevant
+            if total == 0:
+                break
+            left, relevant = int(generator.random() * total), 0
+            for place in range(low, high):
+                if labels[places[place]] >= 1:
+                    relevant += 1
+                elif left < relevant:
+                    upper = low
+                    while left > 0 or labels[places[upper]] < 1:
+                        left -= labels[places[upper]] >= 1
+                        upper += 1
+                    places[place], places[upper] = places[upper], places[place]
+                    break
+                else:
+                    left -= relevant
+    return places
+
+
+@numba.njit(cache=True)
+@no_type_check
+def _promoted(
+    offsets: np.ndarray,
+    labels: np.ndarray,
+    rank: int,
+    generator: np.random.Generator,
+    places: np.ndarray,
+) -> np.ndarray:
+    for segment in range(len(offsets) - 1):
+        target, high = offsets[segment] + rank, offsets[segment + 1]
+        below = 0
+        for place in range(target + 1, high):
+            below += labels[place] < 1
+        if below == 0:
+            continue
+        left, source = int(generator.random() * below), target + 1
+        while left > 0 or labels[source] >= 1:
+            left -= labels[source] < 1
+            source += 1
+        for place in range(source, target, -1):
+            places[place] = places[place - 1]
+        places[target] = source
+    return places
+
+
+@numba.njit(cache=True)
+@no_type_check
+def _demoted(offsets: np.ndarray, labels: np.ndarray, fall: int, places: np.ndarray) -> np.ndarray:
+    for segment in range(len(offsets) - 1):
+        low, high = offsets[segment], offsets[segment + 1]
+        best = low
+        for place in range(low, high):
+            if labels[place] > labels[best]:
+                best = place
+        if low == high or labels[best] < 1:
+            continue
+        target = min(best + fall, high - 1)
+        for place in range(best, target):
+            places[place] = places[place + 1]
+        places[target] = best
+    return places

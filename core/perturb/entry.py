@@ -1,0 +1,74 @@
+"""What the registry knows of a family of perturbations."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.errors import ParameterError
+from core.perturb.base import Change, Perturbation
+
+INFINITE = float("inf")
+SHARES = (0.0, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
+
+
+@dataclass(frozen=True)
+class PerturbationEntry:
+    """A family of perturbations: what its level means and which levels make sense.
+
+    Attributes:
+        family: its name.
+        summary: what it does, one sentence.
+        source: where it comes from.
+        unit: what the level counts.
+        low: least level.
+        high: greatest level; infinite where there is none.
+        default_levels: levels of a first study, the unchanged lists first where there are several.
+        make: the perturbation of a level.
+        unchanged: the level at which the lists stay as they are.
+        whole: the level is a whole number.
+        random: chance has a say; otherwise all draws are one.
+        random_before: chance has a say at the unchanged level too: of a chain's other links.
+    """
+
+    family: str
+    summary: str
+    source: str
+    unit: str
+    low: float
+    high: float
+    default_levels: tuple[float, ...]
+    make: Callable[[float], Perturbation]
+    unchanged: float = 0.0
+    whole: bool = False
+    random: bool = True
+    random_before: bool = False
+
+    @property
+    def changes(self) -> frozenset[Change]:
+        """What of the input its perturbations touch."""
+        return self.make(self.default_levels[-1]).changes
+
+    @property
+    def retrains(self) -> bool:
+        """Whether it changes what rankers learn from, so that they are trained again."""
+        return "labels" in self.changes
+
+    def draws(self, level: int | float, wanted: int) -> int:
+        """How many draws of a level differ: those wanted, or one."""
+        drawn = self.random_before if level == self.unchanged else self.random
+        return wanted if drawn else 1
+
+    def at(self, level: int | float) -> Perturbation:
+        """The perturbation of a level.
+
+        Raises:
+            ParameterError: a level out of its bounds, or broken where whole ones are due.
+        """
+        inside = self.low <= level <= self.high and np.isfinite(level)
+        if not inside or (self.whole and level != round(level)):
+            bounds = f"at least {self.low:g}" if self.high == INFINITE else ""
+            bounds = bounds or f"between {self.low:g} and {self.high:g}"
+            kind = "a whole number" if self.whole else "a number"
+            raise ParameterError(f"{self.family} level", level, f"{kind} {bounds} ({self.unit})")
+        return self.make(float(level))

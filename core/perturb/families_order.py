@@ -1,0 +1,240 @@
+"""The families that change the initial ranking, and those that change the order shown alone."""
+
+from core.perturb import arrangements, arrangements_drawn, arrangements_judged, presentation
+from core.perturb.arrangements import Arrangement
+from core.perturb.arrangements_judged import JudgedArrangement
+from core.perturb.entry import INFINITE, SHARES, PerturbationEntry
+from core.perturb.presentation import PresentationPerturbation, SortedPresentation
+from core.perturb.ranking import JudgedRankingPerturbation, RankingPerturbation, TieStorm
+
+INVARIANCE = "permutation invariance (SetRank, section 3)"
+
+
+def _judged(
+    family: str,
+    arrange: JudgedArrangement,
+    summary: str,
+    unit: str,
+    levels: tuple[float, ...],
+) -> PerturbationEntry:
+    return PerturbationEntry(
+        family,
+        summary,
+        "harm on purpose, with the judgments in view",
+        unit,
+        0.0,
+        INFINITE,
+        levels,
+        lambda level: JudgedRankingPerturbation(family, level, arrange),
+        whole=True,
+        random=family != "demote-best",
+    )
+
+
+def _exchanges(family: str, arrange: Arrangement, summary: str, source: str) -> PerturbationEntry:
+    return PerturbationEntry(
+        family,
+        summary,
+        source,
+        "exchanges a list",
+        0.0,
+        INFINITE,
+        (0.0, 1.0, 2.0, 5.0, 10.0, 20.0),
+        lambda level: RankingPerturbation(family, level, arrange),
+        whole=True,
+    )
+
+
+RANKING = (
+    PerturbationEntry(
+        "transpositions",
+        "Random pairs of documents, at any distance, exchange their places in the ranking.",
+        "SetRank (Pang et al. 2020), Figure 3",
+        "exchanges a list",
+        0.0,
+        INFINITE,
+        (0.0, 1.0, 2.0, 5.0, 10.0, 20.0, 40.0, 80.0),
+        lambda level: RankingPerturbation("transpositions", level, arrangements.transposed),
+        whole=True,
+    ),
+    PerturbationEntry(
+        "adjacent-inversions",
+        "Neighbours in the ranking are exchanged until exactly this many pairs are inverted.",
+        "inversions as Kendall's τ counts them; drawn by a random walk",
+        "inversions a list",
+        0.0,
+        INFINITE,
+        (0.0, 1.0, 5.0, 20.0, 80.0, 160.0, 320.0),
+        lambda level: RankingPerturbation(
+            "adjacent-inversions", level, arrangements.inverted, unties=True
+        ),
+        whole=True,
+    ),
+    PerturbationEntry(
+        "shuffle",
+        "A share of the places, drawn at random, exchange their documents at random.",
+        "an even draw of all orders at level 1",
+        "share of the places",
+        0.0,
+        1.0,
+        SHARES,
+        lambda level: RankingPerturbation("shuffle", level, arrangements.shuffled),
+    ),
+    PerturbationEntry(
+        "reverse",
+        "A share of the places, drawn at random, hold their documents in reverse order.",
+        "the ranking turned upside down at level 1",
+        "share of the places",
+        0.0,
+        1.0,
+        SHARES,
+        lambda level: RankingPerturbation("reverse", level, arrangements.turned),
+    ),
+    PerturbationEntry(
+        "mallows",
+        "An order drawn from Mallows' model around the ranking, at an expected Kendall τ.",
+        "Mallows (1957); drawn by repeated insertion (Doignon et al. 2004)",
+        "expected Kendall τ",
+        -1.0,
+        1.0,
+        (1.0, 0.95, 0.9, 0.8, 0.6, 0.4, 0.2, 0.0),
+        lambda level: RankingPerturbation("mallows", level, arrangements.mallows, unchanged=1.0),
+        unchanged=1.0,
+    ),
+    PerturbationEntry(
+        "score-noise",
+        "The order of the prior scores plus Gaussian noise.",
+        "noise in units of the list's own standard deviation of prior scores",
+        "standard deviations",
+        0.0,
+        INFINITE,
+        (0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0),
+        lambda level: RankingPerturbation("score-noise", level, arrangements.noisy),
+    ),
+    PerturbationEntry(
+        "plackett-luce",
+        "An order drawn from the Plackett–Luce model of the prior scores at a temperature.",
+        "Plackett (1975), Luce (1959); drawn with Gumbel noise (Yellott 1977)",
+        "temperature in standard deviations of the list's prior scores",
+        0.0,
+        INFINITE,
+        (0.0, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0),
+        lambda level: RankingPerturbation("plackett-luce", level, arrangements_drawn.plackett_luce),
+    ),
+    _exchanges(
+        "top-swaps",
+        arrangements_drawn.top_transposed,
+        "Random pairs among the first ten places exchange their documents.",
+        "transpositions where NDCG@10 counts",
+    ),
+    _exchanges(
+        "tail-swaps",
+        arrangements_drawn.tail_transposed,
+        "Random pairs below the tenth place exchange their documents.",
+        "transpositions where NDCG@10 does not count",
+    ),
+    _judged(
+        "reversed-pairs",
+        arrangements_judged.pairs_reversed,
+        "Relevant documents exchange their places with non-relevant ones below them.",
+        "exchanges a list",
+        (0.0, 1.0, 2.0, 5.0, 10.0, 20.0),
+    ),
+    _judged(
+        "promote",
+        arrangements_judged.promoted,
+        "A non-relevant document from further down is put at this rank.",
+        "rank, the best is 1 (0: none is promoted)",
+        (0.0, 1.0, 2.0, 3.0, 5.0, 10.0),
+    ),
+    _judged(
+        "demote-best",
+        arrangements_judged.demoted,
+        "The most relevant document falls by so many places.",
+        "places",
+        (0.0, 1.0, 2.0, 5.0, 10.0, 20.0),
+    ),
+    PerturbationEntry(
+        "tie-storm",
+        "A run of places, drawn at random, takes one prior score and shares one rank.",
+        "initial rankers with coarse scores",
+        "share of the places",
+        0.0,
+        1.0,
+        (0.0, 0.1, 0.2, 0.4, 0.6, 0.8),
+        TieStorm,
+    ),
+)
+
+PRESENTATION = (
+    PerturbationEntry(
+        "shuffle-shown",
+        "A share of the positions shown exchange their documents; prior ranks stay.",
+        INVARIANCE,
+        "share of the positions",
+        0.0,
+        1.0,
+        (1.0,),
+        lambda level: PresentationPerturbation("shuffle-shown", level, arrangements.shuffled),
+    ),
+    PerturbationEntry(
+        "reverse-shown",
+        "A share of the positions shown hold their documents in reverse order; prior ranks stay.",
+        INVARIANCE,
+        "share of the positions",
+        0.0,
+        1.0,
+        (1.0,),
+        lambda level: PresentationPerturbation("reverse-shown", level, arrangements.turned),
+    ),
+    PerturbationEntry(
+        "blocks-shown",
+        "The list is cut into equal blocks that are shown in a random order; prior ranks stay.",
+        INVARIANCE,
+        "blocks a list",
+        1.0,
+        INFINITE,
+        (1.0, 2.0, 4.0, 8.0),
+        lambda level: PresentationPerturbation(
+            "blocks-shown", level, arrangements_drawn.blocks_shuffled, unchanged=1.0
+        ),
+        unchanged=1.0,
+        whole=True,
+    ),
+    PerturbationEntry(
+        "rotate-shown",
+        "The first documents shown come last; prior ranks stay.",
+        INVARIANCE,
+        "documents",
+        0.0,
+        INFINITE,
+        (0.0, 1.0, 5.0, 20.0),
+        lambda level: PresentationPerturbation("rotate-shown", level, arrangements_drawn.rotated),
+        whole=True,
+        random=False,
+    ),
+    PerturbationEntry(
+        "label-shown",
+        "The documents are shown by relevance: a ranker that gains by it reads the order.",
+        "leak probe",
+        "1: the most relevant first, −1: last",
+        -1.0,
+        1.0,
+        (0.0, -1.0, 1.0),
+        lambda level: SortedPresentation("label-shown", level, presentation.label_keys),
+        whole=True,
+        random=False,
+    ),
+    PerturbationEntry(
+        "id-shown",
+        "The documents are shown in the order of their ids, or of their rows where they have none.",
+        "collections are often filed in an order that leaks",
+        "1: rising ids, −1: falling ones",
+        -1.0,
+        1.0,
+        (0.0, 1.0),
+        lambda level: SortedPresentation("id-shown", level, presentation.id_keys),
+        whole=True,
+        random=False,
+    ),
+)

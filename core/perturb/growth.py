@@ -1,0 +1,213 @@
+"""Perturbations that add documents to the lists: distractors of other queries, and copies.
+
+New documents are new rows behind their query's own in a new data set, and stand in each list
+where their prior score puts them. Distractors are judged not relevant; copies as their originals.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from jaxtyping import Float32, Float64, Int64
+
+from core.data import ragged
+from core.data.dataset import RankingDataset
+from core.data.lists import CandidateLists, JudgedLists
+from core.perturb.base import Change, NeedsData
+from core.perturb.features import moments
+from core.perturb.sets import SET, assembled, best_first, by_chance
+
+POOL = 256
+"""Documents of other queries among which hard distractors are looked for."""
+
+NEAR = 0.01
+"""Standard deviations of a column by which near duplicates differ."""
+
+
+@dataclass(frozen=True, eq=False)
+class Added:
+    """Documents to be added.
+
+    Attributes:
+        lists: the list that each goes into, rising.
+        candidates: the candidate (of any list) that each is made from; its prior scores are kept.
+        features: of each.
+        labels: of each.
+    """
+
+    lists: Int64[np.ndarray, " added"]
+    candidates: Int64[np.ndarray, " added"]
+    features: Float32[np.ndarray, "added features"]
+    labels: Float32[np.ndarray, " added"]
+
+
+Source = Callable[[JudgedLists, int, np.random.Generator], Added]
+"""(judged lists, documents a list, generator) → what is added."""
+
+
+@dataclass(frozen=True)
+class GrowthPerturbation(NeedsData):
+    """Adds `level` documents to every list.
+
+    Attributes:
+        family: the registry's name.
+        level: documents a list; 0 leaves the lists as they are.
+        source: which documents.
+    """
+
+    family: str
+    level: float
+    source: Source = field(repr=False)
+    changes: frozenset[Change] = SET
+
+    def __str__(self) -> str:
+        """As `registry.parse` reads it: `duplicates:5`."""
+        return f"{self.family}:{self.level:g}"
+
+    def disturbed(self, judged: JudgedLists, generator: np.random.Generator) -> JudgedLists:
+        """The longer lists and the data set that holds the new documents."""
+        if self.level == 0:
+            return judged
+        return grown(judged, self.source(judged, round(self.level), generator))
+
+
+def random_distractors(judged: JudgedLists, count: int, generator: np.random.Generator) -> Added:
+    """Candidates of other queries, drawn evenly; fewer where there are fewer."""
+    drawn = _others(judged.lists, count, generator)
+    return _distractors(judged, drawn)
+
+
+def hard_distractors(judged: JudgedLists, count: int, generator: np.random.Generator) -> Added:
+    """Of 256 random candidates of other queries, those most like the list's best ranked document.
+
+    Alike: least Euclidean distance of features in standard deviations of the column.
+    """
+    lists = judged.lists
+    pools = _others(lists, max(POOL, count), generator)
+    scaled = _standardised(judged.dataset.features[lists.rows])
+    best = np.flatnonzero(best_first(lists) == 0)
+    owner = ragged.segment_ids(lists.offsets)[best]
+    chosen = [np.zeros(0, dtype=np.int64) for _ in pools]
+    for index, first in zip(owner.tolist(), best.tolist(), strict=True):
+        away = ((scaled[pools[index]] - scaled[first]) ** 2).sum(axis=1)
+        chosen[index] = pools[index][np.argsort(away, kind="stable")[:count]]
+    return _distractors(judged, chosen)
+
+
+def duplicates(judged: JudgedLists, count: int, generator: np.random.Generator) -> Added:
+    """Exact copies of `count` documents of the list (of all of a shorter one), drawn evenly."""
+    lists = judged.lists
+    copied = np.flatnonzero(by_chance(lists, generator) < count)
+    rows = lists.rows[copied]
+    dataset = judged.dataset
+    owner = ragged.segment_ids(lists.offsets)[copied]
+    return Added(owner, copied, dataset.features[rows], dataset.labels[rows])
+
+
+def near_duplicates(judged: JudgedLists, count: int, generator: np.random.Generator) -> Added:
+    """Copies whose features differ by Gaussian noise of 1 % of each column's deviation."""
+    exact = duplicates(judged, count, generator)
+    cells = exact.features.astype(np.float64)
+    deviation = moments(judged.dataset.features[judged.lists.rows].astype(np.float64))[1]
+    noise = generator.standard_normal(cells.shape) * deviation * NEAR
+    return replace(
+        exact, features=np.where(np.isfinite(cells), cells + noise, cells).astype(np.float32)
+    )
+
+
+def grown(judged: JudgedLists, added: Added) -> JudgedLists:
+    """The judged lists with these documents added."""
+    lists, dataset = judged.lists, judged.dataset
+    queries = lists.queries[added.lists]
+    by_query = np.argsort(queries, kind="stable")
+    counts = np.bincount(queries, minlength=dataset.queries)
+    lengths = np.diff(dataset.offsets)
+    offsets = ragged.offsets_of(lengths + counts)
+    shift = np.repeat(offsets[:-1] - dataset.offsets[:-1], lengths)
+    old = np.arange(dataset.documents) + shift
+    new = np.empty(len(queries), dtype=np.int64)
+    places = ragged.places_of(ragged.offsets_of(counts))
+    new[by_query] = (offsets[:-1] + lengths)[queries[by_query]] + places
+    source = np.empty(int(offsets[-1]), dtype=np.int64)
+    source[old], source[new] = np.arange(dataset.documents), lists.rows[added.candidates]
+    larger = RankingDataset(
+        features=_placed(dataset.features, old, added.features, new),
+        labels=_placed(dataset.labels, old, added.labels, new),
+        offsets=offsets,
+        query_ids=dataset.query_ids,
+        feature_ids=dataset.feature_ids,
+        doc_ids=None if dataset.doc_ids is None else dataset.doc_ids.take(source),
+        comments=None if dataset.comments is None else dataset.comments.take(source),
+    )
+    return JudgedLists(larger, _with(lists, old[lists.rows], added, new))
+
+
+def _with(
+    lists: CandidateLists,
+    rows: Int64[np.ndarray, " candidates"],
+    added: Added,
+    new: Int64[np.ndarray, " added"],
+) -> CandidateLists:
+    """The lists with the new rows where their prior puts them: before what is shown below it."""
+    owner = np.concatenate([ragged.segment_ids(lists.offsets), added.lists])
+    place = np.concatenate([ragged.places_of(lists.offsets) + 0.0, np.zeros(len(new))])
+    prior = np.concatenate([lists.prior, lists.prior[added.candidates]])
+    for index, at in enumerate(added.lists.tolist(), start=len(rows)):
+        shown = slice(lists.offsets[at], lists.offsets[at + 1])
+        if lists.rankings:
+            below = lists.prior[shown, 0] < prior[index, 0]
+            place[index] = (int(np.argmax(below)) if below.any() else len(below)) - 0.5
+        else:
+            place[index] = lists.lengths[at]
+    everything = np.concatenate([rows, new])
+    falling = -prior[:, 0] if lists.rankings else np.zeros(len(everything))
+    order = np.lexsort((everything, falling, place, owner))
+    lengths = np.bincount(owner, minlength=len(lists))
+    return assembled(lists.queries, lengths, everything[order], prior[order])
+
+
+def _others(
+    lists: CandidateLists, count: int, generator: np.random.Generator
+) -> list[Int64[np.ndarray, " drawn"]]:
+    """For each list up to `count` candidates of other queries, drawn without replacement."""
+    query = lists.queries[ragged.segment_ids(lists.offsets)]
+    order = np.lexsort((lists.rows, query))
+    starts = np.searchsorted(query[order], lists.queries, side="left")
+    stops = np.searchsorted(query[order], lists.queries, side="right")
+    drawn = []
+    for start, stop, length in zip(
+        starts.tolist(), stops.tolist(), lists.lengths.tolist(), strict=True
+    ):
+        others = len(order) - (stop - start)
+        wanted = min(count, others) if length else 0
+        picked = (
+            generator.choice(others, size=wanted, replace=False) if wanted else np.zeros(0, int)
+        )
+        drawn.append(order[np.where(picked < start, picked, picked + stop - start)])
+    return drawn
+
+
+def _distractors(judged: JudgedLists, chosen: list[Int64[np.ndarray, " _"]]) -> Added:
+    counts = [len(one) for one in chosen]
+    candidates = np.concatenate([*chosen, np.zeros(0, dtype=np.int64)])
+    return Added(
+        lists=np.repeat(np.arange(len(counts), dtype=np.int64), counts),
+        candidates=candidates,
+        features=judged.dataset.features[judged.lists.rows[candidates]],
+        labels=np.zeros(len(candidates), dtype=np.float32),
+    )
+
+
+def _placed(ours: np.ndarray, old: np.ndarray, theirs: np.ndarray, new: np.ndarray) -> np.ndarray:
+    joined = np.empty((len(old) + len(new), *ours.shape[1:]), dtype=ours.dtype)
+    joined[old], joined[new] = ours, theirs
+    return joined
+
+
+def _standardised(
+    features: Float32[np.ndarray, "docs features"],
+) -> Float64[np.ndarray, "docs features"]:
+    cells = features.astype(np.float64)
+    mean, deviation = moments(cells)
+    cells = np.where(np.isfinite(cells), cells, mean)
+    return (cells - mean) / np.where(deviation > 0, deviation, np.inf)
