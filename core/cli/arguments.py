@@ -166,6 +166,18 @@ def _study_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParse
     many.add_argument("--seeds", type=_count, default=1, help="of each ranker (default 1)")
     many.add_argument("--measures", default="NDCG@10", help="comma-separated")
     _workbench(many)
+    weights = _command(
+        studies, "attention", "attention:study", "what every head looks at, over all test queries"
+    )
+    weights.add_argument("--rankers", required=True, help="SetRanks and DLCMs, comma-separated")
+    weights.add_argument("--queries", type=_count, help="only the first so many test queries")
+    weights.add_argument(
+        "--dead-below",
+        type=float,
+        default=0.1,
+        help="an induced point is dead below so many times its fair share (default 0.1)",
+    )
+    _workbench(weights)
     steps = _command(
         studies, "ablation", "ablation:study", "paper against released code, step by step"
     )

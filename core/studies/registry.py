@@ -46,4 +46,14 @@ STUDIES = {
         "SetRank (SIGIR 2020), Table 3",
         "core.studies.set_size",
     ),
+    "initial-rankings": StudyEntry(
+        "What do several initial rankings add, and what if one of them is missing or wrong?",
+        "SetRank (SIGIR 2020), Table 4",
+        "core.studies.initial_rankings",
+    ),
+    "attention": StudyEntry(
+        "Which documents does a ranker look at, and does the order shown change that?",
+        "SetRank (SIGIR 2020), Equations 3 to 7; attention rollout, Abnar & Zuidema (ACL 2020)",
+        "core.studies.attention",
+    ),
 }

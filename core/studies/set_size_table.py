@@ -4,20 +4,19 @@ The paper's claim (Table 3): trained on the smallest lists and tested on the lar
 drops least, then SetRank MSAB, then DLCM.
 """
 
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import asdict, dataclass
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float32, Float64
 
-from core.metrics.significance import bootstrap_interval, paired_t
+from core.metrics.significance import bootstrap_interval
 from core.seeds import generator
+from core.studies.claims import rising
 from core.studies.initial_ranking import INITIAL
 from core.studies.result import StudyResult
 from core.studies.set_size import ANY, CEILING, ORDER, SHIFT
 
-ALPHA = 0.05
 ORDERED = (("setrank-imsab", "SetRank IMSAB"), ("setrank-msab", "SetRank MSAB"), ("dlcm", "DLCM"))
 """Who drops least to most, by the paper."""
 
@@ -99,9 +98,8 @@ def drops(result: StudyResult, measure: str) -> list[Drop]:
 def claim(result: StudyResult, measure: str) -> dict[str, object]:
     """Whether the paper's claim holds here; empty where the three rankers are not all there.
 
-    The two neighbouring pairs (MSAB − IMSAB, DLCM − MSAB) are compared by paired t tests of the
-    queries' losses: holds where both differences are above 0 at p ≤ 0.05, does not hold where
-    one is below 0 at p ≤ 0.05, else it cannot be told.
+    The two neighbouring pairs (MSAB − IMSAB, DLCM − MSAB) are compared by paired tests of the
+    queries' losses; see `core.studies.claims.rising`.
     """
     labels = list(dict.fromkeys(result.trials.ranker))
     chosen = []
@@ -110,25 +108,15 @@ def claim(result: StudyResult, measure: str) -> dict[str, object]:
         if not plain:
             return {}
         chosen.append((plain[0], words))
-    steps = []
-    for (less, _), (more, _) in pairwise(chosen):
-        test = paired_t(_loss(result, more, measure), _loss(result, less, measure))
-        steps.append(
-            {"less": less, "more": more, "difference": test.difference, "p": test.p_value}
-            | {"n": test.n}
-        )
-    verdict = "cannot be told"
-    if all(step["p"] <= ALPHA and step["difference"] > 0 for step in steps):
-        verdict = "holds"
-    elif any(step["p"] <= ALPHA and step["difference"] < 0 for step in steps):
-        verdict = "does not hold"
+    verdict = rising([(label, _loss(result, label, measure)) for label, _ in chosen])
     ends = _ends(result, chosen[0][0]) or (0, 0)
     return {
         "claim": f"{chosen[0][1]} drops least, then {chosen[1][1]}, then {chosen[2][1]}",
-        "verdict": verdict,
+        "verdict": verdict.word,
+        "text": verdict.text,
         "trained_on": ends[0],
         "tested_on": ends[1],
-        "steps": steps,
+        "steps": [asdict(step) for step in verdict.steps],
     }
 
 
@@ -145,7 +133,7 @@ def finding(result: StudyResult, measure: str) -> str:
         )
     verdict = claim(result, measure)
     if verdict:
-        sentences.append(f"The paper's claim that {verdict['claim']}: {verdict['verdict']} here.")
+        sentences.append(f"The paper's claim that {verdict['claim']} {verdict['text']}")
     return " ".join(sentences)
 
 
