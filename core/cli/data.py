@@ -52,7 +52,7 @@ def _check_name(name: str, store: Store) -> None:
     """A name that means something already is not taken over."""
     if name == catalogue.SAMPLE:
         raise UsageError("the name sample means the shipped set; choose another")
-    if name in store.names():
+    if name in store.names() or f"{name}-fold1" in store.names():
         raise UsageError(f"the name {name} is taken; remove that data set first, or choose another")
 
 
