@@ -65,6 +65,17 @@ def test_nothing_but_the_table_can_be_handed_in(store, kind):
         jobs_of(store).submit(kind, {})
 
 
+@pytest.mark.parametrize("ranker", ["os:system", "os:system@small"])
+def test_no_function_can_be_handed_in_as_a_ranker(store, ranker):
+    for kind, more in (
+        ("train", {"ranker": ranker}),
+        ("invariance", {"rankers": [ranker]}),
+        ("initial-ranking", {"rankers": [ranker], "perturbations": [["shuffle", 1.0]]}),
+    ):
+        with pytest.raises(UnknownNameError):
+            submit(store, kind, {"data": "sample"} | more)
+
+
 def test_a_name_means_what_it_meant_when_the_work_was_handed_in(store):
     def named(content):
         key = key_of("data", {"content": content})
