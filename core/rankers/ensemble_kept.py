@@ -1,5 +1,6 @@
 """A combination from the store: its members trained or found first, then kept with them inside."""
 
+import re
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import asdict
 
@@ -13,6 +14,8 @@ from core.rankers.ensemble_saved import FAMILY
 from core.rankers.kept import Kept, quality
 from core.store.artefacts import Store
 from core.store.keys import key_of
+
+_AT_THE_END = re.compile(r"[^#]*#([0-9a-f]+)")
 
 Trained = Callable[[str], Generator[Progress, None, Kept]]
 
@@ -33,10 +36,11 @@ def combination_of(
         return None
     if changes:
         raise UsageError(f"{name} takes no --set: train its members, then name them as name#digits")
-    if name.count("#") == 1:
-        stored = store.resolve(f"ranker-{name.partition('#')[2]}", "ranker")
-        return None if stored.recipe.get("family") == FAMILY else made
-    return made
+    digits = _AT_THE_END.fullmatch(name)
+    if digits is None:
+        return made
+    stored = store.resolve(f"ranker-{digits[1]}", "ranker")
+    return None if stored.recipe.get("family") == FAMILY else made
 
 
 def combination(
