@@ -1,10 +1,12 @@
 """Which files are which parts, by names alone: folders, folds, LETOR's five parts, zip archives."""
 
 import io
+import json
 import zipfile
 
 import pytest
 
+from core.cli.arguments import main
 from core.data import archive, catalogue, layout
 from core.data.folds import folds_of
 from core.data.layout import Parts
@@ -22,9 +24,9 @@ def store(tmp_path):
 def text(number: int) -> str:
     """Four queries of a part, which no other part has."""
     return "".join(
-        f"{doc % 2} qid:{number}{query} 1:{doc}.{number} 2:{query}\n"
+        f"{doc % 2} qid:{number}{query} 1:{doc % 3}.{number} 2:{query}\n"
         for query in range(4)
-        for doc in (1, 2)
+        for doc in (1, 2, 4)
     )
 
 
@@ -105,6 +107,25 @@ def test_the_bare_name_of_several_folds_means_the_first_or_the_one_chosen(tmp_pa
         finished(catalogue.ingest(folder, "sixth", store, fold=6))
 
 
+def test_the_command_tells_of_the_folds_and_takes_no_name_over(tmp_path, capsys):
+    folder, store = str(numbered(tmp_path / "MQ2008")), ("--store", str(tmp_path / "store"))
+    assert main(["ingest", folder, "--name", "mq", *store]) == 0
+    assert "5 folds, each a data set under its own name" in capsys.readouterr().out
+    assert main(["ingest", folder, "--name", "mq", *store]) == 2
+    assert "the name mq is taken" in capsys.readouterr().err
+    assert main(["doctor", "mq", "--json", *store]) == 0
+    told = capsys.readouterr()
+    assert "mq has 5 folds (mq-fold1, mq-fold2" in told.err
+    assert "this is about mq-fold1" in told.err
+    queries = {
+        query
+        for finding in json.loads(told.out)["findings"]
+        if finding["part"] == "test"
+        for query in finding["queries"]
+    }
+    assert queries == {"50", "51", "52", "53"}
+
+
 @pytest.mark.parametrize("inside", ["", "MQ/", "a/b/"])
 @pytest.mark.parametrize("kind", ["parts", "folds", "numbered"])
 def test_an_archive_is_read_as_the_folder_in_it(tmp_path, store, inside, kind):
@@ -133,7 +154,7 @@ def test_an_archive_is_read_as_the_folder_in_it(tmp_path, store, inside, kind):
 
 def test_what_is_wrong_in_an_archive_is_said_by_its_own_name(tmp_path, store):
     bad = {"train.txt": text(1), "test.txt": text(2) + "1 qid:9 1:x\n"}
-    with pytest.raises(DataError, match=r"bad\.zip/test\.txt:9: a value that is not a number"):
+    with pytest.raises(DataError, match=r"bad\.zip/test\.txt:13: a value that is not a number"):
         finished(catalogue.ingest(zipped(tmp_path / "bad.zip", bad), "bad", store))
     unnamed = zipped(tmp_path / "unnamed.zip", {"a.txt": text(1), "b.txt": text(2)})
     with pytest.raises(DataError, match=r"2 files in the archive, no train and test.*a\.txt"):
