@@ -1,0 +1,44 @@
+"""Bench job `rankboost`: a thousand rounds beside a thousand of LightGBM's trees of 20 leaves."""
+
+from collections.abc import Callable
+
+import lightgbm
+
+from core.bench.lambdamart import FEATURES, judged
+from core.bench.result import BenchRow, compared, interleaved
+from core.data.lists import JudgedLists
+from core.progress import finished
+from core.rankers.boosting import RankBoostSpec
+from core.rankers.trees import threads
+
+FLOOR = 1 / 3
+
+
+def rankboost(quick: bool) -> list[BenchRow]:  # noqa: FBT001 (the jobs' common signature)
+    """Seconds of a whole fit, binning included, and of `lightgbm.train` on the same documents."""
+    queries, rounds, repeats = (60, 100, 3) if quick else (350, 1000, 2)
+    train = judged("train", queries)
+    spec = RankBoostSpec(rounds=rounds)
+    seconds = interleaved(
+        lambda: finished(spec.fit(train, train)), lambda: grown(train, rounds), repeats=repeats
+    )
+    note = f"{queries} queries, {len(train.lists.rows)} documents, {FEATURES} features"
+    peer = f"lightgbm.train, lambdarank, {rounds} trees of 20 leaves"
+    job = f"rankboost {rounds} rounds"
+    return [compared(job, (seconds[0], seconds[1]), peer, FLOOR, note)]
+
+
+def grown(train: JudgedLists, trees: int) -> lightgbm.Booster:
+    """So many trees of 20 leaves with LightGBM alone."""
+    features = train.dataset.features
+    settings = {
+        "objective": "lambdarank",
+        "num_leaves": 20,
+        "num_threads": threads(features),
+        "verbosity": -1,
+    }
+    learnt = lightgbm.Dataset(features, train.dataset.labels, group=train.lists.lengths)
+    return lightgbm.train(settings, learnt, trees)
+
+
+JOBS: dict[str, Callable[[bool], list[BenchRow]]] = {"rankboost": rankboost}
