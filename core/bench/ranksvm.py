@@ -82,8 +82,8 @@ def _fit_row(queries: int, many: int) -> BenchRow:
     )
     note = (
         f"{queries} queries × {DOCUMENTS} × {FEATURES}, {len(better)} pairs ({many} queries have "
-        f"too many for LinearSVC's memory) given to it, its fit timed; objective {ours:.6g} against "
-        f"{theirs:.6g}; ours on {many} queries: {larger:.2f} s"
+        f"too many for LinearSVC's memory) given to it, its fit timed; objective {ours:.6g} "
+        f"against {theirs:.6g}; ours on {many} queries: {larger:.2f} s"
     )
     return compared("ranksvm fit", (mine, pairwise), "LinearSVC on explicit pairs", FIT_FLOOR, note)
 
