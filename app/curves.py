@@ -1,6 +1,7 @@
 """Cached doors to stored initial-ranking studies: every answer by the study's content key."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 import pandas as pd
@@ -25,13 +26,31 @@ def stored(data: str) -> dict[str, Artefact]:
 
 
 def words(artefact: Artefact) -> str:
-    """A stored study in a line: how many rankers, what was disturbed, how often, when."""
+    """A stored study in a line: when, of how many rankers, and what `details` says."""
+    return f"{short_words(artefact)} · {details(artefact)}"
+
+
+def details(artefact: Artefact) -> str:
+    """What was disturbed in a stored study, how often, on which lists."""
     recipe = artefact.recipe
     families = ", ".join(dict.fromkeys(family for family, _ in recipe["perturbations"]))
-    rankers = sum(label != INITIAL for label, _ in recipe["rankers"])
     lists = ", ".join(recipe["initial"])
-    day = str(artefact.created)[:16].replace("T", " ")
-    return f"{rankers} rankers · {families} · {recipe['draws']} draws · on {lists} · {day}"
+    draws = f"{recipe['draws']} draws" if recipe["draws"] != 1 else "1 draw"
+    return f"{families} · {draws} · on {lists}"
+
+
+def short_words(artefact: Artefact) -> str:
+    """What tells a stored study from others in a narrow place: when, and of how many rankers."""
+    return f"{_day(artefact)} · {_rankers(artefact.recipe)}"
+
+
+def _rankers(recipe: Mapping[str, Any]) -> str:
+    count = sum(label != INITIAL for label, _ in recipe["rankers"])
+    return f"{count} ranker{'s' if count != 1 else ''}"
+
+
+def _day(artefact: Artefact) -> str:
+    return datetime.fromisoformat(artefact.created).astimezone(UTC).strftime("%d %b %H:%M")
 
 
 def families(recipe: Mapping[str, Any]) -> dict[str, list[float]]:

@@ -96,11 +96,19 @@ def sample_key() -> str:
 
 @dataclass(frozen=True)
 class Certified:
-    """A ranker's certificate and the stored study that it is from."""
+    """A ranker's certificate and the stored study that it is from.
+
+    Attributes:
+        study: the study's key.
+        label: what it calls the ranker.
+        certificate: its verdict.
+        documents: of all lists together.
+    """
 
     study: str
     label: str
     certificate: Certificate
+    documents: int
 
 
 def certified(data: str) -> dict[str, Certified]:
@@ -110,7 +118,8 @@ def certified(data: str) -> dict[str, Certified]:
         key = str(artefact.key)
         cards = {card.ranker: card for card in invariance_cards(key)}
         for label, digest in artefact.recipe["rankers"]:
-            found.setdefault(digest, Certified(key, label, cards[label]))
+            documents = int(artefact.facts["candidates"])
+            found.setdefault(digest, Certified(key, label, cards[label], documents))
     return found
 
 

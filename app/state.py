@@ -1,11 +1,16 @@
-"""What is chosen once for every page: the data set in use. It is kept in the address."""
+"""The data set in use, chosen once for every page, and what the address asks for in vain."""
+
+from collections.abc import Collection
 
 import streamlit as st
 
 from app import services
+from app.plain import escaped
 from core.data.catalogue import KIND, SAMPLE
 
 WANTED = "data wanted"
+USE = "use"
+"""In links between pages: another data set than the one in use, which `data` cannot change."""
 
 
 def data_sets() -> list[str]:
@@ -18,7 +23,13 @@ def choose_data() -> None:
     """Draw the choice of the data set at the top of the sidebar."""
     if WANTED in st.session_state:
         st.session_state["data"] = st.session_state.pop(WANTED)
-    st.sidebar.selectbox("Data set", data_sets(), key="data", bind="query-params")
+    names = data_sets()
+    if st.query_params.get(USE) in names:
+        st.session_state["data"] = st.query_params[USE]
+    st.query_params.pop(USE, None)
+    missing = absent("data", names)
+    used = st.sidebar.selectbox("Data set", names, key="data", bind="query-params")
+    instead("data set", missing, used)
 
 
 def use_data(name: str) -> None:
@@ -30,3 +41,38 @@ def use_data(name: str) -> None:
 def data() -> str:
     """The data set in use."""
     return st.session_state.get("data") or SAMPLE
+
+
+def absent(name: str, options: Collection[str]) -> tuple[str, ...]:
+    """What the address asks for under a name although it is not among the options.
+
+    Call it before the widget of that name is drawn, which takes such values out of the address;
+    they are remembered until another choice is made or another page is opened.
+    """
+    asked = tuple(st.query_params.get_all(name))
+    missing = tuple(dict.fromkeys(value for value in asked if value not in options))
+    memory, place = f"absent {name}", str(st.context.url or "").partition("?")[0]
+    before = st.session_state.get(memory)
+    if missing:
+        st.session_state[memory] = (missing, place, None)
+        return missing
+    now = (asked, str(st.session_state.get(name)))
+    if before is None or before[1] != place or before[2] not in {None, now}:
+        st.session_state.pop(memory, None)
+        return ()
+    st.session_state[memory] = (before[0], place, now)
+    return tuple(before[0])
+
+
+def instead(what: str, missing: Collection[str], *shown: str) -> None:
+    """Say what the address asked for in vain, if anything, and what is shown instead.
+
+    Args:
+        what: the kind of thing, in the singular.
+        missing: what `absent` found.
+        shown: what was chosen for it.
+    """
+    if missing:
+        words = f"Not found here: {what} {', '.join(missing)}, which the address asks for. "
+        words += f"Shown instead: {', '.join(shown)}." if shown else "Choose another."
+        st.warning(escaped(words), icon=":material/link_off:")

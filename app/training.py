@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import streamlit as st
 from app import services
 from core.data import stored
 from core.data.catalogue import SAMPLE, find
+from core.errors import ArtefactError
 from core.execution.jobs_slots import slots
 from core.rankers import registry
 from core.rankers.base import RankerSpec
@@ -33,8 +35,31 @@ PRESETS = {
 }
 """Every preset and what it stands for."""
 
-FITTED = tuple(name for name, entry in registry.RANKERS.items() if len(entry.presets) > 1)
+FITTED = tuple(name for name, entry in registry.RANKERS.items() if entry.fitted)
 """The rankers that can be trained."""
+
+
+def groups() -> dict[str, list[str]]:
+    """The rankers that can be trained by their groups, both as the registry has them.
+
+    >>> groups()["DLCM"][:2]
+    ['dlcm', 'dlcm-without-init']
+    """
+    found: dict[str, list[str]] = {}
+    for name in FITTED:
+        found.setdefault(registry.RANKERS[name].group, []).append(name)
+    return found
+
+
+def usual_lists(data: str) -> ListRecipe:
+    """How the lists of a data set are made where nothing else is said."""
+    initial = ListRecipe().initial[0].partition("@")[0]
+    return ListRecipe((f"{initial}@{usual_preset(data)}",))
+
+
+def usual_preset(data: str) -> str:
+    """The preset of rankers that are named without one."""
+    return "small" if data == SAMPLE else "paper"
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,12 +90,7 @@ class Fitting:
     @property
     def usual(self) -> str:
         """The preset of rankers that are named without one."""
-        return "small" if self.data == SAMPLE else "paper"
-
-    @property
-    def usual_lists(self) -> ListRecipe:
-        """How its lists are made where nothing else is said."""
-        return ListRecipe((f"lambdamart@{self.usual}",))
+        return usual_preset(self.data)
 
 
 @dataclass(frozen=True)
@@ -108,8 +128,11 @@ def fitting(data: str) -> Fitting:
 def _fitting(data: str, root: str, named: str) -> Fitting:
     del root, named  # part of the memory's key alone
     place = find(data, services.store()).path
-    parts = json.loads((place / "fold.json").read_text(encoding="utf-8"))["parts"]
-    fold = stored.open_fold(place)
+    try:
+        parts = json.loads((place / "fold.json").read_text(encoding="utf-8"))["parts"]
+        fold = stored.open_fold(place)
+    except OSError as error:
+        raise ArtefactError(data, f"cannot be opened ({error})", "Bring it in again.") from error
     return Fitting(
         data,
         (parts["train"], parts["valid"], parts["test"]),
@@ -119,7 +142,7 @@ def _fitting(data: str, root: str, named: str) -> Fitting:
     )
 
 
-def _stored() -> tuple[tuple[str, int], ...]:
+def stored_now() -> tuple[tuple[str, int], ...]:
     """What changes whenever something is stored or removed."""
     places = [root / "artefacts" for root in (services.store().root, *services.store().bundled)]
     return tuple((str(at), at.stat().st_mtime_ns if at.is_dir() else 0) for at in places)
@@ -145,14 +168,32 @@ def presets(names: Sequence[str]) -> list[str]:
 
 
 def initial_rankers(data: Fitting) -> list[str]:
-    """What may cut and order the lists: trees of any preset, chance, the file's order, a feature.
+    """What may cut and order the lists: rankers of single documents, chance, the file, a feature.
 
-    The data set's usual one comes first.
+    Rankers that are fitted on lists need an initial ranking themselves.
     """
-    trees = [f"{name}@{p}" for name in ("lambdamart", "mart") for p in registry.entry(name).presets]
-    trees.sort(key=lambda text: text not in data.usual_lists.initial)
     features = [f"feature:{feature}" for feature in data.features]
-    return [*trees, "random", "file-order", *features]
+    return [*_fitted_on_documents(), "random", "file-order", *features]
+
+
+@lru_cache(maxsize=1)
+def _fitted_on_documents() -> tuple[str, ...]:
+    entries = [registry.RANKERS[name] for name in FITTED]
+    return tuple(
+        f"{entry.name}@{preset}"
+        for entry in entries
+        for preset in presets([entry.name])
+        if registry.spec(entry.name, preset).fits_documents
+    )
+
+
+def lists_asked(data: str, lists: ListRecipe) -> dict[str, Any]:
+    """What a job has to say about its lists: what differs from the usual ones of a data set."""
+    usual = asdict(usual_lists(data))
+    made = {name: value for name, value in asdict(lists).items() if value != usual[name]}
+    if "initial" in made:
+        made["initial"] = list(made["initial"])
+    return made
 
 
 def planned(
@@ -177,7 +218,7 @@ def planned(
         changes,
         str(key),
         services.store().find(key) is not None,
-        cost.estimate(spec, sizes, _known(_stored())),
+        cost.estimate(spec, sizes, _known(stored_now())),
     )
 
 
@@ -203,16 +244,12 @@ def preparing(data: Fitting, lists: ListRecipe) -> Cost | None:
 
 def parameters(data: Fitting, lists: ListRecipe, plan: Plan) -> dict[str, Any]:
     """The parameters of the job that trains it; what is usual is left out."""
-    usual = asdict(data.usual_lists)
-    made = {name: value for name, value in asdict(lists).items() if value != usual[name]}
-    if "initial" in made:
-        made["initial"] = list(made["initial"])
     name = plan.name if plan.preset == data.usual else f"{plan.name}@{plan.preset}"
     return {
         "data": data.data,
         "ranker": name,
         "changes": dict(plan.changes) or None,
-        "lists": made or None,
+        "lists": lists_asked(data.data, lists) or None,
     }
 
 
@@ -222,7 +259,7 @@ def trained(data: Fitting) -> pd.DataFrame:
     Columns ranker, recipe (preset and what differs from it), lists, NDCG@10 on the validation
     part, epochs, seconds, created, key.
     """
-    return _trained(data.fingerprints[:2], _stored())
+    return _trained(data.fingerprints[:2], stored_now())
 
 
 @st.cache_data(max_entries=16, show_spinner=False)

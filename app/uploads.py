@@ -181,12 +181,20 @@ def check_name(name: str, store: Store) -> None:
         raise DataError(name, "the name is taken", "Choose another, or delete that data set first.")
 
 
+def kept(store: Store, job: Job) -> bool:
+    """Whether the files of an ingestion are still there, so that it can be tried again."""
+    try:
+        uploads.folder_of(store, str(job.parameters.get("upload", "")))
+    except DataError:
+        return False
+    return True
+
+
 def discard(store: Store, job: Job) -> None:
-    """Remove the files of an ended ingestion, unless another job still needs them."""
+    """Remove the files of an ended ingestion, unless another job needs them or could try again."""
     upload = str(job.parameters.get("upload", ""))
-    needed = {
-        other.parameters.get("upload") for other in jobs.jobs_of(store).list("waiting", "running")
-    }
+    others = jobs.jobs_of(store).list("waiting", "running", "failed", "cancelled")
+    needed = {other.parameters.get("upload") for other in others if other.id != job.id}
     if job.ended and upload and upload not in needed:
         with suppress(DataError):  # gone already
             shutil.rmtree(uploads.folder_of(store, upload), ignore_errors=True)

@@ -216,12 +216,13 @@ def test_a_bad_file_gives_its_line_and_the_form_keeps_what_was_typed(store):
     assert plain(test).count("MB)") == 3
     assert store.names() == {}
     assert not list(store.artefacts("data"))
-    assert len(list((store.root / "uploads").iterdir())) == 1, "the form's own files"
+    assert len(list((store.root / "uploads").iterdir())) == 2, "the form's files and the job's"
     remove = next(button for button in test.button if button.label == "Remove")
     remove.click().run()
     next(button for button in test.button if button.label == "Dismiss").click().run()
     assert not test.error
     assert jobs.jobs_of(store).list() == ()
+    assert len(list((store.root / "uploads").iterdir())) == 1, "the form's own files"
 
 
 def test_wrong_names_and_missing_parts_are_sentences(store):

@@ -19,10 +19,12 @@ from core.data.synthetic import planted
 from core.errors import ScoringError
 from core.execution.jobs import Jobs
 from core.metrics.measure import Measure
+from core.perturb.registry import PERTURBATIONS
 from core.seeds import generator
 from core.store.artefacts import Store
 from core.store.keys import key_of
 from core.studies import conventions, initial_ranking, jobs, underway
+from core.studies.initial_ranking import INITIAL
 from core.studies.result import StudyResult
 from core.studies.run import run_study
 from core.studies.study import Study, levels_of
@@ -320,7 +322,38 @@ def test_a_click_on_the_figure_chooses_its_point(monkeypatch):
 
 
 def test_only_rankings_are_disturbed():
-    assert set(run.DISTURBING) == {
-        "transpositions", "adjacent-inversions", "shuffle", "reverse", "mallows", "score-noise"
-    }  # fmt: skip
+    offered = set(run.DISTURBING)
+    assert {"transpositions", "adjacent-inversions", "shuffle", "reverse", "mallows"} <= offered
+    assert not {name for name in offered if "ranking" not in PERTURBATIONS[name].changes}
+    assert not {name for name in offered if name.endswith("-shown")}
     assert services.studies is not None
+
+
+def test_the_form_proposes_the_newest_study_once_more(stored):
+    test = opened()
+    assert test.multiselect(key="new.rankers").value == [
+        label for label, _ in stored.recipe["rankers"] if label != INITIAL
+    ]
+    assert test.multiselect(key="new.initial").value == LISTS["initial"]
+
+
+def test_where_nothing_is_trained_the_form_proposes_what_takes_least(store):
+    test = opened()
+    assert test.multiselect(key="new.rankers").value == ["dlcm@small", "setrank-imsab-init@small"]
+    assert test.multiselect(key="new.initial").value == ["lambdamart@small"]
+    test.button(key="new.run").click().run()
+    (job,) = jobs.jobs_of(store).list()
+    assert job.parameters["lists"] == {"initial": ["lambdamart@small"]}
+
+
+def test_a_study_that_is_not_there_is_said_and_another_is_shown(stored):
+    test = AppTest.from_function(page, default_timeout=30)
+    test.session_state["data"] = DATA
+    test.query_params["study"] = "study-0123456789abcdef"
+    test.query_params["show"] = ["dlcm", "nobody"]
+    said = [one.value.replace("\\", "") for one in test.run().warning]
+    assert any("study-0123456789abcdef" in text and "Shown instead" in text for text in said)
+    assert any("ranker nobody" in text and "Shown instead: dlcm" in text for text in said)
+    assert len(test.run().warning) == 2, "still there after another run"
+    test.multiselect(key="show").set_value(["dlcm", "setrank-imsab-init"]).run()
+    assert not any("nobody" in one.value for one in test.run().warning), "another was chosen"

@@ -13,9 +13,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app import scoring, services
+from app.views.certificates import moved_share
 from core.errors import JobError, ScoringError
 from core.store.artefacts import Store
 from core.studies import jobs
+from core.studies.invariance import Certificate
 from core.studies.one_list import Answer, amount, explanation, moves, spoken, verdicts
 from core.studies.shown_order import Documents
 from core.studies.trained import trained_on
@@ -84,7 +86,7 @@ def test_it_opens_on_a_shuffle_that_one_ranker_follows(page):
     assert "a sum does not depend on the order of its terms" in whole
     assert "Not invariant" in whole
     assert "**Invariant** to the order shown" in whole
-    assert "300 real permutations" in whole
+    assert "150 queries × 2 permutations = 300 lists really scored" in whole
 
 
 def test_the_buttons_write_the_order_into_the_address(page):
@@ -306,3 +308,25 @@ def test_sentences():
     assert spoken("lambdamart@paper") == "lambdamart@paper"
     assert amount(0.0) == "0"
     assert amount(float(np.float32(1.25))) == "1.25"
+
+
+def test_what_the_address_asks_for_in_vain_is_said(trained_sample, monkeypatch):
+    page = opened(
+        trained_sample[0].root, monkeypatch, query="no-such", rankers=["dlcm", "nobody"],
+        order="nonsense",
+    )  # fmt: skip
+    told = [one.value.replace("\\", "") for one in page.warning]
+    assert any("query no-such" in text and "Shown instead: " in text for text in told)
+    assert any("ranker nobody" in text and "Shown instead: dlcm" in text for text in told)
+    assert any("no readable order" in text and "seed 1" in text for text in told)
+
+
+@pytest.mark.parametrize(
+    ("moved", "words"), [(0, "0 %"), (1, "under 0.1 %"), (150, "0.8 %"), (10_000, "50 %")]
+)
+def test_certificates_say_the_share_of_documents_that_move(moved, words):
+    card = Certificate(
+        ranker="dlcm", reads=(), max_score_deviation=1.0, positions_moved=moved,
+        permutations=5 * 20, numeric_floor=0.0, invariant=not moved, queries_moved=5, queries=5,
+    )  # fmt: skip
+    assert moved_share(card, documents=1000) == words

@@ -1,5 +1,7 @@
 """The page Jobs and the head of the sidebar, in every state a job can be in."""
 
+import io
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -11,6 +13,7 @@ from core.execution.jobs import Job
 from core.execution.jobs_history import Step
 from core.store.artefacts import Store
 from core.studies import jobs as work
+from core.studies.uploads import spooled
 from tests.app_jobs import desk, jobs_script, opened, plain, words
 
 
@@ -246,3 +249,43 @@ def test_losses_that_select_are_no_ndcg():
 
 def test_the_store_is_the_one_of_the_test(table):
     assert services.store().root == table.store.root
+
+
+def test_ended_jobs_of_other_data_sets_are_counted_and_shown_on_demand(table):
+    table.end(table.run(table.train("dlcm")), "failed", reason="here")
+    other = table.jobs.submit("train", {"data": "other", "ranker": "dlcm"})
+    table.end(table.run(other), "failed", reason="elsewhere")
+    waits = table.jobs.submit("train", {"data": "other", "ranker": "mart"})
+    page = opened(jobs_script)
+    said = words(page)
+    assert "Failed (1)" in said
+    assert "here" in said
+    assert "1 job that ended is of other data sets than sample, and not shown." in said
+    assert "Waiting (1)" in said, "what is under way is shown in any case"
+    button(page, "Show all").click().run()
+    assert "Failed (2)" in words(page)
+    assert page.toggle(key="every").value
+    assert waits.id
+
+
+def test_a_failed_ingestion_is_tried_again_while_its_files_are_kept(table):
+    upload = spooled(table.store, [("train.txt", io.BytesIO(b"1 qid:1 1:0.5\n"))])
+    job = work.submit(table.store, "ingest", {"upload": upload, "name": "mine"})
+    table.end(table.run(job), "failed", reason="the disk was full")
+    page = opened(jobs_script, every=True)
+    button(page, "Try again").click().run()
+    assert table.jobs.get(job.id).state == "waiting"
+    table.end(table.run(job), "failed", reason="the disk was full")
+    shutil.rmtree(table.store.root / "uploads" / upload)
+    page = opened(jobs_script, every=True)
+    assert "Its files are not kept any more" in words(page)
+    assert "Try again" not in [one.label for one in page.button]
+
+
+def test_removing_a_failed_ingestion_removes_its_files(table):
+    upload = spooled(table.store, [("train.txt", io.BytesIO(b"1 qid:1 1:0.5\n"))])
+    job = work.submit(table.store, "ingest", {"upload": upload, "name": "mine"})
+    table.end(table.run(job), "failed", reason="the disk was full")
+    button(opened(jobs_script, every=True), "Remove").click().run()
+    assert not table.jobs.list()
+    assert not (table.store.root / "uploads" / upload).exists()

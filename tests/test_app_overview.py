@@ -4,7 +4,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app import scoring, services
-from app.views.overview import age_in_words
+from app.plain import JOINER
+from app.when import age_in_words
 from core.errors import ScoringError
 from core.store.artefacts import Store
 
@@ -54,10 +55,31 @@ def test_shuffling_moves_one_ranker_and_not_the_other(trained_sample, monkeypatc
     assert "shuffled with seed 2" in " ".join(one.value for one in page.caption).replace("\\", "")
 
 
-def test_recent_work_is_listed(trained_sample, monkeypatch):
-    words = plain(opened(trained_sample[0].root, monkeypatch))
-    assert "dlcm** trained" in words
-    assert "validation NDCG@10 0." in words
+def test_recent_work_says_what_where_and_how_good_and_leads_there(trained_sample, monkeypatch):
+    page = opened(trained_sample[0].root, monkeypatch)
+    links = {one.proto.label: one.proto for one in page.get("page_link")}
+    assert links["dlcm trained on sample"].page == "train"
+    assert links["dlcm trained on sample"].query_string == "use=sample"
+    assert links["Invariance on sample"].page == "invariance"
+    told = " ".join(one.value for one in page.caption).replace("\\", "").replace(JOINER, "")
+    assert "1 of 2 rankers invariant" in told
+    assert "validation NDCG@10 0." in told
+
+
+def test_a_data_set_that_is_not_there_is_said_on_every_page(tmp_path, monkeypatch):
+    def with_sidebar():
+        import streamlit as st
+
+        from app import sidebar
+
+        sidebar.draw()
+        st.navigation([st.Page(lambda: None, title="Any")]).run()
+
+    monkeypatch.setattr(services, "store", lambda: Store(tmp_path))
+    page = AppTest.from_function(with_sidebar, default_timeout=60)
+    page.query_params["data"] = "gone"
+    assert "data set gone" in page.run().warning[0].value
+    assert "Shown instead: sample" in page.warning[0].value
 
 
 def test_a_scoring_process_without_an_answer_leaves_the_page_alive(trained_sample, monkeypatch):

@@ -196,9 +196,14 @@ def test_an_ended_ingestion_is_discarded_unless_another_job_needs_its_files(stor
     known = jobs.jobs_of(store)
     uploads.discard(store, first)
     uploads.discard(store, known.cancel(first.id))
-    assert len(folders(store)) == 2, "the draft and the upload"
-    uploads.discard(store, known.cancel(second.id))
+    known.cancel(second.id)
+    uploads.discard(store, known.get(first.id))
+    assert len(folders(store)) == 2, "the draft and the upload: the second may be tried again"
+    known.forget(first.id)
+    assert uploads.kept(store, known.get(second.id))
+    uploads.discard(store, known.get(second.id))
     assert folders(store) == [draft.folder.name]
+    assert not uploads.kept(store, known.get(second.id))
     uploads.discard(store, known.get(second.id))
 
 

@@ -1,7 +1,7 @@
 """One colour and one dash per ranker on every page, and the layout that all figures share.
 
 Colours are Okabe and Ito's palette, which survives colour blindness (and greys are kept for
-reference lines). Solid = reads an initial ranking, dashed = does not.
+reference lines). Solid = reads an initial ranking, dashed in some way = does not.
 """
 
 import hashlib
@@ -13,16 +13,33 @@ import plotly.graph_objects as go
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6BB1", "#A6761D")
 REFERENCE = "#7F7F7F"
+DASHES = ("dash", "dashdot", "longdash", "longdashdot")
+"""Dashes of rankers without an initial ranking; the last is for names not in KNOWN."""
+
 KNOWN = {
-    "setrank-imsab-init": 0,
-    "dlcm": 1,
-    "setrank-imsab": 2,
-    "setrank-msab-init": 3,
-    "lambdamart": 4,
-    "setrank-msab": 5,
-    "dlcm-without-init": 6,
+    "setrank-imsab-init": (0, "solid"),
+    "dlcm": (1, "solid"),
+    "setrank-imsab-multi-init": (2, "solid"),
+    "setrank-msab-init": (3, "solid"),
+    "dlcm-listmle": (4, "solid"),
+    "dlcm-softrank": (5, "solid"),
+    "setrank-imsab": (2, "dash"),
+    "lambdamart": (4, "dash"),
+    "setrank-msab": (5, "dash"),
+    "dlcm-without-init": (6, "dash"),
+    "mart": (7, "dash"),
+    "gsf": (0, "dash"),
+    "ranksvm": (1, "dash"),
+    "rankboost": (3, "dash"),
+    "listnet": (0, "dashdot"),
+    "ranknet": (1, "dashdot"),
+    "irsvm": (2, "dashdot"),
+    "lambdarank": (3, "dashdot"),
+    "frank": (4, "dashdot"),
+    "mlp": (5, "dashdot"),
+    "frank-additive": (6, "dashdot"),
 }
-READS_INITIAL = ("-init", "dlcm")
+"""The place in the palette and the dash of rankers that often stand side by side."""
 
 
 @dataclass(frozen=True)
@@ -42,13 +59,13 @@ def stroke(ranker: str) -> Stroke:
     name = ranker.partition("@")[0].partition("#")[0].partition(" ")[0]
     if ranker == "initial ranking" or name in {"random", "ideal", "file-order"}:
         return Stroke(REFERENCE, "dot")
-    place = KNOWN.get(name)
-    if place is None:
-        place = hashlib.sha256(name.encode()).digest()[0]
-    reads_initial = name.endswith("-init") or name == "dlcm"
-    if name.endswith("without-init"):
-        reads_initial = False
-    return Stroke(PALETTE[place % len(PALETTE)], "solid" if reads_initial else "dash")
+    if name in KNOWN:
+        place, dash = KNOWN[name]
+        return Stroke(PALETTE[place], dash)
+    digest = hashlib.sha256(name.encode()).digest()
+    solid = name.endswith("-init") or (name.startswith("dlcm") and "without-init" not in name)
+    solid = solid and not name.endswith("without-init")
+    return Stroke(PALETTE[digest[0] % len(PALETTE)], "solid" if solid else DASHES[-1])
 
 
 def faded(color: str, opacity: float) -> str:

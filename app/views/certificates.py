@@ -1,24 +1,22 @@
 """The invariance page's second half: certificates over the whole test part, queries by damage."""
 
-from dataclasses import asdict
-
 import streamlit as st
 
-from app import services
+from app import services, training
 from app.plain import escaped
+from app.proposals import as_asked
 from app.scoring import Described
 from app.services import Certified
 from app.views import shown_list
-from core.data.catalogue import SAMPLE
 from core.errors import ShuffleproofError
 from core.execution.jobs import Job, State
 from core.rankers.initial import ListRecipe
 from core.studies import jobs
+from core.studies.invariance import Certificate
 from core.studies.one_list import amount, spoken
 from core.studies.trained import TrainedRanker
 
 PERMUTATIONS = 20
-DIGITS = 8
 
 
 def section(data: Described, recipe: ListRecipe, rankers: list[TrainedRanker]) -> None:
@@ -26,8 +24,11 @@ def section(data: Described, recipe: ListRecipe, rankers: list[TrainedRanker]) -
     st.subheader("Over all test queries")
     found = services.certified(data.data)
     known = [(ranker, found[ranker.digest]) for ranker in rankers if ranker.digest in found]
-    for at in range(0, len(known), 3):
-        for column, (ranker, certified) in zip(st.columns(3), known[at : at + 3], strict=False):
+    across = min(3, len(known))
+    for at in range(0, len(known), across or 1):
+        for column, (ranker, certified) in zip(
+            st.columns(across), known[at : at + across], strict=False
+        ):
             with column.container(border=True, height="stretch"):
                 _card(ranker.label, certified)
     missing = [ranker for ranker in rankers if ranker.digest not in found]
@@ -41,13 +42,32 @@ def _card(label: str, certified: Certified) -> None:
     icon = ":material/verified:" if card.invariant else ":material/error:"
     verdict = "Invariant" if card.invariant else "Not invariant"
     st.markdown(f"**{escaped(label)}**  \n{icon} **{verdict}** to the order shown")
+    each = card.permutations // max(card.queries, 1)
+    moved = f"**{moved_share(card, certified.documents)}** of the documents of a list"
     st.markdown(
-        f"Largest score difference **{amount(card.max_score_deviation)}**  \n"
-        f"Numeric floor {amount(card.numeric_floor)}  \n"
-        f"Documents moved **{card.positions_moved:,}**, in {card.queries_moved} of "
-        f"{card.queries} queries"
+        f"Moves {moved}, on average over {each} permutations  \n"
+        f"**{card.queries_moved}** of {card.queries} queries changed by one of them  \n"
+        f"Largest score difference **{amount(card.max_score_deviation)}**, "
+        f"numeric floor {amount(card.numeric_floor)}"
     )
-    st.caption(f"{card.permutations:,} real permutations · {certified.study}")
+    st.caption(
+        f"{card.queries} queries × {each} permutations = {card.permutations:,} lists really "
+        f"scored · {certified.study}"
+    )
+
+
+def moved_share(card: Certificate, documents: int) -> str:
+    """The documents that an average permutation moved, in percent; a trace is not nothing.
+
+    Args:
+        card: the certificate.
+        documents: of all its lists together.
+    """
+    each = max(card.permutations // max(card.queries, 1), 1)
+    share = card.positions_moved / max(documents * each, 1)
+    if not share:
+        return "0 %"
+    return "under 0.1 %" if share < 0.001 else f"{100 * share:.{1 if share < 0.1 else 0}f} %"
 
 
 def _offer(data: Described, recipe: ListRecipe, missing: list[TrainedRanker]) -> None:
@@ -72,19 +92,10 @@ def _offer(data: Described, recipe: ListRecipe, missing: list[TrainedRanker]) ->
         st.error(escaped(f"The last examination failed: {job.reason} (job {job.id[:16]})"))
 
 
-def as_asked(ranker: TrainedRanker, data: str) -> str:
-    """The ranker as a job names it: by its preset, or by its key where no preset says it alone."""
-    if ranker.preset is None or ranker.label != ranker.name:
-        return f"{ranker.name}#{ranker.digest[:DIGITS]}"
-    usual = "small" if data == SAMPLE else "paper"
-    return ranker.name if ranker.preset == usual else f"{ranker.name}@{ranker.preset}"
-
-
 def _submit(data: str, recipe: ListRecipe, rankers: list[str]) -> None:
-    usual = asdict(ListRecipe(initial=(f"lambdamart@{'small' if data == SAMPLE else 'paper'}",)))
-    lists = {name: value for name, value in asdict(recipe).items() if value != usual[name]}
+    lists = training.lists_asked(data, recipe) or None
     parameters = {
-        "data": data, "rankers": rankers, "permutations": PERMUTATIONS, "lists": lists or None,
+        "data": data, "rankers": rankers, "permutations": PERMUTATIONS, "lists": lists,
     }  # fmt: skip
     try:
         job = jobs.submit(services.store(), "invariance", parameters)

@@ -188,7 +188,7 @@ def _work() -> None:
     own: dict[str, str] = st.session_state.setdefault("upload jobs", {})
     listed = [job for job in known.list() if job.kind == "ingest"]
     for job in listed:
-        if job.ended:
+        if job.state == "done":  # others may be tried again
             uploads.discard(services.store(), job)
     if any(not job.ended for job in listed):
         st.fragment(_under_way, run_every=POLL)()
@@ -270,6 +270,7 @@ def _result(job: Job, known: Jobs) -> None:
 
 def _dismiss(job: Job, known: Jobs) -> None:
     st.session_state.get("upload jobs", {}).pop(job.id, None)
+    uploads.discard(services.store(), job)
     known.forget(job.id)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app import curves, exports, report, state
+from app import curves, exports, proposals, report, state
 from app.figures import initial_ranking as figure
 from app.plain import escaped
 from app.views import initial_ranking_point as behind
@@ -24,6 +24,7 @@ from core.studies.table import TESTS
 
 QUESTION = STUDIES["initial-ranking"].question
 CHOOSABLE = ("ideal", "empty", "ties", "discount", "gain")
+WORDS_WIDTH = 330
 SAID = {"ideal": "Ideal ranking of", "empty": "No relevant document", "ties": "Equal scores"}
 AXES: dict[figure.Axis, str] = {"level": "Level", "tau": "Kendall τ left"}
 
@@ -74,21 +75,30 @@ def page() -> None:
     if stored:
         _study(stored)
     elif not at_work:
+        proposed = proposals.for_study(data)
         parts.not_yet(
             f"No study of the initial ranking is stored for {data} yet.",
             "Choose rankers and levels below and start one; rankers that are not trained yet are "
             "trained first. Or on the command line:",
-            f"shuffleproof study initial-ranking --data {data} --rankers {','.join(run.FIRST)}",
+            f"shuffleproof study initial-ranking --data {data} "
+            f"--initial {','.join(proposed.lists.initial)} --rankers {','.join(proposed.rankers)}",
         )
     run.form(data, next(iter(stored.values()), None), opened=not stored and not at_work)
 
 
 def _study(stored: Mapping[str, Artefact]) -> None:
-    picture, controls = st.columns([8, 3], gap="medium")
+    no_study = state.absent("study", stored)
+    notices = st.container()
+    picture, controls = st.columns([5, 2], gap="medium")
     with controls:
         key = _key(stored)
         artefact = stored[key]
+        labels = [label for label, _ in artefact.recipe["rankers"]]
+        no_ranker = state.absent("show", labels)
         family, rankers, x, from_zero = _what(artefact.recipe)
+    with notices:
+        state.instead("study", no_study, curves.words(artefact))
+        state.instead("ranker", no_ranker, *rankers)
     with picture:
         drawing, said = st.container(), st.container()
         measure = _measure(artefact.recipe)
@@ -111,9 +121,10 @@ def _key(stored: Mapping[str, Artefact]) -> str:
     wanted, keys = st.query_params.get("study", ""), list(stored)
     key = st.selectbox(
         "Study", keys, index=keys.index(wanted) if wanted in keys else 0,
-        format_func=lambda key: curves.words(stored[key]),
+        format_func=lambda key: curves.short_words(stored[key]),
         help="Stored studies of this data set, newest first.",
     )  # fmt: skip
+    st.caption(escaped(curves.details(stored[key])))
     if wanted != key:
         st.query_params["study"] = key
     return str(key)
@@ -141,7 +152,7 @@ def _measure(recipe: Mapping[str, Any]) -> Measure:
     offered = {str(one): one for one in curves.offered(recipe)}
     line = st.container(horizontal=True, vertical_alignment="center", key="convention")
     with line:
-        words = st.container(width="stretch")
+        words = st.container(width=WORDS_WIDTH)  # on telephones the button goes below it
         with st.popover("Measure and conventions", icon=":material/tune:"):
             name = st.selectbox("Measure", list(offered), key="measure", bind="query-params")
             usual = _asked(recipe, offered[name])
@@ -264,11 +275,11 @@ def _columns(baseline: str) -> dict[str, Any]:
         "mean": number("Mean", format="%.3f"),
         "n": number("N"),
         "change": number("− unchanged", format="%+.3f", help="Mean minus its mean, undisturbed."),
-        "change_p": number("p", format="%.2g"),
+        "change_p": number("p", format="%.2g", width=80),
         "change_effect": number("d", format="%+.2f"),
         "change_mark": text("", width="small"),
         "against": number(against, format="%+.3f", help="Mean minus that ranker's, same level."),
-        "against_p": number("p ", format="%.2g"),
+        "against_p": number("p ", format="%.2g", width=80),
         "against_effect": number("d ", format="%+.2f"),
         "against_mark": text(" ", width="small"),
     }

@@ -1,11 +1,12 @@
 """Running an initial-ranking study: its form and cost, its progress and its first results."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
 
-from app import curves, services
+from app import curves, proposals, services, training
 from app.figures import initial_ranking as figure
 from app.forms import drawn
 from app.jobs import act, duration, far, submit, table
@@ -23,11 +24,10 @@ from core.studies.initial_ranking import INITIAL
 from core.studies.study import levels_of
 from core.studies.underway import Underway, underway
 
-FIRST = ("lambdamart", "dlcm", "setrank-imsab", "setrank-imsab-init")
 EVERY_SECONDS = 1.0
 DRAWS, MOST_DRAWS = 10, 1000
 MINE = "study handed in"
-DISTURBING = [name for name in PERTURBATIONS if not name.endswith("-shown")]
+DISTURBING = [name for name, entry in PERTURBATIONS.items() if "ranking" in entry.changes]
 
 
 def progress(data: str) -> bool:
@@ -143,18 +143,20 @@ def form(data: str, newest: Artefact | None, *, opened: bool) -> None:
 
 @st.fragment
 def _form(data: str, newest: Artefact | None) -> None:
-    recipe: Mapping[str, Any] = newest.recipe if newest else {}
-    asked = _rankers_and_levels(recipe)
+    proposed = proposals.for_study(data, newest)
+    asked = _rankers_and_levels(list(proposed.rankers))
     with st.popover("Candidate lists and seed", icon=":material/tune:"):
         initial = st.multiselect(
-            "Initial ranker", ["lambdamart", "mart", "feature:1", "random", "file-order"],
-            default=["lambdamart"], accept_new_options=True, key="new.initial",
+            "Initial ranker", _initial_rankers(data, proposed.lists),
+            default=list(proposed.lists.initial), accept_new_options=True, key="new.initial",
             help="The first one cuts and orders the lists; feature:<id> takes any feature.",
         )  # fmt: skip
-        lists = drawn(ListRecipe(), "new.lists")
+        changes = drawn(proposed.lists, "new.lists")
         asked["seed"] = st.number_input("Seed", value=0, min_value=0, key="new.seed")
     try:
-        parameters = asked | {"data": data} | _lists(data, initial, lists)
+        lists = replace(parsed(proposed.lists, changes), initial=tuple(initial or ["random"]))
+        made = training.lists_asked(data, lists)
+        parameters = asked | {"data": data} | ({"lists": made} if made else {})
         pairs = _pairs(parameters.pop("families"), parameters.pop("levels"))
         parameters["perturbations"] = [list(pair) for pair in pairs]
         parameters["measures"] = [
@@ -171,8 +173,16 @@ def _form(data: str, newest: Artefact | None) -> None:
         _submit(parameters)
 
 
-def _rankers_and_levels(recipe: Mapping[str, Any]) -> dict[str, Any]:
-    before = [label for label, _ in recipe.get("rankers", ()) if label != INITIAL] or list(FIRST)
+def _initial_rankers(data: str, lists: ListRecipe) -> list[str]:
+    """What may be the initial ranker; the proposed ones first."""
+    try:
+        known = training.initial_rankers(training.fitting(data))
+    except ShuffleproofError:  # the data set is gone, its studies are not
+        known = []
+    return list(dict.fromkeys([*lists.initial, *known]))
+
+
+def _rankers_and_levels(before: list[str]) -> dict[str, Any]:
     plain = [name for name in registry.RANKERS if name != registry.FEATURE]
     rankers = st.multiselect(
         "Rankers", list(dict.fromkeys([*before, *plain])), default=before, wrap=True,
@@ -214,17 +224,6 @@ def _pairs(families: list[str], levels: str) -> list[tuple[str, float]]:
     ]
 
 
-def _lists(data: str, initial: list[str], changes: dict[str, str]) -> dict[str, Any]:
-    """What of the lists differs from what the job takes by itself."""
-    preset = "small" if data == "sample" else "paper"
-    recipe = parsed(ListRecipe(), changes)
-    found = {name: getattr(recipe, name) for name in changes}
-    named = [name if name != "lambdamart" else f"lambdamart@{preset}" for name in initial]
-    if named != [f"lambdamart@{preset}"]:
-        found["initial"] = named
-    return {"lists": found} if found else {}
-
-
 def _cost(parameters: Mapping[str, Any], newest: Artefact | None) -> str:
     """What the button will cost, from what a trial took last time."""
     points = parameters["perturbations"]
@@ -235,7 +234,7 @@ def _cost(parameters: Mapping[str, Any], newest: Artefact | None) -> str:
     size = f"{queries} queries × " if queries else ""
     text = f"{size}{len(points)} levels × {parameters['draws']} draws × "
     text += f"{len(parameters['rankers']) + 1} rankers = **{count} trials**"
-    known = curves.seconds_a_trial(str(newest.key)) if newest else {}
+    known = _timed(newest) if newest else {}
     timed = [name for name in parameters["rankers"] if name in known]
     if timed:
         seconds = each * (sum(known[name] for name in timed) + known.get(INITIAL, 0.0))
@@ -244,6 +243,17 @@ def _cost(parameters: Mapping[str, Any], newest: Artefact | None) -> str:
     if new:
         text += f"; not timed on this set: {escaped(', '.join(new))} (trained first if need be)"
     return text + ". Finished trials are never repeated."
+
+
+def _timed(newest: Artefact) -> dict[str, float]:
+    """Seconds of a trial by ranker, under the study's own names and as a job names them now."""
+    known = curves.seconds_a_trial(str(newest.key))
+    data = str(newest.facts["data"])
+    labels = [label for label, _ in newest.recipe["rankers"] if label != INITIAL]
+    asked = proposals.for_study(data, newest).rankers
+    return known | {
+        name: known[label] for label, name in zip(labels, asked, strict=False) if label in known
+    }
 
 
 def _submit(parameters: Mapping[str, Any]) -> None:

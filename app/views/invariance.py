@@ -50,10 +50,16 @@ def _nothing_trained(data: str) -> None:
 
 
 def _study(data: scoring.Described, rankers: list[TrainedRanker]) -> None:
+    no_query = state.absent("query", data.queries)
+    no_ranker = state.absent("rankers", [ranker.label for ranker in rankers])
+    notices = st.container()
     picture, controls = st.columns([8, 3], gap="medium")
     with controls:
         one, chosen = _choices(data, rankers)
         shown = shown_list.controls(one, data)
+    with notices:
+        state.instead("query", no_query, one.query)
+        state.instead("ranker", no_ranker, *(ranker.label for ranker in chosen))
     if not chosen:
         picture.info("Choose at least one ranker.")
         return
@@ -137,7 +143,7 @@ def _bumps(found: Sequence[Answered]) -> None:
 
 
 def _scatters(found: Sequence[Answered]) -> None:
-    for column, one in _beside(found, 3):
+    for column, one in _beside(found, min(3, max(2, len(found)))):
         column.markdown(f"**{escaped(one.label)}**")
         column.plotly_chart(
             one.scatter,

@@ -8,10 +8,10 @@ import pandas as pd
 import streamlit as st
 
 from app import exports, report, services
+from app.proposals import as_asked
 from app.scoring import List
 from app.views import parts
 from app.views.answered import Answered
-from app.views.certificates import as_asked
 from app.views.shown_list import Shown
 from core.studies.command import certificates_command, certificates_python
 from core.studies.trained import TrainedRanker

@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 import pandas as pd
 import streamlit as st
 
-from app import jobs
+from app import jobs, services, state, uploads
 from app.plain import escaped
 from app.views import parts
-from app.views.overview import age_in_words
+from app.when import age_in_words
 from core.errors import ShuffleproofError
 from core.execution.jobs import STATES, Job
 
@@ -46,29 +46,53 @@ def page() -> None:
         key="states",
         bind="query-params",
     )
-    st.fragment(_listed, run_every=jobs.pace())(tuple(chosen) or STATES)
+    every = st.toggle(
+        "Of every data set", key="every", bind="query-params",
+        help="Else those of the data set in use; what runs or waits is shown in any case.",
+    )  # fmt: skip
+    data = None if every else state.data()
+    st.fragment(_listed, run_every=jobs.pace())(tuple(chosen) or STATES, data)
 
 
-def _listed(states: tuple[str, ...]) -> None:
-    """All jobs in these states, drawn anew as they go on."""
+def _listed(states: tuple[str, ...], data: str | None) -> None:
+    """The jobs in these states, drawn anew as they go on; ended ones of one data set, or of all."""
     try:
-        found = jobs.table().list()
-        if not found:
+        every = jobs.table().list()
+        found = [job for job in every if data in {None, _data(job)} or not job.ended]
+        if not every:
             st.info(
                 "No work has been handed in yet. Trainings, studies and uploads stand here "
                 "while they run and after they ended.",
                 icon=":material/inbox:",
             )
-        for state in HEADINGS:
-            own = [job for job in found if job.state == state]
-            if own and state in states:
-                _section(state, own)
+        for each in HEADINGS:
+            own = [job for job in found if job.state == each]
+            if own and each in states:
+                _section(each, own)
+        hidden = len(every) - len(found)
+        if hidden:
+            _hidden(hidden, str(data))
     except ShuffleproofError as error:
         st.error(escaped(str(error)))
 
 
-def _section(state: str, found: list[Job]) -> None:
-    st.subheader(f"{HEADINGS[state]} ({len(found)})")
+def _data(job: Job) -> str:
+    """The name of the data set that a job is about."""
+    return str(job.parameters.get("data") or job.parameters.get("name", ""))
+
+
+def _hidden(count: int, data: str) -> None:
+    words = "1 job that ended is" if count == 1 else f"{count:,} jobs that ended are"
+    st.caption(escaped(f"{words} of other data sets than {data}, and not shown."))
+    st.button("Show all", on_click=_show_all)
+
+
+def _show_all() -> None:
+    st.session_state["every"] = True
+
+
+def _section(heading: str, found: list[Job]) -> None:
+    st.subheader(f"{HEADINGS[heading]} ({len(found)})")
     for place, job in enumerate(found[:SHOWN]):
         _card(job, place)
     rest = len(found) - SHOWN
@@ -89,6 +113,8 @@ def _card(job: Job, place: int) -> None:
             st.caption(escaped(_standing(job, place)))
         if job.state == "failed":
             st.error(escaped(job.reason.partition("\n")[0] or "It gave no reason."))
+        if _lost(job):
+            st.caption("Its files are not kept any more: upload them again on the page Data.")
         more = st.expander(
             "Details and log",
             type="compact",
@@ -128,13 +154,23 @@ def _verbs(job: Job, place: int) -> list[tuple[str, str]]:
     if job.state == "waiting":
         first = [("sooner", "Run next")] if place else []
         return [*first, ("later", "Run last"), ("cancel", "Cancel")]
-    again = [("retry", "Try again")] if job.state != "done" else []
+    again = [("retry", "Try again")] if job.state != "done" and not _lost(job) else []
     return [*again, ("forget", "Remove")]
+
+
+def _lost(job: Job) -> bool:
+    """Whether this is an ingestion that cannot be tried again because its files are gone."""
+    unfinished = job.kind == "ingest" and job.state in {"failed", "cancelled"}
+    return unfinished and not uploads.kept(services.store(), job)
 
 
 def _act(verb: str, identifier: str) -> None:
     """Do what a button says; the reason why not is a toast."""
     try:
+        if verb == "forget":
+            job = jobs.table().get(identifier)
+            if job.kind == "ingest":
+                uploads.discard(services.store(), job)
         jobs.act(verb, identifier)
     except ShuffleproofError as error:
         st.toast(escaped(str(error)), icon=":material/error:")

@@ -1,13 +1,11 @@
 """The first page: what this is, the shuffle in small on the shipped rankers, what to do next."""
 
-from datetime import UTC, datetime
-
 import streamlit as st
 
-from app import scoring, services
+from app import recent, scoring
 from app.figures import bump
 from app.plain import escaped
-from app.views import data, parts
+from app.views import data, initial_ranking, invariance, parts, train
 from core.data.catalogue import SAMPLE
 from core.errors import ShuffleproofError
 from core.studies.one_list import moves, verdicts
@@ -21,9 +19,10 @@ WHAT = (
     "the initial ranking, the size of the set, its content) and measures how far the answer "
     "follows, query by query. Every number comes from scoring the changed input for real."
 )
-STUDIES = {
-    "initial-ranking": "Initial ranking",
-    "invariance": "Invariance",
+PAGES = {
+    "train": train.page,
+    "invariance": invariance.page,
+    "initial-ranking": initial_ranking.page,
 }
 RECENT = 6
 
@@ -113,39 +112,18 @@ def _own_data() -> None:
 
 def _recent_work() -> None:
     st.subheader("Recent work")
-    now = datetime.now(UTC)
-    made = [
-        artefact
-        for kind in ("study", "ranker")
-        for artefact in services.store().artefacts(kind)
-        if kind == "study" or "without part" not in str(artefact.recipe.get("lists"))
-    ]
+    made = recent.recent(RECENT)
     if not made:
         st.markdown("Nothing yet: studies and trained rankers will be listed here.")
-        return
-    made.sort(key=lambda artefact: artefact.created, reverse=True)
-    for artefact in made[:RECENT]:
-        age = age_in_words((now - datetime.fromisoformat(artefact.created)).total_seconds())
-        if artefact.key.kind == "study":
-            kind = artefact.recipe["kind"]
-            what = f"**{STUDIES.get(kind, kind)}** on {escaped(artefact.facts['data'])}"
-            rankers = [label for label, _ in artefact.recipe["rankers"]]
-            detail = f"{artefact.facts['queries']} queries, {len(rankers)} rankers"
-        else:
-            what = f"**{escaped(artefact.facts['name'])}** trained"
-            valid = artefact.facts.get("valid", {}).get("NDCG@10")
-            detail = "" if valid is None else f"validation NDCG@10 {valid:.3f}"
-        st.markdown(f"- {what} · {age}" + (f"  \n  {detail}" if detail else ""))
-
-
-def age_in_words(seconds: float) -> str:
-    """How long ago, roughly.
-
-    >>> age_in_words(45), age_in_words(60 * 90), age_in_words(86400 * 3)
-    ('just now', '1 hour ago', '3 days ago')
-    """
-    for size, name in ((86400, "day"), (3600, "hour"), (60, "minute")):
-        count = int(seconds // size)
-        if count:
-            return f"{count} {name}{'s' if count > 1 else ''} ago"
-    return "just now"
+    for one in made:
+        with st.container(gap="xxsmall"):
+            title = f"{one.title} on {one.data}" if one.data else one.title
+            shown = PAGES.get(one.page)
+            if shown and one.data:
+                st.page_link(
+                    st.Page(shown, title=one.title, url_path=one.page), label=escaped(title),
+                    icon=":material/arrow_forward:", query_params=one.address,
+                )  # fmt: skip
+            else:
+                st.markdown(f"**{escaped(title)}**")
+            st.caption(escaped(" · ".join(filter(None, (one.number, one.age)))))

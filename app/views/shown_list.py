@@ -10,6 +10,7 @@ from functools import partial
 import streamlit as st
 
 from app import scoring
+from app.plain import escaped
 from core.errors import ParameterError
 from core.rankers.initial import ListRecipe
 from core.studies.shown_order import Documents, ShownOrder, moved
@@ -100,12 +101,25 @@ def forget_hand() -> None:
 
 def controls(one: scoring.List, data: scoring.Described) -> Shown:
     """Draw the controls of the order; returns the list as it is to be shown."""
+    _unreadable()
     present = order()
     _sorting(present, data)
     listed = _listed(one)
     documents, arranged_before, arranged = listed
     chosen = _hand(documents, arranged)
     return Shown(documents, str(_read("before")), str(order()), arranged_before, arranged, chosen)
+
+
+def _unreadable() -> None:
+    """Say which order in the address cannot be read, and take it out."""
+    for name, usual in START.items():
+        text = st.query_params.get(name, usual)
+        try:
+            ShownOrder.parse(text)
+        except ParameterError as error:
+            words = ShownOrder.parse(usual).words()
+            st.warning(escaped(f"The address has no readable {name}: {error} Now {words}."))
+            st.query_params.pop(name)
 
 
 def _listed(one: scoring.List) -> tuple[Documents, list[int], list[int]]:

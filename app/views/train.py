@@ -6,12 +6,13 @@ import pandas as pd
 import streamlit as st
 
 from app import jobs, state, training
+from app.figures import compared
 from app.figures.training import alt_text, curves
 from app.jobs import duration
 from app.plain import escaped
 from app.training import Fitting
 from app.views import parts, train_form
-from app.views.overview import age_in_words
+from app.when import age_in_words
 from core.errors import JobError, ShuffleproofError
 from core.execution.jobs import Job
 from core.execution.jobs_history import Step
@@ -19,6 +20,7 @@ from core.rankers.kept import ALL_DOCUMENTS
 
 QUESTION = "Which rankers should learn from this data set, and how do they come along?"
 CHART = {"displayModeBar": False}
+CONVENTION = "NDCG@10 · ideal: judged · no relevant: 0 · ties: averaged"
 SHOWN, LISTED = 4, 50
 
 
@@ -31,9 +33,10 @@ def page() -> None:
         with form:
             train_form.form(data)
         mine = _trainings(data)
+        table = training.trained(data)
         with picture:
-            _learning(mine)
-        _trained(data)
+            _learning(mine, table)
+        _trained(table)
         _history(mine)
     except ShuffleproofError as error:
         st.error(escaped(str(error)))
@@ -45,9 +48,11 @@ def _trainings(data: Fitting) -> list[Job]:
     return [job for job in found if job.kind == "train" and job.parameters["data"] == data.data]
 
 
-def _learning(mine: list[Job]) -> None:
-    """The picture: what is being trained; else what was chosen below, or the latest ones."""
-    st.subheader("Learning")
+def _learning(mine: list[Job], table: pd.DataFrame) -> None:
+    """The picture: what is being trained; else what was chosen below, or the latest ones.
+
+    Rankers that came from elsewhere have no curves; they stand side by side.
+    """
     active = [job for job in mine if not job.ended]
     rows = _rows("train history")
     ended = [job for job in mine if job.ended][:LISTED]
@@ -55,9 +60,28 @@ def _learning(mine: list[Job]) -> None:
     if not active and not chosen:
         chosen = [job for job in ended if job.state == "done"][:SHOWN]
     ids = [job.id for job in [*active, *chosen]]
-    st.fragment(_watched, run_every=jobs.FAST if active else None)(ids)
+    measured = table.dropna(subset="valid")
+    if ids or measured.empty:
+        st.subheader("Learning")
+        st.fragment(_watched, run_every=jobs.FAST if active else None)(ids)
+    else:
+        st.subheader("What has been learnt")
+        _side_by_side(measured)
     for job in [job for job in ended if job.state in {"failed", "cancelled"}][:SHOWN]:
         _unfinished(job)
+
+
+def _side_by_side(table: pd.DataFrame) -> None:
+    """Validation NDCG@10 of what is trained here, one dot a ranker."""
+    alike = table["ranker"].duplicated(keep=False)
+    labels = table["ranker"].where(~alike, table["ranker"] + " " + table["key"].str[7:13])
+    frame = pd.DataFrame({"label": labels, "value": table["valid"].astype(float)})
+    st.plotly_chart(
+        compared.compared(frame), key="compared", config=CHART, alt=compared.alt_text(frame)
+    )
+    best = frame.iloc[int(frame["value"].argmax())]
+    parts.finding(f"{best['label']} is best on the validation part, with {best['value']:.3f}.")
+    parts.convention(CONVENTION, "curves appear here while rankers are trained")
 
 
 def _watched(identifiers: list[str]) -> None:
@@ -74,7 +98,7 @@ def _watched(identifiers: list[str]) -> None:
         figure, alt = curves(runs), alt_text(runs)
         st.plotly_chart(figure, key="learning", config=CHART, alt=alt)
         parts.finding(_finding(runs))
-        parts.convention("NDCG@10 · ideal: judged · no relevant: 0 · ties: averaged", "○ best")
+        parts.convention(CONVENTION, "○ best")
     elif not any(not job.ended for job, _ in found):
         st.info(
             "Nothing has been trained from here on this data set yet. Choose rankers and press "
@@ -143,10 +167,9 @@ def _act(verb: str, identifier: str) -> None:
         st.toast(escaped(str(error)), icon=":material/error:")
 
 
-def _trained(data: Fitting) -> None:
+def _trained(table: pd.DataFrame) -> None:
     """The rankers that there are, with what tells them apart."""
     st.subheader("Trained on this data set")
-    table = training.trained(data)
     if table.empty:
         st.caption("None yet.")
         return

@@ -3,11 +3,12 @@
 What it will cost stands above the button; what is trained already is said and not trained again.
 """
 
-from dataclasses import fields
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import fields, replace
 
 import streamlit as st
 
-from app import forms, jobs, training
+from app import forms, jobs, proposals, state, training
 from app.jobs import duration
 from app.plain import escaped
 from app.training import Fitting, Plan
@@ -16,8 +17,6 @@ from core.parameters import parsed
 from core.rankers import registry
 from core.rankers.initial import ListRecipe
 from core.rankers.recipes import FIXED, NeuralSpec
-
-FIRST = ("dlcm", "setrank-imsab-init")
 
 
 @st.fragment
@@ -31,14 +30,17 @@ def form(data: Fitting) -> None:
 
 
 def _form(data: Fitting) -> None:
-    names, preset, initial = _three(data)
+    names, preset, lists = _three(data)
     if not names:
         st.info("Choose at least one ranker.")
         return
-    if not initial:
+    if not lists:
         st.info("Choose at least one initial ranker: it cuts and orders the lists.")
         return
-    lists, changes = _settings(ListRecipe(tuple(initial)), names, preset)
+    if not preset:
+        st.info("These rankers have no preset in common: train them one after the other.")
+        return
+    lists, changes = _settings(lists, names, preset)
     plans = [training.planned(data, lists, name, preset, changes[name]) for name in names]
     _costs(data, lists, plans)
     wanted = [plan for plan in plans if not plan.there]
@@ -50,37 +52,69 @@ def _form(data: Fitting) -> None:
         st.rerun()
 
 
-def _three(data: Fitting) -> tuple[list[str], str, list[str]]:
+def _three(data: Fitting) -> tuple[list[str], str | None, ListRecipe | None]:
     """The controls that matter: rankers, preset, initial rankers."""
-    names = st.pills(
-        "Rankers",
-        training.FITTED,
-        selection_mode="multi",
-        default=FIRST,
-        key="train",
+    usual, lists = proposals.for_training(data.data)
+    groups = training.groups()
+    offered = [name for own in groups.values() for name in own]
+    missing = state.absent("train", offered)
+    names = st.multiselect(
+        "Rankers", offered, default=list(proposals.TELLING), key="train", bind="query-params",
+        wrap=True, help="Each is trained by a job of its own. Type to search.",
+    )  # fmt: skip
+    state.instead("ranker", missing, *names)
+    _every_ranker(groups, names)
+    preset = _preset(names, usual)
+    initial = st.multiselect(
+        "Initial rankers",
+        list(dict.fromkeys([*lists.initial, *training.initial_rankers(data)])),
+        default=list(lists.initial),
+        key="initial",
         bind="query-params",
-        help="Each is trained by a job of its own.\n"
-        + "\n".join(f"- **{name}**: {_summary(name)}" for name in training.FITTED),
+        help="The first one cuts and orders the lists; rankers that end in -init read all of them.",
     )
+    return names, preset, replace(lists, initial=tuple(initial)) if initial else None
+
+
+def _every_ranker(groups: Mapping[str, Sequence[str]], chosen: Collection[str]) -> None:
+    """All that can be trained, by group, each with what it is and a box to tick."""
+    count = sum(map(len, groups.values()))
+    more = st.expander(
+        f"What they are: all {count}, by kind", icon=":material/list:", key="every ranker",
+        on_change="rerun",
+    )  # fmt: skip
+    if not more.open:
+        return
+    with more:
+        for group, names in groups.items():
+            st.markdown(f"**{escaped(group)}**")
+            for name in names:
+                st.session_state[f"tick {name}"] = name in chosen
+                st.checkbox(
+                    f"**{name}**: {_summary(name)}", key=f"tick {name}", on_change=_tick,
+                    args=(name,), wrap=True,
+                )  # fmt: skip
+
+
+def _tick(name: str) -> None:
+    others = [one for one in st.session_state["train"] if one != name]
+    st.session_state["train"] = [*others, name] if st.session_state[f"tick {name}"] else others
+
+
+def _preset(names: Sequence[str], usual: str) -> str | None:
+    """The choice among the presets that all these rankers have; None where there is none."""
     offered = training.presets(names)
-    preset = st.segmented_control(
+    if not offered or not names:
+        return None
+    return st.segmented_control(
         "Preset",
         offered,
-        default=data.usual,
+        default=usual if usual in offered else offered[0],
         required=True,
         key="preset",
         bind="query-params",
         help="; ".join(f"**{name}**: {training.PRESETS[name]}" for name in offered),
     )
-    initial = st.multiselect(
-        "Initial rankers",
-        training.initial_rankers(data),
-        default=list(data.usual_lists.initial),
-        key="initial",
-        bind="query-params",
-        help="The first one cuts and orders the lists; rankers that end in -init read all of them.",
-    )
-    return list(names), preset or data.usual, list(initial)
 
 
 def _settings(
@@ -102,7 +136,8 @@ def _fields(name: str, preset: str) -> dict[str, str]:
     spec, key = registry.spec(name, preset), f"{name}.{preset}"
     if not isinstance(spec, NeuralSpec):
         return forms.drawn(spec, key, columns=2)
-    free = [field.name for field in fields(spec.model) if field.name not in FIXED[name]]
+    fixed = FIXED.get(name, {})
+    free = [field.name for field in fields(spec.model) if field.name not in fixed]
     st.markdown("**Network**")
     changes = forms.drawn(spec.model, f"{key}.model", only=free, columns=2)
     st.markdown("**Training**")
@@ -149,6 +184,8 @@ def _takes(plan: Plan) -> str:
         return f":green[Trained already] as {plan.key}."
     cost = plan.cost
     size = f"{cost.parameters:,} parameters, " if cost.parameters else ""
+    if not cost.low:
+        return "How long this kind takes was not measured yet."
     unit = "epochs" if cost.parameters else "trees"
     span = _span(cost.low, cost.high)
     return f"**{span}**, {size}at most {cost.steps:,} {unit}."
@@ -156,7 +193,8 @@ def _takes(plan: Plan) -> str:
 
 def _summary(name: str) -> str:
     entry = registry.RANKERS[name]
-    return escaped(f"{entry.summary} ({entry.source})")
+    source = f" ({entry.source})" if any(map(str.isalnum, entry.source)) else ""
+    return escaped(entry.summary + source)
 
 
 def _span(low: float, high: float) -> str:

@@ -1,0 +1,141 @@
+"""What forms propose for a data set: what is trained on it, else the cheapest that says something.
+
+A form whose button can be pressed at once must not begin hours of work by it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from app import services, training
+from core.data.catalogue import SAMPLE
+from core.errors import ShuffleproofError
+from core.rankers import registry
+from core.rankers.initial import ListRecipe
+from core.store.manifest import Artefact
+from core.studies.initial_ranking import INITIAL
+from core.studies.trained import CONTRAST, TrainedRanker, list_recipes, trained_on
+
+TELLING = tuple(names[0] for names in CONTRAST)
+"""Who follows the order shown, and who does not."""
+
+MOST = 6
+"""Rankers that are proposed for a study at once."""
+
+DIGITS = 8
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What a form begins with.
+
+    Attributes:
+        rankers: as a job names them.
+        lists: how the candidate lists are made.
+    """
+
+    rankers: tuple[str, ...]
+    lists: ListRecipe
+
+
+def cheapest(name: str) -> str:
+    """A ranker at the preset that takes least, as a job names it.
+
+    >>> cheapest("dlcm"), cheapest("random")
+    ('dlcm@small', 'random')
+    """
+    entry = registry.entry(name)
+    if not entry.fitted:
+        return name
+    return f"{name}@{training.presets([name])[0]}"
+
+
+def cheapest_lists() -> ListRecipe:
+    """Lists by the usual initial ranker at the preset that takes least.
+
+    >>> cheapest_lists().initial
+    ('lambdamart@small',)
+    """
+    usual = ListRecipe().initial[0].partition("@")[0]
+    return ListRecipe((cheapest(usual),))
+
+
+def as_asked(ranker: TrainedRanker, data: str) -> str:
+    """The ranker as a job names it: by its preset, or by its key where no preset says it alone."""
+    if ranker.preset is None or ranker.label != ranker.name:
+        return f"{ranker.name}#{ranker.digest[:DIGITS]}"
+    usual = training.usual_preset(data)
+    return ranker.name if ranker.preset == usual else f"{ranker.name}@{ranker.preset}"
+
+
+def trained(data: str) -> list[TrainedRanker]:
+    """The rankers trained on a data set, newest first; none where it is not stored any more."""
+    try:
+        fitting = training.fitting(data)
+    except ShuffleproofError:
+        return []
+    return _trained(fitting.fingerprints[:2], training.stored_now())
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def _trained(
+    parts: tuple[str, str], stored_now: tuple[tuple[str, int], ...]
+) -> list[TrainedRanker]:
+    del stored_now  # part of the memory's key alone
+    return trained_on(services.store(), *parts)
+
+
+def for_training(data: str) -> tuple[str, ListRecipe]:
+    """The preset and the lists of the newest ranker trained here; else the cheapest."""
+    found = trained(data)
+    preset = next((ranker.preset for ranker in found if ranker.preset), None)
+    if data == SAMPLE:
+        preset = training.usual_preset(data)
+    lists = list_recipes(found)
+    return preset or next(iter(training.PRESETS)), lists[0] if lists else cheapest_lists()
+
+
+def for_study(data: str, newest: Artefact | None = None) -> Proposal:
+    """The newest study once more; else what is trained on the newest lists; else the cheapest."""
+    found = trained(data)
+    if newest is not None:
+        return _again(newest, found, data)
+    recipes = list_recipes(found)
+    if not recipes:
+        return Proposal(tuple(map(cheapest, TELLING)), cheapest_lists())
+    lists = recipes[0]
+    fitting = [ranker for ranker in found if ranker.lists in {None, lists}]
+    return Proposal(tuple(as_asked(ranker, data) for ranker in _of_each(fitting)), lists)
+
+
+def _of_each(rankers: Sequence[TrainedRanker]) -> list[TrainedRanker]:
+    """The newest ranker of every name, the most telling names first."""
+    newest: dict[str, TrainedRanker] = {}
+    for ranker in rankers:
+        newest.setdefault(ranker.name, ranker)
+    first = [name for names in CONTRAST for name in names if name in newest]
+    named = [*first, *(name for name in newest if name not in first)]
+    return [newest[name] for name in named[:MOST]]
+
+
+def _again(study: Artefact, found: Sequence[TrainedRanker], data: str) -> Proposal:
+    """The rankers and lists of a study, named so that a job finds the same ones."""
+    of = {ranker.digest: ranker for ranker in found}
+    preset = study.facts.get("preset")
+    names = []
+    for label, digest in study.recipe["rankers"]:
+        if label == INITIAL:
+            continue
+        named = "@" in label or "#" in label or not preset or preset == training.usual_preset(data)
+        plain = label if named or not _fitted(label) else f"{label}@{preset}"
+        names.append(as_asked(of[digest], data) if digest in of else plain)
+    made = dict(study.facts.get("lists") or {"initial": study.recipe["initial"]})
+    return Proposal(
+        tuple(dict.fromkeys(names)), ListRecipe(**(made | {"initial": tuple(made["initial"])}))
+    )
+
+
+def _fitted(label: str) -> bool:
+    name = label.partition("@")[0].partition("#")[0]
+    return name in registry.RANKERS and registry.RANKERS[name].fitted

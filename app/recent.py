@@ -1,0 +1,107 @@
+"""What was made lately: studies and trained rankers, each with its main number and where it is."""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import streamlit as st
+
+from app import curves, proposals, services, state, training
+from app.when import age_in_words
+from core.errors import ShuffleproofError
+from core.store.manifest import Artefact
+from core.studies.initial_ranking import INITIAL
+
+
+@dataclass(frozen=True)
+class Made:
+    """One piece of work.
+
+    Attributes:
+        page: the address of the page that shows it; empty where none does.
+        title: what it is.
+        data: the data set's name; empty where it is not stored any more.
+        age: when it was made, in words.
+        number: its main number, in words.
+        address: what the page's address must say to show it.
+    """
+
+    page: str
+    title: str
+    data: str
+    age: str
+    number: str
+    address: dict[str, str] = field(default_factory=dict)
+
+
+def recent(count: int) -> list[Made]:
+    """The latest studies and rankers, newest first; parts of a cross-fitting are left out."""
+    made = [
+        artefact
+        for kind in ("study", "ranker")
+        for artefact in services.store().artefacts(kind)
+        if kind == "study" or "without part" not in str(artefact.recipe.get("lists"))
+    ]
+    made.sort(key=lambda artefact: artefact.created, reverse=True)
+    return [_study(one) if one.key.kind == "study" else _ranker(one) for one in made[:count]]
+
+
+def _study(artefact: Artefact) -> Made:
+    kind, key = str(artefact.recipe["kind"]), str(artefact.key)
+    data = str(artefact.facts.get("data", ""))
+    number = _number(key, kind, training.stored_now())
+    address = {state.USE: data} | ({} if kind == "invariance" else {"study": key})
+    title = kind.replace("-", " ").capitalize()
+    return Made(kind, title, data, _age(artefact), number, address)
+
+
+def _ranker(artefact: Artefact) -> Made:
+    valid = artefact.facts.get("valid", {}).get("NDCG@10")
+    number = "" if valid is None else f"validation NDCG@10 {valid:.3f}"
+    data = _trained_on(str(artefact.key))
+    address = {state.USE: data} if data else {}
+    name = str(artefact.facts.get("name") or artefact.recipe["ranker"]["name"])
+    return Made("train", f"{name} trained", data, _age(artefact), number, address)
+
+
+def _age(artefact: Artefact) -> str:
+    made = datetime.fromisoformat(artefact.created)
+    return age_in_words((datetime.now(UTC) - made).total_seconds())
+
+
+def _trained_on(key: str) -> str:
+    """The name of the data set that a ranker was fitted on."""
+    for name in state.data_sets():
+        if any(ranker.key == key for ranker in proposals.trained(name)):
+            return name
+    return ""
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _number(key: str, kind: str, stored_now: tuple[tuple[str, int], ...]) -> str:
+    """The main number of a study; empty where its kind has none here."""
+    del stored_now  # a study may be removed and made again
+    try:
+        if kind == "invariance":
+            return _steadfast(key)
+        return _fall(key) if kind == "initial-ranking" else ""
+    except ShuffleproofError:
+        return ""
+
+
+def _steadfast(key: str) -> str:
+    cards = services.invariance_cards(key)
+    return f"{sum(card.invariant for card in cards)} of {len(cards)} rankers invariant"
+
+
+def _fall(key: str) -> str:
+    """Who falls furthest, and how far, at the last level of the first family."""
+    measure = str(services.store().resolve(key, "study").recipe["measures"][0])
+    summary = curves.summary(key, measure)
+    family = summary.family.iloc[0]
+    own = summary[summary.family == family]
+    means = own[own.ranker != INITIAL].pivot_table(index="ranker", columns="level", values="mean")
+    levels = list(dict.fromkeys(own.level))
+    if means.empty or len(levels) < 2:
+        return ""
+    change = means[levels[-1]] - means[levels[0]]
+    return f"{change.idxmin()} {change.min():+.3f} {measure} at {levels[-1]:g} {family}"
