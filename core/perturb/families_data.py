@@ -103,7 +103,7 @@ SET = (
     _lost("sample", sets.sampled, "Documents drawn at random leave the list."),
     PerturbationEntry(
         "remove-top",
-        "The first documents of the initial ranking leave: does the order of the rest change?",
+        "The first documents of the initial ranking leave the list; the rest should keep order.",
         "independence of irrelevant alternatives",
         "documents",
         0.0,

@@ -97,10 +97,9 @@ def hard_distractors(judged: JudgedLists, count: int, generator: np.random.Gener
 def duplicates(judged: JudgedLists, count: int, generator: np.random.Generator) -> Added:
     """Exact copies of `count` documents of the list (of all of a shorter one), drawn evenly."""
     lists = judged.lists
-    copied = np.flatnonzero(by_chance(lists, generator) < count)
-    rows = lists.rows[copied]
-    dataset = judged.dataset
-    owner = ragged.segment_ids(lists.offsets)[copied]
+    dataset, in_file = judged.dataset, ragged.order_within(lists.offsets, lists.rows)
+    copied = in_file[by_chance(lists, generator)[in_file] < count]
+    rows, owner = lists.rows[copied], ragged.segment_ids(lists.offsets)[copied]
     return Added(owner, copied, dataset.features[rows], dataset.labels[rows])
 
 
