@@ -290,6 +290,7 @@ def test_clicks_follow_their_models():
     assert np.all(position[:, 2] == 0)
     cascade = relabelled("clicks-cascade:50", np.tile([0.0, 2.0, 2.0], 1000), 3).reshape(-1, 3)
     # one in ten leaves at the first document, all others at the second
-    assert np.all(cascade == [0, 2, 0])
+    assert np.mean(cascade == [0, 2, 0]) > 0.99
+    assert np.all(cascade[:, 2] == 0)
     single = relabelled("clicks-cascade:1", grades, 4).reshape(-1, 4)
     assert np.all(single == [2, 0, 0, 0])
