@@ -19,6 +19,7 @@ from jaxtyping import Float32, Int64
 
 from core.data.lists import CandidateLists, JudgedLists
 from core.errors import ParameterError
+from core.perturb.base import disturbed
 from core.perturb.registry import PERTURBATIONS, perturbation
 from core.rankers.attention_kinds import AttentionRecord
 from core.rankers.attention_order import binned, bounds, largest_change
@@ -40,8 +41,8 @@ class Change:
     """What happens to a list between two looks at a ranker's weights, as a text that reads back.
 
     Attributes:
-        order: another order shown, prior ranks as they are; None: the ranking changes.
-        family: a perturbation of the initial ranking.
+        order: another order shown, prior ranks as they are; None: a family says it.
+        family: a perturbation of the initial ranking, or of the order shown.
         level: its strength.
         seed: of the draw.
 
@@ -62,21 +63,23 @@ class Change:
             ParameterError: the text has another form.
         """
         family, _, rest = text.partition(":")
-        entry = PERTURBATIONS.get(family)
-        if entry is None or "ranking" not in entry.make(entry.unchanged).changes:
+        if family not in PERTURBATIONS:
             return cls(ShownOrder.parse(text))
         level, _, seed = rest.partition(":")
         try:
             found = cls(None, family, float(level), int(seed or 0))
         except ValueError:
             raise ParameterError("change", text, ALLOWED) from None
-        perturbation(family, found.level)
+        if not perturbation(family, found.level).changes <= {"order", "ranking"}:
+            raise ParameterError("change", text, ALLOWED)
         return found
 
     @property
     def shows_only(self) -> bool:
         """Whether nothing but the order shown changes."""
-        return self.order is not None
+        if self.order is not None:
+            return True
+        return "ranking" not in perturbation(self.family, self.level).changes
 
     def __str__(self) -> str:
         """As `parse` reads it."""
@@ -90,7 +93,8 @@ class Change:
         """
         if self.order is not None:
             return f"shown {self.order.words()}"
-        return f"under another initial ranking ({self.family}, level {self.level:g})"
+        what = "order shown" if self.shows_only else "initial ranking"
+        return f"under another {what} ({self.family}, level {self.level:g})"
 
     def of(self, judged: JudgedLists) -> CandidateLists:
         """The changed list."""
@@ -98,7 +102,7 @@ class Change:
         query = dataset.query_ids[int(lists.queries[0])]
         if self.order is None:
             drawn = generator(self.seed, "attention", query, self.family)
-            return perturbation(self.family, self.level)(lists, drawn)
+            return disturbed(perturbation(self.family, self.level), judged, drawn).lists
         if self.order.kind not in {"initial", "shuffled", "label", "id"}:
             raise ParameterError("change", str(self), ALLOWED)
         names = tuple(document_names(dataset.doc_ids, lists.rows))

@@ -1,0 +1,189 @@
+"""A map of weights as a heat map whose cells can be clicked."""
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from app.figures.style import laid_out
+
+WEIGHTS = [
+    [0.0, "#f3f0e6"], [0.1, "#cfe0e3"], [0.3, "#7fb3cd"], [0.6, "#2f78ad"], [1.0, "#0b2c5c"],
+]  # fmt: skip
+"""Pale to dark blue: readable in grey and on light and dark ground."""
+
+CHANGES = [
+    [0.0, "#8a3b00"],
+    [0.25, "#D55E00"],
+    [0.5, "#f2f0ec"],
+    [0.75, "#0072B2"],
+    [1.0, "#003a5c"],
+]
+RELEVANT, RING = "#E69F00", "#D55E00"
+HEIGHT, PLOT = 600, 500
+MOST_TICKS = 8
+LEAST_MARK = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One axis of a map.
+
+    Attributes:
+        title: what stands along it, and in which order.
+        names: of the items (`7. document`), or of the bins that several are put into (`1–12`).
+        relevant: share of relevant documents of each, from 0 to 1; empty: no documents.
+    """
+
+    title: str
+    names: Sequence[str]
+    relevant: Sequence[float]
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """A map as it is drawn.
+
+    Attributes:
+        values: one number a cell, [rows, columns].
+        rows: the vertical axis.
+        columns: the horizontal axis.
+        limits: numbers at the two ends of the colours.
+        signed: numbers on both sides of 0.
+        what: what a number is, for the colour bar.
+        chosen: row and column of the cell to bring out.
+        grouped: a cell is the mean of several.
+    """
+
+    values: np.ndarray
+    rows: Side
+    columns: Side
+    limits: tuple[float, float]
+    signed: bool
+    what: str
+    chosen: tuple[int, int] | None = None
+    grouped: bool = False
+
+
+def heat(cells: Cells) -> go.Figure:
+    """The map, row 0 at the top; `customdata` of a mark is its row and column.
+
+    Heat maps report no clicks: transparent marks stand over the cells. Amber marks beside the
+    axes are relevant documents.
+    """
+    count_rows, count_columns = cells.values.shape
+    low, high = cells.limits
+    figure = go.Figure(
+        go.Heatmap(
+            z=cells.values,
+            zmin=low,
+            zmax=high,
+            colorscale=CHANGES if cells.signed else WEIGHTS,
+            colorbar={
+                "title": {"text": cells.what, "side": "right"},
+                "thickness": 12,
+                "len": 0.9,
+                "outlinewidth": 0,
+                "tickformat": "~g",
+            },
+            hoverinfo="skip",
+        )
+    )
+    figure.add_trace(_marks(cells))
+    for side, across in ((cells.rows, False), (cells.columns, True)):
+        if any(side.relevant):
+            figure.add_trace(_relevant(side, across=across))
+    if cells.chosen is not None:
+        row, column = cells.chosen
+        figure.add_shape(
+            type="rect", x0=column - 0.5, x1=column + 0.5, y0=row - 0.5, y1=row + 0.5,
+            line={"color": RING, "width": 3},
+        )  # fmt: skip
+    figure.update_xaxes(**_axis(cells.columns, count_columns), side="bottom")
+    figure.update_yaxes(**_axis(cells.rows, count_rows, turned=True))
+    laid_out(figure, height=HEIGHT, showlegend=False, hovermode="closest", dragmode=False)
+    figure.update_xaxes(showgrid=False, fixedrange=True)
+    figure.update_yaxes(showgrid=False, fixedrange=True)
+    figure.update_layout(margin={"l": 48, "r": 8, "t": 12, "b": 48})
+    return figure
+
+
+def _marks(cells: Cells) -> go.Scatter:
+    rows, columns = (axis.ravel() for axis in np.indices(cells.values.shape))
+    names = [html.escape(name) for name in cells.rows.names]
+    across = [html.escape(name) for name in cells.columns.names]
+    mean = "mean " if cells.grouped else ""
+    texts = [
+        f"<b>{names[row]}</b> ← {across[column]}<br>{mean}{value:.3g}"
+        for row, column, value in zip(rows, columns, cells.values.ravel(), strict=True)
+    ]
+    size = max(LEAST_MARK, min(40, PLOT / max(cells.values.shape)))
+    return go.Scatter(
+        x=columns,
+        y=rows,
+        mode="markers",
+        marker={"symbol": "square", "size": size, "color": "rgba(0,0,0,0)"},
+        selected={"marker": {"opacity": 0}},
+        unselected={"marker": {"opacity": 0}},
+        customdata=np.stack([rows, columns], axis=1),
+        text=texts,
+        hovertemplate="%{text}<extra></extra>",
+    )
+
+
+def _relevant(side: Side, *, across: bool) -> go.Scatter:
+    places = [place for place, share in enumerate(side.relevant) if share > 0]
+    beside = [-_room(len(side.names))] * len(places)
+    return go.Scatter(
+        x=places if across else beside,
+        y=beside if across else places,
+        mode="markers",
+        marker={
+            "symbol": "square",
+            "size": 6,
+            "color": RELEVANT,
+            "opacity": [0.35 + 0.65 * side.relevant[place] for place in places],
+        },
+        selected={"marker": {"opacity": 1}},
+        unselected={"marker": {"opacity": 1}},
+        hoverinfo="skip",
+    )
+
+
+def _room(count: int) -> float:
+    """How far beside the map the marks of relevant documents stand, in cells."""
+    return 0.5 + max(0.02 * count, 0.25)
+
+
+def _axis(side: Side, count: int, *, turned: bool = False) -> dict[str, Any]:
+    ends = [-0.5 - 2 * (_room(count) - 0.5), count - 0.5]
+    step = max(1, -(-count // MOST_TICKS))
+    ticks = list(range(0, count, step))
+    return {
+        "title": side.title,
+        "range": ends[::-1] if turned else ends,
+        "tickvals": ticks,
+        "ticktext": _tick_texts(side, ticks),
+    }
+
+
+def _tick_texts(side: Side, ticks: Sequence[int]) -> list[str]:
+    """The places that names begin with; of bins the first one's."""
+    return [side.names[tick].partition(" ")[0].partition("–")[0].rstrip(".") for tick in ticks]
+
+
+def alt_text(cells: Cells) -> str:
+    """The map in words."""
+    rows, columns = cells.values.shape
+    words = f"Heat map of {rows} × {columns} cells, {cells.what}"
+    if not cells.values.size:
+        return words + "; it is empty."
+    row, column = np.unravel_index(int(np.abs(cells.values).argmax()), cells.values.shape)
+    return (
+        f"{words}; {cells.rows.title} by {cells.columns.title}; the largest is "
+        f"{float(cells.values[row, column]):.3g}, at {cells.rows.names[int(row)]} and "
+        f"{cells.columns.names[int(column)]}."
+    )

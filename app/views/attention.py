@@ -1,0 +1,177 @@
+"""Attention: what a ranker looks at in one list, and whether the order shown changes it."""
+
+from collections.abc import Callable
+
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from app import scoring, state
+from app.figures import attention as figure
+from app.figures import attention_heads as heads_figure
+from app.plain import escaped
+from app.views import (
+    attention_asked,
+    attention_controls,
+    attention_study,
+    attention_taken,
+    parts,
+    train,
+)
+from app.views.attention_asked import Overview, Wanted
+from app.views.attention_map import (
+    CHART,
+    Laid,
+    View,
+    laid,
+    opened_cell,
+    pair_in_address,
+    take,
+)
+from core.errors import ShuffleproofError
+from core.rankers.attention_kinds import attends
+from core.rankers.attention_summary import MEASURES
+from core.studies.attention_list import Change
+from core.studies.attention_text import verdict
+from core.studies.registry import STUDIES
+from core.studies.trained import TrainedRanker
+
+QUESTION = STUDIES["attention"].question
+HEADS = "attention heads"
+NUMBERS = ("map", "block", "head", *MEASURES)
+
+
+def page() -> None:
+    """Draw the page for the data set in use."""
+    parts.header("Attention", QUESTION)
+    try:
+        data = scoring.described(state.data())
+        rankers = [one for one in scoring.rankers_of(data) if attends(one.name) and one.lists]
+        if not rankers:
+            _nothing_trained(data.data)
+            return
+        _study(data, rankers)
+    except ShuffleproofError as error:
+        st.error(escaped(str(error)))
+        st.button("Try again", key="again")
+
+
+def _nothing_trained(data: str) -> None:
+    parts.not_yet(
+        f"No ranker with attention is trained on {data} yet, so there are no weights to look at.",
+        "Train a SetRank, and beside it a DLCM, whose gates are shown in the same way. By command:",
+        f"shuffleproof train setrank-msab --data {data}\nshuffleproof train dlcm --data {data}",
+    )
+    st.page_link(
+        st.Page(train.page, title="Train", url_path="train"),
+        label="Train rankers",
+        icon=":material/model_training:",
+    )
+
+
+def _study(data: scoring.Described, rankers: list[TrainedRanker]) -> None:
+    labels = {one.label: one for one in rankers}
+    missing = {name: state.absent(name, options) for name, options in (
+        ("query", data.queries), ("ranker", labels))}  # fmt: skip
+    notices = st.container()
+    picture, controls = st.columns([8, 3], gap="medium")
+    with controls:
+        one, ranker = attention_controls.chosen(data, labels)
+        change = attention_controls.change()
+        seen = attention_asked.overview(one, ranker.key, str(change))
+        wanted = attention_controls.wanted_map(seen)
+        sorting = attention_controls.sorting()
+        attention_controls.more(seen, wanted)
+    with notices:
+        state.instead("query", missing["query"], one.query)
+        state.instead("ranker", missing["ranker"], ranker.label)
+    maps = attention_asked.maps(one, ranker.key, str(change), wanted)
+    shape = maps[0].shape
+    zoom = pair_in_address("zoom", (shape[0], shape[1]))
+    cell = pair_in_address("cell", (shape[0], shape[1]))
+    with picture:
+        view = View(attention_controls.look_at(change), sorting, zoom, cell)
+        found = laid(seen, maps, wanted, view)
+        drawn = figure.heat(found.cells)
+        _picture(drawn, found, view)
+        said = verdict(ranker.label, seen.reads, change, seen.changes)
+        parts.finding(said)
+        st.caption(escaped(_caption(one, seen, change, wanted)))
+    if cell is not None:
+        opened_cell(one, seen, maps, wanted, cell)
+    _heads(seen, wanted)
+    attention_study.section(data, one, ranker, seen.seconds)
+    taken = attention_taken.Taken(one, ranker, wanted, str(change), view)
+    attention_taken.row(taken, seen, drawn, found, said)
+
+
+def _picture(drawn: go.Figure, found: Laid, view: View) -> None:
+    st.plotly_chart(
+        drawn,
+        key=CHART,
+        config={"displayModeBar": False},
+        alt=figure.alt_text(found.cells),
+        on_select=take(found),
+        selection_mode="points",
+    )
+    if found.grouped:
+        rows, columns = found.total
+        st.caption(
+            f"{rows} × {columns} cells are drawn as {found.cells.values.shape[0]} × "
+            f"{found.cells.values.shape[1]} means. Click a cell to see the documents around it."
+        )
+    elif view.zoom is not None and max(found.total) > max(found.cells.values.shape):
+        st.button("Whole list", icon=":material/zoom_out_map:", on_click=_whole)
+    elif view.cell is None:
+        st.caption("Click a cell to see both documents, their features, labels and ranks.")
+
+
+def _whole() -> None:
+    st.query_params.pop("zoom", None)
+
+
+def _caption(one: scoring.List, seen: Overview, change: Change, wanted: Wanted) -> str:
+    relevant = int((seen.labels > 0).sum())
+    blocks, heads = seen.size(wanted.kind)
+    return (
+        f"Query {one.query}, {len(seen.documents)} documents, {relevant} of them relevant (amber "
+        f"marks) · {wanted.words(blocks, heads)} · change: the list {change.words()} · largest "
+        f"change over all maps of this ranker, documents matched."
+    )
+
+
+def _heads(seen: Overview, wanted: Wanted) -> None:
+    """The heads side by side, and the numbers of this list."""
+    numbers = pd.DataFrame(seen.heads, columns=list(NUMBERS))
+    pictures = list(seen.small)
+    if len(pictures) * len(pictures[0]) > 1:
+        st.subheader("Every head")
+        kind = seen.kinds[0][0]
+        own = (wanted.block, wanted.head) if wanted.kind == kind else (-1, None)
+        st.plotly_chart(
+            heads_figure.small(pictures, own),
+            key=HEADS,
+            config={"displayModeBar": False},
+            alt=heads_figure.small_alt_text(pictures),
+            on_select=_take_head(kind),
+            selection_mode="points",
+        )
+        st.caption(
+            "Click a head to see it above. Every head has its own colours, from 0 to its largest "
+            "weight; documents in the order of the initial ranking."
+        )
+    with st.expander("The numbers of every head, for this list"):
+        shown = numbers.assign(block=numbers["block"] + 1, head=numbers["head"] + 1)
+        st.dataframe(shown.drop(columns="received"), hide_index=True, alt="Every head of this list")
+
+
+def _take_head(kind: str) -> Callable[[], None]:
+    def taken() -> None:
+        points = st.session_state[HEADS]["selection"]["points"]
+        if points and points[0].get("customdata"):
+            block, head = points[0]["customdata"]
+            chosen = {"map": kind, "block": str(int(block) + 1), "head": str(int(head) + 1)}
+            st.session_state.update(chosen)
+            attention_controls.forget()
+
+    return taken

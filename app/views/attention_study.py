@@ -1,0 +1,132 @@
+"""The page Attention's second half: what every head looks at over the whole test part."""
+
+import pandas as pd
+import streamlit as st
+
+from app import jobs, services, training
+from app.figures import attention_heads as figure
+from app.plain import escaped
+from app.proposals import as_asked
+from app.scoring import Described, List
+from app.views import parts
+from core.errors import ShuffleproofError
+from core.execution.jobs import Job
+from core.store.manifest import Artefact
+from core.studies.attention_text import MAIN, finding, points, table
+from core.studies.result import StudyResult
+from core.studies.trained import TrainedRanker
+
+KIND = "attention"
+COLUMNS = {
+    "lift": "mass on relevant documents ÷ chance",
+    "relevant": "mass on relevant documents",
+    "neighbours": "effective neighbours",
+    "redundancy": "overlap with the most similar head",
+}
+
+
+def section(data: Described, one: List, ranker: TrainedRanker, seconds: float) -> None:
+    """Draw what is stored of this ranker, or the offer to find it out.
+
+    Args:
+        data: the data set.
+        one: the list that is shown, whose recipe the study takes.
+        ranker: of the page.
+        seconds: what one list took, for the estimate.
+    """
+    st.subheader("Over all test queries")
+    stored = newest(data.data, ranker.digest)
+    if stored is not None:
+        _found(stored, ranker.digest)
+        return
+    running = _own(data.data, ranker, "running", "waiting")
+    if running:
+        _under_way(running[0].id)
+        return
+    lists = len(data.queries)
+    parts.finding("Not measured for this ranker yet.")
+    st.button(
+        "Look at all test queries",
+        icon=":material/playlist_add_check:",
+        on_click=_submit,
+        args=(data.data, one, ranker),
+        help=f"{lists:,} lists at about {1000 * seconds / 2:.0f} ms each, in the background: "
+        f"{jobs.duration(lists * seconds / 2 + 5)}.",
+    )
+    for job in _own(data.data, ranker, "failed")[:1]:
+        st.error(escaped(f"The last attempt failed: {job.reason} (job {job.id[:16]})"))
+
+
+def newest(data: str, digest: str) -> Artefact | None:
+    """The newest stored study of a ranker, if there is one."""
+    for artefact in services.studies(KIND, data):
+        if digest in {own for _, own in artefact.recipe["rankers"]}:
+            return artefact
+    return None
+
+
+def _found(artefact: Artefact, digest: str) -> None:
+    label = next(name for name, own in artefact.recipe["rankers"] if own == digest)
+    said, frame, of_points = _read(str(artefact.key), label)
+    parts.finding(said)
+    main = frame[frame["map"].isin(MAIN)]
+    options = [name for name in COLUMNS if main[name].notna().any()]
+    column = st.segmented_control(
+        "What is drawn", options, default=options[0], key="numbers", bind="query-params",
+        format_func=COLUMNS.__getitem__, label_visibility="collapsed", required=True,
+    )  # fmt: skip
+    words = COLUMNS[str(column)]
+    st.plotly_chart(
+        figure.dots(main, label, str(column), words),
+        key="attention study",
+        config={"displayModeBar": False},
+        alt=figure.dots_alt_text(main, label, str(column), words),
+    )
+    st.caption(
+        escaped(
+            f"Marks are heads, means over {artefact.facts['queries']} queries; chance is the share "
+            f"of relevant documents · {artefact.key}"
+        )
+    )
+    with st.expander("Every head and every induced point"):
+        st.dataframe(frame.drop(columns="ranker"), hide_index=True, alt="Every head in numbers")
+        if len(of_points):
+            st.dataframe(of_points, hide_index=True, alt="Every induced point in numbers")
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _read(key: str, label: str) -> tuple[str, pd.DataFrame, pd.DataFrame]:
+    result = StudyResult.open(services.store().resolve(key, "study").path)
+    frame = table(result)
+    own = frame[frame["ranker"] == label].reset_index(drop=True)
+    return finding(result, label), own, points(result, label)
+
+
+def _submit(data: str, one: List, ranker: TrainedRanker) -> None:
+    lists = training.lists_asked(data, one.recipe) or None
+    try:
+        jobs.submit(KIND, {"data": data, "rankers": [as_asked(ranker, data)], "lists": lists})
+    except ShuffleproofError as error:
+        st.toast(escaped(str(error)), icon=":material/error:")
+
+
+def _own(data: str, ranker: TrainedRanker, *states: str) -> list[Job]:
+    asked = as_asked(ranker, data)
+    return [
+        job
+        for job in jobs.table().list(*states)  # type: ignore[arg-type]
+        if job.kind == KIND
+        and job.parameters["data"] == data
+        and asked in job.parameters["rankers"]
+    ]
+
+
+@st.fragment(run_every=1.0)
+def _under_way(identifier: str) -> None:
+    """Show how far the study has come, second by second; the page follows when it ends."""
+    job = jobs.table().get(identifier)
+    if job.ended:
+        st.rerun()
+    far = jobs.far(job)
+    st.progress(far.share, escaped(f"{jobs.name(job)}: {far.words}"))
+    st.button("Cancel", key=f"cancel {identifier}", on_click=jobs.act, args=("cancel", identifier))
