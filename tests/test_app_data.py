@@ -185,7 +185,7 @@ def test_files_are_uploaded_read_in_and_opened(store):
     test = page("Add data")
     test.text_input(key="upload name").set_value("mine").run()
     chosen(test, [("train.txt", LETOR), ("vali.txt", LETOR), ("test.txt", LETOR)])
-    assert plain(test).count("MB)") == 3
+    assert plain(test).count("bytes)") == 3
     assert all(not uploader.value for uploader in test.file_uploader), "they left the memory"
     next(button for button in test.button if button.label == "Read it in").click().run()
     assert [job.kind for job in jobs.jobs_of(store).list("waiting")] == ["ingest"]
@@ -213,7 +213,7 @@ def test_a_bad_file_gives_its_line_and_the_form_keeps_what_was_typed(store):
     assert not re.search(r"(?<!\\)!\[", error)
     assert test.text_input(key="upload name").value == "mine"
     assert test.selectbox(key="upload missing").value == "zero"
-    assert plain(test).count("MB)") == 3
+    assert plain(test).count("bytes)") == 3
     assert store.names() == {}
     assert not list(store.artefacts("data"))
     assert len(list((store.root / "uploads").iterdir())) == 2, "the form's files and the job's"

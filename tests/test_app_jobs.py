@@ -12,6 +12,7 @@ from core.errors import JobError
 from core.execution.jobs import Job
 from core.execution.jobs_history import Step
 from core.store.artefacts import Store
+from core.store.keys import key_of
 from core.studies import jobs as work
 from core.studies.uploads import spooled
 from tests.app_jobs import desk, jobs_script, opened, plain, words
@@ -252,6 +253,9 @@ def test_the_store_is_the_one_of_the_test(table):
 
 
 def test_ended_jobs_of_other_data_sets_are_counted_and_shown_on_demand(table):
+    key = key_of("data", {"made": "for the page"})
+    table.store.add(key, {}, lambda directory: (directory / "nothing").touch())
+    table.store.set_name("other", key)
     table.end(table.run(table.train("dlcm")), "failed", reason="here")
     other = table.jobs.submit("train", {"data": "other", "ranker": "dlcm"})
     table.end(table.run(other), "failed", reason="elsewhere")
@@ -272,12 +276,12 @@ def test_a_failed_ingestion_is_tried_again_while_its_files_are_kept(table):
     upload = spooled(table.store, [("train.txt", io.BytesIO(b"1 qid:1 1:0.5\n"))])
     job = work.submit(table.store, "ingest", {"upload": upload, "name": "mine"})
     table.end(table.run(job), "failed", reason="the disk was full")
-    page = opened(jobs_script, every=True)
+    page = opened(jobs_script)
     button(page, "Try again").click().run()
     assert table.jobs.get(job.id).state == "waiting"
     table.end(table.run(job), "failed", reason="the disk was full")
     shutil.rmtree(table.store.root / "uploads" / upload)
-    page = opened(jobs_script, every=True)
+    page = opened(jobs_script)
     assert "Its files are not kept any more" in words(page)
     assert "Try again" not in [one.label for one in page.button]
 
@@ -286,6 +290,6 @@ def test_removing_a_failed_ingestion_removes_its_files(table):
     upload = spooled(table.store, [("train.txt", io.BytesIO(b"1 qid:1 1:0.5\n"))])
     job = work.submit(table.store, "ingest", {"upload": upload, "name": "mine"})
     table.end(table.run(job), "failed", reason="the disk was full")
-    button(opened(jobs_script, every=True), "Remove").click().run()
+    button(opened(jobs_script), "Remove").click().run()
     assert not table.jobs.list()
     assert not (table.store.root / "uploads" / upload).exists()

@@ -104,7 +104,8 @@ def _limit() -> int:
 
 def _chosen(file: Spooled) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f":material/description: {escaped(file.name)} ({file.bytes / 1e6:,.2f} MB)")
+        size = f"{file.bytes / 1e6:,.2f} MB" if file.bytes >= 1e4 else f"{file.bytes:,} bytes"
+        st.markdown(f":material/description: {escaped(file.name)} ({size})")
         st.button(
             "Remove", key=f"remove {file.part} {file.name}", on_click=_remove, args=(file,),
             type="tertiary", icon=":material/close:",

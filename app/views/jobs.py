@@ -48,7 +48,8 @@ def page() -> None:
     )
     every = st.toggle(
         "Of every data set", key="every", bind="query-params",
-        help="Else those of the data set in use; what runs or waits is shown in any case.",
+        help="Else those of the data set in use; what runs or waits, and what belongs to no data "
+        "set that is here, is shown in any case.",
     )  # fmt: skip
     data = None if every else state.data()
     st.fragment(_listed, run_every=jobs.pace())(tuple(chosen) or STATES, data)
@@ -58,7 +59,8 @@ def _listed(states: tuple[str, ...], data: str | None) -> None:
     """The jobs in these states, drawn anew as they go on; ended ones of one data set, or of all."""
     try:
         every = jobs.table().list()
-        found = [job for job in every if data in {None, _data(job)} or not job.ended]
+        others = () if data is None else [name for name in state.data_sets() if name != data]
+        found = [job for job in every if not job.ended or _data(job) not in others]
         if not every:
             st.info(
                 "No work has been handed in yet. Trainings, studies and uploads stand here "
