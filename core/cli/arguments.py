@@ -156,6 +156,11 @@ def _study_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParse
     sizes.add_argument("--seeds", type=_count, default=1, help="of each ranker (default 1)")
     sizes.add_argument("--measures", default="NDCG@10", help="comma-separated")
     _workbench(sizes)
+    cards = _command(studies, "card", "card:study", "one card of robustness a ranker")
+    cards.add_argument("--rankers", required=True, help="comma-separated, each with @preset")
+    cards.add_argument("--families", default="transpositions", help="comma-separated")
+    cards.add_argument("--draws", type=_count, default=5, help="draws a level (default 5)")
+    _workbench(cards)
     many = _command(
         studies, "initial-rankings", "initial_rankings:study", "Table 4: none, one or many of them"
     )

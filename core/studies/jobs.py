@@ -22,7 +22,7 @@ from core.store.keys import ArtefactKey
 from core.studies import uploads
 from core.studies.jobs_attention import attention
 from core.studies.jobs_opened import Lists, Reports, answer, opened, preset_of, text_of
-from core.studies.jobs_tables import ablation, benchmark, initial_rankings, set_size
+from core.studies.jobs_tables import ablation, benchmark, card, initial_rankings, set_size
 from core.studies.ranker_sets import expanded
 
 if TYPE_CHECKING:
@@ -187,6 +187,7 @@ KINDS: Mapping[str, Callable[..., Reports]] = {
     "invariance": invariance,
     "benchmark": benchmark,
     "ablation": ablation,
+    "card": card,
     "set-size": set_size,
     "initial-rankings": initial_rankings,
     "attention": attention,

@@ -152,3 +152,34 @@ def initial_rankings(  # noqa: PLR0913 (a job's parameters are its keywords)
     bench = yield from opened(store, data, four | dict(lists or {}), preset, pinned)
     plan = study.planned(bench, rankers, swaps, measures, seeds)
     return answer((yield from study.run(bench, plan)))
+
+
+def card(  # noqa: PLR0913 (a job's parameters are its keywords)
+    store: Store,
+    *,
+    data: str,
+    rankers: Sequence[str],
+    families: Sequence[str] = ("transpositions",),
+    draws: int = 5,
+    seed: int = 0,
+    lists: Lists = None,
+    preset: str | None = None,
+    pinned: str | None = None,
+) -> Reports:
+    """The robustness card; result: artefact. Parameters as `core.studies.card.run`'s.
+
+    Args:
+        store: where everything is kept.
+        data: a stored name or `sample`.
+        rankers: trained if need be.
+        families: of perturbations that change order or ranking.
+        draws: of each level.
+        seed: of the draws.
+        lists: fields of ListRecipe that differ from its default.
+        preset: preset of rankers named without one.
+        pinned: the data set's key, which `submit` finds from its name.
+    """
+    from core.studies import card as study  # noqa: PLC0415 (only who works pays for it)
+
+    bench = yield from opened(store, data, lists, preset, pinned)
+    return answer((yield from study.run(bench, rankers, families, draws, seed)))

@@ -56,4 +56,8 @@ STUDIES = {
         "SetRank (SIGIR 2020), Equations 3 to 7; attention rollout, Abnar & Zuidema (ACL 2020)",
         "core.studies.attention",
     ),
+    "card": StudyEntry(
+        "How robust is a ranker, in the numbers that a paper would report?",
+        "–",
+    ),
 }

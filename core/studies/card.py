@@ -1,0 +1,209 @@
+"""The robustness card: everything that a worse initial ranking does to a ranker, in one study.
+
+Beside the measures, every trial keeps what happened to the answer itself: whether the document at
+the top is another one, how many of the first ten are others, and how far documents of each grade
+moved. All of it is against the ranker's own answer to the lists as they are.
+"""
+
+import time
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float32
+
+from core.data.lists import JudgedLists
+from core.errors import UsageError
+from core.metrics.agreement import positions
+from core.metrics.measure import Measure
+from core.perturb.registry import PERTURBATIONS
+from core.progress import Progress
+from core.rankers.base import Ranker
+from core.store.keys import key_of
+from core.store.manifest import Artefact
+from core.studies import conventions, underway
+from core.studies.carrying import Carrier, source_of
+from core.studies.initial_ranking import INITIAL, PAPER_FAMILY, InitialRanking, values_of
+from core.studies.run import query_ids_of, run_study
+from core.studies.study import Study, levels_of
+from core.studies.workbench import Workbench
+
+KIND = "card"
+FLIPS = {"flip-top-1": 1, "flip-top-10": 10}
+"""Share of the first so many documents that are others."""
+
+GRADES = (0, 1, 2, 3, 4)
+MOVED = tuple(f"moved-grade-{grade}" for grade in GRADES)
+"""Mean number of positions that documents of a grade moved; NaN where a query has none."""
+
+OWN = (*FLIPS, *MOVED)
+ALLOWED = frozenset({"order", "ranking"})
+TIMINGS, TIMED_LISTS = 3, 200
+
+
+def planned(
+    bench: Workbench,
+    digests: Mapping[str, str],
+    families: Sequence[str] = (PAPER_FAMILY,),
+    draws: int = 5,
+    seed: int = 0,
+) -> Study:
+    """The plan: every family at its own levels, the initial ranking beside the rankers.
+
+    Args:
+        bench: the data and its lists.
+        digests: of the rankers, by label.
+        families: perturbations of the initial ranking or of the order shown.
+        draws: of each level.
+        seed: of the draws.
+
+    Raises:
+        UsageError: a family that changes more than order or ranking.
+    """
+    pairs = []
+    for family in families:
+        pairs += [(family, level) for level in levels_of(family)]
+        if not PERTURBATIONS[family].changes <= ALLOWED:
+            raise UsageError(f"{family} changes the documents: a card is of order and ranking")
+    own = key_of("ranker", {"ranker": INITIAL}).digest
+    measures = ("NDCG@10",)
+    return Study(
+        kind=KIND,
+        rankers=((INITIAL, own), *digests.items()),
+        lists=key_of("lists", asdict(bench.recipe), (bench.fold.fingerprint,)).digest,
+        initial=bench.recipe.initial,
+        perturbations=tuple(pairs),
+        measures=measures,
+        draws=draws,
+        seed=seed,
+        stored=(*conventions.kept(measures), *OWN),
+    )
+
+
+def run(
+    bench: Workbench,
+    names: Sequence[str],
+    families: Sequence[str] = (PAPER_FAMILY,),
+    draws: int = 5,
+    seed: int = 0,
+) -> Generator[Progress, None, Artefact]:
+    """Train what is missing, disturb, measure, time; yields progress, returns the result.
+
+    Args:
+        bench: the data and its lists.
+        names: rankers.
+        families: as `planned` takes them.
+        draws: of each level.
+        seed: of the draws.
+    """
+    found = {}
+    for name in names:
+        found[name] = yield from bench.trained(name)
+    digests = {label: kept.artefact.key.digest for label, kept in found.items()}
+    study = planned(bench, digests, families, draws, seed)
+    key = key_of("study", study.recipe())
+    base: JudgedLists = bench.prepared.test
+    rankers: dict[str, Ranker] = {INITIAL: InitialRanking()}
+    rankers |= {label: kept.ranker for label, kept in found.items()}
+    with bench.store.lock(key):
+        stored = bench.store.find(key)
+        if stored is not None:
+            return stored
+        facts = _facts(bench, rankers)
+        underway.announce(bench.store, key, study, query_ids_of(base), facts)
+        step = measured_by([Measure.parse(text) for text in study.measured if text not in OWN])
+        result = yield from run_study(study, base, rankers, bench.store.records, step)
+        facts |= {
+            "milliseconds_a_list": {label: _timed(one, base) for label, one in rankers.items()}
+        }
+        whole = replace(result, facts=facts)
+        return bench.store.add(key, study.recipe(), whole.save, facts)
+
+
+def measured_by(measures: Sequence[Measure]) -> Any:
+    """The study's step: measures of every variant, then what became of the answer itself."""
+    carriers: dict[tuple[int, int], Carrier] = {}
+
+    def measured(
+        ranker: Ranker, base: JudgedLists, variants: Sequence[JudgedLists]
+    ) -> tuple[list[Any], dict[str, Any]]:
+        """Values [measures, queries] of each variant, and whether its scores were carried over."""
+        carrier = carriers.setdefault((id(ranker), id(base)), Carrier(ranker, base))
+        scored = carrier.score_judged(variants)
+        values = values_of(measures, base, variants, scored.scores)
+        answers = [
+            answer_changes(base, carrier.scores, variant, scores)
+            for variant, scores in zip(variants, scored.scores, strict=True)
+        ]
+        both = [np.concatenate(pair) for pair in zip(values, answers, strict=True)]
+        return both, {"carried": scored.carried, "proof_deviation": scored.deviation}
+
+    return measured
+
+
+def answer_changes(
+    base: JudgedLists,
+    before: Float32[np.ndarray, " candidates"],
+    variant: JudgedLists,
+    after: Float32[np.ndarray, " candidates"],
+) -> Float32[np.ndarray, "facts lists"]:
+    """What became of the answered order, list by list; ties are answered by data set row.
+
+    Args:
+        base: the lists as they are.
+        before: the ranker's scores of them.
+        variant: the same documents, shown or ranked otherwise.
+        after: the ranker's scores of that.
+
+    Returns:
+        One row for each of OWN; NaN where a list has no document of a grade, or is empty.
+    """
+    lists, offsets = base.lists, base.lists.offsets
+    source = source_of(lists, variant.lists)
+    carried = np.empty_like(after)
+    carried[source] = after
+    old = positions(offsets, before, lists.rows)
+    new = positions(offsets, carried, lists.rows)
+    found = np.full((len(OWN), len(lists)), np.nan, dtype=np.float32)
+    owner = np.repeat(np.arange(len(lists)), lists.lengths)
+    lengths = lists.lengths
+    for row, depth in enumerate(FLIPS.values()):
+        left = np.bincount(owner[(old < depth) & (new >= depth)], minlength=len(lists))
+        found[row] = _shares(left, np.minimum(lengths, depth))
+    moved = np.abs(new - old)
+    grades = base.dataset.labels[lists.rows]
+    for row, grade in enumerate(GRADES, start=len(FLIPS)):
+        chosen = grades == grade
+        total = np.bincount(owner[chosen], weights=moved[chosen], minlength=len(lists))
+        found[row] = _shares(total, np.bincount(owner[chosen], minlength=len(lists)))
+    return found
+
+
+def _shares(parts: Any, wholes: Any) -> Any:
+    """Parts of wholes; NaN where the whole is 0."""
+    empty = wholes == 0
+    return np.where(empty, np.nan, parts / np.where(empty, 1, wholes))
+
+
+def _timed(ranker: Ranker, base: JudgedLists) -> float:
+    """The median milliseconds of scoring one list, in a batch of up to 200 lists."""
+    chosen = base.lists.select(np.arange(min(TIMED_LISTS, len(base.lists))))
+    times = []
+    for _ in range(TIMINGS):
+        start = time.perf_counter()
+        ranker.score(base.dataset, chosen)
+        times.append(time.perf_counter() - start)
+    return float(np.median(times)) * 1e3 / max(1, len(chosen))
+
+
+def _facts(bench: Workbench, rankers: Mapping[str, Ranker]) -> dict[str, Any]:
+    base: JudgedLists = bench.prepared.test
+    return {
+        "data": bench.name,
+        "reads": {label: sorted(ranker.reads) for label, ranker in rankers.items()},
+        "queries": len(base.lists),
+        "candidates": int(base.lists.offsets[-1]),
+        "lists": asdict(bench.recipe),
+        "preset": bench.preset,
+    }

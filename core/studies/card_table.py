@@ -1,0 +1,153 @@
+"""What a robustness card says: one row a ranker, and the picture of all of them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float64
+
+from core.metrics.measure import Measure
+from core.metrics.relevance import mean_of
+from core.metrics.robustness import (
+    area_under_curve,
+    breakdown_point,
+    conditional_value_at_risk,
+    worst_query,
+)
+from core.studies.card import FLIPS, MOVED
+from core.studies.initial_ranking import INITIAL
+from core.studies.result import StudyResult
+
+RISK = 0.05
+COLUMNS = (
+    "ranker", "start", "end", "kept", "area", "below_initial", "below_twin", "cvar", "worst",
+    "worst_change", *FLIPS, *MOVED, "milliseconds_a_list",
+)  # fmt: skip
+
+
+def cards(result: StudyResult, family: str, measure: str) -> pd.DataFrame:
+    """The cards of all rankers for one family.
+
+    Args:
+        result: a card study.
+        family: of perturbations.
+        measure: one that follows from what is stored.
+
+    Returns:
+        Columns COLUMNS: mean on the lists as they are and at the highest level, the share of it
+        that is kept, area under the curve (1 = unharmed, over the distance from the unchanged
+        level), the level at which the curve falls below the undisturbed initial ranking and below
+        the ranker's own twin without ordinal embeddings (NaN: nowhere, or there is no twin), the
+        mean change of the worst 5 % of queries at the highest level, the worst query and its
+        change, flips and moves of the answer at that level, milliseconds a list (NaN while it
+        runs).
+    """
+    of_family = result.trials[result.trials.family == family]
+    labels = list(dict.fromkeys(of_family.ranker))
+    levels = list(dict.fromkeys(of_family.level))
+    whole = {
+        label for label in labels if set(of_family[of_family.ranker == label].level) == set(levels)
+    }
+    curves = {
+        label: _curve(result, label, family, levels, measure) for label in labels if label in whole
+    }
+    shown = _Shown(result, family, measure, levels, curves)
+    return pd.DataFrame([_card(shown, label) for label in curves], columns=list(COLUMNS))
+
+
+def pareto(frame: pd.DataFrame) -> pd.DataFrame:
+    """The cards with a column `front`: no ranker is better in one thing and as good in the others.
+
+    The three things are start (effectiveness), kept (robustness) and milliseconds a list; the
+    initial ranking takes no part.
+    """
+    points = np.stack(
+        [frame["start"], frame["kept"], -frame["milliseconds_a_list"].fillna(0.0)], axis=1
+    ).astype(np.float64)
+    given = frame["ranker"].to_numpy() == INITIAL
+    beaten = [
+        any((other >= one).all() and (other > one).any() for other in points[~given])
+        for one in points
+    ]
+    return frame.assign(front=~np.array(beaten, dtype=bool) & ~given)
+
+
+def twin_of(label: str, labels: Mapping[str, Any]) -> str | None:
+    """The same ranker without ordinal embeddings, where the study has it.
+
+    >>> twin_of("setrank-imsab-init@small", {"setrank-imsab@small": 0})
+    'setrank-imsab@small'
+    """
+    name, at, preset = label.partition("@")
+    for ending in ("-multi-init", "-init"):
+        if name.endswith(ending) and not name.endswith("without-init"):
+            twin = f"{name.removesuffix(ending)}{at}{preset}"
+            return twin if twin in labels else None
+    return None
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """What every card is made from."""
+
+    result: StudyResult
+    family: str
+    measure: str
+    levels: list[float]
+    curves: Mapping[str, Float64[np.ndarray, " levels"]]
+
+    def at(self, label: str, level: float, measure: str) -> Float64[np.ndarray, " queries"]:
+        """A ranker's values at a level."""
+        return self.result.per_query(label, self.family, level, measure).astype(np.float64)
+
+
+def _card(shown: _Shown, label: str) -> dict[str, Any]:
+    result, levels, curves = shown.result, shown.levels, shown.curves
+    curve, distance = curves[label], np.abs(np.array(levels) - levels[0])
+    change = shown.at(label, levels[-1], shown.measure) - shown.at(label, levels[0], shown.measure)
+    worst = worst_query(change) if np.nanmin(change, initial=0.0) < 0 else None
+    initial = None if label == INITIAL or INITIAL not in curves else float(curves[INITIAL][0])
+    twin = twin_of(label, curves)
+    answer = {name: _mean(shown.at(label, levels[-1], name)) for name in (*FLIPS, *MOVED)}
+    return {
+        "ranker": label,
+        "start": curve[0],
+        "end": curve[-1],
+        "kept": curve[-1] / curve[0] if curve[0] else float("nan"),
+        "area": float(area_under_curve(distance, curve, curve[0])) if curve[0] else float("nan"),
+        "below_initial": _breakdown(distance, curve, initial, levels),
+        "below_twin": _breakdown(distance, curve, None if twin is None else curves[twin], levels),
+        "cvar": conditional_value_at_risk(change, RISK),
+        "worst": None if worst is None else result.query_ids[worst],
+        "worst_change": 0.0 if worst is None else float(change[worst]),
+        **answer,
+        "milliseconds_a_list": result.facts.get("milliseconds_a_list", {}).get(label, float("nan")),
+    }
+
+
+def _curve(
+    result: StudyResult, label: str, family: str, levels: list[float], measure: str
+) -> Float64[np.ndarray, " levels"]:
+    parsed = Measure.parse(measure)
+    means = [mean_of(parsed, result.per_query(label, family, level, measure)) for level in levels]
+    return np.array(means, dtype=np.float64)
+
+
+def _breakdown(
+    distance: Float64[np.ndarray, " levels"],
+    curve: Float64[np.ndarray, " levels"],
+    reference: Float64[np.ndarray, " levels"] | float | None,
+    levels: list[float],
+) -> float:
+    """The level, in the family's own unit, at which a curve falls below; NaN where it does not."""
+    found = None if reference is None else breakdown_point(distance, curve, reference)
+    if found is None:
+        return float("nan")
+    return float(levels[0] + np.sign(levels[-1] - levels[0]) * found)
+
+
+def _mean(values: Any) -> float:
+    counted = values[~np.isnan(values)]
+    return float(counted.mean()) if len(counted) else float("nan")

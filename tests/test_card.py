@@ -1,0 +1,108 @@
+"""The robustness card: what became of the answer, and the numbers of a row by hand."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from core.data.dataset import RankingDataset
+from core.data.lists import CandidateLists, JudgedLists
+from core.errors import UsageError
+from core.rankers.initial import ListRecipe
+from core.store.artefacts import Store
+from core.studies import card, card_table
+from core.studies.initial_ranking import INITIAL
+from core.studies.result import StudyResult
+from core.studies.workbench import Workbench, finished
+
+FAMILY = "transpositions"
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory):
+    store = Store(tmp_path_factory.mktemp("card"))
+    return finished(Workbench.opened("sample", ListRecipe(("feature:3",), 12), store, "small"))
+
+
+@pytest.fixture(scope="module")
+def result(bench):
+    return StudyResult.open(finished(card.run(bench, ("feature:1",), draws=2)).path)
+
+
+def judged():
+    labels = np.array([2, 0, 1, 0, 0], np.float32)
+    dataset = RankingDataset(np.zeros((5, 1), np.float32), labels, np.array([0, 3, 4, 4, 5]),
+                             ("a", "b", "c", "d"), (1,))  # fmt: skip
+    return JudgedLists(dataset, CandidateLists.everything(dataset))
+
+
+def test_flips_and_moves_are_counted_by_hand():
+    base = judged()
+    before = np.array([3, 2, 1, 0, 0], np.float32)  # list a answers rows 0, 1, 2
+    after = np.array([1, 3, 2, 0, 0], np.float32)  # … and now rows 1, 2, 0
+    found = dict(zip(card.OWN, card.answer_changes(base, before, base, after), strict=True))
+    np.testing.assert_array_equal(found["flip-top-1"], [1, 0, np.nan, 0])
+    np.testing.assert_array_equal(found["flip-top-10"], [0, 0, np.nan, 0])
+    assert found["moved-grade-2"][0] == 2  # row 0: from the first place to the third
+    assert found["moved-grade-1"][0] == 1
+    assert found["moved-grade-0"][0] == 1
+    assert np.isnan(found["moved-grade-4"]).all()
+
+
+def test_an_answer_is_the_same_whatever_order_it_is_shown_in():
+    base = judged()
+    scores = np.array([3, 2, 1, 0, 0], np.float32)
+    order = np.array([2, 0, 1, 3, 4])
+    shown = JudgedLists(base.dataset, base.lists.shown_as(order))
+    found = card.answer_changes(base, scores, shown, scores[order])
+    assert np.nanmax(np.abs(found)) == 0
+
+
+def test_the_initial_ranking_falls_and_a_ranker_of_documents_does_not(result):
+    frame = card_table.cards(result, FAMILY, "NDCG@10").set_index("ranker")
+    flat, initial = frame.loc["feature:1"], frame.loc[INITIAL]
+    assert flat["kept"] == flat["area"] == 1
+    assert flat["flip-top-1"] == flat["moved-grade-0"] == flat["worst_change"] == 0
+    assert pd.isna(flat["worst"])
+    assert initial["kept"] < 0.9
+    assert initial["flip-top-1"] > 0.5
+    assert frame["milliseconds_a_list"].min() > 0
+
+
+def test_a_row_is_what_its_definitions_say(result):
+    initial = card_table.cards(result, FAMILY, "NDCG@10").set_index("ranker").loc[INITIAL]
+    levels = list(dict.fromkeys(result.trials.level))
+    values = [result.per_query(INITIAL, FAMILY, level, "NDCG@10") for level in levels]
+    change = np.sort((values[-1] - values[0]).astype(float))
+    worst = change[: int(0.05 * len(change))]
+    assert initial["cvar"] == pytest.approx(
+        (worst.sum() + (0.05 * len(change) - len(worst)) * change[len(worst)])
+        / (0.05 * len(change))
+    )
+    assert initial["worst_change"] == pytest.approx(change[0])
+    means = np.array([value.mean() for value in values], float)
+    area = np.trapezoid(means, levels) / (levels[-1] - levels[0]) / means[0]
+    assert initial["area"] == pytest.approx(area, rel=1e-5)
+
+
+def test_the_twin_of_a_ranker_with_ordinals_is_the_one_without():
+    labels = dict.fromkeys(["setrank-imsab", "setrank-imsab-init", "dlcm-without-init", "dlcm"])
+    assert card_table.twin_of("setrank-imsab-init", labels) == "setrank-imsab"
+    assert card_table.twin_of("setrank-msab-init", labels) is None
+    assert card_table.twin_of("dlcm-without-init", labels) is None
+
+
+def test_the_front_holds_what_nothing_beats():
+    frame = pd.DataFrame(
+        {
+            "ranker": [INITIAL, "good", "robust", "fast", "beaten"],
+            "start": [0.9, 0.8, 0.6, 0.5, 0.5],
+            "kept": [1.0, 0.5, 0.9, 0.4, 0.4],
+            "milliseconds_a_list": [0.0, 2.0, 2.0, 1.0, 3.0],
+        }
+    )
+    assert card_table.pareto(frame)["front"].tolist() == [False, True, True, True, False]
+
+
+def test_families_that_change_documents_make_no_card(bench):
+    with pytest.raises(UsageError, match="changes the documents"):
+        card.planned(bench, {}, ("distractors",))
