@@ -27,8 +27,10 @@ from core.rankers.base import Ranker, RankerSpec
 from core.rankers.boosting import FRankAdditiveSpec, RankBoostSpec
 from core.rankers.boosting_bins import BinnedDocuments, thresholds_of
 from core.rankers.boosting_pairs import GradedLists
-from core.rankers.kept import quality
+from core.rankers.kept import ALL_DOCUMENTS, kept, quality
 from core.seeds import generator
+from core.store.artefacts import Store
+from core.studies import cost
 
 FOLD = planted((40, 15, 5), seed=3, documents=25)
 TINY = planted((6, 2, 2), seed=5, documents=7)
@@ -359,6 +361,22 @@ def test_presets_and_bounds():
     for wrong in ({"rounds": 0}, {"bins": 257}, {"pair_weights": "lists"}, {"tried": "3"}):
         with pytest.raises(ParameterError):
             boosting.spec("rankboost", **wrong)
+
+
+@pytest.mark.parametrize("name", ["ranksvm", "irsvm", "rankboost", "frank-additive"])
+def test_what_a_fit_takes_is_estimated_and_learnt_from(name, tmp_path):
+    spec, store = registry.spec(name, "small"), Store(tmp_path)
+    sizes = cost.Sizes.of(judged(FOLD.train), judged(FOLD.valid))
+    rough = cost.estimate(spec, sizes)
+    assert 0 < rough.low < rough.high
+    assert rough.unit == ("steps" if "svm" in name else "rounds")
+    assert rough.steps == (spec.steps if "svm" in name else spec.rounds)
+    tuned = cost.estimate(registry.spec(name, "tuned"), sizes)
+    assert tuned.high > rough.high
+    made = kept(spec, judged(FOLD.train), judged(FOLD.valid), ALL_DOCUMENTS, store)
+    finished(made)
+    (known,) = cost.measured(store)
+    assert cost.estimate(spec, sizes, [known]).measured == 1
 
 
 def test_recipes_load_without_torch_or_lightgbm():

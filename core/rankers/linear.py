@@ -60,7 +60,7 @@ class RankSVMSpec:
     tolerance: float = parameter(
         1e-6, "stop when the gradient is this share of its first", low=1e-12, high=0.1
     )
-    steps: int = parameter(100, "greatest number of Newton steps for a value of C", low=1)
+    steps: int = parameter(30, "greatest number of Newton steps for a value of C", low=1)
 
     name: ClassVar[str] = "ranksvm"
     reads: ClassVar[frozenset[Input]] = frozenset({"features"})

@@ -20,6 +20,7 @@ from core.rankers.base import RankerSpec
 from core.rankers.recipes import NeuralSpec
 from core.rankers.trees import LambdaMARTSpec, MARTSpec
 from core.store.artefacts import Store
+from core.studies import cost_classical
 
 BACKWARD = 3.0
 """A training step costs so many forward passes."""
@@ -36,8 +37,13 @@ POSITION_SECONDS = 0.00025
 CELL_SECONDS, TREE_SECONDS = 2e-9, 0.002
 """Of one feature of a row in one level of a tree; of a tree beside that."""
 
-START_SECONDS = {"setrank": 4.0, "dlcm": 4.0, "groups": 4.0, "univariate": 4.0, "trees": 1.0}
+START_SECONDS = {"setrank": 4.0, "dlcm": 4.0, "groups": 4.0, "univariate": 4.0} | dict.fromkeys(
+    ("trees", "linear", "boosting"), 1.0
+)
 """A process, its libraries and the data, before the first epoch or tree."""
+
+UNITS = {"trees": "trees", "linear": "steps", "boosting": "rounds"}
+"""What the fits of these families count; the others count epochs."""
 
 ALIKE = 8.0
 """Trainings whose epochs cost within this factor say what this one will take."""
@@ -91,10 +97,11 @@ class Cost:
     Attributes:
         parameters: trained numbers; 0 for trees.
         flops: of one epoch, forward and backward; 0 for trees.
-        steps: epochs or trees at most.
+        steps: epochs, trees, rounds or Newton steps at most.
         low: seconds, if it stops as early as its patience lets it.
         high: seconds, if it goes on to its last epoch.
         measured: how many trainings on this machine the seconds rest on; 0: a rough guess.
+        unit: what `steps` counts.
     """
 
     parameters: int
@@ -103,6 +110,7 @@ class Cost:
     low: float
     high: float
     measured: int
+    unit: str = "epochs"
 
 
 def estimate(spec: RankerSpec, sizes: Sizes, known: Sequence[Measured] = ()) -> Cost:
@@ -135,6 +143,7 @@ def estimate(spec: RankerSpec, sizes: Sizes, known: Sequence[Measured] = ()) -> 
         low=start / 2 + least * epoch * min(alike, default=1.0) / doubt,
         high=start * 2 + steps * epoch * max(alike, default=1.0) * doubt,
         measured=len(alike),
+        unit=UNITS.get(kind, "epochs"),
     )
 
 
@@ -165,6 +174,8 @@ def epoch_seconds(spec: RankerSpec, sizes: Sizes) -> float:
         levels = max(1, (spec.leaves - 1).bit_length())
         cells = sizes.rows * sizes.features * spec.feature_share * levels
         return TREE_SECONDS + cells * CELL_SECONDS
+    if cost_classical.family(spec) is not None:
+        return cost_classical.step_seconds(spec, sizes.rows, sizes.lists, sizes.features)
     if not isinstance(spec, NeuralSpec):
         return 1e-3
     rate = GPU_RATE if machine().endswith("GPU") else CPU_RATE
@@ -185,7 +196,7 @@ def family(spec: RankerSpec) -> str | None:
             case GroupConfig():
                 return "groups"
         return "univariate"
-    return "trees" if isinstance(spec, LambdaMARTSpec) else None
+    return "trees" if isinstance(spec, LambdaMARTSpec) else cost_classical.family(spec)
 
 
 def _batches(spec: NeuralSpec, sizes: Sizes) -> int:
@@ -221,7 +232,7 @@ def _steps(spec: RankerSpec) -> tuple[int, int]:
     elif isinstance(spec, LambdaMARTSpec):
         most, patience, first = spec.trees, spec.patience, spec.least_trees
     else:
-        return 1, 1
+        return cost_classical.steps(spec)
     return most, most if patience is None else min(most, first + patience)
 
 
@@ -232,7 +243,7 @@ def _spec(recipe: Mapping[str, Any]) -> RankerSpec | None:
         if "training" in values:
             return NeuralSpec.of_recipe(values)
         name = values.pop("name", None)
-        kinds = {"lambdamart": LambdaMARTSpec, "mart": MARTSpec}
+        kinds = {"lambdamart": LambdaMARTSpec, "mart": MARTSpec, **cost_classical.KINDS}
         return kinds[name](**values) if name in kinds else None
     except (TypeError, KeyError, ShuffleproofError):
         return None
