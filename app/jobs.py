@@ -26,7 +26,7 @@ FAST, SLOW = 1.0, 5.0
 
 SEEN, NEWS = "jobs under way", "jobs ended"
 RECENT_STEPS = 10
-COUNTED = ("epochs", "trees")
+COUNTED = ("epochs", "trees", "steps", "rounds")
 """Units of a ranker's own fitting; what prepares its lists has longer ones."""
 
 
