@@ -14,6 +14,7 @@ from core.store.artefacts import Store
 from core.studies import set_size, set_size_table, underway
 from core.studies.result import StudyResult
 from core.studies.set_size_stability import stabilities
+from core.studies.trained import studied_on
 from core.studies.workbench import finished
 
 RECIPE = ListRecipe(("feature:3",), scores="in-sample")
@@ -91,6 +92,29 @@ def test_one_shared_document_or_none_has_no_stability():
     judged = JudgedLists(dataset, CandidateLists.everything(dataset))
     scores = np.ones(1, np.float32)
     assert np.isnan(stabilities(judged, scores, judged, scores)).all()
+
+
+def test_behind_a_point_stand_its_queries_the_most_damaged_first(result):
+    at, frame = set_size_table.queries(result, ("feature:1", "any", 60), "NDCG@10")
+    assert at == 5
+    home, here = (
+        result.per_query("feature:1", "any", float(size), "NDCG@10").astype(float)
+        for size in (5, 60)
+    )
+    of = dict(zip(result.query_ids, here - home, strict=True))
+    assert frame["change"].is_monotonic_increasing
+    assert frame["change"].tolist() == [of[query] for query in frame["query"]]
+    made_up = made({"dlcm-without-init": np.full(4, 0.25)})
+    at, frame = set_size_table.queries(made_up, ("dlcm-without-init", "40", 240), "NDCG@10")
+    assert at == 40
+    assert frame["change"].to_numpy() == pytest.approx(-0.25, abs=1e-6)
+
+
+def test_a_study_of_sizes_is_found_by_its_data(result, benches, store):
+    fingerprint = benches[5].fold.fingerprint
+    kinds = [one.recipe["kind"] for one in studied_on(store, fingerprint)]
+    assert set_size.KIND in kinds
+    assert not studied_on(store, "0" * 64)
 
 
 def test_networks_with_ordinals_are_not_asked_beyond_their_table(benches):

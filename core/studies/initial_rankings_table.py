@@ -1,5 +1,8 @@
 """What a study of initial rankings says: every condition beside what the ranker was trained on."""
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from jaxtyping import Float64
@@ -9,6 +12,7 @@ from core.seeds import generator
 from core.studies.claims import Verdict, rising
 from core.studies.initial_rankings import NONE, TABLE4, TRAINED
 from core.studies.result import StudyResult
+from core.studies.table import LEVEL_OF_SIGNIFICANCE
 
 COLUMNS = ("ranker", "condition", "mean", "low", "high", "change", "change_p", "n")
 
@@ -63,11 +67,10 @@ def finding(result: StudyResult, measure: str) -> str:
         if not changed:
             continue
         (start,) = (row["mean"] for row in rows if row["condition"] == TRAINED)
-        (none,) = (row["change"] for row in changed if row["condition"] == NONE)
-        worst = min(changed, key=lambda row: row["change"])
+        none = next((row["change"] for row in changed if row["condition"] == NONE), float("nan"))
         sentences.append(
-            f"{label} reaches {start:.3f}; without any initial ranking {none:+.3f}, "
-            f"with {worst['condition']} {worst['change']:+.3f}, the most of all."
+            f"{label} reaches {start:.3f}; without any initial ranking {none:+.3f}; "
+            f"{_worst(changed)}."
         )
     verdict = claim(result, measure)
     if verdict is not None:
@@ -76,6 +79,15 @@ def finding(result: StudyResult, measure: str) -> str:
             f"{verdict.text}"
         )
     return " ".join(sentences)
+
+
+def _worst(changed: Sequence[Mapping[str, Any]]) -> str:
+    """What hurts most, and whether that is more than chance."""
+    worst = min(changed, key=lambda row: row["change"])
+    if worst["change"] >= 0:
+        return "nothing that was left out or exchanged hurts"
+    chance = "" if worst["change_p"] <= LEVEL_OF_SIGNIFICANCE else ", which may be chance"
+    return f"what hurts most is {worst['condition']} ({worst['change']:+.3f}{chance})"
 
 
 def _points(result: StudyResult) -> list[tuple[str, str]]:

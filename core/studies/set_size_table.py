@@ -95,6 +95,43 @@ def drops(result: StudyResult, measure: str) -> list[Drop]:
     return sorted(found, key=lambda drop: drop.loss)
 
 
+def queries(
+    result: StudyResult, point: tuple[str, str, int], measure: str
+) -> tuple[int, pd.DataFrame]:
+    """What another size of the list did to every query, the most damaged first.
+
+    Args:
+        result: a set-size study.
+        point: ranker, N0 as text, N1.
+        measure: one that follows from what is stored.
+
+    Returns:
+        The size that is compared with (N0; for a ranker that no list size was chosen for, the
+        smallest N1), and columns query, home (the measure there), here, change, order_stability,
+        score_shift. Queries that the measure leaves out are left out.
+    """
+    ranker, trained_on, size = point
+    own = result.trials[(result.trials.ranker == ranker) & (result.trials.family == trained_on)]
+    sizes = sorted(int(level) for level in own.level)
+    at = int(trained_on) if trained_on.isdigit() and int(trained_on) in sizes else sizes[0]
+    home, here, order, shift = (
+        result.per_query(ranker, trained_on, float(level), name).astype(np.float64)
+        for level, name in ((at, measure), (size, measure), (size, ORDER), (size, SHIFT))
+    )
+    frame = pd.DataFrame(
+        {
+            "query": result.query_ids,
+            "home": home,
+            "here": here,
+            "change": here - home,
+            "order_stability": order,
+            "score_shift": shift,
+        }
+    )
+    counted = frame[frame["change"].notna()]
+    return at, counted.sort_values("change", kind="stable", ignore_index=True)
+
+
 def claim(result: StudyResult, measure: str) -> dict[str, object]:
     """Whether the paper's claim holds here; empty where the three rankers are not all there.
 

@@ -88,13 +88,15 @@ def studied_on(store: Store, fingerprint: str) -> list[Artefact]:
         store: where to look.
         fingerprint: of the fold.
     """
-    found = [
-        artefact
-        for artefact in store.artefacts("study")
-        if artefact.recipe.get("lists")
-        == key_of("lists", artefact.facts.get("lists", {}), (fingerprint,)).digest
-    ]
+    found = [artefact for artefact in store.artefacts("study") if _on(artefact, fingerprint)]
     return sorted(found, key=lambda artefact: artefact.created, reverse=True)
+
+
+def _on(study: Artefact, fingerprint: str) -> bool:
+    """Whether a study's lists are of this fold; those of a study of sizes are several."""
+    own = key_of("lists", study.facts.get("lists", {}), (fingerprint,)).digest
+    lists = study.recipe.get("lists")
+    return own in lists.values() if isinstance(lists, Mapping) else own == lists
 
 
 def list_recipes(rankers: list[TrainedRanker]) -> list[ListRecipe]:
