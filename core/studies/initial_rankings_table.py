@@ -81,7 +81,7 @@ def finding(result: StudyResult, measure: str) -> str:
     return " ".join(sentences)
 
 
-def _worst(changed: Sequence[Mapping[str, Any]]) -> str:
+def _worst(changed: Sequence[Mapping[Any, Any]]) -> str:
     """What hurts most, and whether that is more than chance."""
     worst = min(changed, key=lambda row: row["change"])
     if worst["change"] >= 0:
