@@ -156,12 +156,13 @@ def _by_damage(known: list[tuple[TrainedRanker, Certified]]) -> None:
         on_select=open_query,
         selection_mode="single-row",
         height=280,
+        column_order=("query", "moved", "tau", "deviation", "gap"),
         column_config={
-            "query": "query",
-            "moved": st.column_config.NumberColumn("most documents moved"),
-            "deviation": st.column_config.NumberColumn("largest score difference", format="%.3g"),
-            "tau": st.column_config.NumberColumn("lowest τ left", format="%.3f"),
-            "gap": st.column_config.NumberColumn("smallest score gap", format="%.3g"),
+            "query": "Query",
+            "moved": st.column_config.NumberColumn("Moved", help="Documents, at most."),
+            "tau": st.column_config.NumberColumn("τ left", format="%.3f", help="The lowest."),
+            "deviation": st.column_config.NumberColumn("Largest score difference", format="%.3g"),
+            "gap": st.column_config.NumberColumn("Smallest score gap", format="%.3g"),
         },
         alt=f"Queries by how much reordering changed {label}'s answer",
     )

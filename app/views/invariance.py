@@ -53,7 +53,7 @@ def _study(data: scoring.Described, rankers: list[TrainedRanker]) -> None:
     no_query = state.absent("query", data.queries)
     no_ranker = state.absent("rankers", [ranker.label for ranker in rankers])
     notices = st.container()
-    picture, controls = st.columns([8, 3], gap="medium")
+    picture, controls = st.columns([5, 2], gap="medium")
     with controls:
         one, chosen = _choices(data, rankers)
         shown = shown_list.controls(one, data)
