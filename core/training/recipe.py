@@ -183,13 +183,12 @@ UNIVARIATE_TRAINING: dict[str, TrainingRecipe] = {
     ),
     "tuned": TrainingRecipe(
         loss="softmax-ce",
-        learning_rate=0.002,
         schedule="cosine",
         least_steps=25,
-        epochs=60,
-        patience=20,
+        epochs=40,
+        patience=15,
         clip=1.0,
-        weight_decay=0.01,
+        weight_decay=0.1,
     ),
     "small": TrainingRecipe(
         loss="softmax-ce",
