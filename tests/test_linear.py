@@ -274,7 +274,7 @@ def test_the_best_c_on_validation_is_kept():
 def test_every_step_lowers_the_objective():
     reports = []
     finished(IRSVMSpec(tolerance=1e-9).fit(judged(FOLD.train), judged(FOLD.valid)), reports.append)
-    objectives = [report.values["objective"] for report in reports]
+    objectives = [report.values["loss"] for report in reports]
     assert all(later <= before for before, later in pairwise(objectives))
     assert [report.done for report in reports] == list(range(1, len(reports) + 1))
     assert reports[-1].values["gradient"] <= 1e-6 * reports[0].values["gradient"]

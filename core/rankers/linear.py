@@ -123,7 +123,7 @@ class RankSVMSpec:
             minimising = newton(matrix, pairs, weights, self.tolerance)
             for step, _ in zip(minimising, range(self.steps), strict=False):
                 weights, taken = step.weights, taken + 1
-                values = {"objective": step.objective, "gradient": step.gradient}
+                values = {"loss": step.objective, "gradient": step.gradient}
                 yield Progress(taken, self.steps * self.tried, "steps", values)
             ranker = LinearRanker(self, weights, normalisation, train.dataset.feature_ids)
             value = 0.0 if self.tried == 1 else _quality(ranker, valid)
