@@ -133,7 +133,8 @@ def _frame(path: Path) -> pd.DataFrame:
 
 def _estimate(measure: str, values: Float32[np.ndarray, " queries"]) -> dict[str, Any]:
     counted = values[~np.isnan(values)].astype(np.float64)
-    mean = mean_of(Measure.parse(measure), values) if _is_measure(measure) else counted.mean()
+    own = float(counted.mean()) if len(counted) else float("nan")
+    mean = mean_of(Measure.parse(measure), values) if _is_measure(measure) else own
     facts = {"measure": measure, "mean": float(mean), "n": len(counted)}
     if len(counted) < 2 or np.ptp(counted) == 0:
         return facts | {"low": float(mean), "high": float(mean)}

@@ -1,0 +1,238 @@
+"""What anything that may happen to an input does to a ranker: any rankers, families and levels.
+
+The study of a worse initial ranking, generalised: the order shown, the ranking, the set, the
+features, the labels learnt from, and chains. Beside the measures every trial keeps what became of
+the ranker's own answer, over the documents that both lists have. Rankers that read nothing of
+what was changed are scored once, with proofs; families of labels train.
+"""
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from core.data.lists import JudgedLists
+from core.errors import UsageError
+from core.metrics.measure import Measure
+from core.metrics.relevance import evaluate
+from core.perturb.base import Make, Perturbation
+from core.perturb.features import SignAttack
+from core.perturb.registry import ATTACK, entry_of, perturbation
+from core.progress import Progress, saying
+from core.rankers.base import Ranker
+from core.rankers.recipes import NeuralSpec
+from core.store.keys import key_of
+from core.store.manifest import Artefact
+from core.studies import cells, conventions, underway
+from core.studies.answer_changes import OWN, answer_changes, measured_by
+from core.studies.cells import Cell, Found
+from core.studies.initial_ranking import INITIAL, InitialRanking
+from core.studies.result import StudyResult
+from core.studies.retraining import Retraining, check_trainable
+from core.studies.run import Memory, TrialRecords, query_ids_of, run_study
+from core.studies.study import Study, levels_of, plan
+from core.studies.workbench import Identified, Workbench
+
+KIND = "perturbations"
+Pairs = Sequence[tuple[str, float]]
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What a study asks for, beside its rankers.
+
+    Attributes:
+        perturbations: (family, level) pairs, as `pairs_of` makes them.
+        measures: as text.
+        draws: of each level.
+        seed: of the draws.
+    """
+
+    perturbations: Pairs
+    measures: tuple[str, ...] = ("NDCG@10",)
+    draws: int = 5
+    seed: int = 0
+
+
+def pairs_of(families: Sequence[str], levels: str | None = None) -> list[tuple[str, float]]:
+    """Families at their own levels, or at those given; a family may be a chain or an attack.
+
+    Args:
+        families: names of the registry, chains (`transpositions:5+cut`), `gradient-sign@RANKER`.
+        levels: comma-separated; taken for every family.
+
+    >>> pairs_of(["singleton", "cut:0.5+shuffle-shown"])[1:]
+    [('singleton', 1.0), ('cut:0.5+shuffle-shown', 0.0), ('cut:0.5+shuffle-shown', 1.0)]
+    """
+    return [(family, level) for family in families for level in levels_of(family, levels)]
+
+
+def run(
+    bench: Workbench, names: Sequence[str], setup: Setup
+) -> Generator[Progress, None, Artefact]:
+    """Train what is missing, disturb, measure; yields progress, returns the stored result.
+
+    Args:
+        bench: the data and its lists.
+        names: rankers, as `Workbench.identified` takes them.
+        setup: what is done to them; `gradient-sign` without a name attacks every network in turn.
+
+    Raises:
+        UnknownNameError: no such ranker, family or measure.
+        UsageError: labels change and a ranker cannot be trained again, or an attack on none.
+    """
+    found: dict[str, Identified] = {}
+    for name in names:
+        found[name] = yield from bench.identified(name)
+    rankers: dict[str, Ranker] = {INITIAL: InitialRanking()}
+    rankers |= {label: one.ranker for label, one in found.items()}
+    study = planned(bench, found, replace(setup, perturbations=_attacks(setup, rankers)))
+    key, base = key_of("study", study.recipe()), bench.prepared.test
+    records: TrialRecords = Memory()
+    if all(one.lasting for one in found.values()):
+        records = bench.store.records
+    with bench.store.lock(key):
+        stored = bench.store.find(key)
+        if stored is not None:
+            return stored
+        facts = _facts(bench, study, rankers)
+        underway.announce(bench.store, key, study, query_ids_of(base), facts)
+        result = yield from _computed(bench, study, rankers, records)
+        whole = replace(result, facts=facts)
+        return bench.store.add(key, study.recipe(), whole.save, facts)
+
+
+def planned(bench: Workbench, found: Mapping[str, Identified], setup: Setup) -> Study:
+    """The plan; its trials are keyed by what determines them alone.
+
+    Raises:
+        UnknownNameError: no such family or measure.
+        UsageError: labels change and a ranker cannot be trained again, or an attack on none.
+    """
+    labels = [INITIAL, *found]
+    for family in dict(setup.perturbations):
+        if entry_of(family).retrains:
+            for name in found:
+                check_trainable(name)
+        attacked = family.partition("@")[2]
+        if family.startswith(ATTACK) and attacked not in labels:
+            raise UsageError(f"{family}: name a network among the rankers that are studied")
+    texts = tuple(str(Measure.parse(text)) for text in setup.measures)
+    own = key_of("ranker", {"ranker": INITIAL}).digest
+    return Study(
+        kind=KIND,
+        rankers=((INITIAL, own), *((label, one.digest) for label, one in found.items())),
+        lists=key_of("lists", asdict(bench.recipe), (bench.fold.fingerprint,)).digest,
+        initial=bench.recipe.initial,
+        perturbations=tuple((family, float(level)) for family, level in setup.perturbations),
+        measures=(*texts, *OWN),
+        draws=setup.draws,
+        seed=setup.seed,
+        stored=(*conventions.kept(texts), *OWN),
+    )
+
+
+@dataclass
+class Armed:
+    """Makes the perturbations of a study; attacks get the directions of the network they name.
+
+    Attributes:
+        rankers: those of the study.
+        base: the lists as they are.
+    """
+
+    rankers: Mapping[str, Ranker]
+    base: JudgedLists
+    _directions: dict[str, Any] = field(default_factory=dict)
+
+    def __call__(self, family: str, level: float) -> Perturbation:
+        """The perturbation of a family at a level."""
+        change = perturbation(family, level)
+        if not isinstance(change, SignAttack) or level == 0:
+            return change
+        if change.attacked not in self._directions:
+            from core.rankers.attack import directions  # noqa: PLC0415 (torch, only when attacking)
+
+            found = directions(self.rankers[change.attacked], self.base)
+            self._directions[change.attacked] = found
+        return replace(change, directions=self._directions[change.attacked])
+
+
+def _computed(
+    bench: Workbench, study: Study, rankers: Mapping[str, Ranker], records: TrialRecords
+) -> Generator[Progress, None, StudyResult]:
+    """Trials that are scored, then those that are trained, then all of them from the records."""
+    base: JudgedLists = bench.prepared.test
+    step = measured_by(_relevance(study))
+    made: Make = Armed(rankers, base)
+    scored = [pair for pair in study.perturbations if not entry_of(pair[0]).retrains]
+    if scored:
+        without = replace(study, perturbations=tuple(scored))
+        yield from run_study(without, base, rankers, records, step, made=made)
+    work = [
+        Cell(trial, 0, study.digest_of(trial))
+        for trial in plan(study)
+        if entry_of(trial.family).retrains
+    ]
+    compute = partial(_retrained, Retraining(bench, study.seed), rankers, _relevance(study))
+    yield from cells.run_cells(work, records, compute)
+    return (yield from run_study(study, base, rankers, records, step, made=made))
+
+
+def _retrained(
+    training: Retraining, rankers: Mapping[str, Ranker], measures: Sequence[Measure], cell: Cell
+) -> Generator[Progress, None, Found]:
+    """The values of one ranker trained on disturbed labels; the initial ranking has learnt none."""
+    base, trial = training.bench.prepared.test, cell.row
+    ranker = rankers[trial.ranker]
+    before = after = ranker.score(base.dataset, base.lists)
+    if trial.ranker != INITIAL and trial.level != entry_of(trial.family).unchanged:
+        named = f"of {trial.ranker}, {trial.family} {trial.level:g}, draw {trial.draw}"
+        kept = yield from saying(training.trained(trial), named)
+        after = kept.ranker.score(base.dataset, base.lists)
+    values = [
+        evaluate(measures, base.dataset, base.lists, after),
+        answer_changes(base, before, base, after),
+    ]
+    size = float(base.lists.lengths.mean()) if len(base.lists) else 0.0
+    facts = {"carried": False, "proof_deviation": 0.0, "tau": 1.0, "set_size": size}
+    return facts, {"values": np.concatenate(values)}
+
+
+def _relevance(study: Study) -> list[Measure]:
+    """What is stored beside OWN."""
+    return [Measure.parse(text) for text in study.measured if text not in OWN]
+
+
+def _attacks(setup: Setup, rankers: Mapping[str, Ranker]) -> Pairs:
+    """The pairs with `gradient-sign` made an attack on every network of the study."""
+    nets = [
+        label
+        for label, ranker in rankers.items()
+        if isinstance(getattr(ranker, "spec", None), NeuralSpec)
+    ]
+    pairs: list[tuple[str, float]] = []
+    for family in dict.fromkeys(family for family, _ in setup.perturbations):
+        levels = [level for name, level in setup.perturbations if name == family]
+        named = [f"{ATTACK}@{label}" for label in nets] if family == ATTACK else [family]
+        if not named:
+            raise UsageError(f"{ATTACK} attacks a network, and none is among the rankers")
+        pairs += [(one, level) for one in named for level in levels]
+    return pairs
+
+
+def _facts(bench: Workbench, study: Study, rankers: Mapping[str, Ranker]) -> dict[str, Any]:
+    base: JudgedLists = bench.prepared.test
+    families = {family: entry_of(family) for family, _ in study.perturbations}
+    return {
+        "data": bench.name,
+        "reads": {label: sorted(ranker.reads) for label, ranker in rankers.items()},
+        "changes": {family: sorted(entry.changes) for family, entry in families.items()},
+        "units": {family: entry.unit for family, entry in families.items()},
+        "queries": len(base.lists),
+        "candidates": int(base.lists.offsets[-1]),
+        "lists": asdict(bench.recipe),
+        "preset": bench.preset,
+    }
