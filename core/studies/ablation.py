@@ -90,11 +90,12 @@ def variants(
         for difference in differences(made[BASE], made[name]):
             spec = made[BASE].changed(difference.values)
             label = f"{BASE} + {difference.label}"
+            source = difference.source + ("; this value is ours" if name == "tuned" else "")
             same = next((at for at, one in enumerate(found) if one.spec == spec), None)
             if same is None:
-                found.append(Variant(label, spec, difference.source, name, sizes))
+                found.append(Variant(label, spec, source, name, sizes))
             elif not found[same].source:  # a preset that is this single step away
-                found[same] = replace(found[same], source=f"{label}: {difference.source}")
+                found[same] = replace(found[same], source=f"{label}: {source}")
     return found
 
 
@@ -167,8 +168,8 @@ def table(result: StudyResult, measure: str = MEASURE) -> pd.DataFrame:
     frame = pd.DataFrame(
         {
             "variant": labels,
-            "mean": _means(starts),
-            "loss": _means(losses),
+            "mean": _defined(measure, starts),
+            "loss": _defined(measure, losses),
             "seconds": [seconds.get(label, float("nan")) for label in labels],
             "parameters": [facts["parameters"][label] for label in labels],
             "source": [facts["sources"][label] for label in labels],
@@ -204,6 +205,16 @@ def _changes(values: Float64[np.ndarray, "variants queries"], name: str) -> dict
     return {
         change: _means(differences), f"{name}_low": low, f"{name}_high": high, f"{name}_p": p,
     }  # fmt: skip
+
+
+def _defined(
+    measure: str, values: Float64[np.ndarray, "variants queries"]
+) -> Float64[np.ndarray, " variants"]:
+    """Means under the measure's own convention: NaN where a query has no value and counts."""
+    means = _means(values)
+    if Measure.parse(measure).empty != "skip":
+        means[np.isnan(values).any(axis=1)] = np.nan
+    return means
 
 
 def _means(values: Float64[np.ndarray, "variants queries"]) -> Float64[np.ndarray, " variants"]:

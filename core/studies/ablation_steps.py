@@ -27,12 +27,20 @@ class Step:
     Attributes:
         label: what they decide, in the field's words.
         fields: of the architecture or of the training.
-        source: what the paper and what the released code has.
+        source: what SetRank's paper and released code have, or whichever it belongs to.
+        elsewhere: the same for other rankers than SetRank, where it differs.
     """
 
     label: str
     fields: tuple[str, ...]
     source: str
+    elsewhere: str = ""
+
+    def source_for(self, spec: NeuralSpec) -> str:
+        """The line for a ranker."""
+        return (
+            self.source if isinstance(spec.model, SetRankConfig) else self.elsewhere or self.source
+        )
 
 
 STEPS: tuple[Step, ...] = (
@@ -67,20 +75,41 @@ STEPS: tuple[Step, ...] = (
         "loss",
         ("loss",),
         "paper: attention rank, both terms; released: softmax cross entropy without (1 − a)",
+        "DLCM: attention rank, ListMLE or SoftRank; the others: what they are named after",
     ),
     Step(
         "unit scores",
         ("unit_norm",),
         "DLCM's released code L2-normalises scores before ListMLE and SoftRank; ours does not",
     ),
-    Step("optimiser", ("optimiser",), "SetRank: Adam; DLCM's released code: SGD"),
-    Step("learning rate", ("learning_rate",), "paper: 0.001; released: 0.0005"),
+    Step(
+        "optimiser",
+        ("optimiser",),
+        "paper: Adam; released: Adam",
+        "DLCM's released code: SGD; the others: not stated",
+    ),
+    Step(
+        "learning rate",
+        ("learning_rate",),
+        "paper: 0.001; released: 0.0005",
+        "DLCM's released code: 0.5; the others: not stated",
+    ),
     Step("schedule", ("schedule",), "not stated; DLCM's released code: × 0.8 when it stalls"),
     Step("weight decay", ("weight_decay",), "neither has any"),
     Step("gradient clip", ("clip",), "not stated; released: 5"),
-    Step("selection", ("selection",), "paper: validation NDCG@10; released: validation loss"),
-    Step("normalisation", ("normalisation",), "not stated; released: min-max (ours: train alone)"),
-    Step("size", SIZES, "both: 6 blocks, width 256, 8 heads; tuned: smaller"),
+    Step(
+        "selection",
+        ("selection",),
+        "paper: validation NDCG@10; released: validation loss",
+        "not stated",
+    ),
+    Step(
+        "normalisation",
+        ("normalisation",),
+        "not stated; released: min-max over all parts (ours: over train alone)",
+        "not stated",
+    ),
+    Step("size", SIZES, "both: 6 blocks, width 256, 8 heads", "the paper's widths"),
     Step("batches and epochs", BATCHES, "released: 10 000 steps with replacement"),
 )
 """In the order of the table in which the papers' reading lists them."""
@@ -125,7 +154,8 @@ def differences(base: NeuralSpec, other: NeuralSpec) -> list[Difference]:
             if field in one and field in two and one[field] != two[field]
         }
         if changed:
-            found.append(Difference(f"{step.label} {_words(changed)}", changed, step.source))
+            label = f"{step.label} {_words(changed)}"
+            found.append(Difference(label, changed, step.source_for(base)))
     return found
 
 

@@ -1,0 +1,246 @@
+"""Paper against released code: which variants there are, what is measured, what the table says."""
+
+from dataclasses import asdict, replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from core.errors import MissingRankingError
+from core.metrics.significance import holm
+from core.models.config import SetRankConfig
+from core.rankers import registry
+from core.rankers.initial import ListRecipe
+from core.rankers.recipes import FIXED, NeuralSpec
+from core.store.artefacts import Store
+from core.studies import ablation, ablation_finding, conventions, underway
+from core.studies.ablation_steps import ONLY_IMSAB, ONLY_ORDINALS, STEPS, differences
+from core.studies.initial_ranking import PAPER_FAMILY
+from core.studies.result import StudyResult
+from core.studies.workbench import Workbench, finished
+
+NETS = [
+    name for name in FIXED if {"paper", *ablation.TOWARDS} <= set(registry.RANKERS[name].presets)
+]
+RECIPE = ListRecipe(("feature:3",), depth=8, scores="in-sample")
+
+
+def flat(spec):
+    return asdict(spec.model) | asdict(spec.training)
+
+
+@pytest.mark.parametrize("ranker", NETS)
+@pytest.mark.parametrize("other", ablation.TOWARDS)
+def test_all_steps_together_lead_from_one_recipe_to_the_other(ranker, other):
+    start, end = NeuralSpec.preset(ranker, "paper"), NeuralSpec.preset(ranker, other)
+    steps = differences(start, end)
+    reached = start.changed({name: value for one in steps for name, value in one.values.items()})
+    of = {field: step.label for step in STEPS for field in step.fields}
+    for name, value in flat(end).items():
+        if flat(reached)[name] != value:  # only fields that have no effect on this ranker
+            assert of[name] in ONLY_ORDINALS | ONLY_IMSAB
+    for one in steps:
+        changed = start.changed(one.values)
+        assert changed != start
+        assert one.source
+        assert {name for name in flat(start) if flat(changed)[name] != flat(start)[name]} == set(
+            one.values
+        )
+
+
+@pytest.mark.parametrize("ranker", NETS)
+def test_no_two_variants_are_the_same_and_each_says_whence_it_comes(ranker):
+    made = ablation.variants(ranker, "small")
+    assert [one.label for one in made[:3]] == ["paper", "released", "tuned"]
+    specs = [one.spec for one in made]
+    assert len({str(spec.recipe()) for spec in specs}) == len(specs)
+    for one in made[3:]:
+        assert one.label.startswith("paper + ")
+        assert one.source
+        assert one.towards in ablation.TOWARDS
+    assert {one.sizes for one in made} == {"small"}
+    small = NeuralSpec.preset(ranker, "small")
+    if isinstance(small.model, SetRankConfig):
+        assert {(one.spec.model.width, one.spec.model.depth) for one in made} == {
+            (small.model.width, small.model.depth)
+        }
+    assert {one.spec.training.epochs for one in made} == {small.training.epochs}
+
+
+def test_the_differences_of_the_papers_reading_list_are_there():
+    labels = [one.label for one in ablation.variants("setrank-imsab-init", "small")]
+    for said in (
+        "input layer gaussian-kernels", "Q/K/V activation relu", "first rFF of IMSAB off",
+        "ordinals every-block", "loss softmax-ce", "learning rate 0.0005", "selection valid-loss",
+    ):  # fmt: skip
+        assert f"paper + {said}" in labels
+    alone = [one.label for one in ablation.variants("setrank-msab", "small")]
+    assert not any("IMSAB" in label or "ordinal" in label for label in alone)
+
+
+def test_a_preset_that_is_one_step_away_carries_that_steps_source():
+    released = ablation.variants("dlcm", "small", ["released"])[1]
+    assert released.label == "released"
+    assert released.source.startswith("paper + context φ add: Eq. 7")
+
+
+def test_what_comes_from_tuned_is_said_to_be_ours():
+    made = ablation.variants("setrank-msab", "small", ["tuned"])
+    assert all("ours" in one.source for one in made if one.towards == "tuned")
+    assert [one.label for one in made[:2]] == ["paper", "tuned"]
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory):
+    store = Store(tmp_path_factory.mktemp("ablation"))
+    return finished(Workbench.opened("sample", RECIPE, store))
+
+
+@pytest.fixture(scope="module")
+def few():
+    """Three variants that are trained in two steps each."""
+    made = ablation.variants("setrank-msab-init", "small", ["released"])
+    chosen = [made[0], made[1], next(one for one in made if "loss" in one.label)]
+    short = {"epochs": 1, "steps_per_epoch": 2}
+    return [replace(one, spec=one.spec.changed(short)) for one in chosen]
+
+
+@pytest.fixture(scope="module")
+def stored(bench, few):
+    """(the artefact, what could be drawn while it ran)."""
+    work = ablation.run(bench, few, levels=(0.0, 3.0), draws=2)
+    seen = []
+    while True:
+        try:
+            progress = next(work)
+        except StopIteration as finished_:
+            return finished_.value, seen
+        begun = next(underway.underway(bench.store, ablation.KIND), None)
+        found = begun.result(bench.store) if begun else None
+        seen.append((progress.unit, [] if found is None else list(ablation.table(found).variant)))
+
+
+def test_every_variant_is_measured_undisturbed_and_disturbed(stored, few):
+    result = StudyResult.open(stored[0].path)
+    counts = result.trials.groupby(["ranker", "level"]).size().to_dict()
+    assert counts == {(one.label, level): 1 + (level > 0) for one in few for level in (0.0, 3.0)}
+    facts = result.facts
+    assert (facts["sizes"], facts["towards"], facts["ranker"]) == (
+        "small", ["released"], "setrank-msab-init",
+    )  # fmt: skip
+    assert set(facts["training_seconds"]) == {one.label for one in few}
+    kernels = facts["parameters"]["released"] - facts["parameters"]["paper"]
+    assert kernels > 0  # Gaussian kernels have parameters of their own
+    assert facts["parameters"]["paper"] == facts["parameters"]["paper + loss softmax-ce"]
+
+
+def test_finished_variants_can_be_drawn_while_it_runs(stored):
+    lengths = [len(variants) for _, variants in stored[1]]
+    assert lengths == sorted(lengths)
+    assert {1, 2} <= set(lengths)
+    assert any("of released" in unit for unit, _ in stored[1])
+
+
+def test_nothing_is_done_twice(stored, bench, few):
+    again = ablation.run(bench, few, levels=(0.0, 3.0), draws=2)
+    assert finished(again).key == stored[0].key
+
+
+def test_lists_without_enough_rankings_are_refused(bench):
+    made = ablation.variants("setrank-msab-init", "small", ["released"])[:1]
+    hungry = [replace(made[0], spec=made[0].spec.changed({"rankings": 4}))]
+    with pytest.raises(MissingRankingError):
+        finished(ablation.run(bench, hungry, levels=(0.0, 3.0), draws=1))
+
+
+@pytest.fixture(scope="module")
+def result():
+    """Three variants on forty queries, two levels, two draws: values drawn, facts by hand."""
+    rng = np.random.default_rng(3)
+    stored = conventions.kept([ablation.MEASURE])
+    effects = {"paper": (0.6, 0.2), "released": (0.5, 0.2), "paper + loss softmax-ce": (0.6, 0.35)}
+    rows, values = [], []
+    base = rng.uniform(0, 0.2, size=40)
+    for label, (mean, fall) in effects.items():
+        own = base + rng.normal(0, 0.02, size=40)
+        for level, draw in ((0.0, 0), (20.0, 0), (20.0, 1)):
+            rows.append({"ranker": label, "family": PAPER_FAMILY, "level": level, "draw": draw,
+                         "tau": 1.0, "set_size": 8.0, "seconds": 0.1})  # fmt: skip
+            lost = (level > 0) * (fall + rng.normal(0, 0.02, size=40))
+            one = (mean + own - lost).astype(np.float32)
+            one[:3] = np.nan  # queries without relevant documents
+            values.append(np.tile(one, (len(stored), 1)))
+    facts = {
+        "training_seconds": {"paper": 3.0, "released": 4.0},
+        "parameters": dict.fromkeys(effects, 10),
+        "sources": {"paper": "", "released": "", "paper + loss softmax-ce": "why"},
+        "queries": 40,
+    }
+    recipe = {"measures": [ablation.MEASURE], "stored": list(stored), "kind": ablation.KIND}
+    ids = tuple(map(str, range(40)))
+    return StudyResult(recipe, pd.DataFrame(rows), np.stack(values), ids, facts)
+
+
+def test_the_table_is_the_hand_formula(result):
+    frame = ablation.table(result).set_index("variant")
+    assert tuple(frame.reset_index().columns) == ablation.COLUMNS
+    start, lost = {}, {}
+    for label in frame.index:
+        rows = result.trials.index[result.trials.ranker == label]
+        filled = np.nan_to_num(result.values[rows, 0].astype(np.float64))
+        start[label] = filled[0]
+        lost[label] = filled[0] - filled[1:].mean(axis=0)
+    p = {"change": [], "loss": []}
+    for label, row in frame.iterrows():
+        assert row["mean"] == pytest.approx(start[label].mean(), abs=1e-6)
+        assert row["loss"] == pytest.approx(lost[label].mean(), abs=1e-6)
+        assert row["change"] == pytest.approx((start[label] - start["paper"]).mean(), abs=1e-6)
+        assert row["loss_change"] == pytest.approx((lost[label] - lost["paper"]).mean(), abs=1e-6)
+        assert row["change_low"] <= row["change"] <= row["change_high"]
+        assert row["loss_low"] <= row["loss_change"] <= row["loss_high"]
+        if label != "paper":
+            p["change"].append(stats.ttest_rel(start[label], start["paper"]).pvalue)
+            p["loss"].append(stats.ttest_rel(lost[label], lost["paper"]).pvalue)
+    for name, raw in p.items():
+        found = frame[f"{name}_p"].to_numpy()
+        assert np.isnan(found[0])
+        np.testing.assert_allclose(found[1:], holm(np.array(raw)), rtol=1e-3)
+    assert frame.seconds["paper"] == 3.0
+    assert np.isnan(frame.seconds["paper + loss softmax-ce"])
+
+
+def test_an_unfinished_variant_is_left_out(result):
+    last = (result.trials.ranker != "released") | (result.trials.level == 0)
+    cut = replace(
+        result, trials=result.trials[last].reset_index(drop=True), values=result.values[last]
+    )
+    assert list(ablation.table(cut).variant) == ["paper", "paper + loss softmax-ce"]
+
+
+def test_the_finding_says_what_moves_what(result):
+    text = ablation_finding.finding(result)
+    frame = ablation.table(result).set_index("variant")
+    assert f"NDCG@10 is {frame['mean']['paper']:.3f}" in text
+    assert "by 20 transpositions" in text
+    assert f"Released as a whole: {frame.change['released']:+.3f} (more than chance)" in text
+    single = frame.loc["paper + loss softmax-ce"]
+    assert f"loss softmax-ce, is not shown to change NDCG@10 ({single.change:+.3f})" in text
+    assert f"loss softmax-ce, changes what is lost ({single.loss_change:+.3f})" in text
+
+
+def test_many_differences_are_counted_and_the_largest_named(result):
+    labels = {"released": "paper + clip 5"}
+    many = replace(result, trials=result.trials.replace({"ranker": labels}))
+    for name in ("parameters", "sources"):
+        many.facts[name]["paper + clip 5"] = result.facts[name]["released"]
+    text = ablation_finding.finding(many)
+    assert "1 of 2 single differences changes NDCG@10: clip 5" in text
+    assert "1 of 2 single differences changes what is lost: loss softmax-ce" in text
+
+
+def test_an_undefined_convention_is_said(result):
+    assert "undefined" in ablation_finding.finding(result, "NDCG(empty=nan)@10")
+    skipped = ablation.table(result, "NDCG(empty=skip)@10").set_index("variant")
+    zero = ablation.table(result).set_index("variant")
+    assert skipped["mean"]["paper"] == pytest.approx(zero["mean"]["paper"] * 40 / 37, rel=1e-5)
