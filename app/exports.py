@@ -25,7 +25,7 @@ SECONDS = 60.0
 MIME = {
     "html": "text/html", "svg": "image/svg+xml", "pdf": "application/pdf", "png": "image/png",
     "csv": "text/csv", "parquet": "application/vnd.apache.parquet", "tex": "application/x-tex",
-    "md": "text/markdown", "json": "application/json",
+    "md": "text/markdown", "json": "application/json", "zip": "application/zip",
 }  # fmt: skip
 FIGURES = ("html", "svg", "pdf", "png")
 TABLES = ("csv", "parquet", "tex", "md")

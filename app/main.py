@@ -3,7 +3,17 @@
 import streamlit as st
 
 from app import login, sidebar
-from app.views import attention, data, initial_ranking, invariance, jobs, overview, train
+from app.views import (
+    ablation,
+    attention,
+    benchmark,
+    data,
+    initial_ranking,
+    invariance,
+    jobs,
+    overview,
+    train,
+)
 
 st.set_page_config(page_title="Shuffleproof", page_icon="🔀", layout="wide")
 login.required()
@@ -19,6 +29,8 @@ SECTIONS = {  # the pages by heading, as the sidebar shows them
         st.Page(invariance.page, title="Invariance", url_path="invariance"),
         st.Page(initial_ranking.page, title="Initial ranking", url_path="initial-ranking"),
         st.Page(attention.page, title="Attention", url_path="attention"),
+        st.Page(benchmark.page, title="Benchmark", url_path="benchmark"),
+        st.Page(ablation.page, title="Ablation", url_path="ablation"),
     ],
     "Work": [st.Page(jobs.page, title="Jobs", url_path="jobs")],
 }

@@ -9,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 from plotly.offline import get_plotlyjs
 
+from app import report_tables
 from app.figures.initial_ranking import alt_text, curves
 from app.figures.style import on_paper
 from core.metrics.measure import Measure
@@ -43,6 +44,8 @@ def report(studies: Sequence[Path]) -> str:
 
 def _study(directory: Path) -> str:
     result = StudyResult.open(directory)
+    if result.recipe["kind"] in report_tables.KINDS:
+        return report_tables.section(result) + _recipe(result)
     if result.recipe["kind"] == "invariance":
         return _invariance(result)
     return _initial_ranking(result, stored_summary(directory))
@@ -101,9 +104,10 @@ def _table(frame: pd.DataFrame) -> str:
 
 def _recipe(result: StudyResult) -> str:
     text = html.escape(json.dumps(result.recipe, indent=1))
-    again = ""
-    if result.recipe["kind"] == "initial-ranking":
-        python = python_of(result.recipe, result.facts)
+    again, kind = "", result.recipe["kind"]
+    if kind == "initial-ranking" or kind in report_tables.KINDS:
+        write = report_tables.KINDS.get(kind, python_of)
+        python = write(result.recipe, result.facts)
         again = f"<summary>Again</summary><pre>{html.escape(python)}</pre>"
         again = f"<details>{again}</details>"
     return f"{again}<details><summary>Recipe</summary><pre>{text}</pre></details>"

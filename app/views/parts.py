@@ -47,6 +47,7 @@ class Shared:
         link: query parameters that show the same in another browser.
         command: the command that makes it again, or the sentence that says why there is none.
         python: the same in Python.
+        more: other files, such as a benchmark's runs.
     """
 
     figures: Sequence[File]
@@ -56,6 +57,7 @@ class Shared:
     link: dict[str, list[str]]
     command: Callable[[], str]
     python: str
+    more: Sequence[File] = ()
 
 
 def exports_row(shared: Shared, key: str) -> None:
@@ -76,7 +78,7 @@ def exports_row(shared: Shared, key: str) -> None:
         with st.popover("Table", icon=":material/table:"):
             _downloads(shared.tables, key)
         with st.popover("Recipe and report", icon=":material/description:"):
-            _downloads([shared.recipe, shared.report], key)
+            _downloads([shared.recipe, shared.report, *shared.more], key)
 
 
 def _command(command: Callable[[], str]) -> None:

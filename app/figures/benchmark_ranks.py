@@ -1,0 +1,84 @@
+"""A critical-difference diagram: mean ranks over the queries, lines joining what is alike.
+
+Demšar, JMLR 2006, Figure 1; the names stand in rows, so that they fit on a phone.
+"""
+
+from collections.abc import Sequence
+
+import plotly.graph_objects as go
+
+from app.figures.style import end_labels, laid_out, stroke
+
+ROW, LINE, FRAME = 26, 13, 110
+"""Pixels of a ranker, of a joining line, and of axis and margins."""
+
+LONGEST = 24
+BEYOND = 0.03  # so that a line over equal ranks is seen
+
+
+def ranks(
+    places: Sequence[tuple[str, float]], cliques: Sequence[Sequence[str]], difference: float
+) -> go.Figure:
+    """Dots at the mean ranks, thick lines over those that do not differ.
+
+    Args:
+        places: (ranker, mean rank), best first.
+        cliques: rankers within which none differs from another.
+        difference: the critical difference.
+    """
+    of = dict(places)
+    figure = go.Figure()
+    top = (len(cliques) + 0.5) * LINE / ROW  # stems end above the joining lines
+    above = top + 2 * LINE / ROW
+    for at, (ranker, place) in enumerate(places, start=1):
+        color = stroke(ranker).color
+        figure.add_trace(_line((place, place), (-top, at), color, 1))
+        figure.add_trace(_dot(ranker, place, at))
+    for at, clique in enumerate(cliques):
+        height = -(at + 0.5) * LINE / ROW
+        ends = (of[clique[0]] - BEYOND, of[clique[-1]] + BEYOND)
+        figure.add_trace(_line(ends, (height, height), "rgba(127,127,127,0.95)", 6))
+    highest = 1 + max((place for _, place in places), default=1.0)
+    scale = -top - LINE / ROW
+    figure.add_trace(_line((1, 1 + difference), (scale, scale), "#D55E00", 3))
+    figure.add_annotation(
+        x=1 + difference, y=scale, text=f"critical difference {difference:.2f}", showarrow=False,
+        xanchor="left", xshift=4, font={"size": 12},
+    )  # fmt: skip
+    names = [f"{ranker} {place:.2f}" for ranker, place in places]
+    height = FRAME + round(ROW * (len(places) + above))
+    laid_out(figure, height=height, showlegend=False, hovermode="closest")
+    figure.update_xaxes(title="mean rank (1 = best)", side="top", range=[0.7, highest])
+    figure.update_yaxes(
+        range=[len(places) + 0.7, -above], tickvals=list(range(1, len(places) + 1)),
+        ticktext=end_labels(names, LONGEST), showgrid=False,
+    )  # fmt: skip
+    figure.update_layout(margin={"t": 56, "b": 12})
+    return figure
+
+
+def _line(x: tuple[float, float], y: tuple[float, float], color: str, width: float) -> go.Scatter:
+    return go.Scatter(
+        x=x, y=y, mode="lines", line={"color": color, "width": width}, hoverinfo="skip"
+    )
+
+
+def _dot(ranker: str, place: float, at: int) -> go.Scatter:
+    return go.Scatter(
+        x=[place],
+        y=[at],
+        name=ranker,
+        mode="markers",
+        marker={"color": stroke(ranker).color, "size": 11},
+        cliponaxis=False,
+        hovertemplate=f"<b>{ranker}</b><br>mean rank %{{x:.2f}}<extra></extra>",
+    )
+
+
+def alt_text(places: Sequence[tuple[str, float]], cliques: Sequence[Sequence[str]]) -> str:
+    """The diagram in words."""
+    said = ", ".join(f"{ranker} {place:.2f}" for ranker, place in places)
+    text = f"Critical-difference diagram of mean ranks, best first: {said}. "
+    if not cliques:
+        return text + "All differ."
+    return text + "Not told apart: " + "; ".join(" and ".join(clique) for clique in cliques) + "."

@@ -1,0 +1,116 @@
+"""The strip above a table's page: a job that waits, runs or has just failed, and its first rows."""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from app import services
+from app.jobs import act, far, submit, table
+from app.plain import escaped
+from core.errors import ShuffleproofError
+from core.execution.jobs import Job
+from core.store.keys import ArtefactKey
+from core.studies.underway import Underway, underway
+
+EVERY_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class Strip:
+    """What differs between the pages that run tables.
+
+    Attributes:
+        kind: of the jobs and of the studies.
+        noun: what the page calls one.
+        begun: whether an announced study is the one that a job works on.
+        first: draws what an announced study has found so far.
+    """
+
+    kind: str
+    noun: str
+    begun: Callable[[Underway, Job], bool]
+    first: Callable[[Underway], None]
+
+    @property
+    def mine(self) -> str:
+        """Where the session remembers what it handed in."""
+        return f"{self.kind} handed in"
+
+
+def progress(strip: Strip, names: Collection[str]) -> bool:
+    """Draw the job that is waiting, running or has just failed; whether there is one.
+
+    Args:
+        strip: of the page.
+        names: what the jobs may call the data set in use.
+    """
+    found = _jobs(strip, names)
+    _ended(strip, found)
+    if any(not job.ended for job in found):
+        _under_way(strip, tuple(names))
+        return True
+    failed = found[0] if found and found[0].state == "failed" else None
+    if failed is not None:
+        _failure(strip, failed)
+    return failed is not None
+
+
+def hand_in(strip: Strip, parameters: dict[str, Any]) -> None:
+    """Hand work in and show it; what makes it impossible is said where the button is."""
+    try:
+        job = submit(strip.kind, parameters)
+    except ShuffleproofError as error:
+        st.error(escaped(str(error)))
+        return
+    st.session_state[strip.mine] = job.id
+    st.rerun()
+
+
+def _jobs(strip: Strip, names: Collection[str]) -> list[Job]:
+    try:
+        found = table().list()
+    except ShuffleproofError:
+        return []  # the form says so when work is handed in
+    own = [job for job in found if job.kind == strip.kind and job.parameters["data"] in names]
+    return sorted(own, key=lambda job: (job.ended, -job.created))
+
+
+@st.fragment(run_every=EVERY_SECONDS)
+def _under_way(strip: Strip, names: tuple[str, ...]) -> None:
+    job = next((job for job in _jobs(strip, names) if not job.ended), None)
+    if job is None:
+        st.rerun()
+    assert job is not None  # noqa: S101 (rerun does not return)
+    told = far(job, table().history(job.id))
+    waiting = job.state == "waiting"
+    words = "Waiting for a free worker" if waiting else f"Running: {told.words}"
+    st.progress(told.share, text=escaped(words))
+    st.button("Cancel", key=f"cancel {job.id[:16]}", on_click=act, args=("cancel", job.id))
+    if job.state != "running":
+        return
+    found = underway(services.store(), strip.kind)
+    begun = next((one for one in found if strip.begun(one, job)), None)
+    if begun is not None:
+        strip.first(begun)
+
+
+def _ended(strip: Strip, found: list[Job]) -> None:
+    """Once what this session handed in has ended, show what was done."""
+    mine = next((job for job in found if job.id == st.session_state.get(strip.mine)), None)
+    if mine is None or not mine.ended:
+        return
+    del st.session_state[strip.mine]
+    if mine.state == "done":
+        kind, _, digest = str(mine.result["artefact"]).rpartition("-")
+        st.query_params["study"] = str(ArtefactKey(kind, digest))
+
+
+def _failure(strip: Strip, job: Job) -> None:
+    st.error(escaped(f"The last {strip.noun} failed: {job.reason or 'no reason was left.'}"))
+    with st.container(horizontal=True):
+        st.button("Try again", key="retry", on_click=act, args=("retry", job.id))
+        st.button("Dismiss", key="forget", on_click=act, args=("forget", job.id))
+    with st.expander("What it printed"):
+        st.code(table().log(job.id) or "nothing", language=None)

@@ -1,0 +1,223 @@
+"""Running a benchmark: its form and cost, its progress and its first rows."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from app import benchmarks, proposals, services, training
+from app.forms import drawn
+from app.jobs import duration
+from app.plain import escaped
+from app.views import benchmark_job as strip
+from app.views import benchmark_table as printed
+from core.data.folds import folds_of
+from core.errors import ShuffleproofError, UsageError
+from core.execution.jobs import Job
+from core.metrics.measure import Measure
+from core.parameters import parsed
+from core.rankers import registry
+from core.rankers.initial import ListRecipe
+from core.store.keys import key_of
+from core.store.manifest import Artefact
+from core.studies import benchmark, benchmark_table, benchmark_text, cost
+from core.studies.ranker_sets import NAMED, expanded
+from core.studies.underway import Underway
+
+SEEDS, MOST_SEEDS = 3, 100
+SETS = tuple(name for name, own in NAMED.items() if set(own) <= set(registry.RANKERS))
+SAID = {
+    "table2": "the paper's Table 2",
+    "pairwise": "the pairwise rankers",
+    "all": "every ranker",
+}
+
+
+def progress(data: str) -> bool:
+    """Draw the benchmark that is waiting, running or has just failed; whether there is one."""
+    return strip.progress(STRIP, names(data))
+
+
+def names(data: str) -> tuple[str, ...]:
+    """What a benchmark of this data set may be run under."""
+    return tuple(dict.fromkeys((data, benchmarks.stem(data))))
+
+
+def _begun(one: Underway, job: Job) -> bool:
+    """Whether an announced benchmark is the one that a job works on."""
+    labels = benchmarks.rankers(one.recipe)
+    asked = [x for x in expanded(job.parameters["rankers"]) if x not in benchmark.REFERENCES]
+    return one.facts["data"] == job.parameters["data"] and labels == asked
+
+
+def _first(found: Underway) -> None:
+    plan = benchmark.Plan.of(found.recipe)
+    order = plan.cells()
+    records = services.store().records
+    done = [cell.digest for cell in order if cell.digest in records]
+    if not done:
+        return
+    table = _so_far(key_of("study", found.recipe).digest, len(done), found)
+    if table is not None:
+        st.table(table)
+    st.caption(
+        f"First rows, as far as they are whole: {len(done)} of {len(order)} trainings and "
+        "scorings are stored."
+    )
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def _so_far(digest: str, done: int, _found: Underway) -> pd.DataFrame | None:
+    """The table of the rows that are there; remembered until one more is."""
+    del digest, done  # the memory's key
+    result = _found.result(services.store())
+    if result is None:
+        return None
+    labels = benchmark_table.rankers_of(result)
+    cells = benchmark_text.cells(result, result.measures, ())
+    return printed.frame(cells, labels, result.facts["groups"], result.measures)
+
+
+STRIP = strip.Strip(benchmarks.KIND, "benchmark", _begun, _first)
+
+
+def form(data: str, newest: Artefact | None, *, opened: bool) -> None:
+    """Draw the form that starts a benchmark."""
+    with st.expander("Run a benchmark", expanded=opened, icon=":material/play_arrow:"):
+        _form(data, newest)
+
+
+@st.fragment
+def _form(data: str, newest: Artefact | None) -> None:
+    usual_preset, usual_lists = proposals.for_training(data)
+    rankers = _rankers(newest)
+    left, middle, right = st.columns([1, 1, 2])
+    seeds = left.number_input(
+        "Seeds", 1, MOST_SEEDS, SEEDS, key="new.seeds",
+        help="How often each ranker is trained; what draws nothing is measured once.",
+    )  # fmt: skip
+    presets = _presets(rankers)
+    preset = middle.selectbox(
+        "Preset", presets, index=presets.index(usual_preset) if usual_preset in presets else 0,
+        key="new.preset",
+        help="  \n".join(f"{name}: {words}" for name, words in training.PRESETS.items()),
+    )  # fmt: skip
+    measures = right.text_input(
+        "Measures", value=";".join(_measures(newest)), key="new.measures",
+        help="Separated by ; — NDCG at 1, 3, 5 and 10 is kept under all conventions anyway.",
+    )  # fmt: skip
+    stem = benchmarks.stem(data)
+    folds = folds_of(stem, services.store()) if stem != data else [data]
+    if len(folds) > 1 and st.toggle(
+        f"All {len(folds)} folds of {stem}", value=True, key="new.folds",
+        help="Every ranker is trained on each fold; the table is over all their test queries.",
+    ):  # fmt: skip
+        data = stem
+    else:
+        folds = [data] if len(folds) > 1 else folds
+    lists = _lists(data, usual_lists)
+    try:
+        parameters = _asked(data, rankers, int(seeds), preset, measures) | _listed(data, lists)
+        st.markdown(_cost(parameters, folds, lists))
+    except ShuffleproofError as error:
+        st.warning(escaped(str(error)), icon=":material/error:")
+        return
+    if st.button("Run this benchmark", type="primary", key="new.run", disabled=not rankers):
+        strip.hand_in(STRIP, parameters)
+
+
+def _rankers(newest: Artefact | None) -> list[str]:
+    before = benchmarks.rankers(newest.recipe) if newest else []
+    usual = next((name for name in SETS if expanded([name]) == before), None)
+    first = [usual] if usual else before or [*SETS[:1]] or list(proposals.TELLING)
+    plain = [name for name in registry.RANKERS if name not in {registry.FEATURE, "random", "ideal"}]
+    return st.multiselect(
+        "Rankers", list(dict.fromkeys([*first, *SETS, *plain])), default=first, wrap=True,
+        accept_new_options=True, key="new.rankers",
+        format_func=lambda name: f"{name}: {SAID[name]}" if name in SAID else name,
+        help="Sets and single rankers; add @preset (dlcm@tuned), or feature:<id>. The ideal, the "
+        "initial ranking and chance always stand beside them.",
+    )  # fmt: skip
+
+
+def _presets(rankers: Sequence[str]) -> list[str]:
+    """The presets that all chosen rankers without one of their own have."""
+    plain = [name for name in expanded(rankers) if name in training.FITTED]
+    return training.presets(plain) or list(training.PRESETS)
+
+
+def _measures(newest: Artefact | None) -> list[str]:
+    return list(newest.recipe["measures"]) if newest else list(benchmark.MEASURES)
+
+
+def _lists(data: str, usual: ListRecipe) -> ListRecipe:
+    with st.popover("Candidate lists", icon=":material/tune:"):
+        try:
+            known = training.initial_rankers(training.fitting(data))
+        except ShuffleproofError:  # the folds together are no data set of their own
+            known = []
+        initial = st.multiselect(
+            "Initial ranker", list(dict.fromkeys([*usual.initial, *known])),
+            default=list(usual.initial), accept_new_options=True, key="new.initial",
+            help="The first one cuts and orders the lists; feature:<id> takes any feature.",
+        )  # fmt: skip
+        changes = drawn(usual, "new.lists")
+    return replace(parsed(usual, changes), initial=tuple(initial or usual.initial))
+
+
+def _asked(
+    data: str, rankers: Sequence[str], seeds: int, preset: str, measures: str
+) -> dict[str, Any]:
+    """The parameters of the job, checked.
+
+    Raises:
+        ShuffleproofError: a ranker, preset or measure that there is not.
+    """
+    texts = [str(Measure.parse(text)) for text in measures.split(";")]
+    benchmark.rows_of(rankers, preset, seeds)
+    found: dict[str, Any] = {"data": data, "rankers": list(rankers), "seeds": seeds}
+    found |= {"measures": texts}
+    return found if preset == training.usual_preset(data) else found | {"preset": preset}
+
+
+def _listed(data: str, lists: ListRecipe) -> dict[str, Any]:
+    """What the job has to be told of its lists; the preset must not change them."""
+    made = training.lists_asked(data, lists)
+    return {"lists": made | {"initial": list(lists.initial)}}
+
+
+def _cost(parameters: Mapping[str, Any], folds: Sequence[str], lists: ListRecipe) -> str:
+    """What the button will cost: trainings that are not stored yet, and their seconds.
+
+    Raises:
+        ShuffleproofError: a data set that cannot be read, or an initial ranker that cannot be one.
+    """
+    preset = parameters.get("preset") or training.usual_preset(parameters["data"])
+    rows = benchmark.rows_of(parameters["rankers"], preset, parameters["seeds"])
+    costs, there, made = [], 0, []
+    for fold in folds:
+        fitting = training.fitting(fold)
+        first = training.preparing(fitting, lists)
+        made += [first] if first else []
+        for row in rows:
+            name, _, own = row.label.partition("@")
+            if name not in training.FITTED:
+                continue
+            for seed in range(row.seeds):
+                changes = {"seed": str(seed)} if row.seeds > 1 else {}
+                plan = training.planned(fitting, lists, name, own or preset, changes)
+                there += plan.there
+                costs += [] if plan.there else [plan.cost]
+    if not costs and not there:
+        raise UsageError("no ranker is chosen that could be trained")
+    fitted = sum(row.label.partition("@")[0] in training.FITTED for row in rows)
+    text = f"{fitted} rankers × {parameters['seeds']} seeds × {len(folds)} "
+    text += f"fold{'s' if len(folds) > 1 else ''}: **{len(costs)} trainings**"
+    text += f" ({there} more are stored)" if there else ""
+    if costs or made:
+        low, high = cost.added(costs)
+        low, high = low + sum(one.low for one in made), high + sum(one.high for one in made)
+        text += f", from **{duration(low)}** to **{duration(high)}** on this machine"
+    return f"{text}. What is stored is never repeated."

@@ -1,0 +1,96 @@
+"""Table 2 on the page: groups, best in bold, letters, and the conventions that it stands under."""
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+import streamlit as st
+
+from app.plain import escaped
+from core.metrics.measure import Measure
+from core.parameters import parameters
+from core.studies.benchmark import GROUPS
+from core.studies.benchmark_table import LETTERS
+from core.studies.benchmark_text import Cell
+
+CHOOSABLE = ("ideal", "empty", "ties", "discount")
+SAID = {"ideal": "Ideal ranking of", "empty": "No relevant document", "ties": "Equal scores"}
+MOST_BASELINES = 3
+NO_BREAK = "\u00a0"
+HEADS = {
+    "reference": "for comparison",
+    "documents alone": "each document by itself",
+    "the set": "the set of documents",
+    "the set and its initial ranking": "the set and its initial ranking",
+}
+
+
+def conventions() -> dict[str, str]:
+    """Draw the switches of the conventions; all that is chosen, by the field of `Measure`."""
+    return {name: _convention(name) for name in CHOOSABLE}
+
+
+def _convention(name: str) -> str:
+    declared = {one.name: one for one in parameters(Measure)}[name]
+    found = st.segmented_control(
+        SAID.get(name, name.capitalize()), list(declared.choices), default=declared.default,
+        required=True, key=name, bind="query-params", help=declared.help,
+    )  # fmt: skip
+    return str(found or declared.default)
+
+
+def frame(
+    cells: Mapping[tuple[str, str], Cell],
+    labels: Sequence[str],
+    groups: Mapping[str, str],
+    measures: Sequence[str],
+) -> pd.DataFrame:
+    """The table as Streamlit's Markdown, cell by cell; references are grey, names are escaped.
+
+    Args:
+        cells: every (ranker, measure) as it is printed.
+        labels: the rows in their order.
+        groups: of each row.
+        measures: the columns.
+    """
+    heads, rows = [], []
+    for group in GROUPS:
+        own = [label for label in labels if groups[label] == group]
+        if own:
+            heads.append(f"*{HEADS[group]}*")
+            rows.append([""] * len(measures))
+        grey = group == GROUPS[0]
+        for label in own:
+            name = escaped(label)
+            heads.append(f":gray[{name}]" if grey else name)
+            rows.append([_cell(cells[label, measure], grey=grey) for measure in measures])
+    names = [escaped(head(measure)) for measure in measures]
+    return pd.DataFrame(rows, columns=names, index=pd.Index(heads, name="Ranker"))
+
+
+def head(measure: str) -> str:
+    """The measure without its conventions, which stand under the table.
+
+    >>> head("NDCG(ideal=shown)@10"), head("RR")
+    ('NDCG@10', 'RR')
+    """
+    parsed = Measure.parse(measure)
+    return parsed.name if parsed.cutoff is None else f"{parsed.name}@{parsed.cutoff}"
+
+
+def _cell(cell: Cell, *, grey: bool) -> str:
+    mean = f"**{cell.mean}**" if cell.best else cell.mean
+    text = f":gray[{mean}]" if grey else mean
+    marks = f" {escaped(cell.marks)}" if cell.marks else ""
+    spread = f" :gray[:small[{cell.spread.replace(' ', NO_BREAK)}]]" if cell.spread else ""
+    return f"{text}{marks}{spread}"
+
+
+def letters(baselines: Sequence[str], test: str) -> str:
+    """What the letters mean, in a sentence."""
+    if not baselines:
+        return "No letters: choose whom the rankers are compared with."
+    named = ", ".join(f"{letter} {name}" for letter, name in zip(LETTERS, baselines, strict=False))
+    return (
+        f"A letter: above that one, (a letter): below it, at p ≤ .05 ({test}, Holm over rankers "
+        f"and measures): {named}."
+    )
