@@ -14,6 +14,7 @@ TABLE = "NDCG@1,NDCG@3,NDCG@5,NDCG@10"
 SIZED = "setrank-imsab,setrank-msab,dlcm-without-init"
 INITIALS = "setrank-imsab,setrank-imsab-init,setrank-imsab-multi-init"
 SWAPS = "oracle,anti-oracle,random"
+RUNS = "NDCG@10,AP,P@10,RR"
 LEVELS = "levels of each family, comma-separated; by default the family's own"
 RANKERS = "comma-separated, each with @preset, or a Python callable `module:function`"
 
@@ -63,6 +64,7 @@ def parser() -> argparse.ArgumentParser:
     commands = root.add_subparsers(required=True, metavar="COMMAND")
     _data_commands(commands)
     _ranker_commands(commands)
+    _outside_commands(commands)
     _study_commands(commands)
     _library_commands(commands)
     _other_commands(commands)
@@ -123,6 +125,18 @@ def _ranker_commands(commands: "argparse._SubParsersAction[argparse.ArgumentPars
     certify.add_argument("--permutations", type=_count, default=20, help="a query (default 20)")
     certify.add_argument("--queries", type=_count, help="only the first so many test queries")
     _workbench(certify)
+
+
+def _outside_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    bring = _command(commands, "bring", "outside:bring", "a ranker from outside, by its file")
+    bring.add_argument("kind", choices=("scores", "lightgbm", "xgboost"))
+    bring.add_argument("path", type=Path, help="scores of the test part, or a model file")
+    bring.add_argument("--data", default="sample", help="the data set that it is brought to")
+    runs = _command(commands, "runs", "outside:runs", "TREC runs, judged and compared")
+    runs.add_argument("run", type=Path, nargs="+", help="files of runs")
+    runs.add_argument("--qrels", type=Path, required=True, help="the judgments")
+    runs.add_argument("--measures", default=RUNS, help=f"comma-separated (default {RUNS})")
+    runs.add_argument("--against", help="runs for the marks, comma-separated")
 
 
 def _study_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -234,7 +248,8 @@ def _other_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParse
         help="the file; its ending says the format (none: a LETOR folder)",
     )
     export.add_argument(
-        "--format", choices=("run", "qrels", "letor", "csv", "parquet", "latex", "html", "json")
+        "--format",
+        choices=("run", "qrels", "letor", "csv", "parquet", "latex", "markdown", "html", "json"),
     )
     export.add_argument(
         "--part",

@@ -16,7 +16,7 @@ from jaxtyping import Float32
 from core.data.dataset import RankingDataset
 from core.data.lists import CandidateLists
 from core.errors import DataError
-from core.rankers import ensemble, registry
+from core.rankers import ensemble, outside, registry
 from core.rankers.base import Input
 
 EVERYTHING: frozenset[Input] = frozenset({"features", "order", "ranks", "neighbours"})
@@ -104,11 +104,12 @@ class CallableRanker:
 def is_callable(name: str) -> bool:
     """Whether a ranker's name is that of a callable, `module:function`.
 
-    >>> is_callable("mine:score"), is_callable("feature:3"), is_callable("rrf:dlcm+mart")
-    (True, False, False)
+    >>> [is_callable(name) for name in ("mine:score", "feature:3", "rrf:dlcm+mart", "scores:a.txt")]
+    [True, False, False, False]
     """
     prefix, colon, _ = name.partition(":")
     ours = {known.partition(":")[0] for known in registry.RANKERS if ":" in known}
+    ours |= set(outside.KINDS)
     return bool(colon) and prefix not in ours and ensemble.parse(name) is None
 
 

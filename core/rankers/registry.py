@@ -215,6 +215,7 @@ FAMILIES: Mapping[str, str] = {
     "ensemble": "core.rankers.ensemble",
     "linear": _LINEAR,
     "neural": "core.rankers.neural",
+    "outside": "core.rankers.outside",
     "trees": _TREES,
     "univariate": _PLAIN,
 }

@@ -37,8 +37,14 @@ MEASURES = ("NDCG@1", "NDCG@3", "NDCG@5", "NDCG@10")
 RUNS = "runs.safetensors"
 
 REFERENCES = ("ideal", INITIAL, "random")
-GROUPS = ("reference", "documents alone", "the set", "the set and its initial ranking")
-"""The paper's three groups, below the rows that are there to compare with."""
+GROUPS = (
+    "reference",
+    "documents alone",
+    "the set",
+    "the set and its initial ranking",
+    "from outside",
+)
+"""The paper's three groups, between what is there to compare with and runs from outside."""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from core.store.keys import ArtefactKey
 from core.studies import uploads
 from core.studies.jobs_attention import attention
 from core.studies.jobs_opened import Lists, Reports, answer, opened, preset_of, text_of
-from core.studies.jobs_tables import ablation, benchmark, card, initial_rankings, set_size
+from core.studies.jobs_tables import ablation, benchmark, bring, card, initial_rankings, set_size
 from core.studies.ranker_sets import expanded
 
 if TYPE_CHECKING:
@@ -188,6 +188,7 @@ KINDS: Mapping[str, Callable[..., Reports]] = {
     "benchmark": benchmark,
     "ablation": ablation,
     "card": card,
+    "bring": bring,
     "set-size": set_size,
     "initial-rankings": initial_rankings,
     "attention": attention,
@@ -253,7 +254,8 @@ def _check(store: Store, parameters: Mapping[str, Any]) -> None:
     from core.perturb.registry import perturbation  # noqa: PLC0415 (likewise)
     from core.rankers import ensemble, registry  # noqa: PLC0415 (likewise)
 
-    named = expanded(parameters.get("rankers") or [parameters["ranker"]])
+    alone = [parameters["ranker"]] if "ranker" in parameters else []
+    named = expanded(parameters.get("rankers") or alone)
     for text in [leaf for name in named for leaf in ensemble.leaves(name)]:
         if "#" in text:
             store.resolve(f"ranker-{text.partition('#')[2]}", "ranker")

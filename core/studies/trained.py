@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from core.rankers import registry
+from core.rankers import outside, registry
 from core.rankers.initial import ListRecipe
 from core.rankers.kept import ALL_DOCUMENTS
 from core.store.artefacts import Store
@@ -121,7 +121,9 @@ def _complete(recipe: Mapping[str, Any]) -> bool:
 
 @lru_cache(maxsize=1024)
 def _preset(name: str, written: str) -> str | None:
-    """The preset whose recipe this is, as the store would write it."""
+    """The preset whose recipe this is, as the store would write it; none from outside."""
+    if name in outside.KINDS:
+        return None
     for preset in registry.entry(name).presets:
         if canonical_json(registry.spec(name, preset).recipe()) == written:
             return preset

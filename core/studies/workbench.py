@@ -18,7 +18,7 @@ from core.data.lists import CandidateLists, JudgedLists
 from core.errors import ArtefactError, MissingRankingError, UsageError
 from core.metrics.measure import Measure
 from core.progress import Progress, finished
-from core.rankers import registry
+from core.rankers import outside, registry
 from core.rankers.base import Ranker
 from core.rankers.ensemble_kept import combination, combination_of
 from core.rankers.foreign import CallableRanker, is_callable
@@ -116,8 +116,8 @@ class Workbench:
             return (yield from work)
         if "#" in name:
             return self._stored_ranker(name)
-        if is_callable(name):
-            raise UsageError(f"{name} is a function: nothing to train; name it in certify or study")
+        if is_callable(name) or outside.is_outside(name):
+            raise UsageError(f"{name} is not trained here; name it in certify or study")
         ranker, _, preset = name.partition("@")
         spec = registry.spec(ranker, preset or self.preset, **(changes or {}))
         if spec.rankings > self.prepared.test.lists.rankings:
@@ -142,8 +142,14 @@ class Workbench:
         its trials are run anew. Without a file its trials are not stored.
 
         Args:
-            name: as `trained` takes it, or a callable `module:function`.
+            name: as `trained` takes it, a callable `module:function`, or a file
+                (`scores:`, `lightgbm:`, `xgboost:` and its path), known by its content.
         """
+        if outside.is_outside(name):
+            from_file = outside.named(name, self.prepared.test.dataset)
+            kind = name.partition(":")[0]
+            key = key_of("ranker", {"file": kind}, (from_file.source,))
+            return Identified(from_file, key.digest)
         if not is_callable(name):
             found = yield from self.trained(name)
             return Identified(found.ranker, found.artefact.key.digest)

@@ -1,0 +1,222 @@
+"""Rankers from outside by a file: scores aligned to rows, a LightGBM text model, XGBoost JSON.
+
+Foreign model files can abort or hang the process that loads them, so a disposable one does it
+(`core.rankers.outside_process`). Scores from a file cannot be asked again: whatever would need
+other scores (changed features, other documents, another part) is refused in words.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from jaxtyping import Float32
+
+from core.data.dataset import RankingDataset
+from core.data.lists import CandidateLists
+from core.errors import ArtefactError, DataError
+from core.rankers.base import Input
+
+SCORES, LIGHTGBM, XGBOOST = "scores", "lightgbm", "xgboost"
+KINDS = (SCORES, LIGHTGBM, XGBOOST)
+FAMILY, HEAD, SAVED_SCORES, SAVED_MODEL = "outside", "ranker.json", "scores.npy", "model"
+_SCORES = {"kind": SCORES}
+ALONE: frozenset[Input] = frozenset({"features"})
+SECONDS = 120.0
+"""A model that has not answered by then is taken to hang."""
+
+DETAIL = 300  # characters of a failed process's last words that are shown
+
+
+def is_outside(name: str) -> bool:
+    """Whether a ranker's name is that of a file: `scores:`, `lightgbm:` or `xgboost:` and a path.
+
+    >>> is_outside("scores:mine.txt"), is_outside("feature:3")
+    (True, False)
+    """
+    return name.partition(":")[0] in KINDS and ":" in name
+
+
+@dataclass(frozen=True, eq=False)
+class FileScores:
+    """Scores that somebody else computed, one a row of one part of a data set.
+
+    Attributes:
+        name: `scores:path`, or `scores` where it was stored.
+        scores: by row.
+        fingerprint: of the part that they belong to.
+        source: SHA-256 of the file.
+    """
+
+    name: str
+    scores: Float32[np.ndarray, " docs"]
+    fingerprint: str
+    source: str
+    reads: frozenset[Input] = ALONE
+    rankings: int = 0
+
+    @classmethod
+    def read(cls, name: str, dataset: RankingDataset) -> "FileScores":
+        """The scores of a file: one number a line, in the order of the part's rows.
+
+        Args:
+            name: `scores:path`.
+            dataset: the part that they belong to.
+
+        Raises:
+            DataError: no file, something that is no finite number, or another number of lines.
+        """
+        path = _file(name)
+        lines = path.read_text(encoding="utf-8", errors="replace").split()
+        if len(lines) != dataset.documents:
+            found = f"{len(lines)} scores where the part has {dataset.documents} documents"
+            raise DataError(str(path), found, "Give one score a line, in the order of the rows.")
+        scores = np.empty(len(lines), dtype=np.float32)
+        for row, text in enumerate(lines):
+            try:
+                scores[row] = float(text)
+            except ValueError:
+                scores[row] = np.nan
+            if not np.isfinite(scores[row]):
+                raise DataError(f"{path}:{row + 1}", f"{text[:60]!r}", "A finite number.")
+        return cls(name, scores, dataset.fingerprint, _digest(path))
+
+    def score(
+        self, dataset: RankingDataset, lists: CandidateLists
+    ) -> Float32[np.ndarray, " candidates"]:
+        """The scores of the candidates.
+
+        Raises:
+            DataError: documents that the file does not score, or features that were changed.
+        """
+        if dataset.fingerprint != self.fingerprint:
+            raise DataError(
+                self.name,
+                "scores of a file cannot be asked again for changed or other documents",
+                "Bring the ranker itself: a Python callable or a model file.",
+            )
+        return self.scores[lists.rows]
+
+    def save(self, directory: Path) -> None:
+        """Write the scores and which part they belong to."""
+        np.save(directory / SAVED_SCORES, self.scores)
+        _save_head(directory, {"fingerprint": self.fingerprint, "source": self.source} | _SCORES)
+
+
+@dataclass(frozen=True)
+class OutsideModel:
+    """A model file of another library, scored in a process of its own.
+
+    Attributes:
+        name: `lightgbm:path` or `xgboost:path`; the kind alone where it was stored.
+        path: of the file.
+        source: SHA-256 of the file.
+    """
+
+    name: str
+    path: Path
+    source: str
+    reads: frozenset[Input] = ALONE
+    rankings: int = 0
+
+    @classmethod
+    def named(cls, name: str) -> "OutsideModel":
+        """The model of a name.
+
+        Raises:
+            DataError: no such file.
+        """
+        path = _file(name)
+        return cls(name, path.resolve(), _digest(path))
+
+    def score(
+        self, dataset: RankingDataset, lists: CandidateLists
+    ) -> Float32[np.ndarray, " candidates"]:
+        """Scores by the model; each document is asked once.
+
+        Raises:
+            DataError: the file is no such model, does not fit the features, crashed or hung.
+        """
+        rows, places = np.unique(lists.rows, return_inverse=True)
+        with TemporaryDirectory() as room:
+            given, answer = Path(room) / "given.npz", Path(room) / "answer.npy"
+            ids = np.array(dataset.feature_ids, dtype=np.int64)
+            np.savez(given, features=dataset.features[rows], ids=ids)
+            self._asked(given, answer)
+            scores = np.load(answer, allow_pickle=False)
+        if scores.shape != (len(rows),) or not np.isfinite(scores).all():
+            raise DataError(
+                self.name, f"it answered {scores.shape}", "One finite score a document."
+            )
+        return scores.astype(np.float32)[places]
+
+    def save(self, directory: Path) -> None:
+        """Copy the model file."""
+        shutil.copyfile(self.path, directory / SAVED_MODEL)
+        kind = self.name.partition(":")[0]
+        _save_head(directory, {"kind": kind, "source": self.source})
+
+    def _asked(self, given: Path, answer: Path) -> None:
+        kind = self.name.partition(":")[0]
+        program = [sys.executable, "-m", "core.rankers.outside_process", kind, str(self.path)]
+        home = str(Path(__file__).resolve().parents[2])
+        paths = os.pathsep.join(filter(None, [home, os.environ.get("PYTHONPATH")]))
+        environment = os.environ | {"OMP_WAIT_POLICY": "passive", "PYTHONPATH": paths}
+        try:
+            ended = subprocess.run(
+                [*program, str(given), str(answer)],
+                capture_output=True, text=True, check=False, timeout=SECONDS, env=environment,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired as error:
+            found = f"it has not answered within {SECONDS:.0f} s"
+            raise DataError(self.name, found, "Check the model file.") from error
+        if ended.returncode:
+            words = ended.stderr.strip()[-DETAIL:] or f"its process ended with {ended.returncode}"
+            raise DataError(self.name, words, "Check the model file.")
+
+
+def named(name: str, dataset: RankingDataset) -> FileScores | OutsideModel:
+    """The ranker of a file's name.
+
+    Args:
+        name: as `is_outside` knows it.
+        dataset: the part that scores of a file belong to.
+    """
+    if name.startswith(f"{SCORES}:"):
+        return FileScores.read(name, dataset)
+    return OutsideModel.named(name)
+
+
+def load(directory: Path) -> FileScores | OutsideModel:
+    """What `save` wrote; its name is its kind."""
+    head = json.loads((directory / HEAD).read_text(encoding="utf-8"))
+    if head["kind"] == SCORES:
+        scores = np.load(directory / SAVED_SCORES, allow_pickle=False)
+        return FileScores(SCORES, scores, head["fingerprint"], head["source"])
+    return OutsideModel(head["kind"], directory / SAVED_MODEL, head["source"])
+
+
+def _save_head(directory: Path, facts: dict[str, str]) -> None:
+    text = json.dumps({"family": FAMILY, **facts}, indent=1)
+    (directory / HEAD).write_text(text, encoding="utf-8")
+
+
+def _file(name: str) -> Path:
+    path = Path(name.partition(":")[2]).expanduser()
+    if not path.is_file():
+        raise DataError(str(path), "no such file", "Check the path.")
+    return path
+
+
+def _digest(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise ArtefactError(str(path), f"cannot be read ({error})", "Check the file.") from error

@@ -1,0 +1,81 @@
+"""The process that loads a foreign model file, answers once and ends.
+
+`python -m core.rankers.outside_process lightgbm|xgboost MODEL GIVEN.npz ANSWER.npy`
+"""
+
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float32, Int64
+
+FEATURES, IDS = "features", "ids"
+
+
+def main(arguments: list[str]) -> int:
+    """Score the given features; 0 done, 1 with the reason on stderr."""
+    kind, model, given, answer = arguments
+    with np.load(given, allow_pickle=False) as arrays:
+        features, ids = arrays[FEATURES], arrays[IDS]
+    try:
+        scores = {"lightgbm": lightgbm_scores, "xgboost": xgboost_scores}[kind](
+            Path(model), features, ids
+        )
+    except Exception as error:  # noqa: BLE001 (whatever a foreign file makes its library raise)
+        print(f"{type(error).__name__}: {str(error)[:200]}", file=sys.stderr)  # noqa: T201
+        return 1
+    np.save(answer, np.asarray(scores, dtype=np.float32))
+    return 0
+
+
+def lightgbm_scores(
+    model: Path, features: Float32[np.ndarray, "docs features"], ids: Int64[np.ndarray, " features"]
+) -> Any:
+    """Raw scores of a LightGBM text model."""
+    lightgbm = importlib.import_module("lightgbm")
+    booster = lightgbm.Booster(model_file=str(model), params={"verbosity": -1})
+    return booster.predict(columns(features, ids, booster.num_feature()), num_threads=1)
+
+
+def xgboost_scores(
+    model: Path, features: Float32[np.ndarray, "docs features"], ids: Int64[np.ndarray, " features"]
+) -> Any:
+    """Margins of an XGBoost model in JSON.
+
+    Raises:
+        ModuleNotFoundError: XGBoost is not installed.
+    """
+    try:
+        xgboost = importlib.import_module("xgboost")
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError("pip install xgboost-cpu (or xgboost) to read it") from error
+    booster = xgboost.Booster(params={"nthread": 1})
+    booster.load_model(str(model))
+    given = xgboost.DMatrix(columns(features, ids, booster.num_features()))
+    return booster.predict(given, output_margin=True)
+
+
+def columns(
+    features: Float32[np.ndarray, "docs features"], ids: Int64[np.ndarray, " features"], wanted: int
+) -> Float32[np.ndarray, "docs wanted"]:
+    """The features as the model numbers its columns.
+
+    A model of as many columns takes them in order; one of highest id + 1 columns was fitted on
+    svmlight text, where column i is feature i, and gets zeros where there is none.
+
+    Raises:
+        ValueError: neither fits.
+    """
+    if wanted == features.shape[1]:
+        return features
+    if len(ids) and wanted == ids.max() + 1:
+        whole = np.zeros((len(features), wanted), dtype=np.float32)
+        whole[:, ids] = features
+        return whole
+    raise ValueError(f"the model has {wanted} columns, the data set {features.shape[1]} features")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,212 @@
+"""Rankers from outside: files of scores, foreign models in disposable processes, TREC runs."""
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from core.data.lists import CandidateLists
+from core.data.trec import Run
+from core.errors import DataError, UnknownNameError
+from core.metrics.measure import Measure
+from core.metrics.relevance import evaluate
+from core.rankers import outside, registry
+from core.rankers.initial import ListRecipe
+from core.rankers.outside_process import columns
+from core.store.artefacts import Store
+from core.studies import benchmark_table, outside_runs
+from core.studies.brought import bring
+from core.studies.result import StudyResult
+from core.studies.trained import trained_on
+from core.studies.workbench import Workbench, finished
+
+DATA = Path(__file__).parents[2] / "shared" / "data" / "trec_robust03"
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory):
+    store = Store(tmp_path_factory.mktemp("outside"))
+    return finished(Workbench.opened("sample", ListRecipe(("feature:3",), 10), store, "small"))
+
+
+@pytest.fixture(scope="module")
+def files(bench, tmp_path_factory):
+    """A file of scores, a LightGBM text model and what each should score."""
+    import lightgbm
+
+    folder = tmp_path_factory.mktemp("files")
+    test = bench.fold.test
+    scores = test.feature(2) * 2 + 1
+    (folder / "scores.txt").write_text("\n".join(map(repr, scores.tolist())))
+    train = bench.fold.train
+    made = lightgbm.train(
+        {"verbosity": -1, "num_threads": 1, "num_leaves": 7},
+        lightgbm.Dataset(np.array(train.features), np.array(train.labels)),
+        5,
+    )
+    made.save_model(folder / "model.txt")
+    return folder, {"scores": scores, "lightgbm": made.predict(np.array(test.features))}
+
+
+@pytest.mark.parametrize(("kind", "file"), [("scores", "scores.txt"), ("lightgbm", "model.txt")])
+def test_a_file_is_a_ranker_of_a_study(bench, files, kind, file):
+    folder, expected = files
+    test = bench.prepared.test
+    name = f"{kind}:{folder / file}"
+    found = outside.named(name, test.dataset).score(test.dataset, test.lists)
+    np.testing.assert_allclose(found, expected[kind][test.lists.rows], rtol=1e-6)
+    study = finished(bench.initial_ranking([name], [("transpositions", 0.0)], draws=1))
+    result = StudyResult.open(study.path)
+    values = evaluate([Measure.parse("NDCG@10")], test.dataset, test.lists, found)[0]
+    np.testing.assert_array_equal(result.per_query(name, "transpositions", 0.0, "NDCG@10"), values)
+
+
+@pytest.mark.parametrize(("kind", "file"), [("scores", "scores.txt"), ("lightgbm", "model.txt")])
+def test_a_file_is_kept_like_a_trained_ranker(bench, files, kind, file):
+    folder, expected = files
+    artefact = finished(bring(kind, folder / file, bench.fold, bench.store))
+    ranker = registry.load(artefact.path)
+    test = bench.prepared.test
+    found = ranker.score(test.dataset, test.lists)
+    np.testing.assert_allclose(found, expected[kind][test.lists.rows], rtol=1e-6)
+    fold = bench.fold
+    listed = trained_on(bench.store, fold.train.fingerprint, fold.valid.fingerprint)
+    assert kind in {one.name for one in listed}
+    assert bool(artefact.facts["valid"]) == (kind == "lightgbm")
+    again = finished(bench.trained(f"{kind}#{artefact.key.digest[:12]}"))
+    assert again.artefact.key == artefact.key
+
+
+def test_scores_of_a_file_are_not_asked_again_for_changed_features(bench, files):
+    from core.perturb.base import disturbed
+    from core.perturb.registry import perturbation
+    from core.seeds import generator
+
+    folder, _ = files
+    test = bench.prepared.test
+    ranker = outside.named(f"scores:{folder / 'scores.txt'}", test.dataset)
+    changed = disturbed(perturbation("feature-noise", 0.5), test, generator(0, "noise"))
+    with pytest.raises(DataError, match="cannot be asked again"):
+        ranker.score(changed.dataset, changed.lists)
+    valid = bench.fold.valid
+    with pytest.raises(DataError, match="cannot be asked again"):
+        ranker.score(valid, CandidateLists.everything(valid))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("1\n2\n", "2 scores where the part has"), (None, "nan"), ("", "0 scores")],
+)
+def test_files_of_scores_that_do_not_fit_are_told_by_line(bench, tmp_path, text, words):
+    count = bench.fold.test.documents
+    content = "\n".join(["nan", *["1"] * (count - 1)]) if text is None else text
+    (tmp_path / "scores.txt").write_text(content)
+    with pytest.raises(DataError, match=words):
+        outside.named(f"scores:{tmp_path / 'scores.txt'}", bench.fold.test)
+
+
+@pytest.mark.parametrize("content", [b"", b"tree\nversion=v4\nnum_class=1\n", b"\x00\xff" * 5000])
+def test_a_model_file_that_its_library_cannot_read_is_told_and_harms_nobody(
+    bench, tmp_path, content
+):
+    (tmp_path / "model.txt").write_bytes(content)
+    test = bench.prepared.test
+    ranker = outside.named(f"lightgbm:{tmp_path / 'model.txt'}", test.dataset)
+    with pytest.raises(DataError):
+        ranker.score(test.dataset, test.lists)
+
+
+def test_xgboost_models_answer_their_margins(bench, tmp_path):
+    xgboost = pytest.importorskip("xgboost")
+    train, test = bench.fold.train, bench.prepared.test
+    data = xgboost.DMatrix(np.array(train.features), np.array(train.labels))
+    made = xgboost.train({"nthread": 1, "max_depth": 3}, data, 4)
+    made.save_model(tmp_path / "model.json")
+    ranker = outside.named(f"xgboost:{tmp_path / 'model.json'}", test.dataset)
+    expected = made.predict(xgboost.DMatrix(np.array(test.dataset.features)), output_margin=True)
+    found = ranker.score(test.dataset, test.lists)
+    np.testing.assert_allclose(found, expected[test.lists.rows], rtol=1e-5)
+
+
+def test_columns_of_svmlight_models_start_at_feature_0():
+    features, ids = np.array([[5.0, 7.0]], np.float32), np.array([1, 3])
+    np.testing.assert_array_equal(columns(features, ids, 2), features)
+    np.testing.assert_array_equal(columns(features, ids, 4), [[0, 5, 0, 7]])
+    with pytest.raises(ValueError, match="9 columns"):
+        columns(features, ids, 9)
+
+
+def test_unknown_kinds_and_files_are_refused(bench, tmp_path):
+    with pytest.raises(UnknownNameError):
+        finished(bring("pickle", tmp_path, bench.fold, bench.store))
+    with pytest.raises(DataError, match="no such file"):
+        outside.named("lightgbm:/nowhere", bench.fold.test)
+
+
+QRELS = {"1": {"a": 2, "b": 0, "c": 1}, "2": {"d": 1, "e": -1}, "3": {"f": 1}}
+RUNS = {
+    "good": Run("good", {"1": {"a": 3.0, "c": 2.0, "z": 1.0}, "2": {"d": 1.0}, "3": {"f": 1.0}}),
+    "poor": Run("poor", {"1": {"z": 3.0, "b": 2.0, "a": 1.0}, "2": {"e": 2.0, "d": 1.0}}),
+}
+
+
+def written(folder):
+    """The judgments and runs above as files."""
+    qrels = folder / "qrels.txt"
+    qrels.write_text(
+        "".join(f"{t} 0 {d} {g}\n" for t, grades in QRELS.items() for d, g in grades.items())
+    )
+    paths = []
+    for name, run in RUNS.items():
+        path = folder / f"{name}.run.gz"
+        lines = [f"{t} Q0 {d} 0 {s} {name}\n" for t, f in run.scores.items() for d, s in f.items()]
+        path.write_bytes(gzip.compress("".join(lines).encode()))
+        paths.append(path)
+    return qrels, paths
+
+
+def test_runs_are_measured_over_all_judged_topics_by_hand(tmp_path):
+    result = outside_runs.compared(*written(tmp_path), ("AP", "RR", "P@1", "NDCG@10"))
+    means = benchmark_table.means(result, result.measures).set_index(["ranker", "measure"])["mean"]
+    assert means["good", "AP"] == pytest.approx(1)
+    assert means["poor", "RR"] == pytest.approx((1 / 3 + 1 / 2 + 0) / 3)  # topic 3 is missing
+    assert means["poor", "AP"] == pytest.approx((1 / 3 / 2 + 1 / 2 + 0) / 3)
+    assert means["poor", "P@1"] == 0
+    ideal = 3 / np.log2(2) + 1 / np.log2(3)
+    poor = (3 / np.log2(4) / ideal + 1 / np.log2(3) + 0) / 3
+    assert means["poor", "NDCG@10"] == pytest.approx(poor)
+    assert result.facts["missing"] == {"good": 0, "poor": 1}
+
+
+def test_the_same_files_are_one_stored_comparison(tmp_path):
+    qrels, runs = written(tmp_path)
+    store = Store(tmp_path / "store")
+    keys = {outside_runs.keep(outside_runs.compared(qrels, runs), store).key for _ in range(2)}
+    assert len(keys) == 1
+    opened = StudyResult.open(store.find(keys.pop()).path)
+    frame = benchmark_table.compared(opened, "AP", "poor")
+    assert frame.set_index("ranker").loc["good"][["wins", "losses"]].tolist() == [3, 0]
+
+
+def test_runs_without_judged_topics_are_refused():
+    with pytest.raises(DataError, match="no topic of the runs is judged"):
+        outside_runs.judged({"99": {"a": 1}}, RUNS)
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason=f"real data absent: {DATA}")
+def test_the_robust_runs_agree_with_pytrec_eval():
+    import pytrec_eval
+
+    from core.data import trec
+
+    path = DATA / "input.uwmtCR0.gz"
+    qrels = DATA / "robust03_qrels.txt.gz"
+    result = outside_runs.compared(qrels, [path], ("AP", "P@10"))
+    grades = trec.read_qrels(qrels)
+    run = {t: dict(found) for t, found in trec.read_run(path).scores.items()}
+    expected = pytrec_eval.RelevanceEvaluator(grades, {"map", "P_10"}).evaluate(run)
+    means = benchmark_table.means(result, ("AP", "P@10")).set_index("measure")["mean"]
+    for measure, name in (("AP", "map"), ("P@10", "P_10")):
+        wanted = sum(found[name] for found in expected.values()) / len(grades)
+        assert means[measure] == pytest.approx(wanted, abs=2e-4)  # ties: averaged, not by name
