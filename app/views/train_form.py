@@ -18,6 +18,8 @@ from core.rankers import registry
 from core.rankers.initial import ListRecipe
 from core.rankers.recipes import FIXED, NeuralSpec
 
+OPENED = "settings opened"
+
 
 @st.fragment
 def form(data: Fitting) -> None:
@@ -120,9 +122,19 @@ def _preset(names: Sequence[str], usual: str) -> str | None:
 def _settings(
     lists: ListRecipe, names: list[str], preset: str
 ) -> tuple[ListRecipe, dict[str, dict[str, str]]]:
-    """Every other field, a tab a ranker and one for the lists; values that differ, as text."""
-    changes: dict[str, dict[str, str]] = {}
-    with st.expander("All settings", icon=":material/tune:"):
+    """Every other field, a tab a ranker and one for the lists; values that differ, as text.
+
+    They are many: until somebody opens them for the first time they are not drawn.
+    """
+    changes: dict[str, dict[str, str]] = {name: {} for name in names}
+    more = st.expander(
+        "All settings", icon=":material/tune:", key="all settings", on_change="rerun"
+    )
+    if more.open:
+        st.session_state[OPENED] = True
+    if not st.session_state.get(OPENED):
+        return lists, changes
+    with more:
         tabs = st.tabs([*names, "lists"])
         for tab, name in zip(tabs, names, strict=False):
             with tab:
@@ -137,11 +149,12 @@ def _fields(name: str, preset: str) -> dict[str, str]:
     if not isinstance(spec, NeuralSpec):
         return forms.drawn(spec, key, columns=2)
     fixed = FIXED.get(name, {})
-    free = [field.name for field in fields(spec.model) if field.name not in fixed]
-    st.markdown("**Network**")
-    changes = forms.drawn(spec.model, f"{key}.model", only=free, columns=2)
-    st.markdown("**Training**")
-    return changes | forms.drawn(spec.training, f"{key}.training", columns=2)
+    changes: dict[str, str] = {}
+    for title, part in (("model", spec.model), ("training", spec.training)):
+        free = [field.name for field in fields(part) if field.name not in fixed]
+        st.markdown("**Network**" if title == "model" else "**Training**")
+        changes |= forms.drawn(part, f"{key}.{title}", only=free, columns=2)
+    return changes
 
 
 def _costs(data: Fitting, lists: ListRecipe, plans: list[Plan]) -> None:

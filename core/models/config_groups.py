@@ -84,6 +84,6 @@ GROUP_PRESETS: dict[str, GroupConfig] = {
     # TF-Ranking forms windows in the order shown when it serves; the rest is its example's net.
     "released": GroupConfig(feed="shown"),
     # Ours.
-    "tuned": GroupConfig(group=4, layers="32", activation="tanh", grouping="sampled"),
+    "tuned": GroupConfig(group=4, layers="64x32", activation="tanh", grouping="sampled"),
     "small": GroupConfig(group=3, layers="32x16", grouping="sampled", shuffles=4),
 }

@@ -4,7 +4,7 @@ Presets stand under the dataclass, one table a family of networks; what paper an
 do is in PAPERS.md, what neither says is said here.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from core.data.features import NORMALISATIONS
@@ -200,5 +200,7 @@ UNIVARIATE_TRAINING: dict[str, TrainingRecipe] = {
         clip=1.0,
     ),
 }
-GROUP_TRAINING = UNIVARIATE_TRAINING
-"""Of groupwise nets: a univariate net is one whose groups have one document."""
+GROUP_TRAINING = UNIVARIATE_TRAINING | {
+    "tuned": replace(UNIVARIATE_TRAINING["tuned"], learning_rate=0.005)
+}
+"""Of groupwise nets; a univariate net is one whose groups have one document."""
