@@ -47,6 +47,10 @@ def own(trained_sample, monkeypatch, tmp_path):
     return made
 
 
+SETTINGS = {"all settings": True}
+"""The session of somebody who has opened all settings."""
+
+
 def train_button(page):
     return next(one for one in page.button if one.key == "train now")
 
@@ -87,7 +91,7 @@ def test_the_same_again_is_the_same_job(table):
 
 
 def test_settings_and_presets_reach_the_job(table):
-    page = chosen(opened(train_script), "setrank-imsab-init")
+    page = chosen(opened(train_script, **SETTINGS), "setrank-imsab-init")
     page.button_group(key="preset").set_value("tuned").run()
     page.number_input(key="setrank-imsab-init.tuned.training.epochs").set_value(3).run()
     page.number_input(key="lists.depth").set_value(10).run()
@@ -144,8 +148,21 @@ def test_nothing_chosen_is_a_sentence(table):
     assert "Choose at least one initial ranker" in words(page)
 
 
+def test_settings_stay_as_they_are_when_their_box_is_closed_again(table):
+    page = chosen(opened(train_script), "mart")
+    assert not page.number_input, "not drawn before they are wanted"
+    page.session_state["all settings"] = True
+    page.run()
+    page.number_input(key="lists.depth").set_value(10).run()
+    page.session_state["all settings"] = False
+    train_button(page.run()).click().run()
+    (job,) = table.jobs.list()
+    assert job.parameters["lists"] == {"depth": 10}
+    assert page.number_input(key="lists.depth").value == 10
+
+
 def test_an_impossible_value_is_a_sentence_and_the_form_stays(table):
-    page = chosen(opened(train_script), "setrank-imsab")
+    page = chosen(opened(train_script, **SETTINGS), "setrank-imsab")
     page.number_input(key="setrank-imsab.small.model.heads").set_value(5).run()
     said = words(page)
     assert "heads is '5'; it must be a divisor of the width 32" in said
@@ -216,7 +233,7 @@ def test_trained_rankers_stand_with_what_differs(own):
 
 
 def test_what_is_trained_already_is_found_at_once(own):
-    page = chosen(opened(train_script), "dlcm")
+    page = chosen(opened(train_script, **SETTINGS), "dlcm")
     page.multiselect(key="initial").set_value(["feature:3"]).run()
     page.selectbox(key="lists.scores").set_value("in-sample").run()
     page.number_input(key="dlcm.small.training.epochs").set_value(1).run()
