@@ -190,11 +190,7 @@ def runs(key: str) -> bytes:
     Raises:
         DataError: a fold's data is not stored any more.
     """
-    facts = result(key).facts
-    folds = [
-        fold_of(str(fingerprint), str(fold["name"]))
-        for fingerprint, fold in zip(facts["fingerprints"], facts["folds"], strict=True)
-    ]
+    folds = benchmark_runs.made_on(result(key).facts, services.store())
     with TemporaryDirectory() as room:
         out = Path(room) / "runs.zip"
         benchmark_runs.write(path(key), folds, out)

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from core.cli import export_data
+from core.cli import export_data, export_tables
 from core.cli.answer import Answer
 from core.cli.open import done, store_of, workbench_of
 from core.cli.work import report
@@ -17,7 +17,8 @@ from core.studies.result import stored_summary
 NAMES = frozenset(name.partition(":")[0] for name in registry.RANKERS)
 ENDINGS = {
     ".run": "run", ".qrels": "qrels", ".txt": "letor", ".gz": "letor", "": "letor", ".csv": "csv",
-    ".parquet": "parquet", ".tex": "latex", ".html": "html", ".json": "json",
+    ".parquet": "parquet", ".tex": "latex", ".md": "markdown", ".zip": "run", ".html": "html",
+    ".json": "json",
 }  # fmt: skip
 
 
@@ -32,6 +33,12 @@ def export(arguments: argparse.Namespace) -> Answer:
         chosen in WRITERS and export_data.is_data(arguments.what, store_of(arguments))
     ):
         told = {"part": export_data.write(arguments, chosen)}
+    elif chosen in export_tables.FORMATS and (
+        table := export_tables.benchmark_of(arguments.what, store_of(arguments))
+    ):
+        export_tables.write(table, chosen, store_of(arguments), arguments.out)
+    elif chosen == "markdown" or arguments.out.suffix == ".zip":
+        raise UsageError("Markdown and zips of runs are written of benchmarks alone")
     elif chosen == "run":
         told = {"part": _run(arguments)}
     else:

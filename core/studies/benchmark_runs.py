@@ -1,19 +1,45 @@
 """The rows of a benchmark as TREC runs, with the judgments, in one zip."""
 
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 from safetensors.numpy import load_file
 
 from core.data import trec
+from core.data.catalogue import KIND, SAMPLE, find
 from core.data.dataset import Fold
 from core.data.lists import CandidateLists
+from core.data.stored import open_fold
 from core.errors import DataError
+from core.store.artefacts import Store
 from core.studies.benchmark import RUNS
 from core.studies.result import StudyResult
+
+
+def made_on(facts: Mapping[str, Any], store: Store) -> list[Fold]:
+    """The stored folds that a benchmark was made on, in its order, whatever they are called now.
+
+    Args:
+        facts: of the benchmark.
+        store: where the data is kept.
+
+    Raises:
+        DataError: one of them is not stored any more.
+    """
+    known = {one.facts.get("fingerprint"): one for one in [*store.artefacts(KIND)]}
+    sample = find(SAMPLE, store)
+    known[sample.facts.get("fingerprint")] = sample
+    folds = []
+    for fold, fingerprint in zip(facts["folds"], facts["fingerprints"], strict=True):
+        if fingerprint not in known:
+            remedy = "Read its files again."
+            raise DataError(fold["name"], "this data set is not stored any more", remedy)
+        folds.append(open_fold(known[fingerprint].path))
+    return folds
 
 
 def write(study: Path, folds: Sequence[Fold], out: Path) -> list[str]:
