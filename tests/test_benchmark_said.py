@@ -1,0 +1,232 @@
+"""What is said and taken of a benchmark: its finding, printed rows, single queries, commands."""
+
+import shlex
+import zipfile
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from core.cli.arguments import main, parser
+from core.data.published import TABLES
+from core.errors import DataError, UsageError
+from core.metrics.randomisation import randomised
+from core.metrics.significance import paired_randomisation
+from core.rankers.initial import ListRecipe
+from core.store.artefacts import Store
+from core.studies import (
+    benchmark,
+    benchmark_finding,
+    benchmark_printed,
+    benchmark_query,
+    benchmark_ranks,
+    benchmark_runs,
+    benchmark_table,
+    command_tables,
+)
+from core.studies.result import StudyResult
+from core.studies.workbench import Workbench, finished
+
+RANKERS = ("feature:1", "feature:2", "feature:3", "file-order")
+RECIPE = ListRecipe(("feature:3",), depth=10, scores="in-sample")
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return Store(tmp_path_factory.mktemp("said"))
+
+
+@pytest.fixture(scope="module")
+def bench(store):
+    return finished(Workbench.opened("sample", RECIPE, store))
+
+
+@pytest.fixture(scope="module")
+def artefact(bench):
+    plan = benchmark.planned([bench], RANKERS, ("NDCG@10",), 2)
+    return finished(benchmark.run([bench], plan, "sample"))
+
+
+@pytest.fixture(scope="module")
+def result(artefact):
+    return StudyResult.open(artefact.path)
+
+
+def changed(result, label, change):
+    """The same benchmark with another ranker's values."""
+    values = result.values.copy()
+    rows = result.trials.index[result.trials.ranker == label]
+    values[rows] = change(values[rows])
+    return replace(result, values=values)
+
+
+def test_the_finding_names_the_best_its_lead_and_who_may_be_as_good(result):
+    means = benchmark_table.means(result, ("NDCG@10",)).set_index("ranker")
+    ranked = means[means.group != "reference"]["mean"]
+    best = ranked.idxmax()
+    text = benchmark_finding.finding(result, "NDCG@10")
+    assert text.startswith(f"{best} is best: NDCG@10 {ranked[best]:.3f}")
+    against = benchmark_table.compared(result, "NDCG@10", best).set_index("ranker")
+    for label in ranked.index.drop(best):
+        assert f"{label} ({against.difference[label]:+.3f})" in text
+    if ranked[best] == means["mean"]["initial ranking"]:
+        assert "as much as the initial ranking" in text
+
+
+def test_a_lead_comes_with_interval_and_verdict(result):
+    better = changed(result, "feature:1", lambda values: np.minimum(values * 0 + 0.95, 1))
+    text = benchmark_finding.finding(better, "NDCG@10")
+    assert "above the initial ranking (95 % interval +" in text
+    assert "more than chance. All 3 others are below it by more than chance." in text
+    queries = result.facts["queries"]
+    assert f"N = {queries}" in text
+
+
+def test_what_cannot_be_said_is_said(result):
+    assert "undefined" in benchmark_finding.finding(result, "NDCG(empty=nan)@10")
+    first = result.trials.ranker.isin(["ideal", "initial ranking"])
+    few = replace(
+        result, trials=result.trials[first].reset_index(drop=True), values=result.values[first]
+    )
+    assert benchmark_finding.finding(few, "NDCG@10") == "No ranker has been measured yet."
+    one = result.trials.ranker.isin(["ideal", "initial ranking", "feature:1"])
+    alone = replace(
+        result, trials=result.trials[one].reset_index(drop=True), values=result.values[one]
+    )
+    assert "feature:1 alone was measured" in benchmark_finding.finding(alone, "NDCG@10")
+
+
+def test_printed_rows_stand_beside_ours_under_their_convention(result):
+    facts = dict(result.facts)
+    assert benchmark_printed.printed_for(facts) is None
+    facts["sizes"] = [{"queries": 33_018, "documents": 10_454_629, "features": 220, "top_label": 4}]
+    printed = benchmark_printed.printed_for(facts)
+    assert printed is TABLES["Istella"]
+    labels = {"feature:1": "dlcm@small", "feature:2": "mart"}
+    groups = {labels.get(name, name): group for name, group in facts["groups"].items()}
+    renamed = replace(
+        result, trials=result.trials.replace({"ranker": labels}), facts=facts | {"groups": groups}
+    )
+    frame = benchmark_printed.beside(renamed, printed).set_index(["ranker", "measure"])
+    ours = result.per_query("feature:1", benchmark.KIND, 0.0, "NDCG@5").mean()
+    row = frame.loc["dlcm", "NDCG@5"]
+    assert row.printed == 0.6194
+    assert row.here == pytest.approx(ours, abs=1e-6)
+    assert row.difference == pytest.approx(ours - 0.6194, abs=1e-6)
+    assert np.isnan(frame.loc["gsf", "NDCG@10"].here)
+    assert len(frame) == 4 * len(printed.rows)
+
+
+def test_one_query_is_answered_from_the_stored_scores(result, artefact, bench):
+    query = result.query_ids[7]
+    place = benchmark_query.place_of(result, query, "sample")
+    assert place == benchmark_query.Place(0, 7)
+    test = bench.prepared.test
+    found = benchmark_query.answers(artefact.path, bench.fold.test, place, ("feature:2", "random"))
+    rows = test.lists.rows[test.lists.offsets[7] : test.lists.offsets[8]]
+    assert list(found.label) == list(test.dataset.labels[rows])
+    assert list(found.initial) == list(range(1, len(rows) + 1))
+    by_hand = sorted(
+        range(len(rows)), key=lambda at: (-test.dataset.feature(2)[rows[at]], rows[at])
+    )
+    assert [by_hand[place - 1] for place in found["feature:2"]] == list(range(len(rows)))
+    other = benchmark_query.answers(
+        artefact.path, bench.fold.test, place, ("feature:2", "random"), seed=1
+    )
+    pd.testing.assert_series_equal(other["feature:2"], found["feature:2"])
+    assert not other["random"].equals(found["random"])
+    with pytest.raises(DataError, match="not in the test part"):
+        benchmark_query.place_of(result, "nobody", "sample")
+
+
+def test_many_randomisation_tests_at_once_are_the_single_ones():
+    rng = np.random.default_rng(5)
+    small = rng.normal(0.3, 1, size=(3, 9))
+    small[1, 4] = np.nan
+    exact = [paired_randomisation(row, np.zeros(9), rng).p_value for row in small]
+    np.testing.assert_allclose(randomised(small, rng), exact, atol=1e-12)
+    large = rng.normal([[0.0], [0.1], [0.3]], 1, size=(3, 300))
+    large[0, :20] = np.nan
+    single = [paired_randomisation(row, np.zeros(300), rng).p_value for row in large]
+    np.testing.assert_allclose(randomised(large, rng), single, atol=0.015)
+    assert randomised(large[2:], rng)[0] == pytest.approx(1e-4, rel=0.1)
+    assert np.isnan(randomised(np.full((1, 5), np.nan), rng)[0])
+
+
+def test_marks_and_comparisons_by_randomisation_agree_with_t_where_it_is_clear(result):
+    for baseline in ("random", "ideal"):
+        t = benchmark_table.marks(result, ("NDCG@10",), (baseline,))
+        drawn = benchmark_table.marks(result, ("NDCG@10",), (baseline,), "randomisation")
+        pd.testing.assert_frame_equal(t, drawn)
+
+
+def test_two_rankers_are_enough_for_ranks(result):
+    found = benchmark_ranks.critical_difference(result, "NDCG@10", ["feature:1", "feature:2"])
+    assert found.ranks.sum() == pytest.approx(3.0)
+    # Demšar 2006, table 5: q(.05) = 1.960 for two classifiers
+    assert found.difference == pytest.approx(1.96 / np.sqrt(found.queries), rel=1e-3)
+
+
+def test_the_command_asks_for_the_same_benchmark(result, artefact):
+    words = shlex.split(command_tables.benchmark_command(artefact.recipe, artefact.facts))
+    asked = parser().parse_args(words[1:])
+    assert asked.rankers.split(",") == list(RANKERS)
+    assert (asked.seeds, asked.data, asked.measures) == (2, "sample", "NDCG@10")
+    assert (asked.initial, asked.depth, asked.scores) == ("feature:3", 10, "in-sample")
+
+
+def test_the_python_makes_the_same_benchmark(artefact, store, monkeypatch):
+    from core.studies import workbench
+
+    monkeypatch.setattr(workbench, "default_store", lambda: store)
+    names = {}
+    exec(command_tables.benchmark_python(artefact.recipe, artefact.facts), names)  # noqa: S102 (our own lines)
+    assert names["stored"].key == artefact.key
+
+
+def test_a_set_is_asked_for_by_its_name():
+    from core.studies.ranker_sets import NAMED
+
+    rows = [{"label": name, "seeds": 3} for name in ("ideal", "random", *NAMED["pairwise"])]
+    recipe = {"rows": rows, "measures": command_tables.TABLE}
+    found = command_tables.benchmark_command(recipe, {"data": "sample"})
+    assert found == "shuffleproof study benchmark --rankers pairwise"
+
+
+def test_the_command_of_an_ablation_and_one_without_sizes():
+    recipe = {"perturbations": [["transpositions", 0.0], ["transpositions", 7.0]],
+              "draws": 2, "seed": 0}  # fmt: skip
+    lists = {
+        "initial": ["lambdamart@small"], "depth": 40, "scores": "cross-fitted", "folds": 5, "seed": 0,
+    }  # fmt: skip
+    facts = {
+        "data": "mine", "ranker": "dlcm", "sizes": None, "towards": ["released", "tuned"],
+        "preset": "small", "lists": lists,
+    }  # fmt: skip
+    words = shlex.split(command_tables.ablation_command(recipe, facts))
+    asked = parser().parse_args(words[1:])
+    assert (asked.ranker, asked.sizes, asked.preset, asked.levels, asked.draws) == (
+        "dlcm", "own", "small", "0,7", 2,
+    )  # fmt: skip
+    with pytest.raises(UsageError, match="run it again"):
+        command_tables.ablation_command(recipe, {"data": "mine", "ranker": "dlcm"})
+
+
+def test_export_writes_the_real_table_and_the_runs(artefact, store, tmp_path):
+    for name in ("t.tex", "t.md", "t.zip"):
+        arguments = ["export", str(artefact.key), str(tmp_path / name), "--store", str(store.root)]
+        assert main(arguments) == 0
+    assert r"\toprule" in (tmp_path / "t.tex").read_text(encoding="utf-8")
+    assert "| feature:1 |" in (tmp_path / "t.md").read_text(encoding="utf-8")
+    with zipfile.ZipFile(tmp_path / "t.zip") as archive:
+        assert {"qrels.txt", "feature-1.seed0.run", "random.seed1.run"} <= set(archive.namelist())
+    assert main(["export", "random", str(tmp_path / "x.zip"), "--store", str(store.root)]) == 2
+
+
+def test_runs_need_the_data_that_they_were_made_on(artefact, store):
+    facts = artefact.facts | {"fingerprints": ["gone"]}
+    with pytest.raises(DataError, match="not stored any more"):
+        benchmark_runs.made_on(facts, store)
+    (fold,) = benchmark_runs.made_on(artefact.facts, store)
+    assert fold.fingerprint == artefact.facts["fingerprints"][0]
