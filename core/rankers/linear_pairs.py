@@ -48,7 +48,7 @@ class PairedLists:
         slope = better - worse
         point = HingePoint(self, scores, order, better + worse, 0.0, scores)
         bent = 0.5 * point.curved(scores)
-        loss = float(better.sum() - 2.0 * (slope @ scores) + scores @ bent)
+        loss = float((better + scores * (bent - 2.0 * slope)).sum())  # no BLAS: it wakes threads
         return HingePoint(self, scores, order, better + worse, loss, 2.0 * (bent - slope))
 
     def _partners(
@@ -105,25 +105,25 @@ def _active_sums(
     worse, better = np.zeros(len(scores)), np.zeros(len(scores))
     sums = np.zeros(len(grade_weights))
     for one in range(len(list_weights)):
-        low, high, factor = offsets[one], offsets[one + 1], list_weights[one]
-        sums[:], met = 0.0, low
-        for place in range(low, high):
-            i = order[place]
-            while met < high and scores[order[met]] - scores[i] > -1.0:
-                sums[grades[order[met]]] += values[order[met]]
+        places = order[offsets[one] : offsets[one + 1]]
+        docs, factor = len(places), list_weights[one]
+        score, value, grade = scores[places], values[places], grades[places]  # side by side
+        sums[:], met = 0.0, 0
+        for i in range(docs):
+            while met < docs and score[met] - score[i] > -1.0:
+                sums[grade[met]] += value[met]
                 met += 1
             total = 0.0
-            for grade in range(grades[i]):
-                total += grade_weights[grades[i], grade] * sums[grade]
-            worse[i] = factor * total
-        sums[:], met = 0.0, high - 1
-        for place in range(high - 1, low - 1, -1):
-            j = order[place]
-            while met >= low and scores[j] - scores[order[met]] > -1.0:
-                sums[grades[order[met]]] += values[order[met]]
+            for other in range(grade[i]):
+                total += grade_weights[grade[i], other] * sums[other]
+            worse[places[i]] = factor * total
+        sums[:], met = 0.0, docs - 1
+        for j in range(docs - 1, -1, -1):
+            while met >= 0 and score[j] - score[met] > -1.0:
+                sums[grade[met]] += value[met]
                 met -= 1
             total = 0.0
-            for grade in range(grades[j] + 1, len(sums)):
-                total += grade_weights[grade, grades[j]] * sums[grade]
-            better[j] = factor * total
+            for other in range(grade[j] + 1, len(sums)):
+                total += grade_weights[other, grade[j]] * sums[other]
+            better[places[j]] = factor * total
     return worse, better
