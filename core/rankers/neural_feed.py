@@ -36,14 +36,7 @@ def document_features(
     normalisation: Normalisation, dataset: RankingDataset, rows: Int64[np.ndarray, " rows"]
 ) -> Float32[np.ndarray, "rows features"]:
     """The normalised features of these documents; per-query kinds see the whole query."""
-    if not normalisation.kind.startswith("query-"):
-        return normalisation.apply(dataset.features[rows], np.array([0, len(rows)]))
-    query = np.searchsorted(dataset.offsets, rows, side="right") - 1
-    queries, member = np.unique(query, return_inverse=True)
-    offsets = ragged.offsets_of(np.diff(dataset.offsets)[queries])
-    members = ragged.elements_of(dataset.offsets, queries)
-    whole = normalisation.apply(dataset.features[members], offsets)
-    return whole[offsets[member] + rows - dataset.offsets[query]]
+    return normalisation.of_documents(dataset, rows)
 
 
 def fed(
