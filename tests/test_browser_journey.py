@@ -212,7 +212,7 @@ def test_killed_worker_and_killed_server_lose_nothing(visitor, uploaded, server)
     assert len(counted) <= int(LONG) + 5  # it went on from a checkpoint, not from the start
     page.get_by_text("is best at epoch").wait_for()
     assert before <= {job.id for job in jobs.list()}
-    visitor.go("jobs")
+    visitor.go(f"jobs?data={DATA}")
     main = page.get_by_test_id("stMain")
     main.get_by_text(re.compile("epochs.*250")).first.wait_for()
     main.get_by_text(f"Read {DATA}").first.wait_for()
