@@ -8,6 +8,8 @@ from streamlit.testing.v1 import AppTest
 from app.forms import as_text, changes
 from core.metrics.measure import Measure
 from core.models.config import DLCMConfig, SetRankConfig
+from core.models.config_groups import GroupConfig
+from core.models.config_univariate import UnivariateConfig
 from core.parameters import check, parameter, parameters, parsed
 from core.rankers.initial import ListRecipe
 from core.training.recipe import TrainingRecipe
@@ -84,7 +86,10 @@ def test_what_is_changed_parses_back(page):
     assert parsed(Every(), found) == wanted
 
 
-RECIPES = [Measure("NDCG", 10), ListRecipe(), TrainingRecipe(), SetRankConfig(), DLCMConfig()]
+RECIPES = [
+    Measure("NDCG", 10), ListRecipe(), TrainingRecipe(), SetRankConfig(), DLCMConfig(),
+    GroupConfig(), UnivariateConfig(),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: type(recipe).__name__)
@@ -100,6 +105,8 @@ def test_every_recipe_of_the_core_round_trips_as_text(recipe):
         ("core.training.recipe", "TrainingRecipe"),
         ("core.models.config", "SetRankConfig"),
         ("core.models.config", "DLCMConfig"),
+        ("core.models.config_groups", "GroupConfig"),
+        ("core.models.config_univariate", "UnivariateConfig"),
         ("core.rankers.trees", "LambdaMARTSpec"),
     ],
 )
