@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
+from core.cli import flags_perturbations
 from core.cli.answer import Answer, show, warn
 from core.errors import ShuffleproofError
 
@@ -214,6 +215,7 @@ def _study_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParse
     for one in (figure, invariance):
         one.add_argument("--rankers", required=True, help=RANKERS)
         _workbench(one)
+    flags_perturbations.add(lambda *named: _command(studies, *named), _workbench, _count)
 
 
 def _library_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

@@ -22,6 +22,7 @@ from core.store.keys import ArtefactKey
 from core.studies import uploads
 from core.studies.jobs_attention import attention
 from core.studies.jobs_opened import Lists, Reports, answer, opened, preset_of, text_of
+from core.studies.jobs_perturbations import perturbations, worst_case
 from core.studies.jobs_tables import ablation, benchmark, bring, card, initial_rankings, set_size
 from core.studies.ranker_sets import expanded
 
@@ -192,6 +193,8 @@ KINDS: Mapping[str, Callable[..., Reports]] = {
     "set-size": set_size,
     "initial-rankings": initial_rankings,
     "attention": attention,
+    "perturbations": perturbations,
+    "worst-case": worst_case,
 }
 """Every kind of job; nothing else can be handed in or run."""
 

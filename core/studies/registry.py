@@ -56,6 +56,15 @@ STUDIES = {
         "SetRank (SIGIR 2020), Equations 3 to 7; attention rollout, Abnar & Zuidema (ACL 2020)",
         "core.studies.attention",
     ),
+    "perturbations": StudyEntry(
+        "What can go wrong with an input, and which rankers survive it?",
+        "presentation, ranking, set, features, labels; alone and chained",
+    ),
+    "worst-case": StudyEntry(
+        "Which order within a budget hurts a ranker most, and how much worse is it than chance?",
+        "greedy, beam and annealing search; certified 0 where a ranker is invariant",
+        "core.studies.worst_case",
+    ),
     "card": StudyEntry(
         "How robust is a ranker, in the numbers that a paper would report?",
         "–",

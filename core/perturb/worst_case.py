@@ -1,0 +1,289 @@
+"""The order that hurts most within a budget: greedy, beam and annealing over all lists at once.
+
+An order is an arrangement (entry p = old place of the document at place p, over all lists). A
+step is an exchange of neighbours that adds one inversion (unit `inversions`: Kendall distance),
+or an exchange of any two places (unit `exchanges`: Cayley distance). Each round hands the orders
+of all candidate steps of all lists to the objective together.
+"""
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float64, Int64, UInt64
+
+from core.data import ragged
+from core.parameters import check, parameter
+from core.perturb.worst_moves import NONE, Moves, hashes, moves_of, same_cycle, swapped
+
+UNITS = ("inversions", "exchanges")
+METHODS = ("greedy", "beam", "annealing")
+
+Orders = Int64[np.ndarray, "orders places"]
+Objective = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+"""Orders → values and guides [orders, lists]. What is looked for is the least value; guides are
+values with their plateaus broken, and say which step is taken."""
+
+
+@dataclass(frozen=True)
+class Search:
+    """How the worst order is looked for.
+
+    Attributes: see their help.
+    """
+
+    method: str = parameter("greedy", "how it is looked for", choices=METHODS)
+    unit: str = parameter("inversions", "what the budget counts", choices=UNITS)
+    budget: int = parameter(10, "steps at most, a list", low=0)
+    places: int = parameter(40, "the first places, which take part", low=2, unit="places")
+    width: int = parameter(4, "orders kept a list (beam)", low=1)
+    candidates: int = parameter(
+        32,
+        "after the first round only so many exchanges are tried, those that did most harm "
+        "alone; with inversions all are",
+        low=1,
+    )
+    chains: int = parameter(8, "independent chains a list (annealing)", low=1)
+    rounds: int = parameter(60, "proposals a chain (annealing)", low=1)
+    hot: float = parameter(0.05, "first temperature, in the measure's unit (annealing)", low=0)
+    cold: float = parameter(0.001, "last temperature (annealing)", low=0)
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        check(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Worst:
+    """The worst orders found.
+
+    Attributes:
+        values: least value of each list within a budget of 0, 1, … steps.
+        orders: the order that has it.
+        evaluated: orders of one list that were handed to the objective, over all lists.
+    """
+
+    values: Float64[np.ndarray, "budgets lists"]
+    orders: Int64[np.ndarray, "budgets places"]
+    evaluated: int
+
+
+def search(
+    offsets: Int64[np.ndarray, " bounds"],
+    objective: Objective,
+    wanted: Search,
+    generator: np.random.Generator,
+) -> Generator[int, None, Worst]:
+    """Look for the worst orders; yields the rounds done, returns what was found.
+
+    Args:
+        offsets: bounds of the lists.
+        objective: what an order is worth to each list.
+        wanted: method, unit and budget.
+        generator: of the annealing; the other methods draw nothing.
+    """
+    if wanted.method == "annealing":
+        return (yield from _annealed(offsets, objective, wanted, generator))
+    return (yield from _beamed(offsets, objective, wanted))
+
+
+def swap_costs(
+    length: int, objective: Objective, places: int | None = None
+) -> Float64[np.ndarray, "length length"]:
+    """What each single exchange of two places costs one list: value as it is − value after it.
+
+    Args:
+        length: of the list.
+        objective: over one list.
+        places: only exchanges among the first so many; NaN for others.
+
+    Returns:
+        A symmetric matrix, 0 on its diagonal.
+    """
+    offsets = np.array([0, length], dtype=np.int64)
+    moves = moves_of("exchanges", min(length, places or length))
+    orders = np.tile(np.arange(length), (len(moves.left) + 1, 1))
+    every = np.arange(len(moves.left))
+    orders[every, moves.left], orders[every, moves.right] = moves.right, moves.left
+    values = objective(orders)[0][:, 0] if offsets[-1] else np.zeros(1)
+    costs = np.full((length, length), np.nan)
+    np.fill_diagonal(costs, 0.0)
+    costs[moves.left, moves.right] = costs[moves.right, moves.left] = values[-1] - values[:-1]
+    return costs
+
+
+class _Best:
+    """The least values seen, by steps used, and the orders that have them."""
+
+    def __init__(self, offsets: np.ndarray, budget: int, values: np.ndarray) -> None:
+        self.owner = ragged.segment_ids(offsets)
+        self.values = np.full((budget + 1, len(offsets) - 1), np.inf)
+        self.values[0] = values
+        self.orders = np.tile(np.arange(int(offsets[-1])), (budget + 1, 1))
+
+    def take(self, steps: np.ndarray, values: np.ndarray, order: np.ndarray) -> None:
+        """Keep what is worse than anything seen with so many steps; one order of all lists."""
+        lists = np.arange(len(values))
+        better = values < self.values[steps, lists]
+        self.values[steps[better], lists[better]] = values[better]
+        inside = np.flatnonzero(better[self.owner])
+        self.orders[steps[self.owner[inside]], inside] = order[inside]
+
+    def within(self, evaluated: int) -> Worst:
+        """The worst with at most so many steps, instead of exactly so many."""
+        for budget in range(1, len(self.values)):
+            kept = self.values[budget - 1] <= self.values[budget]
+            self.values[budget, kept] = self.values[budget - 1, kept]
+            inside = np.flatnonzero(kept[self.owner])
+            self.orders[budget, inside] = self.orders[budget - 1, inside]
+        return Worst(self.values, self.orders, evaluated)
+
+
+def _beamed(
+    offsets: np.ndarray, objective: Objective, wanted: Search
+) -> Generator[int, None, Worst]:
+    """Greedy is a beam of one."""
+    lengths = np.diff(offsets)
+    moves = moves_of(wanted.unit, min(int(lengths.max(initial=0)), wanted.places))
+    states = np.arange(int(offsets[-1]))[None]
+    alive = (lengths > 1)[None]
+    best = _Best(offsets, wanted.budget, objective(states)[0][0])
+    evaluated, width = len(lengths), 1 if wanted.method == "greedy" else wanted.width
+    tried = np.tile(np.arange(len(moves.left))[:, None], (1, len(lengths)))
+    for step in range(1, wanted.budget + 1):
+        usable = _usable(states, alive, tried, moves, offsets, wanted.unit)
+        if not usable.any():
+            break
+        orders = swapped(states, tried, usable, moves, offsets)
+        values, guides = objective(orders)
+        evaluated += int(usable.sum())
+        flat = usable.reshape(-1, len(lengths))
+        values, guides = (np.where(flat, one, np.inf) for one in (values, guides))
+        if step == 1 and wanted.unit == "exchanges" and len(tried) > wanted.candidates:
+            tried = np.argsort(guides, axis=0, kind="stable")[: wanted.candidates]
+        chosen = _chosen(guides, hashes(orders, offsets), width)
+        alive = chosen != NONE
+        states = _gathered(orders, np.maximum(chosen, 0), best.owner)
+        for index, order in enumerate(states):
+            found = np.take_along_axis(values, np.maximum(chosen[index], 0)[None], axis=0)[0]
+            steps = np.full(len(lengths), step)
+            best.take(steps, np.where(alive[index], found, np.inf), order)
+        yield step
+    return best.within(evaluated)
+
+
+def _usable(  # noqa: PLR0913, PLR0917 (the state of a search)
+    states: np.ndarray,
+    alive: np.ndarray,
+    tried: np.ndarray,
+    moves: Moves,
+    offsets: np.ndarray,
+    unit: str,
+) -> Bool[np.ndarray, "states moves lists"]:
+    """Which candidate steps there are: inside the list, and for inversions not yet inverted."""
+    inside = moves.right[tried] < np.diff(offsets)
+    usable: Bool[np.ndarray, "states moves lists"] = alive[:, None] & inside
+    if unit == "inversions":
+        last = max(states.shape[1] - 1, 0)
+        left, right = (
+            states[:, np.minimum(offsets[:-1] + one[tried], last)]
+            for one in (moves.left, moves.right)
+        )
+        usable &= left < right
+    return usable
+
+
+def _chosen(
+    guides: Float64[np.ndarray, "orders lists"],
+    keys: UInt64[np.ndarray, "orders lists"],
+    width: int,
+) -> Int64[np.ndarray, "width lists"]:
+    """For each list its best guided orders, none twice; NONE where there are fewer."""
+    if width == 1:
+        first = np.argmin(guides, axis=0)
+        there = np.isfinite(np.take_along_axis(guides, first[None], axis=0))
+        return np.where(there, first[None], NONE)
+    chosen = np.full((width, guides.shape[1]), NONE, dtype=np.int64)
+    for index in range(guides.shape[1]):
+        order = np.argsort(guides[:, index], kind="stable")
+        order = order[np.isfinite(guides[order, index])]
+        _, first = np.unique(keys[order, index], return_index=True)
+        kept = order[np.sort(first)][:width]
+        chosen[: len(kept), index] = kept
+    return chosen[: max(1, int((chosen != NONE).sum(axis=0).max(initial=0)))]
+
+
+def _gathered(
+    orders: Orders, chosen: np.ndarray, owner: np.ndarray
+) -> Int64[np.ndarray, "chosen places"]:
+    """Orders put together list by list from those chosen."""
+    if not orders.shape[1]:
+        return orders[: len(chosen)]
+    return orders[chosen[:, owner], np.arange(orders.shape[1])]
+
+
+def _annealed(
+    offsets: np.ndarray, objective: Objective, wanted: Search, generator: np.random.Generator
+) -> Generator[int, None, Worst]:
+    """Metropolis walks inside the budget: a step may add or undo an inversion or an exchange."""
+    lengths = np.diff(offsets)
+    reach = np.minimum(lengths, wanted.places)
+    states = np.tile(np.arange(int(offsets[-1])), (wanted.chains, 1))
+    used = np.zeros((wanted.chains, len(lengths)), dtype=np.int64)
+    first, guide = objective(states[:1])
+    best = _Best(offsets, wanted.budget, first[0])
+    current = np.tile(guide, (wanted.chains, 1))
+    cooling = np.geomspace(max(wanted.hot, 1e-12), max(wanted.cold, 1e-12), wanted.rounds)
+    for step, heat in enumerate(cooling, start=1):
+        left, right = _proposed(wanted.unit, reach, wanted.chains, generator)
+        usable = (reach > 1) & (right > left)
+        after = used + _added(states, left, right, offsets, wanted.unit)
+        usable &= after <= wanted.budget
+        orders = _exchanged(states, left, right, usable, offsets)
+        values, guides = objective(orders)
+        rising = np.minimum((current - guides) / heat, 0.0)
+        accepted = usable & (generator.random(used.shape) < np.exp(rising))
+        for chain, order in enumerate(orders):
+            seen = np.where(usable[chain], values[chain], np.inf)
+            best.take(np.where(usable[chain], after[chain], 0), seen, order)
+        states = np.where(accepted[:, best.owner], orders, states)
+        used, current = np.where(accepted, after, used), np.where(accepted, guides, current)
+        yield step
+    return best.within((1 + wanted.rounds * wanted.chains) * len(lengths))
+
+
+def _proposed(
+    unit: str, reach: np.ndarray, chains: int, generator: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    shape = (chains, len(reach))
+    one = (generator.random(shape) * np.maximum(reach - 1, 1)).astype(np.int64)
+    if unit == "inversions":
+        return one, one + 1
+    one = (generator.random(shape) * reach).astype(np.int64)
+    other = (generator.random(shape) * np.maximum(reach - 1, 1)).astype(np.int64)
+    other += other >= one
+    return np.minimum(one, other), np.maximum(one, other)
+
+
+def _added(
+    states: np.ndarray, left: np.ndarray, right: np.ndarray, offsets: np.ndarray, unit: str
+) -> Int64[np.ndarray, "chains lists"]:
+    """+1 or −1: what the step does to the distance from the first order."""
+    last = max(states.shape[1] - 1, 0)
+    at, to = (np.minimum(offsets[:-1] + one, last) for one in (left, right))
+    if not states.shape[1]:
+        return np.zeros(left.shape, dtype=np.int64)
+    if unit == "exchanges":
+        return np.where(same_cycle(states, at, to), -1, 1)
+    ours, theirs = (np.take_along_axis(states, one, axis=1) for one in (at, to))
+    return np.where(ours < theirs, 1, -1)
+
+
+def _exchanged(
+    states: Orders, left: np.ndarray, right: np.ndarray, usable: np.ndarray, offsets: np.ndarray
+) -> Orders:
+    orders = states.copy()
+    chain, index = np.nonzero(usable)
+    at, to = offsets[index] + left[chain, index], offsets[index] + right[chain, index]
+    orders[chain, at], orders[chain, to] = states[chain, to], states[chain, at]
+    return orders

@@ -1,0 +1,158 @@
+"""Steps of a search over orders, tried for all lists together: which there are, what they make."""
+
+from dataclasses import dataclass
+from typing import no_type_check
+
+import numba
+import numpy as np
+from jaxtyping import Bool, Int64, UInt64
+
+from core.data import ragged
+
+NONE = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Moves:
+    """Exchanges of two places of a list; those of shorter lists come first.
+
+    Attributes:
+        left: the upper place.
+        right: the lower one.
+    """
+
+    left: Int64[np.ndarray, " moves"]
+    right: Int64[np.ndarray, " moves"]
+
+
+def moves_of(unit: str, length: int) -> Moves:
+    """All steps of lists up to a length: neighbours (`inversions`) or any pair (`exchanges`).
+
+    >>> moves = moves_of("exchanges", 3)
+    >>> list(zip(moves.left.tolist(), moves.right.tolist()))
+    [(0, 1), (0, 2), (1, 2)]
+    """
+    if unit == "inversions":
+        left = np.arange(max(length - 1, 0), dtype=np.int64)
+        return Moves(left, left + 1)
+    right, left = np.tril_indices(length, -1)
+    return Moves(left.astype(np.int64), right.astype(np.int64))
+
+
+def swapped(
+    states: Int64[np.ndarray, "states places"],
+    tried: Int64[np.ndarray, "moves lists"],
+    usable: Bool[np.ndarray, "states moves lists"],
+    moves: Moves,
+    offsets: Int64[np.ndarray, " bounds"],
+) -> Int64[np.ndarray, "orders places"]:
+    """Every state after every candidate step; lists without that step stay as they are."""
+    orders = np.repeat(states, len(tried), axis=0)
+    state, candidate, index = np.nonzero(usable)
+    move = tried[candidate, index]
+    row = state * len(tried) + candidate
+    at, to = offsets[index] + moves.left[move], offsets[index] + moves.right[move]
+    orders[row, at], orders[row, to] = states[state, to], states[state, at]
+    return orders
+
+
+def hashes(
+    orders: Int64[np.ndarray, "orders places"], offsets: Int64[np.ndarray, " bounds"]
+) -> UInt64[np.ndarray, "orders lists"]:
+    """64 bits that tell the orders of each list apart: sums of one random number a placing."""
+    count = orders.shape[1]
+    place = np.arange(count, dtype=np.uint64) * np.uint64(count + 1)
+    mixed = _mixed(orders.astype(np.uint64) + place)
+    sums = np.zeros((len(orders), count + 1), dtype=np.uint64)
+    np.cumsum(mixed, axis=1, out=sums[:, 1:])
+    return np.diff(sums[:, offsets], axis=1)
+
+
+def same_cycle(
+    states: Int64[np.ndarray, "chains places"],
+    at: Int64[np.ndarray, "chains lists"],
+    to: Int64[np.ndarray, "chains lists"],
+) -> Bool[np.ndarray, "chains lists"]:
+    """Whether two places lie on one cycle of a permutation: exchanging them then splits it.
+
+    >>> orders = np.array([[1, 0, 2]])
+    >>> same_cycle(orders, np.array([[0]]), np.array([[1]])).item()
+    True
+    """
+    return _same_cycle(states, at, to)
+
+
+def inversions(
+    orders: Int64[np.ndarray, "orders places"], offsets: Int64[np.ndarray, " bounds"]
+) -> Int64[np.ndarray, "orders lists"]:
+    """Pairs of each list that stand the other way round: the Kendall distance of each order.
+
+    >>> inversions(np.array([[2, 1, 0, 3, 4]]), np.array([0, 3, 5])).tolist()
+    [[3, 0]]
+    """
+    return _inversions(orders, offsets)
+
+
+def exchanges(
+    orders: Int64[np.ndarray, "orders places"], offsets: Int64[np.ndarray, " bounds"]
+) -> Int64[np.ndarray, "orders lists"]:
+    """The least number of exchanges that make each order: places less cycles, list by list.
+
+    >>> exchanges(np.array([[2, 1, 0, 4, 3]]), np.array([0, 3, 5])).tolist()
+    [[1, 1]]
+    """
+    found = np.empty((len(orders), len(offsets) - 1), dtype=np.int64)
+    for index, order in enumerate(orders):
+        smallest = _cycle_of(order)
+        heads = smallest == np.arange(len(order))
+        cycles = np.bincount(ragged.segment_ids(offsets)[heads], minlength=len(offsets) - 1)
+        found[index] = np.diff(offsets) - cycles
+    return found
+
+
+def _mixed(values: UInt64[np.ndarray, "orders places"]) -> UInt64[np.ndarray, "orders places"]:
+    """SplitMix64's output function (Steele, Lea & Flood, OOPSLA 2014)."""
+    values = values * np.uint64(0x9E3779B97F4A7C15)
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(31))
+
+
+@numba.njit(cache=True)
+@no_type_check  # the test run wraps every function that lacks it, and numba cannot take those
+def _same_cycle(states: np.ndarray, at: np.ndarray, to: np.ndarray) -> np.ndarray:
+    found = np.zeros(at.shape, np.bool_)
+    for chain in range(at.shape[0]):
+        for index in range(at.shape[1]):
+            place = states[chain, at[chain, index]]
+            while place != at[chain, index]:
+                if place == to[chain, index]:
+                    found[chain, index] = True
+                    break
+                place = states[chain, place]
+    return found
+
+
+@numba.njit(cache=True)
+@no_type_check
+def _inversions(orders: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    found = np.zeros((len(orders), len(offsets) - 1), np.int64)
+    for index in range(len(orders)):
+        for segment in range(len(offsets) - 1):
+            for right in range(offsets[segment], offsets[segment + 1]):
+                for left in range(offsets[segment], right):
+                    found[index, segment] += orders[index, left] > orders[index, right]
+    return found
+
+
+@numba.njit(cache=True)
+@no_type_check
+def _cycle_of(order: np.ndarray) -> np.ndarray:
+    """The smallest place of the cycle that each place lies on."""
+    found = np.full(len(order), -1)
+    for start in range(len(order)):
+        place = start
+        while found[place] < 0:
+            found[place] = start
+            place = order[place]
+    return found

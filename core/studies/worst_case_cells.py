@@ -1,0 +1,116 @@
+"""The cells of a worst-case study: random orders, or the search; and all of them as rows."""
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float64, Int64
+
+from core.perturb.worst_moves import inversions
+from core.progress import Progress
+from core.studies.cells import Cell, Found
+from core.studies.result import StudyResult
+from core.studies.study import Trial
+from core.studies.worst_case_plan import PART, RANDOM, Plan
+from core.studies.worst_orders import Attack
+
+
+def computed(attack: Attack, plan: Plan, cell: Cell) -> Generator[Progress, None, Found]:
+    """Values and Kendall τ [budgets + 1, draws, queries] of a part, and the worst orders found.
+
+    Args:
+        attack: on one ranker, over all queries.
+        plan: of the study.
+        cell: which part, of random orders or of the search.
+    """
+    count = len(attack.base.lists)
+    few = attack.part(np.arange(cell.part * PART, min(cell.part * PART + PART, count)))
+    proof = attack.certificate
+    facts: dict[str, Any] = {"queries": len(few.base.lists), **asdict(proof), "evaluated": 0}
+    same = np.arange(int(few.base.lists.offsets[-1]))[None]
+    as_is = few.values(same)[0]
+    if cell.row.family == RANDOM:
+        return facts, _random(few, plan, cell, as_is, proven=proof.proven)
+    if proof.proven:
+        values = np.repeat(as_is, len(plan.budgets) + 1, axis=0)
+        orders = np.repeat(same, len(plan.budgets) + 1, axis=0)
+    else:
+        worst = yield from few.worst(plan.search, plan.seed + cell.part)
+        steps = [0, *plan.budgets]
+        values, orders = worst.values[steps], worst.orders[steps]
+        facts["evaluated"] = worst.evaluated
+    return facts, {
+        "values": values[:, None].astype(np.float32),
+        "tau": _tau(orders, few.base.lists.offsets)[:, None].astype(np.float32),
+        "orders": orders.astype(np.int32),
+    }
+
+
+def assembled(
+    plan: Plan, found: Mapping[str, Found], query_ids: Sequence[str], facts: Mapping[str, Any]
+) -> StudyResult | None:
+    """The rows of rankers and families of which every part is there; None before the first.
+
+    Args:
+        plan: of the study.
+        found: finished cells by digest.
+        query_ids: one a list.
+        facts: of the result; `certificates` and `effort` of the rankers are added.
+    """
+    parts_of: dict[Trial, list[Found | None]] = {}
+    for cell in plan.cells(len(query_ids)):
+        parts_of.setdefault(cell.row, []).append(found.get(cell.digest))
+    rows: list[dict[str, Any]] = []
+    values: list[np.ndarray] = []
+    proofs: dict[str, Any] = {}
+    effort: dict[str, Any] = {}
+    for row, parts in parts_of.items():
+        whole = [part for part in parts if part is not None]
+        if len(whole) < len(parts):
+            continue
+        first, seconds = whole[0][0], sum(part[0]["seconds"] for part in whole)
+        proofs[row.ranker] = {name: first[name] for name in ("proven", "deviation", "permutations")}
+        if row.family != RANDOM:
+            evaluated = sum(part[0]["evaluated"] for part in whole)
+            effort[row.ranker] = {"evaluated": evaluated, "seconds": seconds}
+        cube, tau = (
+            np.concatenate([part[1][name] for part in whole], axis=-1) for name in ("values", "tau")
+        )
+        size = {"set_size": facts["set_size"], "seconds": seconds / len(cube)}
+        for at, level in enumerate((0, *plan.budgets)):
+            for draw in range(1 if level == 0 else cube.shape[1]):
+                named = {"ranker": row.ranker, "family": row.family, "level": float(level)}
+                left = {"tau": float(tau[at, draw].mean(dtype=np.float64))}
+                rows.append(named | {"draw": draw} | left | size)
+                values.append(cube[at, draw][None])
+    if not rows:
+        return None
+    more = dict(facts) | {"certificates": proofs, "effort": effort}
+    cube = np.stack(values).astype(np.float32)
+    return StudyResult(plan.recipe(), pd.DataFrame(rows), cube, tuple(query_ids), more)
+
+
+def _random(
+    few: Attack, plan: Plan, cell: Cell, as_is: Float64[np.ndarray, "one lists"], *, proven: bool
+) -> dict[str, np.ndarray]:
+    """Random orders of every budget; scored, unless it is proven that they change nothing."""
+    values, taus = [np.repeat(as_is, plan.draws, axis=0)], [np.ones((plan.draws, as_is.shape[1]))]
+    for budget in plan.budgets:
+        orders = few.random_orders(plan.search.unit, budget, plan.draws, plan.seed + cell.part)
+        values.append(values[0] if proven else few.values(orders)[0])
+        taus.append(_tau(orders, few.base.lists.offsets))
+    return {
+        "values": np.stack(values).astype(np.float32),
+        "tau": np.stack(taus).astype(np.float32),
+    }
+
+
+def _tau(
+    orders: Int64[np.ndarray, "orders places"], offsets: Int64[np.ndarray, " bounds"]
+) -> Float64[np.ndarray, "orders lists"]:
+    """Kendall τ of each order with the first one; 1 for lists of fewer than two."""
+    lengths = np.diff(offsets)
+    pairs = np.maximum(lengths * (lengths - 1) / 2, 1)
+    return 1 - 2 * inversions(orders, offsets) / pairs

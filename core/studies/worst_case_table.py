@@ -1,0 +1,71 @@
+"""Random mean against worst found, as a table."""
+
+import numpy as np
+import pandas as pd
+
+from core.metrics.significance import bootstrap_interval
+from core.seeds import generator
+from core.studies.result import CONFIDENCE, RESAMPLES, StudyResult
+from core.studies.worst_case_plan import RANDOM
+
+COLUMNS = (
+    "ranker", "budget", "as_is", "random", "worst", "random_damage", "worst_damage", "low", "high",
+    "certified",
+)  # fmt: skip
+
+
+def table(result: StudyResult) -> pd.DataFrame:
+    """Random mean against worst found, a row for every ranker and budget.
+
+    Args:
+        result: of this study.
+
+    Returns:
+        Columns COLUMNS: means of the measure as it is, over random orders and at the worst
+        order found; the damages (as it is − that), the worst one with a bootstrap interval over
+        queries; `certified`: proven to be 0 without a search.
+    """
+    method, measure = result.recipe["search"]["method"], result.recipe["measure"]
+    summary = result.summary([measure])
+    means = dict(
+        zip(
+            zip(summary.ranker, summary.family, summary.level, strict=True),
+            summary["mean"],
+            strict=True,
+        )
+    )
+    rows = []
+    for ranker, budget in [
+        (ranker, budget)
+        for ranker, _ in result.recipe["rankers"]
+        for budget in result.recipe["budgets"]
+    ]:
+        points = [(RANDOM, 0.0), (RANDOM, float(budget)), (method, float(budget))]
+        if any((ranker, *point) not in means for point in points):  # it is being searched
+            continue
+        as_is, random, worst = (float(means[ranker, *point]) for point in points)
+        spread = result.per_query(ranker, method, 0.0, measure) - result.per_query(
+            ranker, method, float(budget), measure
+        )
+        low, high = _interval(spread)
+        rows.append(
+            {
+                "ranker": ranker, "budget": budget, "as_is": as_is,
+                "random": random, "worst": worst,
+                "random_damage": as_is - random,
+                "worst_damage": as_is - worst, "low": low, "high": high,
+                "certified": bool(result.facts["certificates"].get(ranker, {}).get("proven")),
+            }
+        )  # fmt: skip
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def _interval(damage: np.ndarray) -> tuple[float, float]:
+    """The 95 % interval of a mean damage over queries (BCa bootstrap)."""
+    counted = damage[~np.isnan(damage)].astype(np.float64)
+    if len(counted) < 2 or np.ptp(counted) == 0:
+        mean = float(counted.mean()) if len(counted) else float("nan")
+        return mean, mean
+    draws = generator(0, "worst-case")
+    low, high = bootstrap_interval(counted, draws, confidence=CONFIDENCE, resamples=RESAMPLES)
+    return float(low), float(high)

@@ -1,0 +1,168 @@
+"""Worst-case search: planted swaps, exhaustive search as the oracle, budgets, certificates."""
+
+from dataclasses import dataclass
+from itertools import pairwise, permutations
+
+import numpy as np
+import pytest
+
+from core.perturb.worst_case import METHODS, UNITS, Search, search, swap_costs
+from core.perturb.worst_moves import exchanges, hashes, inversions, moves_of
+from core.progress import finished
+from core.seeds import generator
+
+LENGTHS = (6, 0, 1, 2, 6, 5)
+OFFSETS = np.concatenate([[0], np.cumsum(LENGTHS)]).astype(np.int64)
+DISTANCE = {"inversions": inversions, "exchanges": exchanges}
+
+
+@dataclass
+class Table:
+    """An objective with a random value for every order of every list: no structure to lean on."""
+
+    seed: int = 0
+
+    def of(self, index, order):
+        if len(order) < 2:
+            return 0.5
+        code = 12_345 + self.seed * 1_000 + index
+        for document in order.tolist():
+            code = (code * 1_103_515_245 + 12_345 + 7_919 * document) % (1 << 31)
+        return code / (1 << 31)
+
+    def __call__(self, orders):
+        values = np.array(
+            [
+                [
+                    self.of(index, order[low:high] - low)
+                    for index, (low, high) in enumerate(pairwise(OFFSETS))
+                ]
+                for order in orders
+            ]
+        )
+        return values, values
+
+
+def found(method, unit, budget, objective, offsets=OFFSETS, **more):
+    wanted = Search(method=method, unit=unit, budget=budget, **more)
+    return finished(search(offsets, objective, wanted, generator(1, method, unit)))
+
+
+def exhausted(unit, budget, index, length, objective):
+    bounds = np.array([0, length])
+    listed = list(permutations(range(length)))
+    every = np.array(listed, dtype=np.int64).reshape(len(listed), length)
+    near = DISTANCE[unit](every, bounds)[:, 0] <= budget
+    return min(objective.of(index, order) for order in every[near])
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("budget", [0, 1, 2, 3])
+def test_a_wide_beam_finds_what_exhaustive_search_finds(unit, budget):
+    objective = Table()
+    worst = found("beam", unit, budget, objective, width=800, candidates=99)
+    for index, length in enumerate(LENGTHS):
+        for within in range(budget + 1):
+            expected = exhausted(unit, within, index, length, objective)
+            assert worst.values[within, index] == expected
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_no_search_beats_exhaustive_search_and_budgets_are_kept(unit, method, seed):
+    objective = Table(seed)
+    worst = found(method, unit, 4, objective, rounds=80)
+    distances = DISTANCE[unit](worst.orders, OFFSETS)
+    for budget in range(5):
+        assert np.all(distances[budget] <= budget)
+        for index, length in enumerate(LENGTHS):
+            low, high = OFFSETS[index], OFFSETS[index + 1]
+            order = worst.orders[budget, low:high] - low
+            assert sorted(order) == list(range(length))
+            value = objective.of(index, order)
+            assert worst.values[budget, index] == value
+            assert value >= exhausted(unit, budget, index, length, objective)
+    assert np.all(np.diff(worst.values, axis=0) <= 0)
+    assert np.array_equal(worst.orders[0], np.arange(OFFSETS[-1]))
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("method", METHODS)
+def test_the_planted_swap_is_found(unit, method):
+    length, planted = 12, 7
+
+    def objective(orders):
+        """Worth 1 unless the documents 7 and 8 have changed places."""
+        hit = (orders[:, planted] == planted + 1) & (orders[:, planted + 1] == planted)
+        values = np.where(hit, 0.25, 1.0)[:, None]
+        return values, values
+
+    offsets = np.array([0, length], dtype=np.int64)
+    worst = found(method, unit, 1, objective, offsets, rounds=400, candidates=5)
+    assert worst.values[:, 0].tolist() == [1.0, 0.25]
+    expected = np.arange(length)
+    expected[[planted, planted + 1]] = planted + 1, planted
+    assert np.array_equal(worst.orders[1], expected)
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_greedy_takes_the_worst_step_each_time(unit):
+    weights = np.random.default_rng(0).normal(size=(20, 20))
+
+    def objective(orders):
+        values = weights[np.arange(20), orders].sum(axis=1)[:, None]
+        return values, values
+
+    offsets = np.array([0, 20], dtype=np.int64)
+    worst = found("greedy", unit, 5, objective, offsets, candidates=190)
+    order, moves = np.arange(20), moves_of(unit, 20)
+    best = [objective(order[None])[0][0, 0]]
+    for _ in range(5):
+        tried = np.tile(order, (len(moves.left), 1))
+        every = np.arange(len(tried))
+        tried[every, moves.left], tried[every, moves.right] = order[moves.right], order[moves.left]
+        values = objective(tried)[0][:, 0]
+        if unit == "inversions":
+            values[order[moves.left] > order[moves.right]] = np.inf
+        order = tried[np.argmin(values)]
+        best.append(min(best[-1], values.min()))
+    assert np.allclose(worst.values[:, 0], best)
+
+
+def test_only_the_first_places_take_part():
+    worst = found("beam", "exchanges", 3, Table(), places=3)
+    moved = worst.orders[3] != np.arange(OFFSETS[-1])
+    place = np.arange(OFFSETS[-1]) - np.repeat(OFFSETS[:-1], LENGTHS)
+    assert moved.any()
+    assert np.all(place[moved] < 3)
+
+
+def test_the_map_of_single_swaps_is_what_each_swap_costs():
+    objective = Table()
+
+    def alone(orders):
+        values = np.array([[objective.of(0, order)] for order in orders])
+        return values, values
+
+    costs = swap_costs(6, alone)
+    assert np.array_equal(costs, costs.T)
+    for one in range(6):
+        for other in range(6):
+            order = np.arange(6)
+            order[[one, other]] = order[[other, one]]
+            assert costs[one, other] == alone(np.arange(6)[None])[0][0, 0] - alone(order[None])[0]
+    few = swap_costs(6, alone, places=2)
+    assert np.isnan(few[2, 3])
+    assert few[0, 1] == costs[0, 1]
+    assert swap_costs(0, alone).shape == (0, 0)
+
+
+def test_hashes_tell_orders_apart():
+    every = np.array(list(permutations(range(6))), dtype=np.int64)
+    keys = hashes(every, np.array([0, 6]))[:, 0]
+    assert len(set(keys.tolist())) == 720
+    twice = np.array([[0, 1, 3, 2], [0, 1, 2, 3]])
+    first, second = hashes(twice, np.array([0, 2, 4])).T
+    assert first[0] == first[1]
+    assert second[0] != second[1]
