@@ -345,6 +345,10 @@ def test_bins_cover_everything_once_and_keep_the_mean(count, most):
     found = attention_order.binned(weights, bounds, columns)
     total = (found * np.outer(sizes, np.diff(columns))).sum()
     assert total == pytest.approx(weights.sum())
+    inner = np.arange(count // 3, count // 3 + 2) if count > 2 else bounds
+    window = attention_order.binned(weights, inner, np.array([2, 3]))
+    due = weights[inner[0] : inner[-1], 2].reshape(-1, len(inner) - 1).mean(0)
+    assert count <= 2 or window[:, 0].tolist() == due.tolist()
     first, last = attention_order.window(count // 2, count, most)
     assert first <= count // 2 < last <= count
     assert last - first == min(count, most)

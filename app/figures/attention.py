@@ -23,7 +23,7 @@ CHANGES = [
     [1.0, "#003a5c"],
 ]
 RELEVANT, RING = "#E69F00", "#D55E00"
-HEIGHT, PLOT = 600, 500
+HEIGHT, PLOT = 560, 470
 MOST_TICKS = 8
 LEAST_MARK = 5
 
@@ -128,7 +128,7 @@ def _marks(cells: Cells) -> go.Scatter:
         marker={"symbol": "square", "size": size, "color": "rgba(0,0,0,0)"},
         selected={"marker": {"opacity": 0}},
         unselected={"marker": {"opacity": 0}},
-        customdata=np.stack([rows, columns], axis=1),
+        customdata=np.stack([rows, columns], axis=1).tolist(),  # packed arrays come back unreadable
         text=texts,
         hovertemplate="%{text}<extra></extra>",
     )

@@ -9,13 +9,14 @@ from app.figures.attention import RING, WEIGHTS
 from app.figures.style import REFERENCE, laid_out, stroke
 
 ROW = 110
-DOTS = 300
+DOTS = 340
 
 
 def small(pictures: list[np.ndarray], chosen: tuple[int, int | None]) -> go.Figure:
     """A small heat map of every head, blocks from top to bottom; `customdata` is block and head.
 
-    Every picture has its own colours, from 0 to its largest weight: compare patterns, not shades.
+    Every picture has its own colours, from its smallest weight to its largest: compare patterns,
+    not shades.
 
     Args:
         pictures: one array [heads, rows, columns] a block.
@@ -30,7 +31,7 @@ def small(pictures: list[np.ndarray], chosen: tuple[int, int | None]) -> go.Figu
             place = {"row": block + 1, "col": head + 1}
             figure.add_trace(
                 go.Heatmap(
-                    z=values, zmin=0, zmax=float(values.max(initial=0.0)) or 1.0,
+                    z=values, zmin=float(values.min()), zmax=float(values.max()) or 1.0,
                     colorscale=WEIGHTS, showscale=False, hoverinfo="skip",
                 ),
                 **place,
@@ -78,7 +79,7 @@ def small_alt_text(pictures: list[np.ndarray]) -> str:
     """The small pictures in words."""
     return (
         f"Small heat maps of {len(pictures)} × {len(pictures[0])} heads, documents by documents "
-        "in the order of the initial ranking, each coloured up to its own largest weight."
+        "in the order of the initial ranking, each in its own colours."
     )
 
 
@@ -109,9 +110,9 @@ def dots(table: pd.DataFrame, ranker: str, column: str, words: str) -> go.Figure
             ),
         )
     )
-    if column == "relevant":
+    if column in {"relevant", "lift"}:
         figure.add_hline(
-            y=float(table["chance"].mean()),
+            y=1.0 if column == "lift" else float(table["chance"].mean()),
             line={"color": REFERENCE, "dash": "dot"},
             annotation_text="chance",
             annotation_position="bottom right",

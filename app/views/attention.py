@@ -125,6 +125,10 @@ def _picture(drawn: go.Figure, found: Laid, view: View) -> None:
     elif view.cell is None:
         st.caption("Click a cell to see both documents, their features, labels and ranks.")
 
+    low = found.cells.limits[0]
+    if low > 0:
+        st.caption(f"The map is flat: colours begin at its smallest weight, {low:.3g}.")
+
 
 def _whole() -> None:
     st.query_params.pop("zoom", None)
@@ -135,8 +139,8 @@ def _caption(one: scoring.List, seen: Overview, change: Change, wanted: Wanted) 
     blocks, heads = seen.size(wanted.kind)
     return (
         f"Query {one.query}, {len(seen.documents)} documents, {relevant} of them relevant (amber "
-        f"marks) · {wanted.words(blocks, heads)} · change: the list {change.words()} · largest "
-        f"change over all maps of this ranker, documents matched."
+        f"marks) · {wanted.words(blocks, heads)} · change: the list {change.words()}. The largest "
+        "change is that over all blocks and heads; documents are matched by identity."
     )
 
 
@@ -157,8 +161,8 @@ def _heads(seen: Overview, wanted: Wanted) -> None:
             selection_mode="points",
         )
         st.caption(
-            "Click a head to see it above. Every head has its own colours, from 0 to its largest "
-            "weight; documents in the order of the initial ranking."
+            "Click a head to see it above. Every head has its own colours, from its smallest "
+            "to its largest weight; documents in the order of the initial ranking."
         )
     with st.expander("The numbers of every head, for this list"):
         shown = numbers.assign(block=numbers["block"] + 1, head=numbers["head"] + 1)

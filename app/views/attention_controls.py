@@ -1,7 +1,5 @@
 """The choices of the page Attention (query, ranker, change, map, look), all in the address."""
 
-from collections.abc import Callable
-
 import streamlit as st
 
 from app import scoring
@@ -58,21 +56,19 @@ def forget() -> None:
 
 def change() -> Change:
     """Draw the choice of the change; one that the address alone knows is offered too."""
-    asked = st.query_params.get("change", "")
     options = list(CHANGES)
-    drawn = st.session_state.get("change")
-    for text in (asked, drawn):
+    for text in (st.query_params.get("change"), st.session_state.get("change")):
         if text and text not in options:
             try:
                 options.append(str(Change.parse(text)))
             except ParameterError as error:
                 st.warning(escaped(f"The address has no readable change: {error}"))
-    chosen = st.selectbox(
-        "Change", options, key="change", bind="query-params",
-        format_func=lambda text: Change.parse(text).words(),
+    _chosen_in("change", options)
+    found = st.selectbox(
+        "Change", options, key="change", format_func=lambda text: Change.parse(text).words(),
         help="What happens to the list between the two looks at the weights.",
     )  # fmt: skip
-    return Change.parse(chosen)
+    return Change.parse(found)
 
 
 def _shuffle_again(change: Change) -> None:
@@ -82,21 +78,30 @@ def _shuffle_again(change: Change) -> None:
 
 def wanted_map(seen: Overview) -> Wanted:
     """The map as it was last chosen, as far as this ranker has it."""
-    kinds = [name for name, _, _ in seen.kinds]
-    kind = _held("map", kinds, kinds[0])
+    kind = _chosen_in("map", [name for name, _, _ in seen.kinds])
     blocks, heads = seen.size(kind)
-    block = _held("block", [str(at + 1) for at in range(blocks)], "1")
-    head = _held("head", [MEAN, *(str(at + 1) for at in range(heads))], MEAN)
-    return Wanted(kind, int(block) - 1, None if head == MEAN else int(head) - 1)
+    block = int(_chosen_in("block", _numbers(blocks)))
+    head = _chosen_in("head", [MEAN, *_numbers(heads)])
+    return Wanted(kind, block - 1, None if head == MEAN else int(head) - 1)
 
 
-def _held(name: str, options: list[str], first: str) -> str:
-    """What is chosen under a name, in this session or in the address; else the first."""
-    for found in (st.session_state.get(name), st.query_params.get(name)):
-        if found in options:
-            return str(found)
-    st.session_state.pop(name, None)
-    return first
+def _chosen_in(name: str, options: list[str]) -> str:
+    """What is chosen under a name, in this session or in the address; else the first option.
+
+    The address keeps what differs from the first. Binding a widget would put its words there.
+    """
+    held = st.session_state.get(name, st.query_params.get(name))
+    chosen = str(held) if held in options else options[0]
+    st.session_state[name] = chosen
+    if chosen == options[0]:
+        st.query_params.pop(name, None)
+    else:
+        st.query_params[name] = chosen
+    return chosen
+
+
+def _numbers(count: int) -> list[str]:
+    return [str(at + 1) for at in range(count)]
 
 
 def more(seen: Overview, wanted: Wanted) -> None:
@@ -104,47 +109,36 @@ def more(seen: Overview, wanted: Wanted) -> None:
     blocks, heads = seen.size(wanted.kind)
     with st.popover("Map, block and head", icon=":material/grid_on:", width="stretch"):
         kinds = [name for name, _, _ in seen.kinds]
-        _select("Map", kinds, "map", wanted.kind, lambda name: KINDS[name].words)
+        st.selectbox(
+            "Map", kinds, key="map", format_func=lambda name: KINDS[name].words, on_change=forget
+        )
         if blocks > 1:
-            numbers = [str(at + 1) for at in range(blocks)]
-            _select("Block", numbers, "block", str(wanted.block + 1), str)
+            st.selectbox("Block", _numbers(blocks), key="block")
         if heads > 1:
-            numbers = [MEAN, *(str(at + 1) for at in range(heads))]
-            _select("Head", numbers, "head", head_text(wanted.head), _head_words)
+            words = {MEAN: "mean of the heads"}
+            heads_offered = [MEAN, *_numbers(heads)]
+            st.selectbox(
+                "Head", heads_offered, key="head", format_func=lambda head: words.get(head, head)
+            )
         st.caption(escaped(wanted.of.summary))
-
-
-def head_text(head: int | None) -> str:
-    """A head as the address has it."""
-    return MEAN if head is None else str(head + 1)
-
-
-def _head_words(head: str) -> str:
-    return "mean of the heads" if head == MEAN else head
-
-
-def _select(
-    label: str, options: list[str], key: str, chosen: str, words: Callable[[str], str]
-) -> None:
-    st.session_state[key] = chosen
-    st.selectbox(label, options, key=key, bind="query-params", format_func=words, on_change=forget)
 
 
 def sorting() -> Sorting:
     """Draw the choice of how documents are sorted."""
+    _chosen_in("sorting", list(SORTED))
     found: Sorting = st.selectbox(
-        "Sorted by", list(SORTED), format_func=SORTED.__getitem__, key="sorted by",
-        bind="query-params",
-    )  # fmt: skip
+        "Sorted by", list(SORTED), format_func=SORTED.__getitem__, key="sorting"
+    )
     return found
 
 
 def look_at(change: Change) -> str:
     """Draw the switch between before, after and difference, and the button that shuffles."""
+    _chosen_in("look", list(LOOKS))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         look = st.segmented_control(
-            "Look", list(LOOKS), default="before", key="look", bind="query-params", required=True,
-            format_func=LOOKS.__getitem__, label_visibility="collapsed",
+            "Look", list(LOOKS), key="look", required=True, format_func=LOOKS.__getitem__,
+            label_visibility="collapsed",
         )  # fmt: skip
         st.button(
             "Shuffle", icon=":material/shuffle:", on_click=_shuffle_again, args=(change,),

@@ -33,6 +33,9 @@ AXES = {
     "documents": "documents", "points": "induced points", "units": "units of the state",
     "heads": "hidden units of φ",
 }  # fmt: skip
+FLAT = 1 / 3
+"""Maps whose smallest number is above this share of the largest are coloured from the smallest."""
+
 LEAST_SPAN = 0.01
 """A difference is coloured against at least this share of the largest weight: rounding is pale."""
 
@@ -124,13 +127,19 @@ def laid(seen: Overview, maps: tuple[np.ndarray, np.ndarray], wanted: Wanted, vi
         values=values,
         rows=_side(seen, rows, kind.rows, view),
         columns=_side(seen, columns, kind.columns, view),
-        limits=(-span if signed else 0.0, span),
+        limits=(-span if signed else _foot(drawn), span),
         signed=signed,
         what="change" if view.look == "difference" else "weight" if kind.distribution else "value",
         chosen=chosen,
         grouped=rows.grouped or columns.grouped,
     )
     return Laid(cells, rows, columns, (before.shape[0], before.shape[1]))
+
+
+def _foot(drawn: list[np.ndarray]) -> float:
+    """Where the colours begin: at 0, or at the smallest number where all are far above it."""
+    low, high = (float(pick([pick(one) for one in drawn])) for pick in (np.min, np.max))
+    return low if low > FLAT * high else 0.0
 
 
 def _placed(
@@ -230,7 +239,7 @@ def opened_cell(
         item for item, what in ((row, kind.rows), (column, kind.columns)) if what == "documents"
     ]
     left, right = st.columns(2, gap="medium")
-    left.dataframe(documents_table(seen, items), hide_index=True, alt="The documents of the cell")
+    left.dataframe(_side_by_side(seen, items), alt="The documents of the cell")
     if len(items) == 2 and items[0] != items[1]:
         table = pd.DataFrame(
             differing_features(one, *items),
@@ -238,9 +247,19 @@ def opened_cell(
         )
         right.dataframe(
             table.astype({"feature": int}), hide_index=True,
+            column_config={
+                name: st.column_config.NumberColumn(format="%.4g") for name in table.columns[1:]
+            },
             alt="Features in which both documents differ most",
         )  # fmt: skip
         right.caption("Features that differ most, in standard deviations of this list.")
+
+
+def _side_by_side(seen: Overview, items: list[int]) -> pd.DataFrame:
+    """The documents of a cell as columns, so that both fit on a phone."""
+    table = documents_table(seen, list(dict.fromkeys(items))).set_index("document")
+    texts = table.map(lambda value: f"{value:.4g}" if isinstance(value, float) else str(value))
+    return texts.T
 
 
 def documents_table(seen: Overview, items: list[int]) -> pd.DataFrame:

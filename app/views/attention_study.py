@@ -18,10 +18,10 @@ from core.studies.trained import TrainedRanker
 
 KIND = "attention"
 COLUMNS = {
-    "lift": "mass on relevant documents ÷ chance",
-    "relevant": "mass on relevant documents",
+    "lift": "relevant mass ÷ chance",
+    "relevant": "relevant mass",
     "neighbours": "effective neighbours",
-    "redundancy": "overlap with the most similar head",
+    "redundancy": "overlap of heads",
 }
 
 
@@ -70,6 +70,21 @@ def _found(artefact: Artefact, digest: str) -> None:
     said, frame, of_points = _read(str(artefact.key), label)
     parts.finding(said)
     main = frame[frame["map"].isin(MAIN)]
+    if len(main) > 1:
+        _drawn(main, label)
+    st.caption(
+        escaped(
+            f"Means over {artefact.facts['queries']} queries; relevant mass: the share that "
+            f"documents with a label above 0 get; chance: the share that they are · {artefact.key}"
+        )
+    )
+    with st.expander("Every head and every induced point"):
+        st.dataframe(frame.drop(columns="ranker"), hide_index=True, alt="Every head in numbers")
+        if len(of_points):
+            st.dataframe(of_points, hide_index=True, alt="Every induced point in numbers")
+
+
+def _drawn(main: pd.DataFrame, label: str) -> None:
     options = [name for name in COLUMNS if main[name].notna().any()]
     column = st.segmented_control(
         "What is drawn", options, default=options[0], key="numbers", bind="query-params",
@@ -82,16 +97,6 @@ def _found(artefact: Artefact, digest: str) -> None:
         config={"displayModeBar": False},
         alt=figure.dots_alt_text(main, label, str(column), words),
     )
-    st.caption(
-        escaped(
-            f"Marks are heads, means over {artefact.facts['queries']} queries; chance is the share "
-            f"of relevant documents · {artefact.key}"
-        )
-    )
-    with st.expander("Every head and every induced point"):
-        st.dataframe(frame.drop(columns="ranker"), hide_index=True, alt="Every head in numbers")
-        if len(of_points):
-            st.dataframe(of_points, hide_index=True, alt="Every induced point in numbers")
 
 
 @st.cache_data(max_entries=64, show_spinner=False)

@@ -107,15 +107,16 @@ def binned(
     rows: Int64[np.ndarray, " _row_bounds"],
     columns: Int64[np.ndarray, " _column_bounds"],
 ) -> Float[np.ndarray, "row_bins column_bins"]:
-    """The mean weight of every block of cells between these bounds.
+    """The mean weight of every block of cells between these bounds; what lies outside is left out.
 
     >>> binned(np.array([[1.0, 3.0], [5.0, 7.0]]), np.array([0, 2]), np.array([0, 1, 2])).tolist()
     [[3.0, 5.0]]
     """
     if not weights.size:
         return np.zeros((max(len(rows) - 1, 0), max(len(columns) - 1, 0)), weights.dtype)
-    sums = np.add.reduceat(weights, rows[:-1], axis=0)
-    sums = np.add.reduceat(sums, columns[:-1], axis=1)
+    inside = weights[rows[0] : rows[-1], columns[0] : columns[-1]]
+    sums = np.add.reduceat(inside, rows[:-1] - rows[0], axis=0)
+    sums = np.add.reduceat(sums, columns[:-1] - columns[0], axis=1)
     found: Float[np.ndarray, "row_bins column_bins"] = sums / np.outer(
         np.diff(rows), np.diff(columns)
     ).astype(weights.dtype)

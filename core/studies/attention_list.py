@@ -32,6 +32,7 @@ THUMBNAIL = 16
 """Rows and columns of a head's small picture."""
 
 NO_CHANGE = "initial"
+ORDERS = ("initial", "shuffled", "label", "id")
 MOST_FEATURES = 8
 ALLOWED = "an order shown (shuffled:7, -initial, label, id) or a ranking ({{family}}:level:seed)"
 
@@ -64,7 +65,10 @@ class Change:
         """
         family, _, rest = text.partition(":")
         if family not in PERTURBATIONS:
-            return cls(ShownOrder.parse(text))
+            order = ShownOrder.parse(text)
+            if order.kind not in ORDERS:
+                raise ParameterError("change", text, ALLOWED)
+            return cls(order)
         level, _, seed = rest.partition(":")
         try:
             found = cls(None, family, float(level), int(seed or 0))
@@ -103,8 +107,6 @@ class Change:
         if self.order is None:
             drawn = generator(self.seed, "attention", query, self.family)
             return disturbed(perturbation(self.family, self.level), judged, drawn).lists
-        if self.order.kind not in {"initial", "shuffled", "label", "id"}:
-            raise ParameterError("change", str(self), ALLOWED)
         names = tuple(document_names(dataset.doc_ids, lists.rows))
         labels = tuple(map(float, dataset.labels[lists.rows]))
         order = self.order.arranged(Documents(query, names, labels, (), {}))

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from core.rankers.attention_kinds import KINDS
 from core.rankers.attention_summary import MEASURES, POINT
 from core.studies.attention import interval
 from core.studies.attention_list import Change
@@ -63,7 +64,7 @@ def finding(result: StudyResult, ranker: str) -> str:
     frame = table(result)
     own = frame[frame["ranker"] == ranker]
     main = own[own["map"].isin(MAIN)]
-    name, size = spoken(ranker), float(result.facts["set_size"])
+    name, size = spoken(ranker.replace("#", " ")), float(result.facts["set_size"])
     who = "the state at a document" if "paths" in set(main["map"]) else "a document"
     heads = f", mean over {_count(len(main), 'head')}" if len(main) > 1 else ""
     words = (
@@ -131,26 +132,28 @@ def verdict(
         ranker: its label.
         reads: what of the input it declares to read.
         change: what happened to the list.
-        changes: (kind, block, largest change of one cell) of everything that was computed.
+        changes: (kind, block, largest change of one cell) of everything that was computed; what
+            is no distribution (single gates, parts of a score) is left to the pictures.
 
     >>> said = verdict("setrank-msab", ("features",), Change.parse("-initial"),
     ...                [("documents", 0, 3e-8)])
     >>> said.partition(": ")[2]
     'the order shown plays no part in SetRank MSAB.'
     """
-    kind, block, largest = max(changes, key=lambda one: one[2], default=("", 0, 0.0))
-    name, plural = spoken(ranker), "order shown" if change.shows_only else "initial ranking"
-    what = "weight" if kind in {"documents", "gather", "spread"} else "number"
-    said = f"After re-indexing the largest change of a {what} is {amount(largest)}"
+    weights = [one for one in changes if KINDS[one[0]].distribution]
+    kind, block, largest = max(weights, key=lambda one: one[2])
+    name, what = spoken(ranker), "order shown" if change.shows_only else "initial ranking"
+    said = f"After re-indexing the largest change of a weight is {amount(largest)}"
+    reads_it = "order" in reads or ("ranks" in reads and not change.shows_only)
     if largest < ROUNDING:
-        return f"{said}: the {plural} plays no part in {name}."
-    place = f" ({kind}, block {block + 1})"
-    expected = "order" in reads or ("ranks" in reads and not change.shows_only)
-    if expected:
-        return f"{said}{place}: the {plural} is part of what {name} reads."
+        part = "changes nothing here for" if reads_it else "plays no part in"
+        return f"{said}: the {what} {part} {name}."
+    place = f" ({KINDS[kind].words}, block {block + 1})"
+    if reads_it:
+        return f"{said}{place}: the {what} is part of what {name} reads."
     return (
         f"{said}{place}, more than rounding ({ROUNDING:g}), although {name} declares not to read "
-        f"the {plural}: the declaration or the code is wrong."
+        f"the {what}: the declaration or the code is wrong."
     )
 
 
