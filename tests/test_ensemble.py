@@ -26,6 +26,7 @@ from core.rankers.linear import RankSVMSpec
 from core.rankers.shuffled import AGGREGATES, ShuffledRanker, Shuffling
 from core.rankers.univariate import FeatureRanker
 from core.seeds import generator
+from core.studies.benchmark import rows_of
 from core.studies.invariance import certified
 
 FOLD = planted((20, 5, 6), seed=3, documents=12)
@@ -313,3 +314,13 @@ def test_a_workbench_combines_by_name(trained_sample):
     with pytest.raises(UsageError, match="--set"):
         finished(bench.trained(f"shuffled:{member}", {"epochs": "1"}))
     assert ensemble.parse(fused.ranker.name) is not None
+
+
+def test_a_benchmark_has_rows_of_combinations():
+    rows = rows_of(["rrf:mart+ranksvm@tuned", "shuffled:dlcm"], "small", 3)
+    fused, shuffled = rows[-2:]
+    assert [fused.label, fused.seeds, fused.group] == ["rrf:mart+ranksvm@tuned", 1, "the set"]
+    assert fused.ranker["members"][1] == registry.spec("ranksvm", "tuned").recipe()
+    assert shuffled.group == "the set and its initial ranking"
+    other = rows_of(["shuffled:dlcm"], "tuned", 3)[-1]
+    assert other.ranker != shuffled.ranker  # members follow the preset

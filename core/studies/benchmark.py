@@ -18,7 +18,7 @@ from core.errors import UsageError
 from core.metrics.measure import Measure
 from core.metrics.relevance import evaluate
 from core.progress import Progress, saying
-from core.rankers import registry
+from core.rankers import ensemble, registry
 from core.rankers.base import RankerSpec
 from core.store.artefacts import Store
 from core.store.keys import key_of
@@ -144,6 +144,9 @@ def rows_of(names: Sequence[str], preset: str, seeds: int) -> tuple[Row, ...]:
             continue
         if "#" in label:
             raise UsageError(f"{label} is a stored ranker: a benchmark trains with its own seeds")
+        if ensemble.parse(label) is not None:
+            found.append(_combined(label, preset))
+            continue
         name, _, own = label.partition("@")
         spec = registry.spec(name, own or preset)
         recipe = spec.recipe()
@@ -151,6 +154,14 @@ def rows_of(names: Sequence[str], preset: str, seeds: int) -> tuple[Row, ...]:
         group = GROUPS[0] if label in REFERENCES else group_of(spec)
         found.append(Row(label, recipe, group, seeds if drawn else 1))
     return tuple(found)
+
+
+def _combined(label: str, preset: str) -> Row:
+    """The row of a combination: its members with their first seed, in the last group of theirs."""
+    members = rows_of(ensemble.leaves(label), preset, 1)[len(REFERENCES) :]
+    group = max((member.group for member in members), key=GROUPS.index, default=GROUPS[0])
+    recipe = {"name": label, "members": [dict(member.ranker) for member in members]}
+    return Row(label, recipe, max(group, GROUPS[2], key=GROUPS.index), 1)
 
 
 def group_of(spec: RankerSpec) -> str:
