@@ -206,7 +206,7 @@ def planned(
     Raises:
         ParameterError: a value that a field does not take.
     """
-    if name.endswith("-init") and len(lists.initial) > 1:
+    if name.startswith("setrank") and name.endswith("-init") and len(lists.initial) > 1:
         changes = {"rankings": str(len(lists.initial)), **changes}
     spec = registry.spec(name, preset, **changes)
     made: Any = ALL_DOCUMENTS if spec.fits_documents else asdict(lists)
