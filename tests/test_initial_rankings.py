@@ -103,9 +103,21 @@ def test_the_table_compares_with_the_ranker_as_trained(made):
     for condition in own.index[1:]:
         expected = own["mean"][condition] - own["mean"][TRAINED]
         assert own["change"][condition] == pytest.approx(expected, abs=1e-6)
+        low, high = own["change_low"][condition], own["change_high"][condition]
+        assert low <= own["change"][condition] + 1e-9
+        assert own["change"][condition] <= high + 1e-9
     assert np.isnan(own["change"][TRAINED])
     assert "without any initial ranking" in initial_rankings_table.finding(result, "NDCG@10")
     assert initial_rankings_table.claim(result, "NDCG@10") is None  # no ranker of many
+
+
+def test_behind_a_condition_stand_its_queries_the_most_damaged_first(made):
+    _, result = made
+    frame = initial_rankings_table.queries(result, ("setrank-imsab-init", NONE), "NDCG@10")
+    table = initial_rankings_table.table(result, "NDCG@10").set_index(["ranker", "condition"])
+    assert frame["change"].is_monotonic_increasing
+    expected = table["change"]["setrank-imsab-init", NONE]
+    assert frame["change"].mean() == pytest.approx(expected, abs=1e-6)
 
 
 def test_more_initial_rankings_than_the_lists_carry_are_refused(bench):

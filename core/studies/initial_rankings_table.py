@@ -1,6 +1,7 @@
 """What a study of initial rankings says: every condition beside what the ranker was trained on."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,10 @@ from core.studies.initial_rankings import NONE, TABLE4, TRAINED
 from core.studies.result import StudyResult
 from core.studies.table import LEVEL_OF_SIGNIFICANCE
 
-COLUMNS = ("ranker", "condition", "mean", "low", "high", "change", "change_p", "n")
+COLUMNS = (
+    "ranker", "condition", "mean", "low", "high", "change", "change_low", "change_high",
+    "change_p", "n",
+)  # fmt: skip
 
 
 def table(result: StudyResult, measure: str) -> pd.DataFrame:
@@ -26,24 +30,48 @@ def table(result: StudyResult, measure: str) -> pd.DataFrame:
 
     Returns:
         Columns COLUMNS: the mean with its 95 % interval over queries; the change from the ranker
-        as trained (NaN for that itself) with its p (paired t, Holm over all changes).
+        as trained (NaN for that itself) with its 95 % interval and p (paired t, Holm over all
+        changes).
     """
     rows = []
     for label, condition in _points(result):
         own = _values(result, label, condition, measure)
         low, high = bootstrap_interval(own, generator(0, "summary"))
-        change, p = float("nan"), float("nan")
+        change = (float("nan"),) * 4
         if condition != TRAINED and (label, TRAINED) in _points(result):
-            test = paired_t(own, _values(result, label, TRAINED, measure))
-            change, p = test.difference, test.p_value
+            change = _change(own, _values(result, label, TRAINED, measure))
         counted = own[~np.isnan(own)]
         mean = float(counted.mean()) if len(counted) else float("nan")
-        rows.append((label, condition, mean, low, high, change, p, len(counted)))
+        rows.append((label, condition, mean, low, high, *change, len(counted)))
     frame = pd.DataFrame(rows, columns=list(COLUMNS))
     p_values = frame["change_p"].to_numpy(np.float64).copy()
     tested = ~np.isnan(p_values)
     p_values[tested] = holm(p_values[tested])
     return frame.assign(change_p=p_values)
+
+
+def queries(result: StudyResult, point: tuple[str, str], measure: str) -> pd.DataFrame:
+    """What a condition does to every query, the most damaged first.
+
+    Args:
+        result: a study of initial rankings.
+        point: ranker and condition.
+        measure: one that follows from what is stored.
+
+    Returns:
+        Columns query, as_trained, here, change; queries that the measure leaves out are left out.
+    """
+    ranker, condition = point
+    frame = pd.DataFrame(
+        {
+            "query": result.query_ids,
+            "as_trained": _values(result, ranker, TRAINED, measure),
+            "here": _values(result, ranker, condition, measure),
+        }
+    )
+    frame["change"] = frame["here"] - frame["as_trained"]
+    counted = frame[frame["change"].notna()]
+    return counted.sort_values("change", kind="stable", ignore_index=True)
 
 
 def claim(result: StudyResult, measure: str) -> Verdict | None:
@@ -58,27 +86,42 @@ def claim(result: StudyResult, measure: str) -> Verdict | None:
     return rising(found)
 
 
-def finding(result: StudyResult, measure: str) -> str:
-    """A paragraph from the numbers: what many give, what the ordinals are worth, what hurts."""
-    sentences = []
+@dataclass(frozen=True)
+class Sentences:
+    """What a study says, written from the numbers; empty where it has nothing to say.
+
+    Attributes:
+        rankers: what the initial rankings are worth to every ranker, and what hurts it most.
+        verdict: whether the paper's claim holds.
+    """
+
+    rankers: str
+    verdict: str
+
+
+def sentences(result: StudyResult, measure: str) -> Sentences:
+    """What a study says of its rankers and of the paper's claim."""
+    said = []
     for label, own in table(result, measure).groupby("ranker", sort=False):
         rows = own.to_dict("records")
         changed = [row for row in rows if not np.isnan(row["change"])]
         if not changed:
             continue
         (start,) = (row["mean"] for row in rows if row["condition"] == TRAINED)
-        none = next((row["change"] for row in changed if row["condition"] == NONE), float("nan"))
-        sentences.append(
-            f"{label} reaches {start:.3f}; without any initial ranking {none:+.3f}; "
-            f"{_worst(changed)}."
-        )
-    verdict = claim(result, measure)
-    if verdict is not None:
-        sentences.append(
-            f"The paper's claim that many initial rankings beat one and one beats none "
-            f"{verdict.text}"
-        )
-    return " ".join(sentences)
+        without = [row["change"] for row in changed if row["condition"] == NONE]
+        none = f" without any initial ranking {without[0]:+.3f};" if without else ""
+        said.append(f"{label} reaches {start:.3f};{none} {_worst(changed)}.")
+    found = claim(result, measure)
+    if found is None:
+        return Sentences(" ".join(said), "")
+    claimed = "many initial rankings beat one and one beats none"
+    return Sentences(" ".join(said), f"The paper's claim that {claimed} {found.text}")
+
+
+def finding(result: StudyResult, measure: str) -> str:
+    """A paragraph from the numbers: what many give, what the ordinals are worth, what hurts."""
+    said = sentences(result, measure)
+    return " ".join(filter(None, (said.rankers, said.verdict)))
 
 
 def _worst(changed: Sequence[Mapping[Any, Any]]) -> str:
@@ -88,6 +131,15 @@ def _worst(changed: Sequence[Mapping[Any, Any]]) -> str:
         return "nothing that was left out or exchanged hurts"
     chance = "" if worst["change_p"] <= LEVEL_OF_SIGNIFICANCE else ", which may be chance"
     return f"what hurts most is {worst['condition']} ({worst['change']:+.3f}{chance})"
+
+
+def _change(
+    own: Float64[np.ndarray, " queries"], trained: Float64[np.ndarray, " queries"]
+) -> tuple[float, float, float, float]:
+    """The mean difference, its interval and its p, unadjusted."""
+    test = paired_t(own, trained)
+    low, high = bootstrap_interval(own - trained, generator(0, "change"))
+    return test.difference, low, high, test.p_value
 
 
 def _points(result: StudyResult) -> list[tuple[str, str]]:

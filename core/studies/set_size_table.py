@@ -157,21 +157,44 @@ def claim(result: StudyResult, measure: str) -> dict[str, object]:
     }
 
 
+@dataclass(frozen=True)
+class Sentences:
+    """What a study says, written from the numbers; empty where it has nothing to say.
+
+    Attributes:
+        candidates: what the candidates alone do, before any ranker.
+        losses: what every ranker loses from its own size to the largest.
+        verdict: whether the paper's claim holds.
+    """
+
+    candidates: str
+    losses: str
+    verdict: str
+
+
+def sentences(result: StudyResult, measure: str) -> Sentences:
+    """What a study says of the candidates, of the rankers and of the paper's claim."""
+    frame = curves(result, measure)
+    found = claim(result, measure)
+    return Sentences(
+        _candidates(frame) if {INITIAL, CEILING} <= set(frame.ranker) else "",
+        " ".join(_loses(drop) for drop in drops(result, measure)),
+        f"The paper's claim that {found['claim']} {found['text']}" if found else "",
+    )
+
+
 def finding(result: StudyResult, measure: str) -> str:
     """A paragraph written from the numbers: the candidates' own curve, the drops, the claim."""
-    frame = curves(result, measure)
-    sentences = [_candidates(frame)] if {INITIAL, CEILING} <= set(frame.ranker) else []
-    for drop in drops(result, measure):
-        word = "loses" if drop.loss >= 0 else "gains"
-        sentences.append(
-            f"{drop.ranker} {word} {abs(drop.loss):.3f} from {drop.trained_on} to "
-            f"{drop.tested_on} candidates (95 % of the change: {-drop.high:+.3f} to "
-            f"{-drop.low:+.3f})."
-        )
-    verdict = claim(result, measure)
-    if verdict:
-        sentences.append(f"The paper's claim that {verdict['claim']} {verdict['text']}")
-    return " ".join(sentences)
+    said = sentences(result, measure)
+    return " ".join(filter(None, (said.candidates, said.losses, said.verdict)))
+
+
+def _loses(drop: Drop) -> str:
+    word = "loses" if drop.loss >= 0 else "gains"
+    return (
+        f"{drop.ranker} {word} {abs(drop.loss):.3f} from {drop.trained_on} to {drop.tested_on} "
+        f"candidates (95 % of the change: {-drop.high:+.3f} to {-drop.low:+.3f})."
+    )
 
 
 def _candidates(frame: pd.DataFrame) -> str:

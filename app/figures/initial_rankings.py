@@ -1,0 +1,129 @@
+"""Table 4 as one picture: every ranker as trained, and what it does without or with others."""
+
+import re
+from typing import Any, Literal
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from app.figures.style import REFERENCE, laid_out, stroke
+
+ROW, FRAME = 26, 96
+"""Pixels of a condition, and of axis and margins."""
+
+SIGNIFICANT = 0.05
+TRAINED = "as trained"
+PRESET = re.compile(r"@\w+")
+Shown = Literal["mean", "change"]
+
+
+def conditions(
+    frame: pd.DataFrame, measure: str, shown: Shown = "mean", chosen: tuple[str, str] | None = None
+) -> go.Figure:
+    """Dots with 95 % intervals; full where the change is more than chance, else open.
+
+    Args:
+        frame: ranker, condition, mean, low, high, change, change_low, change_high, change_p, n.
+        measure: what is drawn.
+        shown: the mean, or the change from the ranker as trained.
+        chosen: a (ranker, condition) to ring.
+    """
+    rows = _rows(frame, shown)
+    figure = go.Figure()
+    if shown == "change":
+        figure.add_vline(x=0, line={"color": REFERENCE, "width": 1.4, "dash": "dot"})
+    for ranker in dict.fromkeys(frame["ranker"]):
+        own = [row for row in rows if row["ranker"] == ranker and row["dot"]]
+        if shown == "mean" and len(own) > 1:
+            _guide(figure, own)
+        figure.add_trace(_dots(own, measure, shown, chosen))
+    laid_out(figure, height=FRAME + ROW * max(1, len(rows)), showlegend=False, hovermode="closest")
+    title = measure if shown == "mean" else f"{measure} minus that of the ranker as trained"
+    figure.update_xaxes(title=title, tickformat=".3~f" if shown == "mean" else "+.3~f")
+    figure.update_yaxes(
+        tickvals=[row["y"] for row in rows], ticktext=[row["text"] for row in rows],
+        range=[len(rows) - 0.4, -0.6], showgrid=False,
+    )  # fmt: skip
+    return figure
+
+
+def _rows(frame: pd.DataFrame, shown: Shown) -> list[dict[Any, Any]]:
+    """The lines from top to bottom: a ranker's name, then its conditions under it."""
+    rows: list[dict[Any, Any]] = []
+    for ranker, own in frame.groupby("ranker", sort=False):
+        name = f"<b>{ranker}</b>"
+        points = own.to_dict("records")
+        if shown == "mean" and points[0]["condition"] == TRAINED:
+            rows.append(points[0] | {"text": name, "dot": True})
+            points = points[1:]
+        else:
+            rows.append({"ranker": ranker, "text": name, "dot": False})
+            points = [point for point in points if point["condition"] != TRAINED]
+        rows += [point | {"text": _short(str(point["condition"])), "dot": True} for point in points]
+    return [row | {"y": at} for at, row in enumerate(rows)]
+
+
+def _short(condition: str) -> str:
+    """A condition without presets, which the hover says.
+
+    >>> _short("oracle for mart@small"), _short("without any")
+    ('oracle for mart', 'without any')
+    """
+    return PRESET.sub("", condition)
+
+
+def _guide(figure: go.Figure, own: list[dict[Any, Any]]) -> None:
+    """A line down from the ranker as trained, to compare its conditions with."""
+    figure.add_shape(
+        type="line", x0=own[0]["mean"], x1=own[0]["mean"], y0=own[0]["y"], y1=own[-1]["y"] + 0.4,
+        line={"color": stroke(str(own[0]["ranker"])).color, "width": 1.2, "dash": "dot"},
+    )  # fmt: skip
+
+
+def _dots(
+    own: list[dict[Any, Any]], measure: str, shown: Shown, chosen: tuple[str, str] | None
+) -> go.Scatter:
+    ranker = str(own[0]["ranker"]) if own else ""
+    color = stroke(ranker).color
+    low, high = ("low", "high") if shown == "mean" else ("change_low", "change_high")
+    full = [row["condition"] == TRAINED or row["change_p"] <= SIGNIFICANT for row in own]
+    ringed = [(ranker, row["condition"]) == chosen for row in own]
+    columns = ("ranker", "condition", "mean", "low", "high", "change", "change_p", "n")
+    return go.Scatter(
+        x=[row[shown] for row in own],
+        y=[row["y"] for row in own],
+        mode="markers",
+        marker={
+            "size": [15 if one else 11 for one in ringed],
+            "color": [color if one else "rgba(127,127,127,0.15)" for one in full],
+            "line": {"color": color, "width": 2.2},
+        },
+        error_x={
+            "type": "data", "symmetric": False, "color": color, "thickness": 1.8, "width": 4,
+            "array": [row[high] - row[shown] for row in own],
+            "arrayminus": [row[shown] - row[low] for row in own],
+        },
+        selected={"marker": {"opacity": 1}},
+        unselected={"marker": {"opacity": 1}},
+        customdata=[[row[name] for name in columns] for row in own],
+        hovertemplate=(
+            f"<b>%{{customdata[0]}}</b>, %{{customdata[1]}}<br>{measure} %{{customdata[2]:.3f}} "
+            "[%{customdata[3]:.3f}, %{customdata[4]:.3f}]<br>change %{customdata[5]:+.3f}, "
+            "p %{customdata[6]:.2g} (Holm), N = %{customdata[7]}<extra></extra>"
+        ),
+    )  # fmt: skip
+
+
+def alt_text(frame: pd.DataFrame, measure: str) -> str:
+    """The picture in words: every ranker as trained, and what changes it most."""
+    said = []
+    for ranker, own in frame.groupby("ranker", sort=False):
+        rows = own.to_dict("records")
+        text = f"{ranker} {rows[0]['mean']:.3f}"
+        changed = [row for row in rows if not pd.isna(row["change"])]
+        if changed:
+            worst = min(changed, key=lambda row: row["change"])
+            chance = "" if worst["change_p"] <= SIGNIFICANT else ", may be chance"
+            text += f" (lowest: {worst['condition']}, {worst['change']:+.3f}{chance})"
+        said.append(text)
+    return f"Dot plot of {measure} by ranker and condition: {'; '.join(said)}."

@@ -1,0 +1,137 @@
+"""Table 3 as a map: N0 down, N1 across, one block a ranker, every value printed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from app.figures.style import laid_out
+
+ROW, HEAD, FRAME = 34, 26, 84
+"""Pixels of a row, of a ranker's name, and of axis and margins."""
+
+CHOSEN = "#D55E00"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What the cells hold.
+
+    Attributes:
+        column: of the frame.
+        words: what it is, for the colour bar and the hover.
+        format: of a printed value.
+        middle: the value in the middle of a scale of two colours; None: one colour.
+    """
+
+    column: str
+    words: str
+    format: str
+    middle: float | None = None
+
+
+SHOWN: Mapping[str, Shown] = {
+    "quality": Shown("mean", "mean", ".3f"),
+    "shift": Shown("shift", "− trained on N1 itself", "+.3f", 0.0),
+    "order": Shown("order_stability", "τ of the shared documents", ".2f"),
+    "scores": Shown("score_shift", "shift of scores, standard deviations", ".2f"),
+}
+
+MEANS = ("quality", "shift")
+"""What is counted in the measure."""
+
+
+def sizes(frame: pd.DataFrame, shown: str, chosen: tuple[str, str, int] | None = None) -> go.Figure:
+    """Heat maps over a common scale; a transparent mark in every cell takes the clicks.
+
+    Args:
+        frame: ranker, trained_on, size and the columns of `SHOWN`; one row a cell.
+        shown: a name of SHOWN.
+        chosen: the cell (ranker, N0, N1) to ring.
+    """
+    what = SHOWN[shown]
+    rankers = list(dict.fromkeys(frame["ranker"]))
+    counts = [frame.loc[frame["ranker"] == name, "trained_on"].nunique() for name in rankers]
+    room = ROW * sum(counts) + HEAD * len(rankers)
+    figure = make_subplots(
+        rows=len(rankers), cols=1, shared_xaxes=True, row_heights=counts,
+        vertical_spacing=min(HEAD / room, 1 / max(1, len(rankers))), subplot_titles=rankers,
+    )  # fmt: skip
+    columns = [str(size) for size in sorted(set(frame["size"]))]
+    for at, ranker in enumerate(rankers, start=1):
+        own = frame[frame["ranker"] == ranker]
+        rows = sorted(dict.fromkeys(own["trained_on"]), key=_size)
+        place: dict[str, Any] = {"row": at, "col": 1}
+        figure.add_trace(_cells(own, rows, columns, what), **place)
+        figure.add_trace(_marks(own, chosen), **place)
+        figure.update_yaxes(title="N0", autorange="reversed", type="category", **place)
+    laid_out(figure, height=room + FRAME, hovermode="closest", showlegend=False)
+    figure.update_xaxes(type="category", showgrid=False)
+    figure.update_xaxes(title="candidates tested on (N1)", row=len(rankers), col=1)
+    figure.update_yaxes(showgrid=False)
+    figure.update_annotations(font_size=13, xanchor="left", x=0)
+    scale = {"colorscale": "Cividis"} if what.middle is None else {"colorscale": "RdBu", "cmid": 0}
+    figure.update_layout(coloraxis=scale | {"showscale": False}, margin={"t": HEAD + 8})
+    return figure
+
+
+def _cells(own: pd.DataFrame, rows: list[str], columns: list[str], what: Shown) -> go.Heatmap:
+    wide = own.assign(column=own["size"].astype(str)).pivot_table(
+        what.column, "trained_on", "column", dropna=False
+    )
+    values = wide.reindex(index=rows, columns=columns)
+    texts = [["" if pd.isna(one) else format(one, what.format) for one in row]
+             for row in values.to_numpy(float)]  # fmt: skip
+    return go.Heatmap(
+        x=columns, y=rows, z=values.to_numpy(float), text=texts, texttemplate="%{text}",
+        coloraxis="coloraxis", xgap=2, ygap=2, hoverinfo="skip",
+    )  # fmt: skip
+
+
+def _marks(own: pd.DataFrame, chosen: tuple[str, str, int] | None) -> go.Scatter:
+    """Marks that are not seen, but for a ring around the chosen one."""
+    cells = zip(own["ranker"], own["trained_on"], own["size"].tolist(), strict=True)
+    points = [(str(ranker), str(home), int(size)) for ranker, home, size in cells]
+    ringed = [point == chosen for point in points]
+    return go.Scatter(
+        x=own["size"].astype(str),
+        y=own["trained_on"],
+        mode="markers",
+        marker={
+            "size": 26, "color": "rgba(0,0,0,0)", "symbol": "square",
+            "line": {"width": [3 if one else 0 for one in ringed], "color": CHOSEN},
+        },
+        selected={"marker": {"opacity": 1}},
+        unselected={"marker": {"opacity": 1}},
+        customdata=own[["ranker", "trained_on", "size", "mean", "shift", "order_stability",
+                        "score_shift", "n"]],
+        hovertemplate=(
+            "<b>%{customdata[0]}</b><br>trained on %{customdata[1]}, tested on %{customdata[2]}"
+            "<br>mean %{customdata[3]:.3f}, − trained on N1 itself %{customdata[4]:+.3f}"
+            "<br>τ of shared documents %{customdata[5]:.2f}, shift of scores %{customdata[6]:.2f}"
+            "<br>N = %{customdata[7]}<extra></extra>"
+        ),
+    )  # fmt: skip
+
+
+def _size(text: str) -> int:
+    return int(text) if text.isdigit() else 0
+
+
+def alt_text(frame: pd.DataFrame, shown: str, measure: str) -> str:
+    """The map in words: its lowest and highest cell."""
+    what = SHOWN[shown]
+    known = frame[frame[what.column].notna()]
+    said = f"{measure}, {what.words}" if shown in MEANS else what.words
+    if known.empty:
+        return f"Heat map of {said}: no cell has a value."
+    rows = known.sort_values(what.column, kind="stable").to_dict("records")
+    words = [
+        f"{format(row[what.column], what.format)} ({row['ranker']}, trained on "
+        f"{row['trained_on']}, tested on {row['size']})"
+        for row in (rows[0], rows[-1])
+    ]
+    return f"Heat map of {said} by N0 and N1: from {words[0]} to {words[1]}."

@@ -1,0 +1,138 @@
+"""Cached doors to stored studies of initial rankings: every answer by the study's content key."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from app import proposals, services
+from core.rankers.ordinal_geometry import OrdinalGeometry, geometries
+from core.store.manifest import Artefact
+from core.studies import initial_rankings, initial_rankings_table
+from core.studies.claims import Verdict
+from core.studies.initial_rankings_table import Sentences
+from core.studies.result import StudyResult
+
+KIND = initial_rankings.KIND
+ALONE = "initial: "
+"""Begins the label of an initial ranking that stands in the study by itself."""
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """A trained ranker that reads initial rankings.
+
+    Attributes:
+        key: its artefact's key.
+        label: what it is called on the page.
+    """
+
+    key: str
+    label: str
+
+
+def stored(data: str) -> dict[str, Artefact]:
+    """The stored studies of a data set by key, newest first."""
+    return {str(artefact.key): artefact for artefact in services.studies(KIND, data)}
+
+
+def rankers(recipe: Mapping[str, Any]) -> list[str]:
+    """The rankers that a study was asked for, without the initial rankings by themselves."""
+    labels = dict.fromkeys(row["label"] for row in recipe["rows"])
+    return [label for label in labels if not label.startswith(ALONE)]
+
+
+def short_words(artefact: Artefact) -> str:
+    """What tells a stored study from others in a narrow place."""
+    day = datetime.fromisoformat(artefact.created).astimezone(UTC).strftime("%d %b %H:%M")
+    count = len(rankers(artefact.recipe))
+    return f"{day} · {count} ranker{'s' if count != 1 else ''}"
+
+
+def words(artefact: Artefact) -> str:
+    """A stored study in a line: trained on which rankings, what was put in their place."""
+    trained_on = artefact.facts["lists"]["initial"]
+    swaps = artefact.recipe["initial"][len(trained_on) :]
+    seeds = max((row["seeds"] for row in artefact.recipe["rows"]), default=1)
+    text = f"initial rankings: {', '.join(trained_on)}"
+    text += f" · exchanged for: {', '.join(swaps)}" if swaps else ""
+    depth = artefact.facts["lists"]["depth"]
+    return f"{text} · top {depth or 'all'} · {seeds} seed{'s' if seeds != 1 else ''}"
+
+
+def path(key: str) -> Path:
+    """Where a stored study lies."""
+    return Path(services.store().resolve(key, "study").path)
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def result(key: str) -> StudyResult:
+    """A stored study, opened; shared between sessions and never changed."""
+    return StudyResult.open(path(key))
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def table(key: str, measure: str) -> pd.DataFrame:
+    """Every ranker under every condition."""
+    return initial_rankings_table.table(result(key), measure)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def claim(key: str, measure: str) -> Verdict | None:
+    """Whether the paper's claim holds here; None where its three rankers are not there."""
+    return initial_rankings_table.claim(result(key), measure)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def sentences(key: str, measure: str) -> Sentences:
+    """What the numbers amount to, in words."""
+    return initial_rankings_table.sentences(result(key), measure)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def queries(key: str, point: tuple[str, str], measure: str) -> pd.DataFrame:
+    """What a condition did to every query of a ranker."""
+    return initial_rankings_table.queries(result(key), point, measure)
+
+
+def learnt(data: str, study: str | None) -> list[Learnt]:
+    """The trained rankers that read initial rankings: those of the study first, each once."""
+    found = _of_study(study) if study else {}
+    for ranker in proposals.trained(data):
+        if ranker.name.startswith("setrank") and ranker.name.endswith("-init"):
+            found.setdefault(ranker.key, f"{ranker.label} {ranker.preset or ''}".strip())
+    return [Learnt(key, label) for key, label in found.items()]
+
+
+def _of_study(key: str) -> dict[str, str]:
+    """The artefacts of a study's rankers with ordinal embeddings, by key; those still stored."""
+    frame = result(key).trials
+    seeds = frame.groupby("ranker")["draw"].nunique()
+    there = {str(artefact.key) for artefact in services.store().artefacts("ranker")}
+    found: dict[str, str] = {}
+    for row in frame.to_dict("records"):
+        name = str(row["ranker"]).partition("@")[0]
+        if name.startswith("setrank") and name.endswith("-init") and row["artefacts"] in there:
+            seed = f", seed {row['draw']}" if seeds[row["ranker"]] > 1 else ""
+            found.setdefault(str(row["artefacts"]), f"{row['ranker']}{seed}")
+    return found
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def geometry(ranker: str, ranks: int) -> list[OrdinalGeometry]:
+    """The geometry of every ordinal table of a trained ranker, by its key.
+
+    Raises:
+        DataError: it reads no initial ranking.
+    """
+    return geometries(services.store().resolve(ranker, "ranker").path, ranks)
+
+
+def tables(ranker: str) -> list[str]:
+    """What the initial rankings of a trained ranker are called, one a table."""
+    made = services.store().resolve(ranker, "ranker").recipe.get("lists")
+    return [str(name) for name in made["initial"]] if isinstance(made, Mapping) else []

@@ -1,0 +1,99 @@
+"""Cached doors to stored studies of set size: every answer by the study's content key."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from app import services
+from core.store.manifest import Artefact
+from core.studies import set_size, set_size_table
+from core.studies.initial_ranking import INITIAL
+from core.studies.result import StudyResult
+from core.studies.set_size import ANY, CEILING
+from core.studies.set_size_table import Sentences
+
+KIND = set_size.KIND
+CANDIDATES = (CEILING, INITIAL)
+"""What the candidates alone do, before any ranker."""
+
+
+def stored(data: str) -> dict[str, Artefact]:
+    """The stored studies of a data set by key, newest first."""
+    return {str(artefact.key): artefact for artefact in services.studies(KIND, data)}
+
+
+def rankers(recipe: Mapping[str, Any]) -> list[str]:
+    """The rankers that a study was asked for, without the two curves of the candidates."""
+    labels = dict.fromkeys(row["label"] for row in recipe["rows"])
+    return [label for label in labels if label not in CANDIDATES]
+
+
+def trained_on(recipe: Mapping[str, Any]) -> list[int]:
+    """The sizes that rankers of a study were trained on, rising."""
+    return sorted({int(row["size"]) for row in recipe["rows"] if row["size"] is not None})
+
+
+def short_words(artefact: Artefact) -> str:
+    """What tells a stored study from others in a narrow place."""
+    day = datetime.fromisoformat(artefact.created).astimezone(UTC).strftime("%d %b %H:%M")
+    count = len(rankers(artefact.recipe))
+    return f"{day} · {count} ranker{'s' if count != 1 else ''}"
+
+
+def words(artefact: Artefact) -> str:
+    """A stored study in a line: which sizes, how often, on which lists."""
+    recipe = artefact.recipe
+    seeds = max((row["seeds"] for row in recipe["rows"]), default=1)
+    own = ", ".join(map(str, trained_on(recipe))) or ANY
+    tested = ", ".join(map(str, recipe["sizes"]))
+    initial = ", ".join(artefact.facts["lists"]["initial"])
+    return (
+        f"trained on {own} · tested on {tested} · {seeds} seed{'s' if seeds != 1 else ''} · "
+        f"lists by {initial}"
+    )
+
+
+def path(key: str) -> Path:
+    """Where a stored study lies."""
+    return Path(services.store().resolve(key, "study").path)
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def result(key: str) -> StudyResult:
+    """A stored study, opened; shared between sessions and never changed."""
+    return StudyResult.open(path(key))
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def curves(key: str, measure: str) -> pd.DataFrame:
+    """Every ranker at every N0 and N1."""
+    return set_size_table.curves(result(key), measure)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def drops(key: str, measure: str) -> pd.DataFrame:
+    """What every ranker loses between its smallest N0 and the largest N1, least first."""
+    return pd.DataFrame([asdict(drop) for drop in set_size_table.drops(result(key), measure)])
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def claim(key: str, measure: str) -> dict[str, Any]:
+    """Whether the paper's claim holds here; empty where its three rankers are not there."""
+    return set_size_table.claim(result(key), measure)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def sentences(key: str, measure: str) -> Sentences:
+    """What the numbers amount to, in words."""
+    return set_size_table.sentences(result(key), measure)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def queries(key: str, point: tuple[str, str, int], measure: str) -> tuple[int, pd.DataFrame]:
+    """What another size did to every query (ranker, N0, N1), and the size compared with."""
+    return set_size_table.queries(result(key), point, measure)

@@ -1,0 +1,62 @@
+"""What a trained SetRank has learnt of ranks: the geometry of its ordinal embeddings."""
+
+import streamlit as st
+
+from app import rankings
+from app.figures import initial_rankings_geometry as figure
+from app.plain import escaped
+from app.rankings import Learnt
+from core.errors import ShuffleproofError
+from core.rankers.ordinal_geometry import OrdinalGeometry
+
+PLAIN = {"displayModeBar": False}
+RANKS = 40
+
+
+def section(data: str, study: str | None, depth: int | None) -> None:
+    """Draw the geometry of a ranker to be chosen; nothing where none with ordinals is trained.
+
+    Args:
+        data: the data set in use.
+        study: the study shown, whose rankers come first.
+        depth: how many ranks its lists have; ranks beyond were never trained.
+    """
+    found = {ranker.key: ranker for ranker in rankings.learnt(data, study)}
+    if not found:
+        return
+    st.subheader("What was learnt of ranks")
+    left, right = st.columns(2)
+    key = left.selectbox(
+        "Trained ranker", list(found), format_func=lambda key: found[key].label, key="learnt",
+        bind="query-params", help="Every SetRank with ordinal embeddings of this data set.",
+    )  # fmt: skip
+    try:
+        tables = rankings.geometry(str(key), depth or RANKS)
+        names = rankings.tables(str(key))
+    except ShuffleproofError as error:
+        st.warning(escaped(str(error)), icon=":material/info:")
+        return
+    at = 0
+    if len(tables) > 1:
+        labels = [names[one] if one < len(names) else f"{one + 1}" for one in range(len(tables))]
+        chosen = right.selectbox("Of the initial ranking", labels, key="of", bind="query-params")
+        at = labels.index(chosen) if chosen in labels else 0
+    _drawn(found[str(key)], tables[at])
+
+
+def _drawn(ranker: Learnt, found: OrdinalGeometry) -> None:
+    words = figure.alt_text(found.similarity, found.lengths, found.explained)
+    pictures = (
+        ("similarity", "Cosine between ranks", figure.similarity(found.similarity)),
+        ("lengths", "Length by rank", figure.lengths(found.lengths)),
+        ("path", "Path through the two main components", figure.path(found.plane, found.explained)),
+    )
+    for column, (name, title, picture) in zip(st.columns(3), pictures, strict=True):
+        with column:
+            st.caption(title)
+            st.plotly_chart(picture, key=f"geometry {name}", alt=f"{title}. {words}", config=PLAIN)
+    st.markdown(escaped(f"{ranker.label}. {words}"))
+    st.caption(
+        "Where ranks mean something to the ranker, neighbours are alike and the path bends "
+        "steadily; ranks that training never reached are as they were drawn."
+    )

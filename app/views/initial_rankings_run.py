@@ -1,0 +1,178 @@
+"""Running a study of initial rankings: its form and cost, its progress and its first dots."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import streamlit as st
+
+from app import proposals, rankings, services, training
+from app.figures import initial_rankings as figure
+from app.forms import drawn
+from app.jobs import duration
+from app.plain import escaped
+from app.views import benchmark_job as strip
+from core.errors import MissingRankingError, ShuffleproofError, UsageError
+from core.execution.jobs import Job
+from core.metrics.measure import Measure
+from core.parameters import parsed
+from core.rankers import registry
+from core.rankers.initial import ListRecipe
+from core.store.manifest import Artefact
+from core.studies import cost, initial_rankings_table
+from core.studies.cost import Cost
+from core.studies.initial_rankings import FOUR, SWAPS, TABLE4
+from core.studies.ranker_sets import expanded
+from core.studies.underway import Underway
+
+MOST_SEEDS = 100
+SAID = {
+    "oracle": "the judgments themselves",
+    "anti-oracle": "the judgments upside down",
+    "random": "chance",
+}
+
+
+def progress(data: str) -> bool:
+    """Draw the study that is waiting, running or has just failed; whether there is one."""
+    return strip.progress(STRIP, (data,))
+
+
+def _begun(one: Underway, job: Job) -> bool:
+    """Whether an announced study is the one that a job works on."""
+    asked = job.parameters
+    return one.facts["data"] == asked["data"] and rankings.rankers(one.recipe) == expanded(
+        asked["rankers"]
+    )
+
+
+def _first(found: Underway) -> None:
+    result = found.result(services.store())
+    if result is None:
+        return
+    measure = str(found.recipe["measures"][0])
+    frame = initial_rankings_table.table(result, measure)
+    st.plotly_chart(
+        figure.conditions(frame, measure),
+        key="first results",
+        alt=figure.alt_text(frame, measure),
+    )
+    st.caption(f"First results: {len(result.trials)} rankers and conditions so far.")
+
+
+STRIP = strip.Strip(rankings.KIND, "study of several rankings", _begun, _first)
+
+
+def form(data: str, newest: Artefact | None, *, opened: bool) -> None:
+    """Draw the form that starts a study."""
+    with st.expander("Run a study of several rankings", expanded=opened,
+                     icon=":material/play_arrow:"):  # fmt: skip
+        _form(data, newest)
+
+
+@st.fragment
+def _form(data: str, newest: Artefact | None) -> None:
+    usual_preset, usual = proposals.for_training(data)
+    rankers = _rankers(newest)
+    initial, swaps = _initial(data, newest, usual_preset)
+    with st.popover("Preset, seeds, measures and lists", icon=":material/tune:"):
+        presets = training.presets([name for name in rankers if name in training.FITTED])
+        presets = presets or list(training.PRESETS)
+        preset = st.selectbox(
+            "Preset", presets, index=presets.index(usual_preset) if usual_preset in presets else 0,
+            key="new.preset",
+            help="  \n".join(f"{name}: {words}" for name, words in training.PRESETS.items()),
+        )  # fmt: skip
+        seeds = int(st.number_input("Seeds", 1, MOST_SEEDS, 1, key="new.seeds"))
+        measures = st.text_input(
+            "Measures", value="NDCG@10", key="new.measures",
+            help="Separated by ; — NDCG at 1, 3, 5 and 10 is kept under all conventions anyway.",
+        )  # fmt: skip
+        changes = drawn(usual, "new.lists", only=("depth", "scores", "folds", "seed"))
+    try:
+        if not initial:
+            raise UsageError("no initial ranking is chosen: name at least one")
+        lists = replace(parsed(usual, changes), initial=tuple(initial))
+        parameters = {
+            "data": data, "rankers": rankers, "swaps": swaps, "seeds": seeds,
+            "measures": [str(Measure.parse(text)) for text in measures.split(";")],
+            "lists": training.lists_asked(data, lists) | {"initial": initial},
+        }  # fmt: skip
+        if preset != training.usual_preset(data):
+            parameters["preset"] = preset
+        st.markdown(_cost(parameters, lists, preset))
+    except ShuffleproofError as error:
+        st.warning(escaped(str(error)), icon=":material/error:")
+        return
+    if st.button("Run this study", type="primary", key="new.run", disabled=not rankers):
+        strip.hand_in(STRIP, parameters)
+
+
+def _rankers(newest: Artefact | None) -> list[str]:
+    before = rankings.rankers(newest.recipe) if newest else list(TABLE4)
+    given = {registry.FEATURE, "random", "ideal", "file-order"}
+    plain = [name for name in registry.RANKERS if name not in given]
+    return st.multiselect(
+        "Rankers", list(dict.fromkeys([*before, *plain])), default=before, wrap=True,
+        accept_new_options=True, key="new.rankers",
+        help="Add @preset (dlcm@tuned). Those that read no initial ranking are measured once.",
+    )  # fmt: skip
+
+
+def _initial(data: str, newest: Artefact | None, preset: str) -> tuple[list[str], list[str]]:
+    """The initial rankings of training, and what is put in the first one's place."""
+    try:
+        known = training.initial_rankers(training.fitting(data))
+    except ShuffleproofError:  # the data set is gone, its studies are not
+        known = []
+    before = list(newest.facts["lists"]["initial"]) if newest else [f"{x}@{preset}" for x in FOUR]
+    left, right = st.columns(2)
+    initial = left.multiselect(
+        "Initial rankings, in their order", list(dict.fromkeys([*before, *known])), default=before,
+        accept_new_options=True, key="new.initial", wrap=True,
+        help="The first one cuts and orders the lists. A ranker that reads one reads the first.",
+    )  # fmt: skip
+    usual = list(newest.recipe["initial"][len(before) :]) if newest else list(SWAPS)
+    swaps = right.multiselect(
+        "Exchanged at test time for", list(dict.fromkeys([*usual, *SWAPS, *known])), default=usual,
+        accept_new_options=True, key="new.swaps", wrap=True,
+        format_func=lambda name: f"{name}: {SAID[name]}" if name in SAID else name,
+        help="What stands in the first one's place once the ranker is trained.",
+    )  # fmt: skip
+    return list(initial), list(swaps)
+
+
+def _cost(parameters: Mapping[str, Any], lists: ListRecipe, preset: str) -> str:
+    """What the button will cost: trainings that are not stored yet, and their seconds.
+
+    Raises:
+        ShuffleproofError: a data set that cannot be read, a ranker that there is not, or one
+            that reads more initial rankings than are chosen.
+    """
+    fitting = training.fitting(parameters["data"])
+    costs, there = [], 0
+    for label in expanded(parameters["rankers"]):
+        name, _, own = label.partition("@")
+        if name not in training.FITTED:
+            registry.entry(name)
+            continue
+        reads = registry.spec(name, own or preset).rankings
+        if reads > len(lists.initial):
+            raise MissingRankingError(label, reads, len(lists.initial))
+        for seed in range(parameters["seeds"]):
+            changes = {"rankings": str(reads)} if reads and name.endswith("-init") else {}
+            changes |= {"seed": str(seed)} if parameters["seeds"] > 1 else {}
+            plan = training.planned(fitting, lists, name, own or preset, changes)
+            there += plan.there
+            costs += [] if plan.there else [plan.cost]
+    if not costs and not there:
+        raise UsageError("no ranker is chosen that could be trained")
+    first: Cost | None = training.preparing(fitting, lists)
+    text = f"**{len(costs)} trainings**" + (f" ({there} more are stored)" if there else "")
+    if first:
+        text += f", {first.steps} fits of initial rankers"
+    if costs or first:
+        low, high = cost.added(costs)
+        low, high = low + (first.low if first else 0.0), high + (first.high if first else 0.0)
+        text += f", from **{duration(low)}** to **{duration(high)}** on this machine"
+    return f"{text}. What is stored is never repeated."

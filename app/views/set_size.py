@@ -1,0 +1,165 @@
+"""The page of Table 3: trained on lists of one size, tested on lists of another."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from app import set_sizes, state
+from app.figures import set_size as figure
+from app.plain import escaped
+from app.views import parts
+from app.views import set_size_details as details
+from app.views import set_size_run as run
+from app.views import set_size_taken as taken
+from app.views.set_size_chosen import Chosen
+from app.views.set_size_measure import choice
+from core.metrics.measure import Measure
+from core.store.manifest import Artefact
+from core.studies.registry import STUDIES
+
+QUESTION = STUDIES["set-size"].question
+CHART = "sizes"
+
+
+def page() -> None:
+    """Draw a stored study of the data set in use: curves, finding, verdict, then details."""
+    data = state.data()
+    parts.header("Set size", QUESTION)
+    stored = set_sizes.stored(data)
+    at_work = run.progress(data)
+    if stored:
+        _study(stored)
+    elif not at_work:
+        parts.not_yet(
+            f"No study of the size of lists is stored for {data} yet.",
+            "Press the button below: rankers are trained on short lists and tested on longer ones. "
+            "Or on the command line:",
+            f"shuffleproof study set-size --data {data} --trained-on "
+            f"{run.usual_sizes(data)[0]} --sizes {','.join(map(str, run.usual_sizes(data)))}",
+        )
+    run.form(data, next(iter(stored.values()), None), opened=not stored and not at_work)
+
+
+def _study(stored: Mapping[str, Artefact]) -> None:
+    no_study = state.absent("study", stored)
+    notices = st.container()
+    picture, controls = st.columns([5, 2], gap="medium")
+    with controls:
+        artefact = stored[_key(stored)]
+        recipe = artefact.recipe
+        labels = set_sizes.rankers(recipe)
+        no_ranker = state.absent("show", labels)
+        home, rankers = _what(set_sizes.trained_on(recipe), labels)
+    with notices:
+        state.instead("study", no_study, set_sizes.short_words(artefact))
+        state.instead("ranker", no_ranker, *rankers)
+    with picture:
+        drawing, said = st.container(), st.container()
+        measure, from_zero = _measure(artefact)
+    chosen = Chosen(artefact, measure, home, rankers)
+    drawn = _picture(chosen, drawing, from_zero=from_zero)
+    with said:
+        _said(chosen)
+    details.section(chosen)
+    taken.row(chosen, drawn)
+
+
+def _key(stored: Mapping[str, Artefact]) -> str:
+    """The study chosen; its key always stands in the address."""
+    wanted, keys = st.query_params.get("study", ""), list(stored)
+    key = st.selectbox(
+        "Study", keys, index=keys.index(wanted) if wanted in keys else 0,
+        format_func=lambda key: set_sizes.short_words(stored[key]),
+        help="Stored studies of this data set, newest first.",
+    )  # fmt: skip
+    st.caption(escaped(set_sizes.words(stored[key])))
+    if wanted != key:
+        st.query_params["study"] = key
+    return str(key)
+
+
+def _what(trained_on: list[int], labels: list[str]) -> tuple[int | None, tuple[str, ...]]:
+    """The size trained on, and the rankers to draw."""
+    home: int | None = trained_on[0] if trained_on else None
+    if len(trained_on) > 1:
+        chosen = st.selectbox(
+            "Trained on lists of (N0)", trained_on, key="home", bind="query-params",
+            help="Which size the rankers of the picture were trained on; the map below has all.",
+        )  # fmt: skip
+        home = chosen if chosen in trained_on else trained_on[0]
+    shown = st.multiselect(
+        "Rankers", labels, default=labels, key="show", bind="query-params", wrap=True
+    )
+    return home, tuple(label for label in labels if label in shown)
+
+
+def _measure(artefact: Artefact) -> tuple[Measure, bool]:
+    """The measure with its conventions, changeable where they stand, and where the axis begins."""
+    with st.container(horizontal=True, vertical_alignment="center", key="convention"):
+        words = st.container(width="stretch")
+        with st.popover("Measure and conventions", icon=":material/tune:"):
+            measure = choice(artefact.recipe)
+            from_zero = st.toggle(
+                "Vertical axis from 0", value=True, key="zero", bind="query-params"
+            )
+    with words:
+        parts.convention(
+            measure.convention(),
+            f"N = {artefact.facts['queries']} queries",
+            "95 % intervals over queries",
+        )
+        parts.convention(*_shorter(artefact))
+    return measure, from_zero
+
+
+def _shorter(artefact: Artefact) -> list[str]:
+    """How many lists are shorter than a size, and who was left out."""
+    facts = artefact.facts
+    short = {size: count for size, count in facts["shorter"].items() if count}
+    said = [
+        f"{count} of {facts['queries']} lists have fewer than {size} documents and stay as they are"
+        for size, count in short.items()
+    ]
+    return [*(map(escaped, said[:1] or ["every list is as long as asked"])), *said[1:],
+            *facts["left_out"]]  # fmt: skip
+
+
+def _picture(chosen: Chosen, place: Any, *, from_zero: bool) -> Any:
+    identity = (chosen.key, str(chosen.measure), chosen.home, chosen.rankers, from_zero)
+    drawn = _drawn(chosen, from_zero, identity)
+    place.plotly_chart(
+        drawn,
+        key=CHART,
+        alt=figure.alt_text(chosen.drawn, str(chosen.measure)),
+        on_select=_take,
+        selection_mode="points",
+        config={"displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso2d"]},
+    )
+    return drawn
+
+
+@st.cache_resource(max_entries=128, show_spinner=False)
+def _drawn(_chosen: Chosen, from_zero: bool, identity: tuple[Any, ...]) -> Any:  # noqa: FBT001 (part of the key)
+    """The figure; shared between sessions and never changed (files are made from copies)."""
+    del identity  # the memory's key: `_chosen` in values that can be compared
+    return figure.curves(_chosen.drawn, str(_chosen.measure), _chosen.home, from_zero=from_zero)
+
+
+def _take() -> None:
+    """A click on a point chooses the cell whose queries are shown below."""
+    details.take(CHART)
+
+
+def _said(chosen: Chosen) -> None:
+    found = set_sizes.sentences(chosen.key, str(chosen.measure))
+    parts.finding(found.losses or found.candidates)
+    if found.losses:
+        st.markdown(escaped(found.candidates))
+    if found.verdict:
+        st.markdown(escaped(found.verdict))
+    else:
+        st.caption(
+            "The paper's claim is about setrank-imsab, setrank-msab and dlcm-without-init, each "
+            "trained on lists: with all three in a study, the verdict stands here."
+        )

@@ -1,0 +1,216 @@
+"""Running a study of set size: its form and cost, its progress and its first curves."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import streamlit as st
+
+from app import proposals, services, set_sizes, training
+from app.figures import set_size as figure
+from app.forms import drawn
+from app.jobs import duration
+from app.plain import escaped
+from app.views import benchmark_job as strip
+from app.views.set_size_chosen import of_home
+from core.errors import ParameterError, ShuffleproofError, UsageError
+from core.execution.jobs import Job
+from core.metrics.measure import Measure
+from core.parameters import parsed
+from core.rankers import registry
+from core.rankers.initial import ListRecipe
+from core.store.manifest import Artefact
+from core.studies import cost, set_size_table
+from core.studies.cost import Cost
+from core.studies.ranker_sets import expanded
+from core.studies.set_size import SIZES
+from core.studies.underway import Underway
+
+MOST_SEEDS = 100
+CLAIMED = ("setrank-imsab", "setrank-msab", "dlcm-without-init")
+"""The rankers that the paper's claim is about."""
+
+
+def progress(data: str) -> bool:
+    """Draw the study that is waiting, running or has just failed; whether there is one."""
+    return strip.progress(STRIP, (data,))
+
+
+def usual_sizes(data: str) -> list[int]:
+    """The paper's sizes; where no list is that long, sizes that double up to the longest."""
+    try:
+        lengths = training.fitting(data).train
+    except ShuffleproofError:  # the data set is gone, its studies are not
+        return list(SIZES)
+    longest = int(lengths.max(initial=0))
+    if longest > SIZES[1]:
+        return list(SIZES)
+    halves = [longest >> shift for shift in (2, 1, 0)]
+    return [size for size in halves if size > 0] or [SIZES[0]]
+
+
+def _begun(one: Underway, job: Job) -> bool:
+    """Whether an announced study is the one that a job works on."""
+    asked = job.parameters
+    names = [name for name in expanded(asked["rankers"]) if name not in set_sizes.CANDIDATES]
+    sizes = sorted({*asked["sizes"], *asked["trained_on"]})
+    return (
+        one.facts["data"] == asked["data"]
+        and set_sizes.rankers(one.recipe) == names
+        and sorted(one.recipe["sizes"]) == sizes
+    )
+
+
+def _first(found: Underway) -> None:
+    result = found.result(services.store())
+    if result is None:
+        return
+    measure = str(found.recipe["measures"][0])
+    trained_on = set_sizes.trained_on(found.recipe)
+    home = trained_on[0] if trained_on else None
+    frame = of_home(set_size_table.curves(result, measure), home)
+    st.plotly_chart(
+        figure.curves(frame, measure, home),
+        key="first results",
+        alt=figure.alt_text(frame, measure),
+    )
+    st.caption(f"First results: {len(result.trials)} trainings and scorings so far.")
+
+
+STRIP = strip.Strip(set_sizes.KIND, "study of set size", _begun, _first)
+
+
+def form(data: str, newest: Artefact | None, *, opened: bool) -> None:
+    """Draw the form that starts a study."""
+    with st.expander("Run a study of set size", expanded=opened, icon=":material/play_arrow:"):
+        _form(data, newest)
+
+
+@st.fragment
+def _form(data: str, newest: Artefact | None) -> None:
+    usual_preset, usual_lists = proposals.for_training(data)
+    rankers = _rankers(newest)
+    trained_on, sizes, seeds = _sizes(data, newest)
+    with st.popover("Preset, measures and lists", icon=":material/tune:"):
+        presets = training.presets([name for name in rankers if name in training.FITTED])
+        presets = presets or list(training.PRESETS)
+        preset = st.selectbox(
+            "Preset", presets, index=presets.index(usual_preset) if usual_preset in presets else 0,
+            key="new.preset",
+            help="  \n".join(f"{name}: {words}" for name, words in training.PRESETS.items()),
+        )  # fmt: skip
+        measures = st.text_input(
+            "Measures", value="NDCG@10", key="new.measures",
+            help="Separated by ; — NDCG at 1, 3, 5 and 10 is kept under all conventions anyway.",
+        )  # fmt: skip
+        lists = _lists(data, usual_lists)
+    try:
+        parameters = {
+            "data": data, "rankers": list(rankers), "seeds": seeds,
+            "trained_on": _numbers("trained on", trained_on), "sizes": _numbers("sizes", sizes),
+            "measures": [str(Measure.parse(text)) for text in measures.split(";")],
+            "lists": training.lists_asked(data, lists) | {"initial": list(lists.initial)},
+        }  # fmt: skip
+        if preset != training.usual_preset(data):
+            parameters["preset"] = preset
+        st.markdown(_cost(parameters, lists, preset))
+    except ShuffleproofError as error:
+        st.warning(escaped(str(error)), icon=":material/error:")
+        return
+    if st.button("Run this study", type="primary", key="new.run", disabled=not rankers):
+        strip.hand_in(STRIP, parameters)
+
+
+def _rankers(newest: Artefact | None) -> list[str]:
+    before = set_sizes.rankers(newest.recipe) if newest else list(CLAIMED)
+    given = {registry.FEATURE, "random", "ideal"}
+    plain = [name for name in registry.RANKERS if name not in given]
+    return st.multiselect(
+        "Rankers", list(dict.fromkeys([*before, *plain])), default=before, wrap=True,
+        accept_new_options=True, key="new.rankers",
+        help="Add @preset (dlcm@tuned). The ceiling and the initial ranking always stand beside "
+        "them; rankers with ordinal embeddings are not asked beyond their longest rank.",
+    )  # fmt: skip
+
+
+def _sizes(data: str, newest: Artefact | None) -> tuple[str, str, int]:
+    usual = usual_sizes(data)
+    own = set_sizes.trained_on(newest.recipe) if newest else usual[:1]
+    tested = list(newest.recipe["sizes"]) if newest else usual
+    left, middle, right = st.columns([2, 2, 1])
+    trained_on = left.text_input(
+        "Trained on lists of (N0)", value=",".join(map(str, own or usual[:1])), key="new.home",
+        help="Candidates a list, comma-separated; each size is a training of its own.",
+    )  # fmt: skip
+    sizes = middle.text_input(
+        "Tested on lists of (N1)", value=",".join(map(str, tested)), key="new.sizes",
+        help="Candidates a list, comma-separated; cut from the initial ranking.",
+    )  # fmt: skip
+    seeds = right.number_input("Seeds", 1, MOST_SEEDS, 1, key="new.seeds")
+    return trained_on, sizes, int(seeds)
+
+
+def _numbers(name: str, text: str) -> list[int]:
+    try:
+        found = sorted({int(part) for part in text.split(",")})
+    except ValueError:
+        raise ParameterError(name, text, "whole numbers, comma-separated") from None
+    if found[0] < 1:
+        raise ParameterError(name, text, "whole numbers from 1 on")
+    return found
+
+
+def _lists(data: str, usual: ListRecipe) -> ListRecipe:
+    try:
+        known = training.initial_rankers(training.fitting(data))
+    except ShuffleproofError:
+        known = []
+    initial = st.multiselect(
+        "Initial ranker", list(dict.fromkeys([*usual.initial, *known])),
+        default=list(usual.initial), accept_new_options=True, key="new.initial",
+        help="The first one cuts and orders the lists; feature:<id> takes any feature.",
+    )  # fmt: skip
+    changes = drawn(usual, "new.lists", only=("scores", "folds", "seed"))
+    return replace(parsed(usual, changes), initial=tuple(initial or usual.initial))
+
+
+def _cost(parameters: Mapping[str, Any], lists: ListRecipe, preset: str) -> str:
+    """What the button will cost: trainings that are not stored yet, and their seconds.
+
+    Raises:
+        ShuffleproofError: a data set that cannot be read, or a ranker that cannot be trained.
+    """
+    fitting = training.fitting(parameters["data"])
+    costs, there = [], 0
+    for name, size, seed in _trainings(parameters):
+        plain, _, own = name.partition("@")
+        changes = {"seed": str(seed)} if parameters["seeds"] > 1 else {}
+        plan = training.planned(fitting, replace(lists, depth=size), plain, own or preset, changes)
+        there += plan.there
+        costs += [] if plan.there else [plan.cost]
+    if not costs and not there:
+        raise UsageError("no ranker is chosen that could be trained")
+    first: Cost | None = training.preparing(fitting, lists)
+    text = f"{len(parameters['rankers'])} rankers on lists of "
+    text += f"{', '.join(map(str, parameters['trained_on']))}: **{len(costs)} trainings**"
+    text += f" ({there} more are stored)" if there else ""
+    if costs or first:
+        low, high = cost.added(costs)
+        low, high = low + (first.low if first else 0.0), high + (first.high if first else 0.0)
+        text += f", from **{duration(low)}** to **{duration(high)}** on this machine"
+    sizes = sorted({*parameters["sizes"], *parameters["trained_on"]})
+    return f"{text}; each is tested at {len(sizes)} sizes. What is stored is never repeated."
+
+
+def _trainings(parameters: Mapping[str, Any]) -> Sequence[tuple[str, int | None, int]]:
+    """Every training that a study needs: ranker, N0 (None: on documents), seed."""
+    found: list[tuple[str, int | None, int]] = []
+    for name in expanded(parameters["rankers"]):
+        plain, _, own = name.partition("@")
+        if plain not in training.FITTED:
+            registry.entry(plain)
+            continue
+        spec = registry.spec(plain, own or registry.RANKERS[plain].presets[0])
+        sizes = [None] if spec.fits_documents else parameters["trained_on"]
+        found += [(name, size, seed) for size in sizes for seed in range(parameters["seeds"])]
+    return found
