@@ -9,9 +9,11 @@ from app.views import (
     benchmark,
     data,
     initial_ranking,
+    initial_rankings,
     invariance,
     jobs,
     overview,
+    set_size,
     train,
 )
 
@@ -28,6 +30,8 @@ SECTIONS = {  # the pages by heading, as the sidebar shows them
     "Studies": [
         st.Page(invariance.page, title="Invariance", url_path="invariance"),
         st.Page(initial_ranking.page, title="Initial ranking", url_path="initial-ranking"),
+        st.Page(set_size.page, title="Set size", url_path="set-size"),
+        st.Page(initial_rankings.page, title="Several rankings", url_path="initial-rankings"),
         st.Page(attention.page, title="Attention", url_path="attention"),
         st.Page(benchmark.page, title="Benchmark", url_path="benchmark"),
         st.Page(ablation.page, title="Ablation", url_path="ablation"),
