@@ -198,7 +198,8 @@ def test_the_command_of_an_ablation_and_one_without_sizes():
     recipe = {"perturbations": [["transpositions", 0.0], ["transpositions", 7.0]],
               "draws": 2, "seed": 0}  # fmt: skip
     lists = {
-        "initial": ["lambdamart@small"], "depth": 40, "scores": "cross-fitted", "folds": 5, "seed": 0,
+        "initial": ["lambdamart@small"], "depth": 40, "scores": "cross-fitted", "folds": 5,
+        "seed": 0,
     }  # fmt: skip
     facts = {
         "data": "mine", "ranker": "dlcm", "sizes": None, "towards": ["released", "tuned"],

@@ -56,14 +56,14 @@ def frame(
     for group in GROUPS:
         own = [label for label in labels if groups[label] == group]
         if own:
-            heads.append(f"*{HEADS[group]}*")
+            heads.append(f"*{HEADS.get(group, group)}*")
             rows.append([""] * len(measures))
         grey = group == GROUPS[0]
         for label in own:
             name = escaped(label)
             heads.append(f":gray[{name}]" if grey else name)
             rows.append([_cell(cells[label, measure], grey=grey) for measure in measures])
-    names = [escaped(head(measure)) for measure in measures]
+    names = [head(measure) for measure in measures]  # of a registry, nobody's text
     return pd.DataFrame(rows, columns=names, index=pd.Index(heads, name="Ranker"))
 
 

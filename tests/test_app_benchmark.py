@@ -1,0 +1,352 @@
+"""The benchmark page in every state: empty, stored, other conventions, at work, failed."""
+
+import io
+import zipfile
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from app import benchmarks, exports, report
+from app.plain import escaped
+from app.views import benchmark as view
+from app.views import benchmark_details, benchmark_run, benchmark_taken
+from app.views.benchmark_chosen import Chosen
+from core.execution.jobs import Jobs
+from core.metrics.measure import Measure
+from core.store.artefacts import Store
+from core.store.keys import key_of
+from core.studies import benchmark_finding, benchmark_table, jobs, underway
+from core.studies.result import StudyResult
+from tests import app_tables as tables
+
+
+def page():
+    from app.views.benchmark import page as draw
+
+    draw()
+
+
+@pytest.fixture(scope="module")
+def fold():
+    return tables.fold()
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch, fold):
+    monkeypatch.setenv("SHUFFLEPROOF_HOME", str(tmp_path))
+    st.cache_resource.clear()
+    st.cache_data.clear()
+    monkeypatch.setattr(jobs, "ensure_running", lambda _store: True)
+    made = Store(tmp_path)
+    tables.data_set(made, fold)
+    yield made
+    st.cache_resource.clear()
+
+
+@pytest.fixture
+def stored(store, fold):
+    return tables.benchmark_in(store, fold)
+
+
+def opened(**chosen):
+    test = AppTest.from_function(page, default_timeout=60)
+    test.session_state["data"] = tables.DATA
+    for name, value in chosen.items():
+        test.session_state[name] = value
+    test.run()
+    assert not test.exception, test.exception
+    return test
+
+
+def words(test):
+    kinds = ("markdown", "caption", "info", "warning", "error")
+    return " ".join(element.value for kind in kinds for element in getattr(test, kind))
+
+
+def plain(test):
+    return words(test).replace("\\", "").replace("\u2060", "")
+
+
+def test_empty_says_what_is_missing_and_offers_it(store):
+    test = opened()
+    assert test.title[0].value == "Benchmark"
+    assert view.QUESTION in words(test)
+    assert "No benchmark of my_set is stored yet" in plain(test)
+    assert any("shuffleproof study benchmark --data my_set" in code.value for code in test.code)
+    assert test.button(key="new.run").label == "Run this benchmark"
+    assert not test.get("plotly_chart")
+
+
+def test_a_stored_benchmark_is_drawn_said_and_tabulated(stored):
+    test = opened()
+    result = StudyResult.open(stored.path)
+    assert escaped(benchmark_finding.finding(result, "NDCG@10")) in words(test)
+    assert str(stored.key) in test.query_params["study"]
+    picture, bars, ranks = test.get("plotly_chart")
+    assert "Dot plot of NDCG@10 minus that of initial ranking" in picture.proto.alt
+    assert "random" not in picture.proto.alt
+    assert "for 40 queries" in bars.proto.alt
+    assert "Critical-difference diagram" in ranks.proto.alt
+    table = test.table[0].value
+    means = benchmark_table.means(result, ["NDCG@10"]).set_index("ranker")["mean"]
+    best = means[["lambdamart", "dlcm", "gsf"]].idxmax()
+    assert f"**{means[best]:.3f}**" in table.loc[best, "NDCG@10"]
+    ideal = result.per_query("ideal", "benchmark", 0.0, "NDCG@5").mean()
+    assert table.loc[":gray[ideal]", "NDCG@5"].startswith(f":gray[{ideal:.3f}]")
+    assert list(table.index).index("lambdamart") > list(table.index).index(":gray[random]")
+    assert sum("**" in cell for cell in table["NDCG@5"]) == 1
+    labels = {button.label for button in test.get("download_button")}
+    assert {"HTML", "SVG", "PDF", "PNG", "CSV", "Parquet", "LaTeX (booktabs)", "Markdown",
+            "Recipe (JSON)", "Report (HTML)", "TREC runs and qrels (zip)"} <= labels  # fmt: skip
+    assert any("shuffleproof study benchmark" in code.value for code in test.code)
+
+
+def test_letters_say_who_is_above_whom(stored):
+    test = opened(letters=["initial ranking", "random"])
+    table = test.table[0].value
+    assert " ab" in table.loc["dlcm", "NDCG@10"]
+    assert "(b)" not in table.loc["dlcm", "NDCG@10"]
+    assert escaped("(a)") in table.loc[":gray[random]", "NDCG@10"]
+    assert "a initial ranking, b random" in plain(test)
+    none = opened(letters=[])
+    assert " a" not in none.table[0].value.loc["dlcm", "NDCG@10"]
+    assert "No letters" in plain(none)
+
+
+def test_conventions_change_the_whole_table_at_once(stored):
+    test = opened()
+    test.segmented_control(key="ideal").set_value("shown")
+    test.segmented_control(key="empty").set_value("one")
+    test.segmented_control(key="discount").set_value("letor")
+    test.run()
+    assert not test.exception
+    assert "NDCG@10 · discount: letor · ideal: shown · no relevant: 1" in plain(test)
+    wanted = "NDCG(discount=letor,ideal=shown,empty=one)@10"
+    result = StudyResult.open(stored.path)
+    means = benchmark_table.means(result, [wanted]).set_index("ranker")["mean"]
+    cell = test.table[0].value.loc["lambdamart", "NDCG@10"]
+    assert f"{means['lambdamart']:.3f}" in cell
+    frame = test.dataframe[0].value.set_index("ranker")
+    expected = benchmark_table.compared(result, wanted, "initial ranking").set_index("ranker")
+    np.testing.assert_allclose(frame["difference"], expected["difference"])
+
+
+def test_measure_columns_baseline_and_test_are_choices(stored):
+    test = opened(measure="NDCG@3", columns=["NDCG@1", "NDCG@3"], baseline="dlcm",
+                  test="randomisation")  # fmt: skip
+    assert list(test.table[0].value.columns) == ["NDCG@1", "NDCG@3"]
+    assert "Dot plot of NDCG@3 minus that of dlcm" in test.get("plotly_chart")[0].proto.alt
+    assert "dlcm" not in list(test.dataframe[0].value["ranker"])
+    assert "randomisation, Holm" in plain(test)
+
+
+def test_what_is_undefined_is_said_and_breaks_nothing(stored):
+    test = opened(empty="nan")
+    assert "undefined" in words(test) or "is best" in words(test)
+
+
+def test_two_rankers_by_query_and_one_query_as_they_answered_it(stored, fold):
+    test = opened(ranker="gsf", minus="dlcm")
+    result = StudyResult.open(stored.path)
+    frame = benchmark_table.deltas(result, "gsf", "dlcm", "NDCG@10")
+    better = int((frame.difference > 0).sum())
+    assert f"gsf is better than dlcm on {better} of 40 queries" in plain(test)
+    query = str(frame["query"].iloc[-1])
+    test.selectbox(key="of").set_value(query).run()
+    assert not test.exception
+    chart = test.get("plotly_chart")[2]
+    assert "documents from the initial ranking to the answers of gsf and dlcm" in chart.proto.alt
+    assert f"Query {query} of my_set, seed 0" in plain(test)
+    test.selectbox(key="seed").set_value(1).run()
+    assert f"Query {query} of my_set, seed 1" in plain(test)
+
+
+def test_a_click_chooses_ranker_and_query(monkeypatch):
+    point = {"selection": {"points": [{"customdata": ["dlcm", 0.1, 0.2]}]}}
+    state = {view.CHART: point}
+    monkeypatch.setattr(view.st, "session_state", state)
+    view._take()
+    assert state["ranker"] == "dlcm"
+    state[benchmark_details.BARS] = {"selection": {"points": [{"customdata": ["q7", "fold2"]}]}}
+    benchmark_details._take()
+    assert (state["of"], state["fold of"]) == ("q7", "fold2")
+
+
+def test_printed_rows_stand_beside_where_the_set_is_recognised(store, fold, monkeypatch):
+    sizes = {"queries": 33_018, "documents": 10_454_629, "features": 220, "top_label": 4}
+    facts_of = tables.facts_of
+    monkeypatch.setattr(tables, "facts_of", lambda *given: facts_of(*given) | {"sizes": [sizes]})
+    tables.benchmark_in(store, fold)
+    test = opened()
+    said = plain(test)
+    assert "As the paper printed it" in [one.value for one in test.subheader]
+    assert "SIGIR 2020, Table 2, Istella" in said
+    assert "judged ideal, no relevant: 0" in said
+    frame = next(one.value for one in test.dataframe if "NDCG@10 printed" in one.value)
+    row = frame.set_index("ranker").loc["gsf"]
+    assert row["NDCG@10 printed"] == 0.6508
+    assert row["NDCG@10 here"] > 0.6508
+
+
+def test_an_address_that_asks_for_what_is_not_there_is_told(stored):
+    test = AppTest.from_function(page, default_timeout=60)
+    test.session_state["data"] = tables.DATA
+    test.query_params["baseline"] = "nobody"
+    test.query_params["study"] = "study-0000000000000000"
+    test.run()
+    assert not test.exception
+    assert "ranker nobody" in plain(test)
+    assert "study study-0000000000000000" in plain(test)
+
+
+def chosen_of(artefact):
+    columns = ("NDCG@5", "NDCG@10")
+    measure = Measure.parse("NDCG@10")
+    return Chosen(artefact, measure, columns, "initial ranking", "paired t")
+
+
+def test_files_hold_the_table_and_the_runs(stored):
+    services_store = benchmarks.path(str(stored.key))
+    assert services_store == stored.path
+    files = {file.label: file for file in benchmark_taken.tables(chosen_of(stored), ["random"])}
+    latex = files["LaTeX (booktabs)"].make().decode()
+    assert r"\toprule" in latex
+    assert latex.count(r"\textbf") == 2
+    assert "a random" in files["Markdown"].make().decode()
+    exact = pd.read_parquet(io.BytesIO(files["Parquet"].make()))
+    means = benchmark_table.means(StudyResult.open(stored.path), ["NDCG@5", "NDCG@10"])
+    np.testing.assert_array_equal(exact["mean"], means["mean"])
+    assert set(exact["marks"]) <= {"", "a", "(a)"}
+    assert files["CSV"].make().decode().count("\n") == 1 + len(means)
+    with zipfile.ZipFile(io.BytesIO(benchmarks.runs(str(stored.key)))) as archive:
+        assert {"qrels.txt", "dlcm.seed0.run", "dlcm.seed1.run"} <= set(archive.namelist())
+    assert exports.File("runs", "x.zip", lambda: b"").mime == "application/zip"
+
+
+def test_the_report_holds_picture_finding_and_table(stored):
+    text = report.report([stored.path])
+    result = StudyResult.open(stored.path)
+    assert benchmark_finding.finding(result, "NDCG@10").partition(":")[0] in text
+    assert "Dot plot of NDCG@10 minus that of initial ranking" in text
+    assert "<b>" in text
+    assert "benchmark.planned" in text
+
+
+def test_the_form_says_the_cost_and_hands_the_benchmark_in(store):
+    test = opened()
+    test.multiselect(key="new.rankers").set_value(["mart", "lambdamart", "feature:1"])
+    test.number_input(key="new.seeds").set_value(2)
+    test.run()
+    said = plain(test)
+    assert "2 rankers × 2 seeds × 1 fold: **4 trainings**, from **" in said
+    test.button(key="new.run").click().run()
+    (job,) = jobs.jobs_of(store).list()
+    assert (job.kind, job.state) == ("benchmark", "waiting")
+    assert job.parameters["rankers"] == ["mart", "lambdamart", "feature:1"]
+    assert (job.parameters["seeds"], job.parameters["preset"]) == (2, "small")
+    assert job.parameters["lists"]["initial"] == ["lambdamart@small"]
+    assert "Waiting for a free worker" in test.get("progress")[0].proto.text
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("measures", "NDGC@10", "no measure is called"),
+        ("rankers", ["dlmc"], "no ranker is called"),
+        ("rankers", ["dlcm#abc"], "stored ranker"),
+    ],
+)
+def test_wrong_entries_are_sentences_and_hand_nothing_in(store, field, value, said):
+    test = opened(**{f"new.{field}": value})
+    assert said in plain(test)
+    assert not [button for button in test.button if button.key == "new.run"]
+
+
+def test_folds_of_one_name_are_run_together(store):
+    for number in (1, 2):
+        store.set_name(f"other-fold{number}", store.names()[tables.DATA])
+    st.cache_data.clear()
+    test = AppTest.from_function(page, default_timeout=60)
+    test.session_state["data"] = "other-fold2"
+    test.run()
+    test.multiselect(key="new.rankers").set_value(["mart"])
+    test.run()
+    assert not test.exception
+    assert "1 rankers × 3 seeds × 2 folds: **6 trainings**" in plain(test)
+    test.button(key="new.run").click().run()
+    (job,) = jobs.jobs_of(store).list()
+    assert job.parameters["data"] == "other"
+
+
+def state_of(store, job, **values):
+    """Put a job into a state as its worker would."""
+    with Jobs(store.root)._database.transaction() as table:
+        for name, value in values.items():
+            table.execute(f"UPDATE job SET {name} = ? WHERE id = ?", (value, job.id))  # noqa: S608 (names below)
+
+
+def handed_in(store):
+    asked = {"data": tables.DATA, "rankers": ["lambdamart", "dlcm", "gsf"], "preset": "small"}
+    return jobs.submit(store, "benchmark", asked)
+
+
+def test_a_running_benchmark_shows_its_first_rows_and_is_cancelled(store, fold):
+    made, judged = tables.plan(), tables.lists_of(fold)
+    done = tables.cells_of(made, judged)
+    for cell in made.cells()[:5]:
+        store.records.put(cell.digest, *done[cell.digest])
+    facts = tables.facts_of(fold, judged)
+    key = key_of("study", made.recipe())
+    underway.announce(store, key, made, list(fold.test.query_ids), facts)
+    job = handed_in(store)
+    told = '{"done": 3, "total": 30, "unit": "epochs of dlcm, seed 0", "values": {}}'
+    state_of(store, job, state="running", started=1.0, progress=told)
+    test = opened()
+    assert "Running: 3 of at most 30 epochs of dlcm, seed 0" in test.get("progress")[0].proto.text
+    rows = list(test.table[0].value.index)
+    assert "dlcm" in rows
+    assert "gsf" not in rows
+    assert f"5 of {len(made.cells())} trainings" in plain(test)
+    test.button(key=f"cancel {job.id[:16]}").click().run()
+    assert jobs.jobs_of(store).get(job.id).cancel_wanted
+
+
+def test_a_failed_benchmark_says_why_and_can_be_tried_again(store):
+    job = handed_in(store)
+    state_of(store, job, state="failed", reason="the disk is full", finished=2.0)
+    test = opened()
+    assert "The last benchmark failed: the disk is full" in plain(test)
+    test.button(key="retry").click().run()
+    assert jobs.jobs_of(store).get(job.id).state == "waiting"
+
+
+def test_what_this_session_handed_in_is_shown_when_it_is_done(store, stored):
+    job = handed_in(store)
+    result = f'{{"artefact": "{stored.key.kind}-{stored.key.digest}"}}'
+    state_of(store, job, state="done", finished=2.0, result=result)
+    mine = benchmark_run.STRIP.mine
+    test = opened(**{mine: job.id})
+    assert str(stored.key) in test.query_params["study"]
+    assert mine not in test.session_state
+
+
+def test_names_of_users_are_shown_letter_by_letter(store, fold, monkeypatch):
+    odd = "feature:3 ![x](http://e.org/x)"
+    groups = tables.GROUPS | {odd: "documents alone"}
+    monkeypatch.setattr(tables, "GROUPS", groups)
+    monkeypatch.setattr(tables, "NOISE", tables.NOISE | {odd: 0.4})
+    tables.benchmark_in(store, fold)
+    test = opened()
+    assert escaped(odd) in list(test.table[0].value.index)
+    assert odd not in words(test)
+
+
+def test_a_benchmark_of_another_set_is_not_shown(stored, store):
+    other = replace(stored, facts=stored.facts)
+    assert benchmarks.stored(tables.DATA).keys() == {str(other.key)}
+    assert not benchmarks.stored("sample")
+    assert benchmarks.stem("mq2008-fold3") == "mq2008"
