@@ -192,7 +192,7 @@ def _trained(table: pd.DataFrame) -> None:
             "valid": st.column_config.NumberColumn(
                 "Validation NDCG@10", format="%.3f", help="ideal: judged · no relevant: 0"
             ),
-            "epochs": st.column_config.NumberColumn("Epochs", help="Or trees."),
+            "epochs": st.column_config.NumberColumn("Epochs", help="Or trees, rounds, steps."),
             "took": "Took",
             "age": "Made",
             "key": "Key",

@@ -199,7 +199,7 @@ def _takes(plan: Plan) -> str:
     size = f"{cost.parameters:,} parameters, " if cost.parameters else ""
     if not cost.low:
         return "How long this kind takes was not measured yet."
-    unit = "epochs" if cost.parameters else "trees"
+    unit = cost.unit
     span = _span(cost.low, cost.high)
     return f"**{span}**, {size}at most {cost.steps:,} {unit}."
 
