@@ -16,7 +16,7 @@ from core.rankers import registry
 from core.rankers.initial import ListRecipe
 from core.rankers.kept import ALL_DOCUMENTS, ranker_key
 from core.store.artefacts import Store
-from core.studies import cost, differences
+from core.studies import differences
 from tests.app_jobs import desk, opened, train_script, words
 
 

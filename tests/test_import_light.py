@@ -8,7 +8,14 @@ import sys
 import pytest
 
 HEAVY = ("torch", "lightgbm")
-PACKAGES = ("core.aggregate", "core.data", "core.execution", "core.metrics", "core.perturb", "core.store")
+PACKAGES = (
+    "core.aggregate",
+    "core.data",
+    "core.execution",
+    "core.metrics",
+    "core.perturb",
+    "core.store",
+)
 MODULES = (
     "core.rankers.base",
     "core.rankers.registry",
