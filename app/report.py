@@ -3,13 +3,14 @@
 import html
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from plotly.offline import get_plotlyjs
 
-from app import report_tables
+from app import report_sizes, report_tables
 from app.figures.initial_ranking import alt_text, curves
 from app.figures.style import on_paper
 from core.metrics.measure import Measure
@@ -17,6 +18,8 @@ from core.perturb.registry import PERTURBATIONS
 from core.studies.command import python_of
 from core.studies.initial_ranking import claim, finding
 from core.studies.invariance import certificates
+from core.studies.methods import paragraph, references
+from core.studies.registry import STUDIES
 from core.studies.result import StudyResult, stored_summary
 from core.studies.table import marks
 
@@ -42,13 +45,44 @@ def report(studies: Sequence[Path]) -> str:
     )
 
 
+AGAIN: Mapping[str, Callable[[Mapping[str, Any], Mapping[str, Any]], str]] = {
+    "initial-ranking": python_of,
+    **report_tables.KINDS,
+    **report_sizes.KINDS,
+}
+"""What writes a study as Python, by its kind."""
+
+
 def _study(directory: Path) -> str:
     result = StudyResult.open(directory)
-    if result.recipe["kind"] in report_tables.KINDS:
-        return report_tables.section(result) + _recipe(result)
-    if result.recipe["kind"] == "invariance":
-        return _invariance(result)
-    return _initial_ranking(result, stored_summary(directory))
+    kind = result.recipe["kind"]
+    if kind in report_tables.KINDS:
+        drawn = report_tables.section(result)
+    elif kind in report_sizes.KINDS:
+        drawn = report_sizes.section(result)
+    elif kind == "invariance":
+        drawn = _invariance(result)
+    elif kind == "initial-ranking":
+        drawn = _initial_ranking(result, stored_summary(directory))
+    else:
+        drawn = _other(result, stored_summary(directory))
+    return drawn + _methods(result) + _recipe(result)
+
+
+def _other(result: StudyResult, summary: pd.DataFrame) -> str:
+    """A study without a picture of its own here: its question and its numbers."""
+    entry = STUDIES.get(result.recipe["kind"])
+    question = entry.question if entry else result.recipe["kind"]
+    return f"<h2>{html.escape(question)}</h2>{_table(summary)}"
+
+
+def _methods(result: StudyResult) -> str:
+    """A paragraph for a paper, and what it cites."""
+    words = html.escape(paragraph(result.recipe, result.facts))
+    works = "".join(
+        f"<li>{html.escape(work)}</li>" for work in references(result.recipe, result.facts)
+    )
+    return f"<h3>Methods</h3><p>{words}</p><h3>References</h3><ol>{works}</ol>"
 
 
 def _initial_ranking(result: StudyResult, summary: pd.DataFrame) -> str:
@@ -72,7 +106,7 @@ def _initial_ranking(result: StudyResult, summary: pd.DataFrame) -> str:
         parts.append(_significance(result, family, measure))
     parts.append("<details><summary>Every number</summary>")
     parts.append(_table(summary))
-    parts.append(f"</details>{_recipe(result)}")
+    parts.append("</details>")
     return "".join(parts)
 
 
@@ -92,7 +126,6 @@ def _invariance(result: StudyResult) -> str:
     return (
         "<h2>Does the order in which documents are shown change a ranker's answer?</h2>"
         + _table(frame)
-        + _recipe(result)
     )
 
 
@@ -104,12 +137,10 @@ def _table(frame: pd.DataFrame) -> str:
 
 def _recipe(result: StudyResult) -> str:
     text = html.escape(json.dumps(result.recipe, indent=1))
-    again, kind = "", result.recipe["kind"]
-    if kind == "initial-ranking" or kind in report_tables.KINDS:
-        write = report_tables.KINDS.get(kind, python_of)
-        python = write(result.recipe, result.facts)
-        again = f"<summary>Again</summary><pre>{html.escape(python)}</pre>"
-        again = f"<details>{again}</details>"
+    again, write = "", AGAIN.get(result.recipe["kind"])
+    if write is not None:
+        python = html.escape(write(result.recipe, result.facts))
+        again = f"<details><summary>Again</summary><pre>{python}</pre></details>"
     return f"{again}<details><summary>Recipe</summary><pre>{text}</pre></details>"
 
 

@@ -1,0 +1,239 @@
+"""A stored study as a paper would describe it: a paragraph of methods, and what it cites.
+
+Every sentence is written from the recipe and the facts; every reference from the sources that the
+registries of rankers, perturbations and measures name.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from core.metrics.measure import MEASURES, Measure
+from core.perturb.registry import PERTURBATIONS
+from core.rankers.registry import RANKERS
+from core.studies.initial_ranking import INITIAL
+from core.studies.registry import STUDIES
+
+GIVEN = frozenset({INITIAL, "ideal", "random"})
+BOOTSTRAP, HOLM = "Efron & Tibshirani 1993", "Holm 1979"
+YEAR = re.compile(r"(18|19|20)\d\d")
+
+WORKS: Mapping[str, str] = {
+    "SetRank|Pang et al": "Pang, L., Xu, J., Ai, Q., Lan, Y., Cheng, X. & Wen, J.-R. (2020). "
+    "SetRank: Learning a permutation-invariant ranking model for information retrieval. SIGIR.",
+    "DLCM|Ai et al., SIGIR 2018": "Ai, Q., Bi, K., Guo, J. & Croft, W. B. (2018). Learning a deep "
+    "listwise context model for ranking refinement. SIGIR.",
+    "Ai et al., ICTIR 2019": "Ai, Q., Wang, X., Bruch, S., Golbandi, N., Bendersky, M. & Najork, "
+    "M. (2019). Learning groupwise multivariate scoring functions using deep neural networks. "
+    "ICTIR.",
+    "Burges et al., ICML 2005|Burges et al. 2005": "Burges, C., Shaked, T., Renshaw, E., Lazier, "
+    "A., Deeds, M., Hamilton, N. & Hullender, G. (2005). Learning to rank using gradient descent. "
+    "ICML.",
+    "Burges et al., NIPS 2006": "Burges, C., Ragno, R. & Le, Q. V. (2006). Learning to rank with "
+    "nonsmooth cost functions. NIPS.",
+    "Tsai et al., SIGIR 2007": "Tsai, M.-F., Liu, T.-Y., Qin, T., Chen, H.-H. & Ma, W.-Y. (2007). "
+    "FRank: A ranking method with fidelity loss. SIGIR.",
+    "Cao et al., ICML 2007": "Cao, Z., Qin, T., Liu, T.-Y., Tsai, M.-F. & Li, H. (2007). Learning "
+    "to rank: From pairwise approach to listwise approach. ICML.",
+    "Cao et al., SIGIR 2006": "Cao, Y., Xu, J., Liu, T.-Y., Li, H., Huang, Y. & Hon, H.-W. (2006). "
+    "Adapting ranking SVM to document retrieval. SIGIR.",
+    "Burges 2010": "Burges, C. (2010). From RankNet to LambdaRank to LambdaMART: An overview. "
+    "Microsoft Research, MSR-TR-2010-82.",
+    "Friedman 2001": "Friedman, J. H. (2001). Greedy function approximation: A gradient boosting "
+    "machine. Annals of Statistics 29(5).",
+    "LightGBM": "Ke, G., Meng, Q., Finley, T., Wang, T., Chen, W., Ma, W., Ye, Q. & Liu, T.-Y. "
+    "(2017). LightGBM: A highly efficient gradient boosting decision tree. NIPS.",
+    "Joachims 2002": "Joachims, T. (2002). Optimizing search engines using clickthrough data. KDD.",
+    "Freund et al. 2003": "Freund, Y., Iyer, R., Schapire, R. E. & Singer, Y. (2003). An efficient "
+    "boosting algorithm for combining preferences. Journal of Machine Learning Research 4.",
+    "Järvelin & Kekäläinen 2002": "Järvelin, K. & Kekäläinen, J. (2002). Cumulated gain-based "
+    "evaluation of IR techniques. ACM Transactions on Information Systems 20(4).",
+    "Chapelle, Metzler": "Chapelle, O., Metzler, D., Zhang, Y. & Grinspan, P. (2009). Expected "
+    "reciprocal rank for graded relevance. CIKM.",
+    "Buckley & Voorhees 2000": "Buckley, C. & Voorhees, E. M. (2000). Evaluating evaluation "
+    "measure stability. SIGIR.",
+    "Kantor & Voorhees 2000": "Kantor, P. B. & Voorhees, E. M. (2000). The TREC-5 confusion track. "
+    "Information Retrieval 2.",
+    "Mallows (1957)": "Mallows, C. L. (1957). Non-null ranking models. Biometrika 44.",
+    "Plackett (1975)": "Plackett, R. L. (1975). The analysis of permutations. Applied Statistics "
+    "24(2).",
+    "Abnar & Zuidema": "Abnar, S. & Zuidema, W. (2020). Quantifying attention flow in "
+    "transformers. ACL.",
+    BOOTSTRAP: "Efron, B. & Tibshirani, R. J. (1993). An introduction to the bootstrap. Chapman & "
+    "Hall.",
+    HOLM: "Holm, S. (1979). A simple sequentially rejective multiple test procedure. Scandinavian "
+    "Journal of Statistics 6(2).",
+}
+"""Works in full by what the registries call them; `|` between several ways to call one."""
+
+
+def paragraph(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
+    """The methods of a stored study: data, lists, rankers, what was changed, measures, tests.
+
+    Args:
+        recipe: of the study.
+        facts: of the study, as its result carries them.
+
+    >>> recipe = {"kind": "initial-ranking", "rankers": [["initial ranking", ""], ["dlcm", "d"]],
+    ...           "perturbations": [["shuffle", 0.0], ["shuffle", 0.5]], "draws": 3, "seed": 0,
+    ...           "measures": ["NDCG@10"]}
+    >>> print(paragraph(recipe, {"data": "mine", "queries": 9, "preset": "small"})[:68])
+    All rankers are measured on the 9 test queries of the data set mine.
+    """
+    said = [
+        _data(facts),
+        _lists(recipe, facts),
+        _rankers(recipe, facts),
+        _changed(recipe, facts),
+        *_measures(recipe),
+        _tests(recipe),
+    ]
+    return " ".join(filter(None, said))
+
+
+def references(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> list[str]:
+    """What the paragraph rests on, in full where it is known, sorted, each once.
+
+    >>> references({"kind": "benchmark", "rows": [{"label": "mart@small", "seeds": 1}]}, {})[0][:12]
+    'Efron, B. & '
+    """
+    return sorted({work for source in _sources(recipe, facts) for work in _works(source)})
+
+
+def rankers_of(recipe: Mapping[str, Any]) -> list[str]:
+    """The rankers of any study as it calls them, without what is there only to compare with."""
+    labels = [str(pair[0]) for pair in recipe.get("rankers", ()) if not isinstance(pair, str)]
+    labels += [str(row["label"]) for row in recipe.get("rows", ())]
+    found = dict.fromkeys(labels)
+    return [one for one in found if one not in GIVEN and not one.startswith("initial: ")]
+
+
+def _data(facts: Mapping[str, Any]) -> str:
+    queries = facts.get("queries")
+    counted = f"the {queries} test queries" if queries else "the test queries"
+    folds = facts.get("folds", ())
+    of = f", {len(folds)} folds" if isinstance(folds, Sequence) and len(folds) > 1 else ""
+    return f"All rankers are measured on {counted} of the data set {facts.get('data', '?')}{of}."
+
+
+def _lists(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
+    made = facts.get("lists")
+    if not isinstance(made, Mapping) or "initial" not in made:
+        return ""
+    first, *rest = made["initial"]
+    top = f"the top {made['depth']}" if made.get("depth") else "all"
+    top = "the top so many" if recipe["kind"] == "set-size" else top
+    text = f"Candidate lists hold {top} documents by {first}"
+    text += f" and carry the rankings by {', '.join(rest)} too" if rest else ""
+    if made.get("scores") == "cross-fitted":
+        text += f"; its scores of training queries are cross-fitted over {made['folds']} folds"
+    elif made.get("scores"):
+        text += "; its scores of training queries are its own in-sample ones"
+    return f"{text}."
+
+
+def _rankers(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
+    told = []
+    for label in rankers_of(recipe):
+        entry = RANKERS.get(_name(label))
+        known = f" ({entry.summary}; {entry.source})" if entry else ""
+        told.append(f"{label}{known}")
+    if not told:
+        return ""
+    preset = f", at the preset {facts['preset']} where none is named" if "preset" in facts else ""
+    seeds = max((int(row["seeds"]) for row in recipe.get("rows", ())), default=1)
+    trained = f"; what is drawn is trained with {seeds} seeds" if seeds > 1 else ""
+    return f"Compared are {'; '.join(told)}{preset}{trained}."
+
+
+def _changed(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
+    """What the study does to its input, or to the training."""
+    if recipe["kind"] == "set-size":
+        trained = sorted({row["size"] for row in recipe["rows"] if row["size"] is not None})
+        return (
+            f"Rankers of lists are trained on {_listed(trained)} candidates and tested on "
+            f"{_listed(recipe['sizes'])}; a list with fewer documents stays as it is."
+        )
+    if recipe["kind"] == "initial-rankings":
+        swaps = recipe["initial"][len(facts.get("lists", {}).get("initial", ())) :]
+        text = "At test time initial rankings are left out one by one and all together"
+        text += f", and the first is exchanged for {_listed(swaps)}" if swaps else ""
+        return f"{text}; candidates and the order shown stay the same."
+    families: dict[str, list[float]] = {}
+    for family, level in recipe.get("perturbations", ()):
+        families.setdefault(str(family), []).append(float(level))
+    if not families:
+        return ""
+    told = [f"{name}{_what(name)} at {_listed(levels)}" for name, levels in families.items()]
+    draws = f", {recipe['draws']} draws each, seed {recipe['seed']}" if "draws" in recipe else ""
+    same = "; all rankers see the same draws" if draws else ""
+    return f"Lists are disturbed by {'; '.join(told)}{draws}{same}."
+
+
+def _what(family: str) -> str:
+    entry = PERTURBATIONS.get(family)
+    if entry is None:
+        return ""
+    summary = entry.summary.rstrip(".")
+    return f" ({summary[:1].lower()}{summary[1:]}; unit: {entry.unit})"
+
+
+def _measures(recipe: Mapping[str, Any]) -> list[str]:
+    texts = [text for text in recipe.get("measures", ()) if str(text)[:1].isupper()]
+    if not texts:
+        return []
+    first = Measure.parse(texts[0])
+    more = f" ({len(texts)} in all: {', '.join(texts)})" if len(texts) > 1 else ""
+    return [f"Effectiveness is {first.convention()}{more}."]
+
+
+def _tests(recipe: Mapping[str, Any]) -> str:
+    if recipe["kind"] == "invariance":
+        return "Scores are compared in float32, with the numeric floor measured against float64."
+    return (
+        "Intervals are 95 % BCa bootstrap intervals over queries; differences are tested by paired "
+        "t tests over queries, adjusted by Holm where there are several."
+    )
+
+
+def _sources(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterable[str]:
+    lists = facts.get("lists")
+    initial = lists.get("initial", ()) if isinstance(lists, Mapping) else ()
+    for label in (*rankers_of(recipe), *initial):
+        if _name(label) in RANKERS:
+            yield RANKERS[_name(label)].source
+    for family, _ in recipe.get("perturbations", ()):
+        if family in PERTURBATIONS:
+            yield PERTURBATIONS[family].source
+    for text in recipe.get("measures", ()):
+        if str(text)[:1].isupper():
+            yield MEASURES[Measure.parse(text).name].source
+    if recipe["kind"] in STUDIES:
+        yield STUDIES[recipe["kind"]].source
+    if recipe["kind"] != "invariance":
+        yield f"{BOOTSTRAP}; {HOLM}"
+
+
+def _works(source: str) -> list[str]:
+    """The works that a source names; one that is not known in full stands as it is."""
+    found = []
+    for part in source.split(";"):
+        known = [
+            work for names, work in WORKS.items() if any(one in part for one in names.split("|"))
+        ]
+        found += known or ([part.strip()] if YEAR.search(part) else [])
+    return found
+
+
+def _name(label: str) -> str:
+    return label.partition("@")[0].partition("#")[0]
+
+
+def _listed(values: Sequence[Any]) -> str:
+    """Values as people list them.
+
+    >>> _listed([5.0, 10, "oracle"]), _listed([40])
+    ('5, 10 and oracle', '40')
+    """
+    texts = [f"{value:g}" if isinstance(value, int | float) else str(value) for value in values]
+    return f"{', '.join(texts[:-1])} and {texts[-1]}" if len(texts) > 1 else "".join(texts)
