@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float32
 
 from core.data.lists import JudgedLists
 from core.errors import UsageError
@@ -36,7 +37,7 @@ from core.studies.study import Study, levels_of, plan
 from core.studies.workbench import Identified, Workbench
 
 KIND = "perturbations"
-Pairs = Sequence[tuple[str, float]]
+Pairs = Sequence[tuple[str, int | float]]
 
 
 @dataclass(frozen=True)
@@ -126,12 +127,37 @@ def planned(bench: Workbench, found: Mapping[str, Identified], setup: Setup) -> 
         rankers=((INITIAL, own), *((label, one.digest) for label, one in found.items())),
         lists=key_of("lists", asdict(bench.recipe), (bench.fold.fingerprint,)).digest,
         initial=bench.recipe.initial,
-        perturbations=tuple((family, float(level)) for family, level in setup.perturbations),
+        perturbations=_with_as_is(setup.perturbations),
         measures=(*texts, *OWN),
         draws=setup.draws,
         seed=setup.seed,
         stored=(*conventions.kept(texts), *OWN),
     )
+
+
+def as_is(result: StudyResult, ranker: str, measure: str) -> Float32[np.ndarray, " queries"]:
+    """A ranker's value for every query on the lists as they are, whatever else a study disturbs."""
+    family, level = next(pair for pair in result.recipe["perturbations"] if _unchanged(*pair))
+    return result.per_query(ranker, family, level, measure)
+
+
+def _unchanged(family: str, level: float) -> bool:
+    entry = entry_of(family)
+    return level == entry.unchanged and "+" not in family and not entry.retrains
+
+
+def _with_as_is(pairs: Pairs) -> tuple[tuple[str, float], ...]:
+    """The pairs, the lists as they are first where no family has them (chains and labels do not).
+
+    >>> _with_as_is([("cut:0.5+shuffle-shown", 1)])
+    (('cut', 0.0), ('cut:0.5+shuffle-shown', 1.0))
+    """
+    whole = tuple((family, float(level)) for family, level in pairs)
+    if any(_unchanged(*pair) for pair in whole) or not whole:
+        return whole
+    first = whole[0][0].partition("+")[0].partition(":")[0]
+    first = "transpositions" if entry_of(first).retrains else first
+    return ((first, entry_of(first).unchanged), *whole)
 
 
 @dataclass
@@ -213,7 +239,7 @@ def _attacks(setup: Setup, rankers: Mapping[str, Ranker]) -> Pairs:
         for label, ranker in rankers.items()
         if isinstance(getattr(ranker, "spec", None), NeuralSpec)
     ]
-    pairs: list[tuple[str, float]] = []
+    pairs: list[tuple[str, int | float]] = []
     for family in dict.fromkeys(family for family, _ in setup.perturbations):
         levels = [level for name, level in setup.perturbations if name == family]
         named = [f"{ATTACK}@{label}" for label in nets] if family == ATTACK else [family]

@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float64, Int64
 
+from core.data import ragged
+from core.perturb.worst_case import Worst
 from core.perturb.worst_moves import inversions
 from core.progress import Progress
 from core.studies.cells import Cell, Found
@@ -38,8 +40,7 @@ def computed(attack: Attack, plan: Plan, cell: Cell) -> Generator[Progress, None
         orders = np.repeat(same, len(plan.budgets) + 1, axis=0)
     else:
         worst = yield from few.worst(plan.search, plan.seed + cell.part)
-        steps = [0, *plan.budgets]
-        values, orders = worst.values[steps], worst.orders[steps]
+        values, orders = _with_random(few, plan, cell, worst)
         facts["evaluated"] = worst.evaluated
     return facts, {
         "values": values[:, None].astype(np.float32),
@@ -105,6 +106,23 @@ def _random(
         "values": np.stack(values).astype(np.float32),
         "tau": np.stack(taus).astype(np.float32),
     }
+
+
+def _with_random(
+    few: Attack, plan: Plan, cell: Cell, worst: Worst
+) -> tuple[Float64[np.ndarray, "budgets lists"], Int64[np.ndarray, "budgets places"]]:
+    """The worst orders of the budgets, random ones among them where they are worse than found."""
+    steps = [0, *plan.budgets]
+    values, orders = worst.values[steps], worst.orders[steps]
+    owner = ragged.segment_ids(few.base.lists.offsets)
+    for at, budget in enumerate(plan.budgets, start=1):
+        drawn = few.random_orders(plan.search.unit, budget, plan.draws, plan.seed + cell.part)
+        tried = zip([values[at - 1], *few.values(drawn)[0]], [orders[at - 1], *drawn], strict=True)
+        for value, order in tried:
+            better = value < values[at]
+            values[at] = np.where(better, value, values[at])
+            orders[at] = np.where(better[owner], order, orders[at])
+    return values, orders
 
 
 def _tau(

@@ -83,5 +83,7 @@ class Plan:
             "target": self.target, "measure": self.measure, "budgets": list(self.budgets),
             "family": family, "unit": self.search.unit, "seed": self.seed,
         }  # fmt: skip
-        more = {"draws": self.draws} if family == RANDOM else {"search": asdict(self.search)}
-        return key_of("trial", facts | more).digest
+        facts |= {"draws": self.draws} | (
+            {} if family == RANDOM else {"search": asdict(self.search)}
+        )
+        return key_of("trial", facts).digest

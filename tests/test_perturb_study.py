@@ -1,0 +1,366 @@
+"""The study of perturbations: carrying stays honest, labels train, attacks attack, trials last."""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pytest
+
+from core.data.dataset import RankingDataset
+from core.data.lists import CandidateLists, JudgedLists
+from core.errors import UsageError
+from core.metrics.measure import Measure
+from core.perturb.base import disturbed
+from core.perturb.registry import PERTURBATIONS, entry_of, parse, perturbation
+from core.progress import finished
+from core.rankers.initial import ListRecipe
+from core.seeds import generator
+from core.store.artefacts import Store
+from core.studies import perturbations as study
+from core.studies import run as running
+from core.studies.answer_changes import OWN, answer_changes, measured_by
+from core.studies.carrying import Carrier, shared_source
+from core.studies.initial_ranking import INITIAL, InitialRanking
+from core.studies.result import StudyResult, stored_summary
+from core.studies.retraining import Retraining
+from core.studies.run import Memory, run_study
+from core.studies.study import Study, Trial, levels_of, plan
+from core.studies.system import deviations
+from core.studies.underway import Underway
+from core.studies.workbench import Identified, Workbench
+
+
+@pytest.fixture(scope="module")
+def judged():
+    draw = generator(0, "perturbations")
+    lengths = np.array([0, 1, 2, 8, 12, 30, 30])
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    features = draw.normal(size=(offsets[-1], 3)).astype(np.float32)
+    labels = np.clip(np.round(features[:, 0] + draw.normal(size=len(features))), 0, 4)
+    dataset = RankingDataset(
+        features=features,
+        labels=labels.astype(np.float32),
+        offsets=offsets,
+        query_ids=tuple(f"q{i}" for i in range(len(lengths))),
+        feature_ids=(1, 2, 3),
+    )
+    return JudgedLists(dataset, CandidateLists.ranked_by(dataset, features[:, :1]))
+
+
+@dataclass
+class FeatureRanker:
+    """Scores by one feature, and counts how often it is asked."""
+
+    name: str = "by-feature"
+    reads: frozenset = frozenset({"features"})
+    rankings: int = 0
+    asked: list = field(default_factory=list)
+
+    def score(self, dataset, lists):
+        self.asked.append(len(lists))
+        return dataset.features[lists.rows, 1].copy()
+
+    def save(self, directory):
+        raise AssertionError(directory)
+
+
+@dataclass
+class CentredRanker(FeatureRanker):
+    """Scores by the distance from the list's mean, so it reads the neighbours."""
+
+    name: str = "centred"
+    reads: frozenset = frozenset({"features", "neighbours"})
+
+    def score(self, dataset, lists):
+        values = super().score(dataset, lists).astype(np.float64)
+        owner = np.repeat(np.arange(len(lists)), lists.lengths)
+        mean = np.bincount(owner, values, len(lists)) / np.maximum(lists.lengths, 1)
+        return -np.abs(values - mean[owner]).astype(np.float32)
+
+
+@dataclass
+class Liar(CentredRanker):
+    """Says that it reads nothing at all."""
+
+    name: str = "liar"
+    reads: frozenset = frozenset()
+
+
+SAMPLES = [
+    "transpositions:5",
+    "reversed-pairs:3",
+    "shuffle-shown:1",
+    "label-shown:1",
+    "cut:0.4",
+    "sample:0.4",
+    "remove-top:2",
+    "singleton:1",
+    "distractors:3",
+    "duplicates:2",
+    "feature-noise:0.5",
+    "missing-mean:0.3",
+    "shuffle-shown:1+cut:0.4",
+    "feature-noise:0.5+transpositions:3",
+]
+
+
+@pytest.mark.parametrize("text", SAMPLES)
+@pytest.mark.parametrize("kind", [FeatureRanker, CentredRanker, InitialRanking, Liar])
+def test_carried_scores_are_the_real_ones_whatever_changes(judged, kind, text):
+    ranker = kind()
+    variants = [disturbed(parse(text), judged, generator(1, text, draw)) for draw in range(5)]
+    scored = Carrier(ranker, judged).score_judged(variants)
+    for variant, scores in zip(variants, scored.scores, strict=True):
+        np.testing.assert_array_equal(scores, ranker.score(variant.dataset, variant.lists))
+    changes = parse(text).changes
+    if kind is FeatureRanker:
+        grown = text.startswith(("distractors", "duplicates"))
+        assert scored.carried == ("features" not in changes and not grown)
+    if kind is CentredRanker:
+        assert scored.carried == (not changes & {"features", "set"})
+    if kind is InitialRanking:
+        assert scored.carried == (changes == {"features"})
+    if kind is Liar:  # where it was caught its scores were computed
+        grown = text.startswith(("distractors", "duplicates"))
+        assert scored.carried == (changes <= {"order", "ranking"})
+        assert (scored.deviation > 0) == (not scored.carried and not grown)
+
+
+def test_shared_documents_are_found_in_smaller_and_larger_lists(judged):
+    for text in SAMPLES:
+        variant = disturbed(parse(text), judged, generator(2, text))
+        source = shared_source(judged, variant)
+        shared = source >= 0
+        assert shared.any()
+        np.testing.assert_array_equal(
+            judged.dataset.labels[judged.lists.rows[source[shared]]],
+            variant.dataset.labels[variant.lists.rows[shared]],
+        )
+        np.testing.assert_array_equal(
+            judged.lists.queries[np.repeat(np.arange(7), judged.lists.lengths)[source[shared]]],
+            variant.lists.queries[np.repeat(np.arange(7), variant.lists.lengths)[shared]],
+        )
+
+
+def test_answers_are_compared_over_shared_documents(judged):
+    ranker = FeatureRanker()
+    before = ranker.score(judged.dataset, judged.lists)
+    smaller = disturbed(parse("remove-top:2"), judged, generator(0))
+    same = answer_changes(judged, before, smaller, ranker.score(smaller.dataset, smaller.lists))
+    assert same[:3].min() == 1
+    assert same[3].max() == 0
+    turned = answer_changes(judged, before, judged, -before)
+    names = dict(zip(OWN, turned, strict=True))
+    assert names["answer-tau"][3:].tolist() == [-1] * 4
+    assert names["kept-top-1"][1:4].tolist() == [1, 0, 0]
+    assert names["kept-top-10"][3] == 1
+    assert names["score-change"][6] == pytest.approx(2 * np.abs(before[-30:]).max())
+
+
+def ran(judged, rankers, pairs, records, draws=3):
+    made = Study(
+        kind=study.KIND,
+        rankers=tuple((ranker.name, f"digest of {ranker.name}") for ranker in rankers),
+        lists="lists",
+        initial=("feature:1",),
+        perturbations=tuple(pairs),
+        measures=("NDCG@10", *OWN),
+        draws=draws,
+        seed=0,
+    )
+    step = measured_by([Measure("NDCG", 10)])
+    by_label = {ranker.name: ranker for ranker in rankers}
+    return made, finished(run_study(made, judged, by_label, records, step))
+
+
+def test_a_study_over_all_families_that_are_scored(judged):
+    pairs = [
+        (family, entry.default_levels[-1])
+        for family, entry in PERTURBATIONS.items()
+        if not entry.retrains and family != "gradient-sign"
+    ]
+    rankers = [InitialRanking(), FeatureRanker(), CentredRanker()]
+    memory = Memory()
+    made, result = ran(judged, rankers, pairs, memory, draws=2)
+    trials = result.trials
+    assert len(trials) == len(plan(made)) == len(memory.kept)
+    drawn = trials.groupby("family")["draw"].max() + 1
+    assert {family: drawn[family] == 2 for family, _ in pairs} == {
+        family: PERTURBATIONS[family].random for family, _ in pairs
+    }
+    assert result.values.shape == (len(trials), 1 + len(OWN), 7)
+    cut = trials[trials.family == "cut"]
+    assert np.all(cut.set_size < judged.lists.lengths.mean())
+    assert np.all(trials[trials.family == "distractors"].set_size > judged.lists.lengths.mean())
+    again = ran(judged, rankers, pairs, memory, draws=2)[1]
+    np.testing.assert_array_equal(again.values, result.values)
+    summary = result.summary()
+    assert set(summary.measure) == {"NDCG@10", *OWN}
+    noise = result.per_query(INITIAL, "feature-noise", 1.0, "answer-tau")
+    assert np.all(noise == 1)
+
+
+def test_perturbed_data_sets_are_made_again_and_not_kept(judged):
+    point = running.Point(perturbation("feature-noise", 0.5), judged, seed=4)
+    first, again = point.variant(1), point.variant(1)
+    assert first is not again
+    np.testing.assert_array_equal(first.judged.dataset.features, again.judged.dataset.features)
+    lists = running.Point(perturbation("transpositions", 5), judged, seed=4)
+    assert lists.variant(0) is lists.variant(0)
+
+
+def test_labels_are_not_for_scoring_alone(judged):
+    with pytest.raises(UsageError, match="study perturbations"):
+        ran(judged, [FeatureRanker()], [("label-noise", 0.5)], Memory())
+
+
+def test_the_attacked_ranker_is_part_of_a_trials_key():
+    made = Study("perturbations", (("a", "1"), ("b", "2")), "l", (), (), ("NDCG@10",), 1, 0)
+    one, other = (Trial("a", f"gradient-sign@{name}", 0.5, 0) for name in "ab")
+    assert made.digest_of(one) != made.digest_of(other)
+    stranger = replace(made, rankers=(("a", "1"), ("b", "3")))
+    assert made.digest_of(one) == stranger.digest_of(one)
+    assert made.digest_of(other) != stranger.digest_of(other)
+    assert levels_of("label-shown") == [0.0, -1.0, 1.0]
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory):
+    store = Store(tmp_path_factory.mktemp("perturbations"))
+    recipe = ListRecipe(("feature:3",), depth=15, scores="in-sample")
+    return finished(Workbench.opened("sample", recipe, store))
+
+
+@pytest.fixture(scope="module")
+def small(bench):
+    """The bench with few queries."""
+    prepared = bench.prepared
+    few = {
+        part: JudgedLists(whole.dataset, whole.lists.select(np.arange(20)))
+        for part, whole in (("train", prepared.train), ("valid", prepared.valid))
+    }
+    test = JudgedLists(prepared.test.dataset, prepared.test.lists.select(np.arange(12)))
+    return replace(bench, prepared=replace(prepared, **few, test=test))
+
+
+@pytest.fixture(scope="module")
+def result(small):
+    """A study of a tree ensemble under labels, an order and a chain."""
+    pairs = study.pairs_of(["label-noise", "clicks-position", "transpositions:5+cut"], None)
+    pairs = [(family, level) for family, level in pairs if level in {0.0, 0.4, 10.0}]
+    setup = study.Setup(pairs, draws=2, seed=3)
+    artefact = finished(study.run(small, ["ranksvm", "random"], setup))
+    return artefact, StudyResult.open(artefact.path), setup
+
+
+def test_labels_are_learnt_anew(small, result):
+    artefact, found, _ = result
+    rows = found.trials[found.trials.ranker == "ranksvm"]
+    noisy = rows[(rows.family == "label-noise") & (rows.level == 0.4)]
+    assert len(noisy) == 2
+    for row in noisy.itertuples():
+        trial = Trial("ranksvm", "label-noise", 0.4, row.draw)
+        training = Retraining(small, 3)
+        lists = training.train_lists(trial)
+        assert np.mean(lists.dataset.labels != small.fold.train.labels) > 0.2
+        kept = finished(training.trained(trial))
+        assert kept.cached
+        test = small.prepared.test
+        scores = kept.ranker.score(test.dataset, test.lists)
+        from core.metrics.relevance import evaluate
+
+        expected = evaluate([Measure("NDCG", 10)], test.dataset, test.lists, scores)[0]
+        values = found.draws("ranksvm", "label-noise", 0.4, "NDCG@10")[row.draw]
+        np.testing.assert_array_equal(values, expected)
+    change = found.per_query("ranksvm", "label-noise", 0.4, "score-change")
+    assert change.max() > 0
+    assert found.per_query("random", "label-noise", 0.4, "score-change").max() == 0
+    assert found.per_query(INITIAL, "clicks-position", 10.0, "score-change").max() == 0
+    assert artefact.facts["changes"]["label-noise"] == ["labels"]
+
+
+def test_the_lists_as_they_are_stand_in_every_study(small, result):
+    _, found, _ = result
+    assert found.recipe["perturbations"][0] == ["transpositions", 0.0]
+    values = study.as_is(found, "ranksvm", "NDCG@10")
+    clean = found.per_query("ranksvm", "label-noise", 0.0, "NDCG@10")
+    np.testing.assert_array_equal(values, clean)
+    chain = "transpositions:5+cut"
+    assert found.trials[(found.trials.family == chain)].draw.max() == 1
+    assert entry_of(chain).random_before
+
+
+def test_a_study_is_found_again_and_drawn_while_it_runs(small, result, monkeypatch):
+    artefact, found, setup = result
+
+    def never(*_):
+        raise AssertionError
+
+    monkeypatch.setattr(Retraining, "trained", never)
+    again = finished(study.run(small, ["ranksvm", "random"], setup))
+    assert again.key == artefact.key
+    seen = Underway(found.recipe, found.query_ids, found.facts).result(small.store)
+    np.testing.assert_array_equal(seen.values, found.values)
+    assert set(stored_summary(artefact.path).measure) == {"NDCG@10", *OWN}
+
+
+def test_what_cannot_be_done_is_said(small):
+    labels = study.Setup([("label-noise", 0.2)])
+    with pytest.raises(UsageError, match="cannot be trained again"):
+        study.planned(small, {"ranksvm#12ab": Identified(FeatureRanker(), "d")}, labels)
+    with pytest.raises(UsageError, match="none is among"):
+        finished(study.run(small, ["random"], study.Setup([("gradient-sign", 0.2)])))
+    with pytest.raises(UsageError, match="name a network"):
+        finished(study.run(small, ["random"], study.Setup([("gradient-sign@dlcm", 0.2)])))
+
+
+@pytest.fixture(scope="module")
+def nets(bench):
+    """Two networks after a few steps, on the whole training part."""
+    short = {"epochs": "2", "steps_per_epoch": "8"}
+    return {
+        name: finished(bench.trained(name, short)).ranker
+        for name in ("dlcm-without-init", "setrank-imsab")
+    }
+
+
+def test_an_attack_raises_the_loss_of_its_network_and_follows_its_gradient(bench, nets):
+    from core.rankers.attack import directions
+
+    test = bench.prepared.test
+    few = JudgedLists(test.dataset, test.lists.select(np.arange(20)))
+
+    def loss(ranker, judged):
+        """−Σ a^y log a^s over the lists."""
+        total, scores = 0.0, ranker.score(judged.dataset, judged.lists).astype(np.float64)
+        for low, high in zip(judged.lists.offsets, judged.lists.offsets[1:], strict=False):
+            labels = judged.dataset.labels[judged.lists.rows[low:high]].astype(np.float64)
+            weights = np.where(labels > 0, np.exp(labels), 0)
+            part = scores[low:high]
+            log = part - part.max() - np.log(np.exp(part - part.max()).sum())
+            total -= (weights / max(weights.sum(), 1e-9) * log).sum()
+        return total
+
+    for name, ranker in nets.items():
+        signs = directions(ranker, few)
+        assert set(np.unique(signs)) <= {-1, 0, 1}
+        others = np.setdiff1d(np.arange(test.dataset.documents), few.lists.rows)
+        assert np.all(signs[others] == 0)
+        armed = study.Armed({name: ranker}, few)
+        attacked = disturbed(armed(f"gradient-sign@{name}", 0.05), few, generator(0))
+        before = loss(ranker, few)
+        assert loss(ranker, attacked) > before
+        flipped = replace(armed(f"gradient-sign@{name}", 0.05), directions=-signs)
+        assert loss(ranker, disturbed(flipped, few, generator(0))) < before
+    with pytest.raises(UsageError, match="no network"):
+        directions(InitialRanking(), few)
+
+
+def test_the_machines_side_moves_no_document_in_float32(bench, nets):
+    few = JudgedLists(bench.prepared.test.dataset, bench.prepared.test.lists.select(np.arange(30)))
+    frame = deviations(nets["setrank-imsab"], few).set_index("change")
+    assert frame.loc["bfloat16", "score_deviation"] > frame.drop("bfloat16").score_deviation.max()
+    assert frame.drop("bfloat16").documents_moved.max() == 0
+    assert frame.drop("bfloat16").answer_tau.min() > 0.999
+    plain = deviations(InitialRanking(), few)
+    assert plain.score_deviation.max() == 0
+    assert len(plain) == 2

@@ -1,0 +1,233 @@
+"""The worst-case study: certificates, parts, budgets in real lists, and what it stores."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from core.data.dataset import RankingDataset
+from core.data.lists import CandidateLists, JudgedLists
+from core.errors import MissingRankingError, ParameterError
+from core.metrics.measure import Measure
+from core.metrics.relevance import evaluate
+from core.perturb.worst_case import Search
+from core.perturb.worst_moves import inversions
+from core.progress import finished
+from core.rankers.initial import ListRecipe
+from core.seeds import generator
+from core.store.artefacts import Store
+from core.studies import worst_case, worst_case_cells
+from core.studies.initial_ranking import INITIAL, InitialRanking
+from core.studies.result import StudyResult
+from core.studies.underway import Underway
+from core.studies.workbench import Workbench
+from core.studies.worst_case_plan import RANDOM, Plan
+from core.studies.worst_case_table import COLUMNS, table
+from core.studies.worst_orders import Attack
+
+NDCG = Measure("NDCG", 10)
+
+
+@pytest.fixture(scope="module")
+def judged():
+    draw = generator(0, "worst")
+    offsets = np.concatenate([[0], np.cumsum([6, 0, 1, 2, 12, 9])])
+    features = draw.normal(size=(offsets[-1], 1)).astype(np.float32)
+    dataset = RankingDataset(
+        features=features,
+        labels=draw.integers(0, 3, len(features)).astype(np.float32),
+        offsets=offsets,
+        query_ids=tuple("abcdef"),
+        feature_ids=(1,),
+    )
+    return JudgedLists(dataset, CandidateLists.ranked_by(dataset, features))
+
+
+@dataclass
+class Toy:
+    """Scores by a feature; reads what it says."""
+
+    name: str = "toy"
+    reads: frozenset = frozenset({"features"})
+    rankings: int = 0
+    asked: int = 0
+
+    def score(self, dataset, lists):
+        self.asked += 1
+        return dataset.features[lists.rows, 0].copy()
+
+    def save(self, directory):
+        raise AssertionError(directory)
+
+
+class ByPosition(Toy):
+    """Scores by the position shown, whatever it says."""
+
+    def score(self, dataset, lists):
+        del dataset
+        self.asked += 1
+        place = np.arange(len(lists.rows)) - np.repeat(lists.offsets[:-1], lists.lengths)
+        return (-place).astype(np.float32)
+
+
+def attack(judged, ranker, target="ranking"):
+    return Attack(ranker, judged, target, NDCG)
+
+
+@pytest.mark.parametrize("target", ["ranking", "shown"])
+def test_an_order_moves_the_documents_and_nothing_else(judged, target):
+    one = attack(judged, Toy(), target)
+    (order,) = one.random_orders("inversions", 4, 1, 0)
+    after = one.rearranged(order)
+    lists = judged.lists
+    assert np.array_equal(after.rows, lists.rows[order])  # shown by the ranking, no ties
+    if target == "ranking":
+        assert np.array_equal(after.prior[:, 0], lists.prior[:, 0])
+    else:
+        assert np.array_equal(after.prior, lists.prior[order])
+    same = one.rearranged(np.arange(len(order)))
+    assert np.array_equal(same.rows, lists.rows)
+    assert np.array_equal(same.ranks, lists.ranks)
+
+
+@pytest.mark.parametrize("unit", ["inversions", "exchanges"])
+def test_values_are_the_measure_of_the_order_found(judged, unit):
+    one = attack(judged, InitialRanking())
+    worst = finished(one.worst(Search(unit=unit, budget=3), 0))
+    as_is = evaluate([NDCG], judged.dataset, judged.lists, judged.lists.prior[:, 0])[0]
+    np.testing.assert_allclose(worst.values[0], as_is)
+    for budget in range(4):
+        lists = one.rearranged(worst.orders[budget])
+        expected = evaluate([NDCG], judged.dataset, lists, lists.prior[:, 0])[0]
+        np.testing.assert_allclose(worst.values[budget], expected)
+    random = one.values(one.random_orders(unit, 3, 20, 1))[0]
+    assert np.all(worst.values[3] <= random.mean(axis=0))
+    assert worst.values[3].sum() < as_is.sum()
+
+
+def test_invariant_rankers_are_certified_by_real_permutations(judged):
+    toy = Toy()
+    proof = attack(judged, toy).certificate
+    assert (proof.proven, proof.deviation, proof.permutations) == (True, 0.0, 18)
+    assert toy.asked == 1 + 3
+    assert not attack(judged, InitialRanking()).certificate.proven
+    assert attack(judged, InitialRanking(), "shown").certificate.proven
+    liar = attack(judged, ByPosition()).certificate
+    assert not liar.proven
+    assert liar.deviation > 0.1
+
+
+def test_the_map_of_one_query(judged):
+    one = attack(judged, InitialRanking()).part(np.array([0]))
+    costs = one.swap_map()
+    assert costs.shape == (6, 6)
+    assert np.array_equal(costs, costs.T)
+    labels = judged.dataset.labels[judged.lists.rows[:6]].astype(np.float64)
+    gains, discounts = np.exp2(labels) - 1, 1 / np.log2(np.arange(2, 8))
+    ideal = np.sort(gains)[::-1] @ discounts
+    for upper in range(6):
+        for lower in range(upper):
+            gap = (gains[upper] - gains[lower]) * (discounts[upper] - discounts[lower]) / ideal
+            assert costs[upper, lower] == pytest.approx(gap, abs=1e-6)
+
+
+def test_lists_without_a_ranking_are_refused(judged):
+    bare = JudgedLists(judged.dataset, CandidateLists.everything(judged.dataset))
+    with pytest.raises(MissingRankingError):
+        attack(bare, Toy())
+    assert attack(bare, Toy(), "shown").certificate.proven
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory):
+    store = Store(tmp_path_factory.mktemp("worst"))
+    recipe = ListRecipe(("feature:3",), depth=10, scores="in-sample")
+    return finished(Workbench.opened("sample", recipe, store))
+
+
+@pytest.fixture(scope="module")
+def artefact(bench):
+    work = worst_case.run(
+        bench, ["feature:1"], Search(), budgets=[4, 1], draws=3, queries=30, seed=2
+    )
+    return finished(work)
+
+
+def test_random_mean_against_worst_found(bench, artefact):
+    result = StudyResult.open(artefact.path)
+    frame = table(result)
+    assert tuple(frame.columns) == COLUMNS
+    assert frame.budget.tolist() == [1, 4, 1, 4]
+    certified = frame[frame.ranker == "feature:1"]
+    assert certified.certified.all()
+    assert np.all(certified[["random_damage", "worst_damage", "low", "high"]] == 0)
+    hurt = frame[frame.ranker == INITIAL]
+    assert not hurt.certified.any()
+    assert np.all(hurt.worst_damage > hurt.random_damage)
+    assert np.all((hurt.low <= hurt.worst_damage) & (hurt.worst_damage <= hurt.high))
+    assert hurt.worst_damage.is_monotonic_increasing
+    trials = result.trials
+    assert set(trials.family) == {RANDOM, "greedy"}
+    for budget in (1.0, 4.0):  # what was drawn beside it is no worse than what was found
+        worst = result.per_query(INITIAL, "greedy", budget, "NDCG@10")
+        assert np.all(worst <= result.draws(INITIAL, RANDOM, budget, "NDCG@10").min(axis=0))
+    drawn = trials[(trials.ranker == INITIAL) & (trials.family == RANDOM) & (trials.level == 4)]
+    assert len(drawn) == 3
+    assert drawn.tau.to_numpy() == pytest.approx(1 - 2 * 4 / 45, abs=0.02)  # ten documents a list
+    assert result.facts["certificates"]["feature:1"]["permutations"] == 90
+    assert result.facts["effort"][INITIAL]["evaluated"] > 30 * 9
+
+
+def test_the_orders_are_stored_and_keep_their_budget(bench, artefact):
+    base = bench.test_lists(30)
+    orders = worst_case.worst_orders(artefact, INITIAL)
+    assert orders.shape == (3, len(base.lists.rows))
+    distances = inversions(orders.astype(np.int64), base.lists.offsets)
+    assert distances[0].max() == 0
+    assert distances[1].max() == 1
+    assert distances[2].max() <= 4
+    result = StudyResult.open(artefact.path)
+    lists = attack(base, InitialRanking()).rearranged(orders[2].astype(np.int64))
+    values = evaluate([NDCG], base.dataset, lists, lists.prior[:, 0])[0]
+    np.testing.assert_array_equal(result.per_query(INITIAL, "greedy", 4.0, "NDCG@10"), values)
+
+
+def test_found_again_drawn_while_it_runs_and_resumed(bench, artefact, monkeypatch):
+    again = finished(
+        worst_case.run(bench, ["feature:1"], Search(), budgets=[1, 4], draws=3, queries=30, seed=2)
+    )
+    assert again.key == artefact.key
+    result = StudyResult.open(artefact.path)
+    plan = Plan.of(result.recipe)
+    assert plan.recipe() == {name: plan.recipe()[name] for name in result.recipe}
+    facts = dict(result.facts)
+    seen = Underway(result.recipe, result.query_ids, facts).result(bench.store)
+    np.testing.assert_array_equal(seen.values, result.values)
+    half = {cell.digest: bench.store.records.get(cell.digest) for cell in plan.cells(30)[:4]}
+    part = worst_case_cells.assembled(plan, half, result.query_ids, facts)
+    assert set(part.trials.family) == {RANDOM}
+
+
+def test_what_makes_no_plan_is_refused(bench):
+    for wrong in ({"budgets": [0]}, {"budgets": []}, {"target": "order"}):
+        with pytest.raises(ParameterError):
+            finished(worst_case.run(bench, ["random"], Search(), **wrong))
+    with pytest.raises(ParameterError, match="method"):
+        Search(method="luck")
+    with pytest.raises(ParameterError, match="query"):
+        worst_case.swap_map(bench, InitialRanking(), "none")
+    query = bench.prepared.test.dataset.query_ids[0]
+    assert worst_case.swap_map(bench, InitialRanking(), query).shape == (10, 10)
+
+
+def test_commands_answer(tmp_path, capsys):
+    from core.cli.arguments import main
+
+    lists = ["--initial", "feature:3", "--depth", "8", "--store", str(tmp_path), "--json"]
+    ask = ["study", "worst-case", "--rankers", "random", "--budgets", "2", "--queries", "5"]
+    assert main([*ask, "--draws", "2", *lists]) == 0
+    assert '"certificates"' in capsys.readouterr().out
+    ask = ["study", "perturbations", "--rankers", "random", "--families", "cut:0.5+shuffle-shown"]
+    assert main([*ask, "--draws", "2", *lists]) == 0
+    assert '"answer-tau"' in capsys.readouterr().out
+    assert main([*ask[:-1], "nothing", *lists]) == 2
