@@ -1,6 +1,7 @@
-"""Real trainings under kills at random moments, beside the same trainings left alone.
+"""Real jobs under kills at random moments, beside the same jobs left alone.
 
-`python tests/soak/kills.py [--kills 100] [--seed 0] [--ranker dlcm] [--epochs 12]` starts
+`python tests/soak/kills.py [--kills 100] [--seed 0] [--ranker dlcm] [--epochs 12]` trains, with
+`--ingest 60` files of so many MB are read in instead. It starts
 supervisors on two stores. In one it kills a worker, the supervisor or everything at random moments
 until so many kills are done, starting new jobs (other seeds) as old ones end; in the other the same
 jobs run undisturbed. It prints one JSON object and exits with 1 when anything was lost, further
@@ -8,6 +9,7 @@ than before only 15 seconds after a kill, or ended with other bytes.
 """
 
 import argparse
+import io
 import json
 import random
 import shutil
@@ -20,14 +22,37 @@ from statistics import median
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+import numpy as np
+
 from core.execution.jobs_only_one import is_running
 from core.store.artefacts import Store
+from core.studies import uploads
 from core.studies.jobs import ensure_running, jobs_of, submit
 from tests.job_watch import kill, processes, until
 
 LIMIT = 15.0
-LONGEST_LIFE = 10.0
+LONGEST_LIFE, SHORT_LIFE = 10.0, 2.5
 VICTIMS = ("worker", "worker", "worker", "supervisor", "everything")
+
+
+def handed_in(store, arguments, seed):
+    """Submit the job of this seed."""
+    if not arguments.ingest:
+        return submit(store, "train", wanted(arguments, seed))
+    upload = uploads.spooled(store, [("set.txt", io.BytesIO(letor(arguments.ingest, seed)))])
+    return submit(store, "ingest", {"upload": upload, "name": f"set{seed}"})
+
+
+def letor(megabytes, seed):
+    """So many MB of LETOR text: queries of 40 documents with 40 features."""
+    cells = np.random.default_rng(seed).random((4000, 40)).round(4)
+    texts = [" ".join(f"{at}:{cell}" for at, cell in enumerate(row, 1)) for row in cells]
+    lines, size = [], 0
+    while size < megabytes * 10**6:
+        row = len(lines)
+        lines.append(f"{row % 5} qid:{row // 40} {texts[row * 7919 % 4000]} # doc{row}\n")
+        size += len(lines[-1])
+    return "".join(lines).encode()
 
 
 def wanted(arguments, seed):
@@ -53,10 +78,10 @@ def suffer(store, arguments, dice):
     seconds = {"taken": [], "further": []}
     while sum(struck.values()) < arguments.kills:
         if all(jobs.get(identifier).ended for identifier in known):
-            known.append(submit(store, "train", wanted(arguments, seeds)).id)
+            known.append(handed_in(store, arguments, seeds).id)
             seeds += 1
         ensure_running(store)
-        time.sleep(dice.uniform(0.0, LONGEST_LIFE))
+        time.sleep(dice.uniform(0.0, SHORT_LIFE if arguments.ingest else LONGEST_LIFE))
         before = jobs.get(known[-1])
         if before.state != "running":
             continue
@@ -69,7 +94,7 @@ def suffer(store, arguments, dice):
             ensure_running(store)
         until(lambda before=before: moved_on(jobs, before), 4 * LIMIT)
         seconds["taken"].append(time.monotonic() - start)
-        if sum(struck.values()) % 2:
+        if sum(struck.values()) % 2 and not arguments.ingest:
             until(lambda before=before: further(jobs, before), 4 * LIMIT)
             seconds["further"].append(time.monotonic() - start)
         sys.stderr.write(f"{sum(struck.values())}: {victim}\n")
@@ -78,9 +103,9 @@ def suffer(store, arguments, dice):
 
 
 def undisturbed(store, arguments, seeds):
-    """Train with these seeds and nobody's interference."""
+    """Do the jobs of these seeds without anybody's interference."""
     jobs = jobs_of(store)
-    known = [submit(store, "train", wanted(arguments, seed)).id for seed in seeds]
+    known = [handed_in(store, arguments, seed).id for seed in seeds]
     ensure_running(store)
     until(lambda: all(jobs.get(identifier).ended for identifier in known), 3600)
 
@@ -115,6 +140,7 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--ranker", default="dlcm")
     parser.add_argument("--epochs", type=int, default=12)
+    parser.add_argument("--ingest", type=int, default=0, metavar="MB")
     arguments = parser.parse_args()
     root = Path(tempfile.mkdtemp(prefix="kills."))
     hurt, calm = Store(root / "hurt"), Store(root / "calm")
@@ -137,7 +163,9 @@ def main():
         "same_bytes": sum(equal),
         "other_bytes": [seed for seed, same in enumerate(equal) if not same],
         "seconds": {
-            name: {"median": median(each), "largest": max(each)} for name, each in seconds.items()
+            name: {"median": median(each), "largest": max(each)}
+            for name, each in seconds.items()
+            if each
         },
         "late": sum(each > LIMIT for each in seconds["further"]),
         "minutes": took / 60,
