@@ -117,8 +117,8 @@ class Workbench:
         if "#" in name:
             return self._stored_ranker(name)
         if is_callable(name) or outside.is_outside(name):
-            found = "is from outside: nothing to train; name it in certify or study"
-            raise UsageError(f"{name} {found}")
+            remedy = "name it in certify or study"
+            raise UsageError(f"{name} is from outside: nothing to train; {remedy}")
         ranker, _, preset = name.partition("@")
         spec = registry.spec(ranker, preset or self.preset, **(changes or {}))
         if spec.rankings > self.prepared.test.lists.rankings:
