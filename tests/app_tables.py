@@ -121,7 +121,8 @@ def ablation_result(data):
     lists = key_of("lists", LISTS, (data.fingerprint,)).digest
     recipe = {
         "kind": ablation.KIND,
-        "rankers": [[label, "abcd"[at] * 64] for at, label in enumerate(EFFECTS)], "lists": lists, "initial": ["lambdamart@small"],
+        "rankers": [[label, "abcd"[at] * 64] for at, label in enumerate(EFFECTS)],
+        "lists": lists, "initial": ["lambdamart@small"],
         "perturbations": [[PAPER_FAMILY, 0.0], [PAPER_FAMILY, 20.0]],
         "measures": [ablation.MEASURE], "draws": 2, "seed": 0, "stored": list(kept),
     }  # fmt: skip
