@@ -95,7 +95,8 @@ def heat(cells: Cells) -> go.Figure:
     figure.add_trace(_marks(cells))
     for side, across in ((cells.rows, False), (cells.columns, True)):
         if any(side.relevant):
-            figure.add_trace(_relevant(side, across=across))
+            beside = _room(count_rows if across else count_columns)
+            figure.add_trace(_relevant(side, -beside, across=across))
     if cells.chosen is not None:
         row, column = cells.chosen
         figure.add_shape(
@@ -134,9 +135,10 @@ def _marks(cells: Cells) -> go.Scatter:
     )
 
 
-def _relevant(side: Side, *, across: bool) -> go.Scatter:
+def _relevant(side: Side, at: float, *, across: bool) -> go.Scatter:
+    """Marks beside the map, at this place of the other axis."""
     places = [place for place, share in enumerate(side.relevant) if share > 0]
-    beside = [-_room(len(side.names))] * len(places)
+    beside = [at] * len(places)
     return go.Scatter(
         x=places if across else beside,
         y=beside if across else places,

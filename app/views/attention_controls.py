@@ -65,10 +65,23 @@ def change() -> Change:
                 st.warning(escaped(f"The address has no readable change: {error}"))
     _chosen_in("change", options)
     found = st.selectbox(
-        "Change", options, key="change", format_func=lambda text: Change.parse(text).words(),
+        "Change", options, key="change", format_func=_short,
         help="What happens to the list between the two looks at the weights.",
     )  # fmt: skip
     return Change.parse(found)
+
+
+def _short(text: str) -> str:
+    """A change in as few words as fit.
+
+    >>> _short("shuffled:1"), _short("transpositions:5:0")
+    ('shown shuffled with seed 1', 'ranking: transpositions 5')
+    """
+    found = Change.parse(text)
+    if found.order is not None:
+        return found.words()
+    what = "shown" if found.shows_only else "ranking"
+    return f"{what}: {found.family} {found.level:g}" + (f", draw {found.seed}" * bool(found.seed))
 
 
 def _shuffle_again(change: Change) -> None:

@@ -122,11 +122,12 @@ def laid(seen: Overview, maps: tuple[np.ndarray, np.ndarray], wanted: Wanted, vi
     if values is None:
         values = drawn[1] - drawn[0]
         span = max(float(np.abs(values).max(initial=0.0)), LEAST_SPAN * span)
+    taken = " taken from" if kind.distribution else ""
     chosen = _ring(rows, columns, view.cell)
     cells = Cells(
         values=values,
-        rows=_side(seen, rows, kind.rows, view),
-        columns=_side(seen, columns, kind.columns, view),
+        rows=_side(seen, rows, (kind.rows, " that take" if kind.distribution else ""), view),
+        columns=_side(seen, columns, (kind.columns, taken), view),
         limits=(-span if signed else _foot(drawn), span),
         signed=signed,
         what="change" if view.look == "difference" else "weight" if kind.distribution else "value",
@@ -175,7 +176,8 @@ def _ring(rows: Axis, columns: Axis, cell: tuple[int, int] | None) -> tuple[int,
     return None if row is None or column is None else (row, column)
 
 
-def _side(seen: Overview, axis: Axis, what: str, view: View) -> Side:
+def _side(seen: Overview, axis: Axis, role: tuple[str, str], view: View) -> Side:
+    what, does = role
     edges, names, shares = axis.edges, [], []
     for first, last in pairwise(edges.tolist()):
         items = axis.order[first:last]
@@ -185,7 +187,7 @@ def _side(seen: Overview, axis: Axis, what: str, view: View) -> Side:
             own = f"{first + 1}. {seen.documents[int(items[0])]}"
             shares.append(float((seen.labels[items] > 0).mean()))
         names.append(own if single else f"{first + 1}–{last}")
-    title = AXES[what]
+    title = AXES[what] + does
     if what == "documents":
         title += f", {SORTED[view.sorting]}"
     return Side(title, names, shares)

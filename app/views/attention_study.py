@@ -17,6 +17,9 @@ from core.studies.result import StudyResult
 from core.studies.trained import TrainedRanker
 
 KIND = "attention"
+LEAST_SECONDS, START_SECONDS = 0.005, 5.0
+"""Of one list, where it was answered from memory; of a process, its libraries and the data."""
+
 COLUMNS = {
     "lift": "relevant mass ÷ chance",
     "relevant": "relevant mass",
@@ -43,15 +46,15 @@ def section(data: Described, one: List, ranker: TrainedRanker, seconds: float) -
     if running:
         _under_way(running[0].id)
         return
-    lists = len(data.queries)
+    lists, each = len(data.queries), max(seconds / 2, LEAST_SECONDS)
     parts.finding("Not measured for this ranker yet.")
     st.button(
         "Look at all test queries",
         icon=":material/playlist_add_check:",
         on_click=_submit,
         args=(data.data, one, ranker),
-        help=f"{lists:,} lists at about {1000 * seconds / 2:.0f} ms each, in the background: "
-        f"{jobs.duration(lists * seconds / 2 + 5)}.",
+        help=f"{lists:,} lists at about {1000 * each:.0f} ms each, in the background: "
+        f"{jobs.duration(lists * each + START_SECONDS)}.",
     )
     for job in _own(data.data, ranker, "failed")[:1]:
         st.error(escaped(f"The last attempt failed: {job.reason} (job {job.id[:16]})"))

@@ -10,7 +10,7 @@ import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from importlib import import_module
 from typing import Any
 
@@ -23,7 +23,7 @@ from core.perturb.base import disturbed
 from core.perturb.registry import PERTURBATIONS, perturbation
 from core.rankers.attention_kinds import AttentionRecord
 from core.rankers.attention_order import binned, bounds, largest_change
-from core.rankers.attention_summary import summary
+from core.rankers.attention_summary import Summary, summary
 from core.seeds import generator
 from core.studies import scoring
 from core.studies.shown_order import Documents, ShownOrder, document_names
@@ -130,12 +130,11 @@ def overview(item: Mapping[str, Any]) -> dict[str, Any]:
     began = time.perf_counter()
     judged, before, after, shown = _both(item)
     lists, record = judged.lists, before.record
-    labels = judged.dataset.labels[lists.rows]
-    kind, numbers = record.kinds[0], summary(record, labels)
+    numbers = before.numbers
     return {
         "kinds": [[name, record.blocks(name), record.heads(name)] for name in record.kinds],
         "documents": document_names(judged.dataset.doc_ids, lists.rows),
-        "labels": labels.tolist(),
+        "labels": before.labels.tolist(),
         "ranks": [before.ranks.tolist(), after.ranks.tolist()],
         "scores": [before.record.scores.tolist(), after.record.scores.tolist()],
         "shown": [np.arange(len(lists.rows)).tolist(), shown.tolist()],
@@ -143,7 +142,7 @@ def overview(item: Mapping[str, Any]) -> dict[str, Any]:
             [*row, *map(_plain, values)]
             for row, values in zip(numbers.rows, numbers.values.tolist(), strict=True)
         ],
-        "small": [packed(_small(record, kind, block)) for block in range(record.blocks(kind))],
+        "small": [packed(picture) for picture in before.small],
         "changes": [
             [kind, block, largest_change(left, right)]
             for (kind, block, left), (_, _, right) in zip(
@@ -215,6 +214,18 @@ class _Look:
 
     record: AttentionRecord
     ranks: Int64[np.ndarray, " docs"]
+    labels: Float32[np.ndarray, " docs"]
+
+    @cached_property
+    def numbers(self) -> Summary:
+        """Every head in numbers; they do not depend on what is compared with."""
+        return summary(self.record, self.labels)
+
+    @cached_property
+    def small(self) -> list[Float32[np.ndarray, "heads rows columns"]]:
+        """A picture of each head of the first kind, by block."""
+        kind = self.record.kinds[0]
+        return [_small(self.record.block(kind, at)) for at in range(self.record.blocks(kind))]
 
 
 def _both(item: Mapping[str, Any]) -> tuple[JudgedLists, _Look, _Look, Int64[np.ndarray, " docs"]]:
@@ -239,11 +250,13 @@ def _looked(question: str, named: str, change: str) -> tuple[_Look, Int64[np.nda
     seen = maps.recorded(scoring.ranker_for(item), JudgedLists(judged.dataset, changed))
     ranks = np.empty(len(order), dtype=np.int64)
     ranks[order] = changed.ranks[:, 0]
-    return _Look(maps.by_document(seen, order), ranks), order
+    labels = judged.dataset.labels[judged.lists.rows]
+    return _Look(maps.by_document(seen, order), ranks, labels), order
 
 
-def _small(record: AttentionRecord, kind: str, block: int) -> Float32[np.ndarray, "heads a b"]:
-    weights = record.block(kind, block)
+def _small(
+    weights: Float32[np.ndarray, "heads docs others"],
+) -> Float32[np.ndarray, "heads rows columns"]:
     edges = [bounds(size, THUMBNAIL) for size in weights.shape[1:]]
     return np.stack([binned(head, *edges) for head in weights]).astype(np.float32)
 
