@@ -1,0 +1,164 @@
+"""What disturbed inputs cost: losses by ranker, family and level, and query by query."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from core.metrics.measure import Measure
+from core.metrics.relevance import mean_of
+from core.studies.answer_changes import OWN
+from core.studies.perturbations import as_is
+from core.studies.result import StudyResult
+
+COLUMNS = ("ranker", "family", "level", "tau", "as_is", "mean", "loss", *OWN)
+STRENGTHS = {
+    "last": "each family's last level",
+    "worst": "the level that hurts most",
+    "mean": "the mean over its levels",
+}
+"""How the levels of a family, which count different things, become one number."""
+
+
+def losses(result: StudyResult, measure: str) -> pd.DataFrame:
+    """What every family at every level costs each ranker.
+
+    Args:
+        result: a study of perturbations, or a card.
+        measure: one that follows from what is stored.
+
+    Returns:
+        Columns COLUMNS: Kendall τ left, mean on the lists as they are and under the
+        perturbation, `loss` (the first minus the second), and means of what became of the answer
+        (NaN where the study did not keep it). Levels at which nothing changes are rows too.
+    """
+    parsed, own = Measure.parse(measure), [name for name in OWN if name in result.stored]
+    start: dict[str, float] = {}
+    rows = []
+    points = result.trials.groupby(["ranker", "family", "level"], sort=False)["tau"].mean()
+    for (ranker, family, level), tau in points.items():  # type: ignore[misc]
+        if ranker not in start:
+            start[ranker] = mean_of(parsed, as_is(result, ranker, measure))
+        mean = mean_of(parsed, result.per_query(ranker, family, level, measure))
+        answer = {name: _mean(result.per_query(ranker, family, level, name)) for name in own}
+        facts = {"ranker": ranker, "family": family, "level": float(level), "tau": float(tau)}
+        numbers = {"as_is": start[ranker], "mean": mean, "loss": start[ranker] - mean}
+        rows.append(facts | numbers | answer)
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def condensed(frame: pd.DataFrame, strength: str) -> pd.DataFrame:
+    """One row a ranker and family.
+
+    Args:
+        frame: `losses`.
+        strength: a name of STRENGTHS; the first level, at which nothing changes, has no say
+            where there are others.
+
+    Returns:
+        ranker, family, level (NaN: a mean over levels), loss.
+    """
+    rows = []
+    for (ranker, family), own in frame.groupby(["ranker", "family"], sort=False):
+        points = own.iloc[1:] if len(own) > 1 else own
+        if strength == "mean":
+            level, loss = float("nan"), float(points["loss"].mean())
+        else:
+            known = points["loss"].fillna(-np.inf).to_numpy()
+            at = int(known.argmax()) if strength == "worst" else len(points) - 1
+            level, loss = float(points["level"].iloc[at]), float(points["loss"].iloc[at])
+        rows.append({"ranker": ranker, "family": family, "level": level, "loss": loss})
+    return pd.DataFrame(rows, columns=["ranker", "family", "level", "loss"])
+
+
+def of_family(result: StudyResult, family: str) -> StudyResult:
+    """The same result with the trials of one family alone."""
+    rows = np.flatnonzero((result.trials["family"] == family).to_numpy())
+    trials = result.trials.iloc[rows].reset_index(drop=True)
+    return replace(result, trials=trials, values=result.values[rows])
+
+
+def damage(
+    result: StudyResult, ranker: str, family: str, level: float, measure: str
+) -> pd.DataFrame:
+    """What a perturbation did to every query, the most damaged first.
+
+    Returns:
+        Columns query, unchanged, disturbed (the mean over the draws), change, worst_draw (the
+        draw with the lowest value). Queries that the measure leaves out are left out.
+    """
+    before = as_is(result, ranker, measure).astype(np.float64)
+    draws = result.draws(ranker, family, level, measure)
+    after = draws.mean(axis=0, dtype=np.float64)
+    frame = pd.DataFrame(
+        {
+            "query": result.query_ids,
+            "unchanged": before,
+            "disturbed": after,
+            "change": after - before,
+            "worst_draw": np.where(np.isnan(draws), np.inf, draws).argmin(axis=0),
+        }
+    )
+    counted = frame[frame["change"].notna()]
+    return counted.sort_values("change", kind="stable", ignore_index=True)
+
+
+def by_level(result: StudyResult, ranker: str, family: str, measure: str) -> pd.DataFrame:
+    """The change of every query at every level, the queries that lose most on average first.
+
+    Returns:
+        A column a level, a row a query (its id is the index); NaN where the measure leaves it out.
+    """
+    of = result.trials[(result.trials["family"] == family) & (result.trials["ranker"] == ranker)]
+    before = as_is(result, ranker, measure).astype(np.float64)
+    levels = list(dict.fromkeys(of["level"]))
+    changes = {
+        level: result.per_query(ranker, family, level, measure).astype(np.float64) - before
+        for level in levels
+    }
+    frame = pd.DataFrame(changes, index=pd.Index(list(result.query_ids), name="query"))
+    order = frame.mean(axis=1).argsort(kind="stable")
+    return frame.iloc[order]
+
+
+def finding(frame: pd.DataFrame, measure: str, rankers: Sequence[str], strength: str) -> str:
+    """What the losses amount to, in words.
+
+    Args:
+        frame: `losses`.
+        measure: that was lost.
+        rankers: those to speak of.
+        strength: a name of STRENGTHS.
+    """
+    found = condensed(frame[frame["ranker"].isin(list(rankers))], strength).dropna(subset=["loss"])
+    if found.empty:
+        return ""
+    count = len(set(found["family"]))
+    families = f"{count} {'families' if count != 1 else 'family'}"
+    words = f"At {STRENGTHS[strength]}, over {families}: "
+    rows: list[dict[str, Any]] = found.to_dict("records")  # type: ignore[assignment]
+    worst = max(rows, key=lambda row: float(row["loss"]))
+    if worst["loss"] <= 0:
+        return f"{words}no ranker loses {measure} under any of them."
+    at = "" if np.isnan(worst["level"]) else f" at {worst['level']:g}"
+    words += f"the largest loss is {worst['ranker']}'s under {worst['family']}{at} "
+    words += f"({-worst['loss']:+.3f} {measure})"
+    own: dict[str, list[float]] = {}
+    for row in rows:
+        own.setdefault(str(row["ranker"]), []).append(float(row["loss"]))
+    if len(own) > 1:
+        means = sorted(own, key=lambda name: float(np.mean(own[name])))
+        first, last = means[0], means[-1]
+        words += f"; on average {first} loses least ({-np.mean(own[first]):+.3f}) and "
+        words += f"{last} most ({-np.mean(own[last]):+.3f})"
+    unharmed = [name for name, lost in own.items() if max(lost) <= 0]
+    if unharmed:
+        words += f"; nothing here harms {', '.join(unharmed)}"
+    return f"{words}."
+
+
+def _mean(values: Any) -> float:
+    counted = values[~np.isnan(values)]
+    return float(counted.mean()) if len(counted) else float("nan")
