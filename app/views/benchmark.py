@@ -58,10 +58,10 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         drawing, said = st.container(), st.container()
         measure, columns = _measures(artefact)
     chosen = Chosen(artefact, measure, columns, baseline, test)
+    marked = _table(chosen)  # first, since it is there at once; intervals take longer
     drawn = _picture(chosen, drawing)
     with said:
         parts.finding(benchmarks.finding(chosen.key, str(measure), test))
-    marked = _table(chosen)
     details.section(chosen)
     taken.row(chosen, drawn, marked)
 

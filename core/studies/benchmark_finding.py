@@ -38,7 +38,7 @@ def finding(result: StudyResult, measure: str, test: str = "paired t") -> str:
     text = f"{best} {verb}: {short} {ranked[best]:.3f}{_over_initial(result, measure, test, best)}."
     if len(ranked) == 1:
         return text
-    frame = benchmark_table.compared(result, measure, best, test)
+    frame = benchmark_table.differences_from(result, measure, best, test)
     return f"{text} {_others(frame[frame['group'] != GROUPS[0]])}"
 
 
@@ -46,11 +46,13 @@ def _over_initial(result: StudyResult, measure: str, test: str, best: str) -> st
     """How the best one stands to the initial ranking, and whether that is more than chance."""
     if INITIAL not in benchmark_table.rankers_of(result):
         return ""
-    frame = benchmark_table.compared(result, measure, INITIAL, test)
+    frame = benchmark_table.differences_from(result, measure, INITIAL, test)
     row = next(row for row in frame.to_dict("records") if row["ranker"] == best)
-    difference, low, high, p = (row[name] for name in ("difference", "low", "high", "p"))
+    difference, p = row["difference"], row["p"]
     if not difference:
         return ", as much as the initial ranking"
+    bounds = benchmark_table.intervals(result, measure, INITIAL, [best])
+    low, high = (float(bound[0]) for bound in bounds)
     where = "above" if difference > 0 else "below"
     if difference < 0:
         difference, low, high = -difference, -high, -low
