@@ -103,6 +103,8 @@ def name(job: Job) -> str:
         return f"Train {recipe(job)} on {given['data']}"
     if job.kind == "ingest":
         return f"Read {given['name']}"
+    if kind := {"library-import": "Take in", "library-export": "Export from"}.get(job.kind):
+        return f"{kind} {given.get('name', 'the library')}"
     words = {"initial-ranking": "Disturb the initial ranking of", "invariance": "Shuffle lists for"}
     rankers = ", ".join(given.get("rankers", ()))
     what = words.get(job.kind, job.kind.replace("-", " "))

@@ -21,6 +21,7 @@ from core.store.artefacts import Store, default_store
 from core.store.keys import ArtefactKey
 from core.studies import uploads
 from core.studies.jobs_attention import attention
+from core.studies.jobs_library import export, take
 from core.studies.jobs_opened import Lists, Reports, answer, opened, preset_of, text_of
 from core.studies.jobs_perturbations import perturbations, worst_case
 from core.studies.jobs_tables import ablation, benchmark, bring, card, initial_rankings, set_size
@@ -193,6 +194,8 @@ KINDS: Mapping[str, Callable[..., Reports]] = {
     "set-size": set_size,
     "initial-rankings": initial_rankings,
     "attention": attention,
+    "library-export": export,
+    "library-import": take,
     "perturbations": perturbations,
     "worst-case": worst_case,
 }

@@ -1,17 +1,20 @@
 """Everything in a store as a person sees it: what it is, what made it, what needs what."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from core.data import stored
 from core.errors import ArtefactError, DataError
+from core.rankers.initial import ListRecipe
 from core.store.artefacts import Store
 from core.store.keys import ArtefactKey, key_of
 from core.store.manifest import Artefact
 from core.store.tags import Tags
-from core.studies.differences import from_preset, in_words
+from core.studies.differences import from_preset, from_usual_lists, in_words
 from core.studies.initial_ranking import INITIAL
+from core.studies.methods import rankers_of
 
 KINDS = {"data": "data set", "ranker": "ranker", "study": "study", "scores": "scores"}
 """The kinds of artefacts that a person has to do with, in words."""
@@ -65,7 +68,7 @@ def entries(store: Store) -> list[Entry]:
             named=one.key in called,
             summary=summary_of(one),
             tags=tags.of(one.key),
-            seconds=_seconds(one.facts),
+            seconds=_seconds(one),
             bundled=one.path.parent != own,
             needs=frozenset(needs[one.key]),
             part="without part" in _lists(one),
@@ -87,14 +90,17 @@ def dependencies(
     every = list(store.artefacts()) if artefacts is None else list(artefacts)
     folds = {one.key: _fingerprints(one) for one in every if one.key.kind == "data"}
     rankers = {one.key.digest: one.key for one in every if one.key.kind == "ranker"}
+    by_text = {str(key): key for key in rankers.values()}
     found: dict[ArtefactKey, set[ArtefactKey]] = {}
     for one in every:
         needed: set[ArtefactKey] = set()
         if one.key.kind in {"ranker", "scores"}:
             needed = {key for key, prints in folds.items() if _made_from(one, prints)}
         elif one.key.kind == "study":
-            digests = [pair[1] for pair in one.recipe.get("rankers", ()) if pair[0] != INITIAL]
+            pairs = [pair for pair in one.recipe.get("rankers", ()) if not isinstance(pair, str)]
+            digests = [pair[1] for pair in pairs if pair[0] != INITIAL]
             needed = {rankers[digest] for digest in digests if digest in rankers}
+            needed |= {by_text[text] for text in _trials(one).rankers if text in by_text}
             needed |= {key for key, prints in folds.items() if _studied(one, prints)}
         found[one.key] = needed
     return found
@@ -174,10 +180,11 @@ def summary_of(artefact: Artefact) -> str:
     if artefact.key.kind == "ranker":
         preset, changed = from_preset(recipe["ranker"])
         said = f"{preset} preset" + (f", {in_words(changed)}" if changed else "")
+        said += _on_lists(artefact)
         quality = facts.get("valid", {}).get("NDCG@10")
         return said + (f"; validation NDCG@10 {quality:.3f}" if quality is not None else "")
     if artefact.key.kind == "study":
-        return f"on {facts.get('data', '?')}: {', '.join(_studied_rankers(recipe))}"
+        return f"on {facts.get('data', '?')}: {', '.join(rankers_of(recipe))}"
     return f"of {recipe.get('ranker', {}).get('name', '?')} on all documents"
 
 
@@ -189,15 +196,46 @@ def _own_name(artefact: Artefact) -> str:
     return str(artefact.facts.get("name") or artefact.key)
 
 
-def _studied_rankers(recipe: Mapping[str, Any]) -> list[str]:
-    labels = [pair[0] for pair in recipe.get("rankers", ())]
-    labels = labels or list(dict.fromkeys(row["label"] for row in recipe.get("rows", ())))
-    return [label for label in labels if label not in {INITIAL, "ideal", "random"}]
+@dataclass(frozen=True)
+class Trials:
+    """What a study's trials say of themselves.
+
+    Attributes:
+        rankers: keys, as printed, of those that were trained for it.
+        seconds: all trials took together, training left out.
+    """
+
+    rankers: frozenset[str]
+    seconds: float | None
 
 
-def _seconds(facts: Mapping[str, Any]) -> float | None:
-    value = facts.get("seconds")
-    return float(value) if isinstance(value, int | float) else None
+def _trials(artefact: Artefact) -> Trials:
+    """What the trials of a stored study say; nothing where they cannot be read."""
+    try:
+        frame = json.loads((artefact.path / "trials.json").read_text(encoding="utf-8"))
+        columns = {name: [row[at] for row in frame["data"]]
+                   for at, name in enumerate(frame["columns"])}  # fmt: skip
+    except (OSError, ValueError, KeyError, IndexError, TypeError):
+        return Trials(frozenset(), None)
+    keys = {key for text in columns.get("artefacts", ()) for key in str(text or "").split()}
+    known = [value for value in columns.get("seconds", ()) if isinstance(value, int | float)]
+    return Trials(frozenset(keys), float(sum(known)) if known else None)
+
+
+def _seconds(artefact: Artefact) -> float | None:
+    value = artefact.facts.get("seconds")
+    if isinstance(value, int | float):
+        return float(value)
+    return _trials(artefact).seconds if artefact.key.kind == "study" else None
+
+
+def _on_lists(artefact: Artefact) -> str:
+    """How the lists that a ranker was trained on were made; nothing for one of documents."""
+    made = _lists(artefact)
+    if "initial" not in made:
+        return ""
+    lists = ListRecipe(**(dict(made) | {"initial": tuple(made["initial"])}))
+    return f"; on lists by {in_words(from_usual_lists(lists)).removeprefix('initial ')}"
 
 
 def _lists(artefact: Artefact) -> Mapping[str, Any]:
