@@ -12,7 +12,7 @@ def perturbations(  # noqa: PLR0913 (a job's parameters are its keywords)
     *,
     data: str,
     rankers: Sequence[str],
-    perturbations: Sequence[tuple[str, float]],
+    perturbations: Sequence[Sequence[Any]],
     measures: Sequence[str] = ("NDCG@10",),
     draws: int = 5,
     seed: int = 0,

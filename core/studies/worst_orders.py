@@ -69,7 +69,7 @@ class Attack:
             raise MissingRankingError("worst-case on the ranking", 1, 0)
 
     @cached_property
-    def _holders(self) -> Int64[np.ndarray, " places"]:
+    def holders(self) -> Int64[np.ndarray, " places"]:
         """The candidate at each place of what is rearranged."""
         lists = self.base.lists
         if self.target == "shown":
@@ -91,7 +91,7 @@ class Attack:
         if self.target == "shown":
             return lists.shown_as(order)
         prior = lists.prior.copy()
-        prior[self._holders[order], 0] = lists.prior[self._holders, 0]
+        prior[self.holders[order], 0] = lists.prior[self.holders, 0]
         return lists.reranked(prior)
 
     @cached_property

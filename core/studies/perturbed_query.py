@@ -1,0 +1,190 @@
+"""One query of one trial again, whatever was disturbed: both lists and what a ranker answered.
+
+What `replay` is for the study of a worse initial ranking, for every family: documents may have
+left or joined, and features may be others. Drawn exactly as the study drew it; answered in JSON,
+by the resident scoring process.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from core.data.lists import JudgedLists
+from core.errors import DataError, UsageError
+from core.metrics.agreement import positions
+from core.metrics.measure import Measure
+from core.perturb.base import disturbed
+from core.perturb.registry import ATTACK, entry_of
+from core.rankers.base import Ranker
+from core.seeds import generator
+from core.store.artefacts import Store, default_store
+from core.store.keys import key_of
+from core.studies.carrying import shared_source
+from core.studies.initial_ranking import INITIAL, InitialRanking
+from core.studies.perturbations import Armed
+from core.studies.scoring import fold_for, lists_for, ranker_for
+from core.studies.shown_order import document_names
+from core.studies.worst_case import worst_orders
+from core.studies.worst_orders import READ, Attack
+
+
+def replayed(item: Mapping[str, Any]) -> dict[str, Any]:
+    """What one trial of a study of perturbations did to one query's list.
+
+    Args:
+        item: `store`, `data`, `recipe` (of the lists), `lists` (their digest), `query`, `ranker`
+            (artefact key, or `initial ranking`), `family`, `level`, `draw`, `seed`; `attacked`
+            (artefact key) where the family is an attack; `features` (ids of columns), if wanted.
+
+    Returns:
+        As `compared`.
+
+    Raises:
+        DataError: the test part has no such query, or the name means another data set by now.
+        UsageError: a family of labels: its ranker was another one.
+    """
+    if entry_of(item["family"]).retrains:
+        raise UsageError(f"{item['family']} trains another ranker; the lists stay what they are")
+    digest = key_of("lists", item["recipe"], (fold_for(item).fingerprint,)).digest
+    if digest != item["lists"]:
+        raise DataError(
+            item["data"], "not the data set that the study saw", "Run the study again on it."
+        )
+    base = lists_for(item)
+    at = _place_of(item, base)
+    attacked: dict[str, Ranker] = {}
+    if item["family"].startswith(f"{ATTACK}@"):
+        name = item["family"].partition("@")[2]
+        attacked[name] = ranker_for({**item, "ranker": item["attacked"]})
+    change = Armed(attacked, base)(item["family"], float(item["level"]))
+    draws = generator(item["seed"], item["family"], float(item["level"]), item["draw"])
+    after = disturbed(change, base, draws)
+    ranker = InitialRanking() if item["ranker"] == INITIAL else ranker_for(item)
+    return compared(ranker, _one(base, at), _one(after, at), tuple(item.get("features", ())))
+
+
+def worst_replayed(item: Mapping[str, Any]) -> dict[str, Any]:
+    """The worst order that a stored study found for one query.
+
+    Args:
+        item: `store`, `data`, `recipe` (of the lists), `study` (artefact key), `label` (of the
+            ranker in the study), `ranker` (artefact key, or `initial ranking`), `query`, `budget`;
+            `features` (ids of columns), if wanted.
+
+    Returns:
+        As `compared`.
+
+    Raises:
+        DataError: the test part has no such query.
+    """
+    store = Store(Path(item["store"]), default_store().bundled)
+    artefact = store.resolve(item["study"], "study")
+    recipe = artefact.recipe
+    whole = lists_for(item)
+    count = min(len(whole.lists), recipe["queries"] or len(whole.lists))
+    base = JudgedLists(whole.dataset, whole.lists.select(np.arange(count)))
+    at = _place_of(item, base)
+    ranker = InitialRanking() if item["ranker"] == INITIAL else ranker_for(item)
+    attack = Attack(ranker, base, recipe["target"], Measure.parse(recipe["measure"]))
+    orders = worst_orders(artefact, item["label"]).astype(np.int64)
+    order = orders[[0, *recipe["budgets"]].index(item["budget"])]
+    after = JudgedLists(base.dataset, attack.rearranged(order))
+    return compared(ranker, _one(base, at), _one(after, at), tuple(item.get("features", ())))
+
+
+def swaps(item: Mapping[str, Any]) -> dict[str, Any]:
+    """What every single exchange of two places costs a ranker in one query.
+
+    Args:
+        item: `store`, `data`, `recipe` (of the lists), `ranker` (artefact key, or
+            `initial ranking`), `query`, `target`, `measure`; `places`: only among the first so
+            many, if wanted.
+
+    Returns:
+        `costs`: rows and columns are places, best first; None where none was tried. `documents`
+        and `labels` by place, `invariant`: the ranker declares to read nothing of it.
+    """
+    base = lists_for(item)
+    ranker = InitialRanking() if item["ranker"] == INITIAL else ranker_for(item)
+    one = _one(base, _place_of(item, base))
+    attack = Attack(ranker, one, item["target"], Measure.parse(item["measure"]))
+    costs = attack.swap_map(item.get("places"))
+    rows = one.lists.rows[attack.holders]
+    return {
+        "costs": [[None if np.isnan(cost) else cost for cost in row] for row in costs.tolist()],
+        "documents": document_names(one.dataset.doc_ids, rows),
+        "labels": one.dataset.labels[rows].tolist(),
+        "invariant": not ranker.reads & READ[item["target"]],
+    }
+
+
+def compared(
+    ranker: Ranker, base: JudgedLists, after: JudgedLists, features: tuple[int, ...] = ()
+) -> dict[str, Any]:
+    """One list before and after.
+
+    Args:
+        ranker: scores both.
+        base: the list as it is.
+        after: what was made of it.
+        features: ids of columns to be shown as they were and as they are.
+
+    Returns:
+        Columns, documents in the order of the list as it is and new ones after them: `document`,
+        `label`, `kind` (kept, gone, new), `shown_before`, `shown`, `answered_before`, `answered`
+        (positions from 1; None where it is not in that list), `score_before`, `score`; and
+        `features`: by id, pairs before and after.
+    """
+    source = shared_source(base, after)
+    new = np.flatnonzero(source < 0)
+    old, count = len(base.lists.rows), len(base.lists.rows) + len(new)
+    at = np.full(count, -1, dtype=np.int64)
+    at[source[source >= 0]] = np.flatnonzero(source >= 0)
+    at[old:] = new
+    columns: dict[str, Any] = {}
+    for name, judged, place in (
+        ("_before", base, np.where(np.arange(count) < old, np.arange(count), -1)),
+        ("", after, at),
+    ):
+        scores = ranker.score(judged.dataset, judged.lists)
+        answered = positions(judged.lists.offsets, scores, judged.lists.rows)
+        columns[f"shown{name}"] = _there(place, np.arange(1, len(scores) + 1))
+        columns[f"answered{name}"] = _there(place, answered + 1)
+        columns[f"score{name}"] = _there(place, scores)
+    names = document_names(base.dataset.doc_ids, base.lists.rows)
+    names += document_names(after.dataset.doc_ids, after.lists.rows[new])
+    labels = base.dataset.labels[base.lists.rows], after.dataset.labels[after.lists.rows[new]]
+    kinds = ["kept" if place >= 0 else "gone" for place in at[:old]] + ["new"] * len(new)
+    shown = {}
+    for feature in features:
+        ours = base.dataset.feature(feature)[base.lists.rows]
+        theirs = after.dataset.feature(feature)[after.lists.rows]
+        before = [*ours.tolist(), *[None] * len(new)]
+        shown[str(feature)] = [list(pair) for pair in zip(before, _there(at, theirs), strict=True)]
+    return {
+        "document": names,
+        "label": np.concatenate(labels).tolist(),
+        "kind": kinds,
+        **columns,
+        "features": shown,
+    }
+
+
+def _place_of(item: Mapping[str, Any], base: JudgedLists) -> int:
+    ids = [base.dataset.query_ids[query] for query in base.lists.queries]
+    if item["query"] not in ids:
+        raise DataError(
+            f"query {item['query']!r}", f"not in the test part of {item['data']}", "Choose another."
+        )
+    return ids.index(item["query"])
+
+
+def _one(judged: JudgedLists, at: int) -> JudgedLists:
+    return JudgedLists(judged.dataset, judged.lists.select(np.array([at])))
+
+
+def _there(place: Any, values: Any) -> list[Any]:
+    """The value at each place; None where there is no place."""
+    return [None if at < 0 else values[at].item() for at in place.tolist()]

@@ -1,0 +1,142 @@
+"""One query drawn again from a stored study; and both studies as jobs."""
+
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+
+from core.errors import DataError, ParameterError, UnknownNameError, UsageError
+from core.perturb.worst_moves import inversions
+from core.progress import finished
+from core.rankers.initial import ListRecipe
+from core.store.artefacts import Store
+from core.studies import jobs, perturbations, worst_case
+from core.studies.initial_ranking import INITIAL
+from core.studies.perturbed_query import compared, replayed, swaps, worst_replayed
+from core.studies.result import StudyResult
+from core.studies.workbench import Workbench
+
+LISTS = ListRecipe(("feature:3",), depth=12, scores="in-sample")
+FAMILIES = ["duplicates:2+transpositions", "cut", "distractors", "feature-noise", "shuffle-shown"]
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory):
+    store = Store(tmp_path_factory.mktemp("query"))
+    return finished(Workbench.opened("sample", LISTS, store))
+
+
+@pytest.fixture(scope="module")
+def disturbed(bench):
+    """(result, keys of its rankers): every family at its strongest level."""
+    pairs = [perturbations.pairs_of([family])[-1] for family in FAMILIES]
+    setup = perturbations.Setup(pairs, draws=2, seed=1)
+    artefact = finished(perturbations.run(bench, ["feature:1", "ranksvm"], setup))
+    key = str(finished(bench.trained("ranksvm")).artefact.key)
+    return StudyResult.open(artefact.path), key
+
+
+def question(bench, result, **more):
+    return {
+        "store": str(bench.store.root),
+        "data": "sample",
+        "recipe": asdict(LISTS),
+        "lists": result.recipe["lists"],
+        "query": result.query_ids[4],
+        "seed": 1,
+        "draw": 1,
+    } | more
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_query_is_drawn_as_the_study_drew_it(bench, disturbed, family):
+    result, key = disturbed
+    level = dict(map(tuple, result.recipe["perturbations"]))[family]
+    asked = question(bench, result, ranker=key, family=family, level=level, features=[1, 3])
+    found = replayed(asked)
+    there = [at for at, place in enumerate(found["answered"]) if place is not None]
+    assert sorted(found["answered"][at] for at in there) == list(range(1, len(there) + 1))
+    assert sorted(found["shown"][at] for at in there) == list(range(1, len(there) + 1))
+    kinds = found["kind"]
+    assert len(kinds) == len(found["document"]) == len(found["label"])
+    assert kinds[:12] == ["kept" if at in there else "gone" for at in range(12)]
+    assert set(kinds[12:]) <= {"new"}
+    expected = {"cut": (12, 2), "distractors": (32, 32), "duplicates": (14, 14)}
+    assert (len(kinds), len(there)) == expected.get(family.partition(":")[0], (12, 12))
+    draws = result.draws("ranksvm", family, level, "score-change")
+    change = [
+        abs(after - before)
+        for before, after in zip(found["score_before"], found["score"], strict=True)
+        if before is not None and after is not None
+    ]
+    assert max(change) == pytest.approx(draws[-1][4], abs=1e-6)
+    before, after = zip(*found["features"]["1"][:12], strict=True)
+    assert (before != after) == (family in {"feature-noise", "cut"})
+    assert found["shown_before"][:12] == list(range(1, 13))
+
+
+def test_what_cannot_be_drawn_again_is_said(bench, disturbed):
+    result, key = disturbed
+    asked = question(bench, result, ranker=INITIAL, family="cut", level=0.5)
+    assert replayed(asked)["answered_before"][0] == 1
+    with pytest.raises(UsageError, match="trains another ranker"):
+        replayed(asked | {"family": "label-noise"})
+    with pytest.raises(DataError, match="Choose another"):
+        replayed(asked | {"query": "none"})
+    with pytest.raises(DataError, match="Run the study again"):
+        replayed(asked | {"lists": "0" * 64})
+    assert key
+
+
+def test_the_worst_order_of_a_query_and_its_map(bench):
+    work = worst_case.run(bench, ["feature:1"], worst_case.Search(), budgets=[1, 3], queries=30)
+    artefact = finished(work)
+    result = StudyResult.open(artefact.path)
+    asked = question(bench, result, ranker=INITIAL, label=INITIAL, study=str(artefact.key))
+    asked |= {"query": result.query_ids[28], "target": "ranking", "measure": "NDCG@10"}
+    found = worst_replayed(asked | {"budget": 3})
+    order = np.array(found["answered"])[None]
+    assert 1 <= inversions(order, np.array([0, 12]))[0, 0] <= 3
+    assert found["kind"] == ["kept"] * 12
+    same = worst_replayed(asked | {"budget": 0})
+    assert same["answered"] == same["answered_before"]
+    costs = np.array(swaps(asked)["costs"], dtype=float)
+    as_is, once = (
+        result.per_query(INITIAL, "greedy", level, "NDCG@10")[28] for level in (0.0, 1.0)
+    )
+    neighbours = costs[np.arange(11), np.arange(1, 12)]
+    assert neighbours.max() == pytest.approx(as_is - once, abs=1e-6)
+    few = swaps(asked | {"places": 3})
+    assert few["costs"][3][4] is None
+    assert not few["invariant"]
+    assert len(few["labels"]) == 12
+
+
+def test_comparing_a_list_with_itself(bench):
+    from core.data.lists import JudgedLists
+
+    test = bench.prepared.test
+    one = JudgedLists(test.dataset, test.lists.select(np.array([0])))
+    found = compared(worst_case.InitialRanking(), one, one)
+    assert found["score"] == found["score_before"]
+    assert found["kind"] == ["kept"] * 12
+
+
+def test_both_studies_as_jobs(tmp_path):
+    store, lists = Store(tmp_path), asdict(LISTS)
+    given = {
+        "perturbations": {"perturbations": [["cut", 0.5], ["cut:0.5+shuffle-shown", 1.0]]},
+        "worst-case": {"budgets": [1], "queries": 5, "search": {"method": "beam"}},
+    }
+    for kind, more in given.items():
+        parameters = {"data": "sample", "rankers": ["random"], "lists": lists, "draws": 2} | more
+        job = jobs.submit(store, kind, parameters)
+        assert jobs.submit(store, kind, parameters).id == job.id
+        answered = finished(jobs.KINDS[kind](store, **job.parameters))
+        artefact = store.resolve(answered["artefact"], "study")
+        assert artefact.recipe["kind"] == kind
+    wrong = {"data": "sample", "rankers": ["random"], "perturbations": [["cuts", 0.5]]}
+    with pytest.raises(UnknownNameError, match="transpositions"):
+        jobs.submit(store, "perturbations", wrong)
+    with pytest.raises(ParameterError, match="between 0 and 1"):
+        jobs.submit(store, "perturbations", wrong | {"perturbations": [["cut", 2]]})
