@@ -26,6 +26,8 @@ RELEVANT, RING = "#E69F00", "#D55E00"
 HEIGHT, PLOT = 560, 470
 MOST_TICKS = 8
 LEAST_MARK = 5
+ANYWHERE = {"hovermode": "closest", "hoverdistance": -1}
+"""A click belongs to the nearest mark, however far it is: cells need not be square."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +107,7 @@ def heat(cells: Cells) -> go.Figure:
         )  # fmt: skip
     figure.update_xaxes(**_axis(cells.columns, count_columns), side="bottom")
     figure.update_yaxes(**_axis(cells.rows, count_rows, turned=True))
-    laid_out(figure, height=HEIGHT, showlegend=False, hovermode="closest", dragmode=False)
+    laid_out(figure, height=HEIGHT, showlegend=False, dragmode=False, **ANYWHERE)
     figure.update_xaxes(showgrid=False, fixedrange=True)
     figure.update_yaxes(showgrid=False, fixedrange=True)
     figure.update_layout(margin={"l": 48, "r": 8, "t": 12, "b": 48})

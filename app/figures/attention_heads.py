@@ -5,7 +5,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from app.figures.attention import RING, WEIGHTS
+from app.figures.attention import ANYWHERE, RING, WEIGHTS
 from app.figures.style import REFERENCE, laid_out, stroke
 
 ROW = 110
@@ -42,7 +42,9 @@ def small(pictures: list[np.ndarray], chosen: tuple[int, int | None]) -> go.Figu
                     type="rect", x0=-0.5, y0=-0.5, x1=values.shape[1] - 0.5,
                     y1=values.shape[0] - 0.5, line={"color": RING, "width": 3}, **place,
                 )  # fmt: skip
-    laid_out(figure, height=60 + ROW * blocks, showlegend=False, dragmode=False)
+    laid_out(
+        figure, height=60 + ROW * blocks, showlegend=False, dragmode=False, **ANYWHERE,
+    )  # fmt: skip
     figure.update_xaxes(visible=False, fixedrange=True)
     figure.update_yaxes(visible=False, fixedrange=True, autorange="reversed")
     for head in range(heads):
@@ -60,17 +62,16 @@ def small(pictures: list[np.ndarray], chosen: tuple[int, int | None]) -> go.Figu
 
 
 def _mark(values: np.ndarray, block: int, head: int) -> go.Scatter:
-    """A grid of transparent marks, so that a click anywhere on the picture is one on the head."""
-    rows, columns = (axis.ravel() for axis in np.indices((4, 4)))
+    """A transparent mark in the middle, which every click on the picture is nearest to."""
     height, width = values.shape
     return go.Scatter(
-        x=(columns + 0.5) * width / 4 - 0.5,
-        y=(rows + 0.5) * height / 4 - 0.5,
+        x=[(width - 1) / 2],
+        y=[(height - 1) / 2],
         mode="markers",
-        marker={"symbol": "square", "size": 26, "color": "rgba(0,0,0,0)"},
+        marker={"symbol": "square", "size": 40, "color": "rgba(0,0,0,0)"},
         selected={"marker": {"opacity": 0}},
         unselected={"marker": {"opacity": 0}},
-        customdata=[[block, head]] * 16,
+        customdata=[[block, head]],
         hovertemplate=f"block {block + 1}, head {head + 1}<extra></extra>",
     )
 
@@ -102,6 +103,7 @@ def dots(table: pd.DataFrame, ranker: str, column: str, words: str) -> go.Figure
             mode="markers+text" if heads > 1 else "markers",
             text=table["head"].astype(str),
             textposition="top center",
+            cliponaxis=False,
             marker={"size": 9, "color": line.color},
             customdata=table[["block", "head"]],
             hovertemplate=(

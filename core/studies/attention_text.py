@@ -102,8 +102,8 @@ def _relevance(result: StudyResult, ranker: str, main: pd.DataFrame) -> str:
         )
     return (
         f" Relevant documents get {main['relevant'].mean():.3f} of the mass, {told} chance "
-        f"gives them ({main['chance'].mean():.3f}; difference {mean:+.3f}, 95 % interval "
-        f"{mean - half:+.3f} to {mean + half:+.3f}, n = {len(apart)}){most}."
+        f"gives them ({main['chance'].mean():.3f}; difference {mean:+.4f}, 95 % interval "
+        f"{mean - half:+.4f} to {mean + half:+.4f}, n = {len(apart)}){most}."
     )
 
 
