@@ -242,7 +242,7 @@ def test_the_form_says_the_cost_and_hands_the_benchmark_in(store):
     test.number_input(key="new.seeds").set_value(2)
     test.run()
     said = plain(test)
-    assert "2 rankers × 2 seeds × 1 fold: **4 trainings**, from **" in said
+    assert "2 rankers × up to 2 seeds × 1 fold: **4 trainings**, from **" in said
     test.button(key="new.run").click().run()
     (job,) = jobs.jobs_of(store).list()
     assert (job.kind, job.state) == ("benchmark", "waiting")
@@ -276,7 +276,7 @@ def test_folds_of_one_name_are_run_together(store):
     test.multiselect(key="new.rankers").set_value(["mart"])
     test.run()
     assert not test.exception
-    assert "1 rankers × 3 seeds × 2 folds: **6 trainings**" in plain(test)
+    assert "1 ranker × up to 3 seeds × 2 folds: **6 trainings**" in plain(test)
     test.button(key="new.run").click().run()
     (job,) = jobs.jobs_of(store).list()
     assert job.parameters["data"] == "other"

@@ -213,11 +213,22 @@ def _cost(parameters: Mapping[str, Any], folds: Sequence[str], lists: ListRecipe
     if not costs and not there:
         raise UsageError("no ranker is chosen that could be trained")
     fitted = sum(row.label.partition("@")[0] in training.FITTED for row in rows)
-    text = f"{fitted} rankers × {parameters['seeds']} seeds × {len(folds)} "
-    text += f"fold{'s' if len(folds) > 1 else ''}: **{len(costs)} trainings**"
+    seeds = parameters["seeds"]
+    text = f"{_counted(fitted, 'ranker')} × {'up to ' if seeds > 1 else ''}"
+    text += f"{_counted(seeds, 'seed')} × {_counted(len(folds), 'fold')}: "
+    text += f"**{_counted(len(costs), 'training')}**"
     text += f" ({there} more are stored)" if there else ""
     if costs or made:
         low, high = cost.added(costs)
         low, high = low + sum(one.low for one in made), high + sum(one.high for one in made)
         text += f", from **{duration(low)}** to **{duration(high)}** on this machine"
     return f"{text}. What is stored is never repeated."
+
+
+def _counted(number: int, noun: str) -> str:
+    """A number with its noun.
+
+    >>> _counted(1, "fold"), _counted(3, "seed")
+    ('1 fold', '3 seeds')
+    """
+    return f"{number} {noun}{'s' if number != 1 else ''}"
