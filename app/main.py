@@ -7,11 +7,13 @@ from app.views import (
     ablation,
     attention,
     benchmark,
+    card,
     data,
     initial_ranking,
     initial_rankings,
     invariance,
     jobs,
+    library,
     overview,
     set_size,
     train,
@@ -35,8 +37,12 @@ SECTIONS = {  # the pages by heading, as the sidebar shows them
         st.Page(attention.page, title="Attention", url_path="attention"),
         st.Page(benchmark.page, title="Benchmark", url_path="benchmark"),
         st.Page(ablation.page, title="Ablation", url_path="ablation"),
+        st.Page(card.page, title="Robustness card", url_path="card"),
     ],
-    "Work": [st.Page(jobs.page, title="Jobs", url_path="jobs")],
+    "Work": [
+        st.Page(library.page, title="Library", url_path="library"),
+        st.Page(jobs.page, title="Jobs", url_path="jobs"),
+    ],
 }
 page = st.navigation(SECTIONS, position=sidebar.place())
 sidebar.navigation(SECTIONS)

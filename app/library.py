@@ -1,0 +1,237 @@
+"""Cached doors to the library: everything that is stored, filtered, compared, taken along."""
+
+import tempfile
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from app import services, state
+from app.when import age_in_words
+from core.data.catalogue import SAMPLE
+from core.errors import ShuffleproofError
+from core.progress import finished
+from core.store import archive
+from core.store.tags import Tags
+from core.studies import again, jobs, library
+from core.studies.library import KINDS, Entry
+
+AT_ONCE = 100_000_000
+"""Bytes up to which an archive is written while the browser waits; larger ones by a job."""
+
+PAGES = {"data": "data", "ranker": "train"}
+"""Where things that are no studies live; a study lives on the page of its kind."""
+
+
+@dataclass(frozen=True)
+class Filter:
+    """What of the library is shown.
+
+    Attributes:
+        kind: a kind of artefacts; empty: all.
+        data: the name of a data set; empty: all.
+        tags: all of which an entry carries.
+        text: words that all stand in its name, summary, tags or key.
+        parts: whether parts of cross-fittings are shown.
+    """
+
+    kind: str = ""
+    data: str = ""
+    tags: tuple[str, ...] = ()
+    text: str = ""
+    parts: bool = False
+
+
+def entries() -> list[Entry]:
+    """Everything in the store that a person has to do with, the newest first."""
+    return list(_entries(str(services.store().root), _now()))
+
+
+@st.cache_resource(max_entries=2, show_spinner="Looking through the store …")
+def _entries(root: str, now: tuple[tuple[str, int], ...]) -> list[Entry]:
+    """Manifests are read again only when something was stored, removed, named or tagged."""
+    del root, now  # part of the memory's key alone
+    return library.entries(services.store())
+
+
+def _now() -> tuple[tuple[str, int], ...]:
+    store = services.store()
+    places = [root / kind for root in (store.root, *store.bundled) for kind in (
+        "artefacts", "names", "tags")]  # fmt: skip
+    return tuple((str(at), at.stat().st_mtime_ns if at.is_dir() else 0) for at in places)
+
+
+def name_of(entry: Entry) -> str:
+    """What an entry is called; the sample by the name that every page knows it by."""
+    if entry.key.kind == "data" and str(entry.key) == services.sample_key() and not entry.named:
+        return SAMPLE
+    return entry.name
+
+
+def data_of(every: Sequence[Entry]) -> dict[str, str]:
+    """The name of the data set of every entry, by its key; empty where none is stored."""
+    names = {entry.key: name_of(entry) for entry in every if entry.key.kind == "data"}
+    found = {}
+    for entry in every:
+        own = [names[key] for key in (entry.key, *sorted(entry.needs, key=str)) if key in names]
+        said = str(entry.artefact.facts.get("data", "")) if entry.key.kind == "study" else ""
+        found[str(entry.key)] = own[0] if own else said
+    return found
+
+
+def filtered(every: Sequence[Entry], wanted: Filter) -> list[Entry]:
+    """The entries that a filter lets through, in their order."""
+    data, words = data_of(every), wanted.text.casefold().split()
+    return [
+        entry
+        for entry in every
+        if wanted.kind in {"", entry.key.kind}
+        and (wanted.parts or not entry.part)
+        and wanted.data in {"", data[str(entry.key)]}
+        and set(wanted.tags) <= set(entry.tags)
+        and all(word in _text(entry) for word in words)
+    ]
+
+
+def _text(entry: Entry) -> str:
+    parts = (name_of(entry), entry.summary, *entry.tags, str(entry.key), KINDS[entry.key.kind])
+    return " ".join(parts).casefold()
+
+
+def table(shown: Sequence[Entry], every: Sequence[Entry]) -> pd.DataFrame:
+    """One row an entry: what it is, its size (MB), age and cost, tags, what it needs and who it."""
+    data, now = data_of(every), datetime.now(UTC)
+    counts = {entry.key: 0 for entry in every}
+    for entry in every:
+        for key in entry.needs & counts.keys():
+            counts[key] += 1
+    rows = [
+        {
+            "name": name_of(entry),
+            "kind": KINDS[entry.key.kind],
+            "what": entry.summary,
+            "megabytes": entry.artefact.size / 1e6,
+            "age": age_in_words((now - made(entry)).total_seconds()),
+            "seconds": entry.seconds,
+            "tags": list(entry.tags),
+            "data": data[str(entry.key)],
+            "needs": len(entry.needs),
+            "needed": counts[entry.key],
+            "bundled": entry.bundled,
+            "key": str(entry.key),
+        }
+        for entry in shown
+    ]
+    columns = ["name", "kind", "what", "megabytes", "age", "seconds", "tags", "data", "needs",
+               "needed", "bundled", "key"]  # fmt: skip
+    return pd.DataFrame(rows, columns=columns)
+
+
+def made(entry: Entry) -> datetime:
+    """When an entry was stored."""
+    return datetime.fromisoformat(entry.artefact.created).astimezone(UTC)
+
+
+def differing(chosen: Sequence[Entry]) -> pd.DataFrame:
+    """Fields in which entries differ, one row a field, one column an entry; size and cost too."""
+    found = {name: [_short(value) for value in values]
+             for name, values in library.differing(chosen).items()}  # fmt: skip
+    extra = {
+        "summary": [entry.summary for entry in chosen],
+        "kind": [KINDS[entry.key.kind] for entry in chosen],
+        "bytes": [f"{entry.artefact.size:,}" for entry in chosen],
+        "stored": [entry.artefact.created for entry in chosen],
+    }
+    rows = {name: texts for name, texts in (extra | found).items() if len(set(texts)) > 1}
+    names = [name_of(entry) for entry in chosen]
+    heads = [name if names.count(name) == 1 else f"{name} {entry.key.digest[:6]}"
+             for name, entry in zip(names, chosen, strict=True)]  # fmt: skip
+    frame = pd.DataFrame(rows.values(), columns=heads)
+    frame.insert(0, "field", list(rows))
+    return frame
+
+
+def _short(value: Any) -> str:
+    if value is None:
+        return "–"
+    text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    return text if len(text) <= 120 else f"{text[:119]}…"
+
+
+def page_of(entry: Entry) -> tuple[str, dict[str, str]]:
+    """The page where an entry lives and what its address must say; none for scores."""
+    kind = entry.key.kind
+    data = data_of(entries()).get(str(entry.key), "")
+    if kind == "scores" or data not in state.data_sets():
+        return "", {}
+    page = str(entry.artefact.recipe["kind"]) if kind == "study" else PAGES[kind]
+    address = {state.USE: data}
+    if kind == "study" and page != "invariance":
+        address["study"] = str(entry.key)
+    return page, address
+
+
+def command(entry: Entry) -> str:
+    """The command that makes a ranker or a study again.
+
+    Raises:
+        UsageError: no flags say it.
+    """
+    recipe, facts = entry.artefact.recipe, entry.artefact.facts
+    if entry.key.kind == "ranker":
+        return again.ranker_command(recipe, data_of(entries())[str(entry.key)] or SAMPLE)
+    return again.study_command(recipe, facts)
+
+
+def python(entry: Entry) -> str:
+    """The lines of Python that make a study again.
+
+    Raises:
+        UsageError: studies of its kind say it on their own page.
+    """
+    return again.study_python(entry.artefact.recipe, entry.artefact.facts)
+
+
+def taken_along(chosen: Collection[Entry]) -> list[Entry]:
+    """Entries and all that they need."""
+    return library.required(entries(), [entry.key for entry in chosen])
+
+
+def archive_of(chosen: Sequence[Entry]) -> bytes:
+    """Entries and all that they need as the bytes of an archive.
+
+    Raises:
+        ArtefactError: one of them is not as it was stored.
+    """
+    with tempfile.TemporaryDirectory() as room:
+        out = Path(room) / "library.zip"
+        artefacts = [entry.artefact for entry in taken_along(chosen)]
+        finished(archive.write(services.store(), artefacts, out))
+        return out.read_bytes()
+
+
+def tagged(chosen: Sequence[Entry], tags: Sequence[str]) -> None:
+    """Let every entry carry exactly these tags.
+
+    Raises:
+        ParameterError: a tag that is empty, long, or holds other than plain characters.
+    """
+    own = Tags(services.store().root)
+    for entry in chosen:
+        own.put(entry.key, tags)
+
+
+def working(chosen: Collection[Entry]) -> int:
+    """How many jobs under way read a data set among these entries."""
+    keys = {f"{entry.key.kind}-{entry.key.digest}" for entry in chosen}
+    try:
+        active = jobs.jobs_of(services.store()).list("waiting", "running")
+    except ShuffleproofError:
+        return 0
+    return sum(
+        bool(keys & set(str(job.parameters.get("pinned") or "").split(","))) for job in active
+    )

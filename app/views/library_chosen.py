@@ -1,0 +1,168 @@
+"""What can be done with chosen entries of the library: open, compare, name, tag, take, delete."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from app import exports, library, report, services
+from app.exports import File
+from app.jobs import duration
+from app.plain import escaped
+from app.views import library_delete as deleting
+from app.views import library_export as exporting
+from core.errors import ShuffleproofError
+from core.studies import library as shelf
+from core.studies.library import KINDS, Entry
+from core.studies.methods import paragraph, references
+
+
+def section(chosen: Sequence[Entry], every: Sequence[Entry]) -> None:
+    """Draw everything that can be done with what is chosen."""
+    if not chosen:
+        st.caption("Tick one row to open, name or delete it; several to compare them.")
+        return
+    if len(chosen) == 1:
+        _one(chosen[0], every)
+    else:
+        st.subheader(f"{len(chosen)} entries side by side")
+        _compared(chosen)
+    with st.container(horizontal=True, key="library.row"):
+        with st.popover("Tags", icon=":material/label:"):
+            _tags(chosen)
+        if len(chosen) == 1:
+            with st.popover("Rename", icon=":material/edit:", disabled=chosen[0].bundled):
+                _rename(chosen[0])
+        with st.popover("Take along", icon=":material/archive:"):
+            exporting.section(chosen)
+        if any(entry.key.kind == "study" for entry in chosen):
+            with st.popover("Report", icon=":material/description:"):
+                _report(chosen)
+        deleting.button(chosen, every)
+    studies = [entry for entry in chosen if entry.key.kind in {"study", "ranker"}]
+    if len(chosen) == 1 and studies:
+        _again(studies[0])
+
+
+def _one(entry: Entry, every: Sequence[Entry]) -> None:
+    name = library.name_of(entry)
+    st.subheader(escaped(name), anchor=False)
+    took = f", took {duration(entry.seconds)}" if entry.seconds else ""
+    shipped = ", comes with the program" if entry.bundled else ""
+    size = f"{entry.artefact.size / 1e6:,.2f} MB"
+    made = library.made(entry).strftime("%d %B %Y, %H:%M UTC")
+    st.markdown(escaped(f"{KINDS[entry.key.kind].capitalize()}: {entry.summary}."))
+    st.caption(escaped(f"{entry.key} · {size} · made {made}{took}{shipped}"))
+    page, address = library.page_of(entry)
+    if page:
+        st.page_link(
+            st.Page(_elsewhere, title=page, url_path=page), label="Open where it lives",
+            icon=":material/arrow_forward:", query_params=address,
+        )  # fmt: skip
+    needs = [library.name_of(one) for one in every if one.key in entry.needs]
+    needed = shelf.dependents(every, entry.key)
+    said = f"Made from: {_named(needs)}. " if needs else ""
+    said += f"Needed by: {_named([library.name_of(one) for one in needed])}." if needed else ""
+    if said:
+        st.markdown(escaped(said))
+    with st.expander("Recipe and facts"):
+        st.json({"recipe": dict(entry.artefact.recipe), "facts": dict(entry.artefact.facts)})
+
+
+def _elsewhere() -> None:
+    """Stands for a page of its own address, which the navigation knows."""
+
+
+def _named(names: Sequence[str], most: int = 8) -> str:
+    shown = list(dict.fromkeys(names))
+    more = f" and {len(shown) - most} more" if len(shown) > most else ""
+    return ", ".join(shown[:most]) + more
+
+
+def _compared(chosen: Sequence[Entry]) -> None:
+    frame = library.differing(chosen)
+    if frame.empty:
+        st.markdown("**They do not differ in anything that was noted.**")
+        return
+    st.dataframe(
+        frame,
+        hide_index=True,
+        key="differing",
+        column_config={"field": st.column_config.TextColumn("differs in", pinned=True)},
+        alt=f"The {len(frame)} fields in which {len(chosen)} entries differ",
+    )
+    st.caption(f"Only what differs is shown: {len(frame)} fields.")
+    with st.popover("Table", icon=":material/table:"):
+        _downloads(exports.table_files(frame, "library-differences"))
+
+
+def _tags(chosen: Sequence[Entry]) -> None:
+    every = sorted({tag for entry in library.entries() for tag in entry.tags})
+    own = sorted(set.intersection(*(set(entry.tags) for entry in chosen)))
+    keys = " ".join(str(entry.key) for entry in chosen)
+    tags = st.multiselect(
+        "Tags of all that is chosen", list(dict.fromkeys([*own, *every])), default=own,
+        accept_new_options=True, key=f"tags {keys}", wrap=True,
+        help="1 to 40 letters, digits, blanks and . _ + @ = -",
+    )  # fmt: skip
+    if st.button("Set these tags", key="tags now"):
+        try:
+            library.tagged(chosen, tags)
+        except ShuffleproofError as error:
+            st.error(escaped(str(error)))
+            return
+        st.rerun()
+
+
+def _rename(entry: Entry) -> None:
+    with st.form("library rename", border=False):
+        name = st.text_input(
+            "New name", value=library.name_of(entry), max_chars=60, key=f"name {entry.key}"
+        )
+        if not st.form_submit_button("Rename"):
+            return
+    try:
+        shelf.rename(services.store(), entry, name.strip())
+    except ShuffleproofError as error:
+        st.error(escaped(str(error)))
+        return
+    st.rerun()
+
+
+def _report(chosen: Sequence[Entry]) -> None:
+    studies = [entry for entry in chosen if entry.key.kind == "study"]
+    paths = [entry.artefact.path for entry in studies]
+    stem = str(studies[0].key) if len(studies) == 1 else "shuffleproof-report"
+    _downloads([File("Report (HTML)", f"{stem}.html", lambda: report.report(paths).encode())])
+    recipe, facts = studies[0].artefact.recipe, studies[0].artefact.facts
+    st.markdown("**Methods**")
+    st.code(paragraph(recipe, facts), language=None, wrap_lines=True)
+    st.markdown("**References**")
+    works = dict.fromkeys(
+        work
+        for entry in studies
+        for work in references(entry.artefact.recipe, entry.artefact.facts)
+    )
+    st.code("\n".join(works), language=None, wrap_lines=True)
+
+
+def _downloads(files: Sequence[File]) -> None:
+    for file in files:
+        st.download_button(
+            file.label, file.make, file_name=file.name, mime=file.mime, on_click="ignore",
+            key=f"library.{file.name}", width="stretch",
+        )  # fmt: skip
+
+
+def _again(entry: Entry) -> None:
+    st.subheader("Make it again")
+    try:
+        st.code(library.command(entry), language="bash", wrap_lines=True)
+    except ShuffleproofError as error:
+        st.caption(escaped(str(error)))
+    if entry.key.kind != "study":
+        return
+    with st.expander("The same in Python"):
+        try:
+            st.code(library.python(entry), language="python", wrap_lines=True)
+        except ShuffleproofError as error:
+            st.caption(escaped(str(error)))
