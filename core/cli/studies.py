@@ -6,7 +6,7 @@ from pathlib import Path
 
 from core.cli.answer import Answer, records, table
 from core.cli.open import done, workbench_of
-from core.perturb.registry import PERTURBATIONS
+from core.perturb.registry import entry_of
 from core.store.manifest import Artefact
 from core.studies import initial_ranking as figure
 from core.studies.invariance import certificates
@@ -45,7 +45,7 @@ def figure_text(artefact: Artefact) -> str:
         wide = group.pivot_table("mean", "ranker", "level", sort=False)
         left = group.groupby("level")["tau"].mean()
         wide.loc["Kendall τ left"] = left
-        unit = PERTURBATIONS[str(family)].unit
+        unit = entry_of(str(family)).unit
         parts += [f"{measure} under {family} ({unit})", wide.round(3).to_string(), ""]
         parts += [figure.finding(result, str(family), str(measure))]
         verdict = figure.claim(result, str(family), str(measure))

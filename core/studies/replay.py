@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from core.data.lists import CandidateLists, JudgedLists
-from core.errors import DataError
+from core.errors import DataError, UsageError
+from core.perturb.base import disturbed
 from core.perturb.registry import perturbation
 from core.rankers.base import Ranker
 from core.seeds import generator
@@ -35,6 +36,7 @@ def replayed(item: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises:
         DataError: the test part has no such query, or the name means another data set by now.
+        UsageError: a family that changes documents; see `perturbed_query`.
     """
     digest = key_of("lists", item["recipe"], (fold_for(item).fingerprint,)).digest
     if digest != item["lists"]:
@@ -49,11 +51,13 @@ def replayed(item: Mapping[str, Any]) -> dict[str, Any]:
         )
     ranker = InitialRanking() if item["ranker"] == INITIAL else ranker_for(item)
     change = perturbation(item["family"], item["level"])
+    if change.changes & {"set", "features"}:
+        raise UsageError(f"{change} changes documents; `study perturbations` shows such a query")
     draws = generator(item["seed"], item["family"], float(item["level"]), item["draw"])
     chosen = np.array([ids.index(item["query"])])
-    disturbed = change(base.lists, draws).select(chosen)
+    after = disturbed(change, base, draws).lists.select(chosen)
     few = JudgedLists(base.dataset, base.lists.select(chosen))
-    return compared(ranker, few, disturbed)
+    return compared(ranker, few, after)
 
 
 def compared(ranker: Ranker, base: JudgedLists, disturbed: CandidateLists) -> dict[str, Any]:
