@@ -115,6 +115,6 @@ def alt_text(moves: pd.DataFrame, ranker: str) -> str:
         return words + ", so the answer is the same."
     far = moves.iloc[int((moves["answered"] - moves["answered_before"]).abs().argmax())]
     return (
-        f"{words}; the farthest, {far['document']}, from place {far['answered_before']} to "
-        f"{far['answered']}."
+        f"{words}; the farthest, {far['document']}, from place {far['answered_before']:g} to "
+        f"{far['answered']:g}."
     )

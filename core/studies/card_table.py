@@ -74,6 +74,37 @@ def pareto(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(front=~np.array(beaten, dtype=bool) & ~given)
 
 
+def finding(frame: pd.DataFrame, family: str, measure: str) -> str:
+    """What the cards amount to, in words.
+
+    Args:
+        frame: `pareto`.
+        family: of perturbations.
+        measure: that the cards are of.
+    """
+    rows: list[dict[str, Any]] = frame[frame["ranker"] != INITIAL].to_dict("records")  # type: ignore[assignment]
+    known = [row for row in rows if not np.isnan(row["kept"])]
+    if not known:
+        return ""
+    first = max(known, key=lambda row: float(row["kept"]))
+    last = min(known, key=lambda row: float(row["kept"]))
+    words = f"Under {family} {first['ranker']} keeps most: {_kept(first)} of its {measure} "
+    words += f"({first['start']:.3f} → {first['end']:.3f})"
+    if last is not first:
+        words += f"; {last['ranker']} keeps least: {_kept(last)} "
+        words += f"({last['start']:.3f} → {last['end']:.3f})"
+        if not np.isnan(last["below_initial"]):
+            words += f", below the initial ranking from {last['below_initial']:.3g} on"
+    front = [str(row["ranker"]) for row in rows if row["front"]]
+    if len(rows) > 1 and front:
+        words += f". Not beaten in quality, robustness and cost at once: {', '.join(front)}"
+    return f"{words}."
+
+
+def _kept(row: Mapping[str, Any]) -> str:
+    return f"{100 * row['kept']:.1f} %"
+
+
 def twin_of(label: str, labels: Mapping[str, Any]) -> str | None:
     """The same ranker without ordinal embeddings, where the study has it.
 

@@ -37,13 +37,15 @@ def losses(result: StudyResult, measure: str) -> pd.DataFrame:
     parsed, own = Measure.parse(measure), [name for name in OWN if name in result.stored]
     start: dict[str, float] = {}
     rows = []
-    points = result.trials.groupby(["ranker", "family", "level"], sort=False)["tau"].mean()
-    for (ranker, family, level), tau in points.items():  # type: ignore[misc]
+    points = result.trials.groupby(["ranker", "family", "level"], sort=False)
+    for point, trials in points:
+        ranker, family, level = str(point[0]), str(point[1]), float(trials["level"].iloc[0])
         if ranker not in start:
             start[ranker] = mean_of(parsed, as_is(result, ranker, measure))
         mean = mean_of(parsed, result.per_query(ranker, family, level, measure))
         answer = {name: _mean(result.per_query(ranker, family, level, name)) for name in own}
-        facts = {"ranker": ranker, "family": family, "level": float(level), "tau": float(tau)}
+        facts: dict[str, Any] = {"ranker": ranker, "family": family, "level": float(level)}
+        facts["tau"] = float(trials["tau"].mean())
         numbers = {"as_is": start[ranker], "mean": mean, "loss": start[ranker] - mean}
         rows.append(facts | numbers | answer)
     return pd.DataFrame(rows, columns=list(COLUMNS))

@@ -1,0 +1,263 @@
+"""Cached doors to stored studies of disturbed inputs: cards, perturbations and worst cases."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from app import scoring, services, state
+from core.errors import ShuffleproofError
+from core.perturb.entry import PerturbationEntry
+from core.perturb.registry import PERTURBATIONS, entry_of
+from core.store.manifest import Artefact
+from core.studies import card, card_table, perturbations, perturbations_table, worst_case_table
+from core.studies.initial_ranking import INITIAL
+from core.studies.result import StudyResult
+from core.studies.scoring import documents_moved
+from core.studies.worst_case_plan import KIND as WORST_CASE
+from core.studies.worst_case_plan import RANDOM
+
+CARD, PERTURBATIONS_KIND = card.KIND, perturbations.KIND
+KINDS = (CARD, PERTURBATIONS_KIND, WORST_CASE)
+QUERY = "core.studies.perturbed_query"
+GROUPS = {
+    "order": "Only the order shown",
+    "ranking": "The initial ranking",
+    "set": "The set of documents",
+    "features": "The features",
+    "labels": "The labels learnt from",
+    "several": "Several at once",
+}
+"""What a family changes, as headings; in the order from harmless to harmful."""
+
+ARITHMETIC = 1e-5
+"""Scores that differ by less, beside their own size, are the same in float32."""
+
+
+def stored(kind: str, data: str) -> dict[str, Artefact]:
+    """The stored studies of a kind on a data set by key, newest first."""
+    return {str(artefact.key): artefact for artefact in services.studies(kind, data)}
+
+
+def short_words(artefact: Artefact) -> str:
+    """What tells a stored study from others in a narrow place."""
+    day = datetime.fromisoformat(artefact.created).astimezone(UTC).strftime("%d %b %H:%M")
+    count = len(rankers(artefact.recipe)) - 1
+    return f"{day} · {count} ranker{'s' if count != 1 else ''}"
+
+
+def words(artefact: Artefact) -> str:
+    """What was done in a stored study, how often, on which lists."""
+    recipe, facts = artefact.recipe, artefact.facts
+    draws = f"{recipe['draws']} draws" if recipe["draws"] != 1 else "1 draw"
+    lists = f"{facts['queries']} queries · lists by {', '.join(recipe['initial'])}"
+    if recipe["kind"] == WORST_CASE:
+        search = recipe["search"]
+        what = f"{search['method']} over {search['unit']} of the {TARGETS[recipe['target']]}"
+        return f"{what} · {draws} · {lists}"
+    count = len(families(recipe))
+    return f"{count} {'families' if count != 1 else 'family'} · {draws} · {lists}"
+
+
+TARGETS = {"ranking": "initial ranking", "shown": "order shown"}
+"""What a worst-case search rearranges, in words."""
+
+
+def rankers(recipe: Mapping[str, Any]) -> list[str]:
+    """All curves of a study, the initial ranking first."""
+    return [str(label) for label, _ in recipe["rankers"]]
+
+
+def families(recipe: Mapping[str, Any]) -> dict[str, list[float]]:
+    """The levels of every family, outwards from the unchanged one."""
+    found: dict[str, list[float]] = {}
+    for family, level in recipe["perturbations"]:
+        found.setdefault(str(family), []).append(float(level))
+    return found
+
+
+def entry(family: str) -> PerturbationEntry | None:
+    """What the registry knows of a family, a chain or an attack; None if it no longer does."""
+    try:
+        return entry_of(family)
+    except ShuffleproofError:
+        return None
+
+
+def unit(family: str) -> str:
+    """What the levels of a family count."""
+    found = entry(family)
+    return found.unit if found else "level"
+
+
+def group_of(family: str) -> str:
+    """What a family changes, as a name of GROUPS.
+
+    >>> group_of("shuffle"), group_of("shuffle-shown"), group_of("cut:0.5+feature-noise")
+    ('ranking', 'order', 'several')
+    """
+    found = entry(family)
+    changed = (found.changes if found else frozenset()) - {"order"}
+    if len(changed) > 1:
+        return "several"
+    return next(iter(changed), "order")
+
+
+def grouped() -> dict[str, list[str]]:
+    """The registry's families by what they change.
+
+    >>> [len(names) > 0 for names in grouped().values()]
+    [True, True, True, True, True]
+    """
+    found: dict[str, list[str]] = {name: [] for name in GROUPS if name != "several"}
+    for family in PERTURBATIONS:
+        found[group_of(family)].append(family)
+    return found
+
+
+def path(key: str) -> Path:
+    """Where a stored study lies."""
+    return Path(services.store().resolve(key, "study").path)
+
+
+@st.cache_resource(max_entries=6, show_spinner=False)
+def result(key: str) -> StudyResult:
+    """A stored study, opened; shared between sessions and never changed."""
+    return StudyResult.open(path(key))
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def cards(key: str, family: str, measure: str) -> pd.DataFrame:
+    """The card of every ranker for one family, with the front marked."""
+    return card_table.pareto(card_table.cards(result(key), family, measure))
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def losses(key: str, measure: str) -> pd.DataFrame:
+    """What every family at every level costs each ranker."""
+    return perturbations_table.losses(result(key), measure)
+
+
+@st.cache_data(max_entries=128, show_spinner=False)
+def summary(key: str, family: str, measure: str) -> pd.DataFrame:
+    """Means and intervals of one family's points under one measure."""
+    return perturbations_table.of_family(result(key), family).summary([measure])
+
+
+@st.cache_data(max_entries=256, show_spinner=False)
+def damage(key: str, point: tuple[str, str, float], measure: str) -> pd.DataFrame:
+    """What one point (ranker, family, level) did to every query, the most damaged first."""
+    ranker, family, level = point
+    return perturbations_table.damage(result(key), ranker, family, level, measure)
+
+
+@st.cache_data(max_entries=128, show_spinner=False)
+def by_level(key: str, ranker: str, family: str, measure: str) -> pd.DataFrame:
+    """The change of every query at every level, the most damaged first."""
+    return perturbations_table.by_level(result(key), ranker, family, measure)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def worst(key: str) -> pd.DataFrame:
+    """Random mean against worst found, a row a ranker and budget."""
+    return worst_case_table.table(result(key))
+
+
+@st.cache_data(max_entries=128, show_spinner=False)
+def worst_queries(key: str, ranker: str, budget: int) -> pd.DataFrame:
+    """Every query as it is, over random orders and at the worst found, the most damaged first."""
+    found = result(key)
+    method, measure = found.recipe["search"]["method"], found.recipe["measure"]
+    as_is, random, worst = (
+        found.per_query(ranker, family, level, measure).astype(np.float64)
+        for family, level in ((RANDOM, 0.0), (RANDOM, float(budget)), (method, float(budget)))
+    )
+    frame = pd.DataFrame(
+        {"query": found.query_ids, "as_is": as_is, "random": random, "worst": worst,
+         "damage": as_is - worst}
+    )  # fmt: skip
+    counted = frame[frame["damage"].notna()]
+    return counted.sort_values("damage", ascending=False, kind="stable", ignore_index=True)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def seconds_a_trial(key: str) -> dict[str, float]:
+    """Mean seconds of a trial of every ranker of a stored study."""
+    trials = result(key).trials
+    means = trials.groupby("ranker")["seconds"].mean()
+    return {str(name): float(mean) for name, mean in means.items()}
+
+
+def replayed(artefact: Artefact, point: tuple[str, str, float], query: str, draw: int) -> Any:
+    """One query of one draw scored again, as a frame for the bump chart.
+
+    Raises:
+        ShuffleproofError: the scoring process has no answer, or the ranker or data set is gone.
+    """
+    ranker, family, level = point
+    question = _question(artefact, ranker, query) | {
+        "lists": artefact.recipe["lists"], "family": family, "level": level, "draw": draw,
+        "seed": artefact.recipe["seed"],
+    }  # fmt: skip
+    attacked = family.partition("@")[2]
+    if attacked:
+        question["attacked"] = dict(artefact.recipe["rankers"])[attacked]
+    return _moves(_asked("replayed", question))
+
+
+def worst_list(artefact: Artefact, ranker: str, query: str, budget: int) -> pd.DataFrame:
+    """The worst order that was found for one query, as a frame for the bump chart.
+
+    Raises:
+        ShuffleproofError: the scoring process has no answer, or the ranker or data set is gone.
+    """
+    more = {"study": str(artefact.key), "label": ranker, "budget": budget}
+    return _moves(_asked("worst_replayed", _question(artefact, ranker, query) | more))
+
+
+def swaps(artefact: Artefact, ranker: str, query: str, places: int) -> dict[str, Any]:
+    """What every single exchange among the first places costs a ranker in one query.
+
+    Raises:
+        ShuffleproofError: the scoring process has no answer, or the ranker or data set is gone.
+    """
+    recipe = artefact.recipe
+    more = {"target": recipe["target"], "measure": recipe["measure"], "places": places}
+    return _asked("swaps", _question(artefact, ranker, query) | more)
+
+
+def _question(artefact: Artefact, ranker: str, query: str) -> dict[str, Any]:
+    """The parts of a question that name a study's list and ranker."""
+    digest = dict(artefact.recipe["rankers"])[ranker]
+    return {
+        "store": str(services.store().root),
+        "data": state.data(),  # its name by now; the lists' digest says that it is the same set
+        "recipe": artefact.facts["lists"],
+        "query": query,
+        "ranker": INITIAL if ranker == INITIAL else digest,
+    }
+
+
+@st.cache_data(max_entries=256, show_spinner=False)
+def _asked(what: str, question: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = scoring.resident().ask(f"{QUERY}:{what}", question)
+    return found
+
+
+def _moves(found: Mapping[str, Any]) -> pd.DataFrame:
+    """Both lists as a bump chart takes them, with kind and scores; moved: passed another one."""
+    names = ("shown", "answered", "shown_before", "answered_before", "score", "score_before")
+    frame = pd.DataFrame({name: found[name] for name in ("document", "label", "kind", *names)})
+    frame = frame.astype(dict.fromkeys(names, float))
+    kept = (frame["kind"] == "kept").to_numpy()
+    before, after = (
+        frame.loc[kept, name].to_numpy(np.float32) for name in ("score_before", "score")
+    )
+    floor = ARITHMETIC * max(1.0, float(np.abs(before).max(initial=0.0)))
+    moved = np.zeros(len(frame), dtype=bool)
+    moved[kept] = documents_moved(before, after, floor)
+    return frame.assign(moved=moved)

@@ -1,0 +1,189 @@
+"""What disturbed inputs cost, as maps: families × rankers, and queries × levels."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from app.figures.style import end_labels, laid_out
+
+ROW, HEAD, FRAME = 27, 30, 76
+"""Pixels of a row, of a group's name, and of axis and margins."""
+
+CHOSEN = "#D55E00"
+LOSS = "PuOr_r"
+"""Loss is orange, gain is purple: both survive colour blindness."""
+
+MOST_QUERIES = 60
+SMALL = 0.0005
+"""A loss that prints as 0.000."""
+
+
+def losses(
+    frame: pd.DataFrame,
+    groups: Mapping[str, Sequence[str]],
+    measure: str,
+    chosen: tuple[str, str] | None = None,
+) -> go.Figure:
+    """Rows are families under the heading of what they change, columns are rankers.
+
+    Args:
+        frame: ranker, family, level, loss; one row a cell.
+        groups: families by heading, in the order to be drawn.
+        measure: that is lost.
+        chosen: the cell (ranker, family) to ring.
+    """
+    rankers = list(dict.fromkeys(frame["ranker"]))
+    rows = [(heading, "") for heading in groups]
+    rows = [row for heading, names in groups.items()
+            for row in [(heading, ""), *((heading, name) for name in names)]]  # fmt: skip
+    at = {family: place for place, (_, family) in enumerate(rows) if family}
+    values = np.full((len(rows), len(rankers)), np.nan)
+    for ranker, family, loss in zip(frame["ranker"], frame["family"], frame["loss"], strict=True):
+        values[at[family], rankers.index(ranker)] = loss
+    largest = max(float(np.nanmax(np.abs(values), initial=0.0)), 0.01)
+    figure = go.Figure(
+        go.Heatmap(
+            x=list(range(len(rankers))), y=list(range(len(rows))), z=values, zmin=-largest,
+            zmax=largest, zmid=0, colorscale=LOSS, showscale=False, xgap=2, ygap=2,
+            text=[[_printed(value) for value in row] for row in values],
+            texttemplate="%{text}", hoverinfo="skip", hoverongaps=False,
+        )
+    )  # fmt: skip
+    figure.add_trace(_marks(frame, (at, rankers), measure, chosen))
+    for place, (heading, family) in enumerate(rows):
+        if not family:
+            figure.add_annotation(
+                x=-0.5, y=place + 0.12, text=f"<b>{heading}</b>", xanchor="left", showarrow=False,
+                font={"size": 12},
+            )  # fmt: skip
+    laid_out(figure, height=ROW * len(rows) + FRAME + HEAD, hovermode="closest", showlegend=False)
+    figure.update_xaxes(
+        tickvals=list(range(len(rankers))), ticktext=end_labels(rankers, 10), side="top",
+        range=[-0.5, len(rankers) - 0.5], showgrid=False, tickangle=0, fixedrange=True,
+    )  # fmt: skip
+    figure.update_yaxes(
+        tickvals=[place for place, (_, family) in enumerate(rows) if family],
+        ticktext=[_short(family) for _, family in rows if family],
+        range=[len(rows) - 0.5, -0.5], showgrid=False, fixedrange=True,
+    )  # fmt: skip
+    figure.update_layout(margin={"t": HEAD + 24, "b": 12, "r": 8})
+    return figure
+
+
+def _marks(
+    frame: pd.DataFrame,
+    places: tuple[Mapping[str, int], list[str]],
+    measure: str,
+    chosen: tuple[str, str] | None,
+) -> go.Scatter:
+    """Marks that take the clicks and are not seen, but for a ring around the chosen one."""
+    at, rankers = places
+    cells = list(zip(frame["ranker"], frame["family"], strict=True))
+    levels = ["mean over levels" if np.isnan(level) else f"level {level:g}"
+              for level in frame["level"]]  # fmt: skip
+    facts = frame[["ranker", "family", "loss"]].assign(level=levels, gain=-frame["loss"])
+    return go.Scatter(
+        x=[rankers.index(ranker) for ranker, _ in cells],
+        y=[at[family] for _, family in cells],
+        mode="markers",
+        marker={
+            "size": ROW - 5, "color": "rgba(0,0,0,0)", "symbol": "square",
+            "line": {"width": [3 if cell == chosen else 0 for cell in cells], "color": CHOSEN},
+        },
+        selected={"marker": {"opacity": 1}},
+        unselected={"marker": {"opacity": 1}},
+        customdata=facts,
+        hovertemplate=(
+            "<b>%{customdata[0]}</b> under %{customdata[1]}<br>%{customdata[3]}<br>"
+            f"{measure}: %{{customdata[4]:+.3f}}<extra></extra>"
+        ),
+    )  # fmt: skip
+
+
+def _printed(loss: float) -> str:
+    """The change as people read it: what is lost is negative."""
+    if np.isnan(loss):
+        return ""
+    return "0" if abs(loss) < SMALL else f"{-loss:+.3f}"
+
+
+def _short(family: str, longest: int = 22) -> str:
+    return family if len(family) <= longest else f"{family[: longest - 1]}…"
+
+
+def alt_text(frame: pd.DataFrame, measure: str) -> str:
+    """The map in words: its largest loss.
+
+    >>> alt_text(pd.DataFrame({"ranker": ["dlcm"], "family": ["cut"], "level": [0.5],
+    ...                        "loss": [0.25]}), "RR")
+    'Map of the change in RR, 1 families by 1 rankers; the largest loss is dlcm under cut, -0.250.'
+    """
+    known = frame[frame["loss"].notna()]
+    families, rankers = len(set(frame["family"])), len(set(frame["ranker"]))
+    said = f"Map of the change in {measure}, {families} families by {rankers} rankers"
+    if known.empty:
+        return f"{said}; no cell has a value."
+    worst: Any = known.sort_values("loss", kind="stable").iloc[-1]
+    return (
+        f"{said}; the largest loss is {worst['ranker']} under {worst['family']}, "
+        f"{-worst['loss']:+.3f}."
+    )
+
+
+def queries(frame: pd.DataFrame, unit: str, measure: str) -> go.Figure:
+    """The change of every query at every level, the most damaged on top.
+
+    Args:
+        frame: a column a level, a row a query.
+        unit: what the levels count.
+        measure: that changed.
+    """
+    shown = frame.head(MOST_QUERIES)
+    values = shown.to_numpy(float)
+    largest = max(float(np.nanmax(np.abs(values), initial=0.0)), 0.01)
+    ids = [str(query) for query in shown.index]
+    strengths = [float(level) for level in shown.columns]
+    levels = [f"{level:g}" for level in strengths]
+    figure = go.Figure(
+        go.Heatmap(
+            x=levels, y=list(range(len(ids))), z=values, zmin=-largest, zmax=largest, zmid=0,
+            colorscale="PuOr", xgap=1, ygap=0 if len(ids) > MOST_QUERIES / 2 else 1,
+            colorbar={"title": {"text": "change"}, "thickness": 12, "tickformat": "+.2f"},
+            hoverinfo="skip",
+        )
+    )  # fmt: skip
+    rows, columns = (axis.ravel() for axis in np.indices(values.shape))
+    figure.add_trace(
+        go.Scatter(
+            x=[levels[column] for column in columns], y=rows, mode="markers",
+            marker={"symbol": "square", "size": 11, "color": "rgba(0,0,0,0)"},
+            selected={"marker": {"opacity": 0}}, unselected={"marker": {"opacity": 0}},
+            customdata=[[ids[row], strengths[column], values[row, column]]
+                        for row, column in zip(rows, columns, strict=True)],
+            hovertemplate=("<b>query %{customdata[0]}</b><br>level %{customdata[1]:g}<br>"
+                           f"{measure}: %{{customdata[2]:+.3f}}<extra></extra>"),
+        )
+    )  # fmt: skip
+    laid_out(figure, height=max(240, 10 * len(ids) + 80), hovermode="closest", showlegend=False)
+    step = max(1, len(ids) // 20)
+    figure.update_yaxes(
+        range=[len(ids) - 0.5, -0.5], tickvals=list(range(0, len(ids), step)),
+        ticktext=[_short(ids[row], 14) for row in range(0, len(ids), step)], showgrid=False,
+        title="query", fixedrange=True,
+    )  # fmt: skip
+    figure.update_xaxes(title=unit, type="category", showgrid=False, fixedrange=True)
+    return figure
+
+
+def queries_alt_text(frame: pd.DataFrame, measure: str) -> str:
+    """The map of queries in words."""
+    values = frame.to_numpy(float)
+    low = float(np.nanmin(values, initial=0.0))
+    shown = min(len(frame), MOST_QUERIES)
+    return (
+        f"Map of the change in {measure} of {shown} of {len(frame)} queries at "
+        f"{len(frame.columns)} levels, the most damaged first; the largest fall is {low:+.3f}."
+    )

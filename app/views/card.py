@@ -1,0 +1,172 @@
+"""The robustness card: what a worse input does to each ranker, and which are worth their cost."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from app import disturbed, state
+from app.figures import card as figure
+from app.plain import escaped
+from app.views import card_run as run
+from app.views import card_table as table
+from app.views import disturbed_choice as choice
+from app.views import disturbed_queries as queries
+from app.views import parts
+from app.views.set_size_measure import choice as measure_choice
+from core.metrics.measure import Measure
+from core.store.manifest import Artefact
+from core.studies import card_table
+from core.studies.command_perturbations import card_command, card_python
+from core.studies.initial_ranking import INITIAL
+from core.studies.registry import STUDIES
+
+QUESTION = STUDIES["card"].question
+CHART = "pareto"
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What is drawn of a stored card.
+
+    Attributes:
+        artefact: the study.
+        family: of perturbations.
+        measure: under the conventions chosen.
+        rankers: in the study's order.
+    """
+
+    artefact: Artefact
+    family: str
+    measure: Measure
+    rankers: tuple[str, ...]
+
+    @property
+    def key(self) -> str:
+        """The study's key."""
+        return str(self.artefact.key)
+
+    @cached_property
+    def cards(self) -> pd.DataFrame:
+        """A row a ranker; the front is that of the rankers shown."""
+        frame = disturbed.cards(self.key, self.family, str(self.measure))
+        return card_table.pareto(frame[frame["ranker"].isin(self.rankers)].drop(columns="front"))
+
+
+def page() -> None:
+    """Draw a stored card of the data set in use: picture, finding, cards, then queries."""
+    data = state.data()
+    parts.header("Robustness card", QUESTION)
+    stored = disturbed.stored(disturbed.CARD, data)
+    at_work = run.progress(data)
+    if stored:
+        _study(stored)
+    elif not at_work:
+        parts.not_yet(
+            f"No robustness card is stored for {data} yet.",
+            "Choose rankers below and start one; rankers that are not trained yet are trained "
+            "first. Or on the command line:",
+            f"shuffleproof study card --data {data} --rankers {','.join(run.proposed(data))}",
+        )
+    run.form(data, next(iter(stored.values()), None), opened=not stored and not at_work)
+
+
+def _study(stored: Mapping[str, Artefact]) -> None:
+    no_study = state.absent("study", stored)
+    notices = st.container()
+    picture, controls = st.columns([5, 2], gap="medium")
+    with controls:
+        artefact = choice.study(stored)
+        labels = disturbed.rankers(artefact.recipe)
+        no_ranker = state.absent("show", labels)
+        family = _family(artefact.recipe)
+        rankers = choice.rankers(labels)
+    with notices:
+        state.instead("study", no_study, disturbed.short_words(artefact))
+        state.instead("ranker", no_ranker, *rankers)
+    with picture:
+        drawing, said = st.container(), st.container()
+        measure = _measure(artefact, family)
+    if not rankers:
+        drawing.info("Choose at least one ranker.")
+        return
+    chosen = Chosen(artefact, family, measure, rankers)
+    drawn = _picture(chosen, drawing)
+    with said:
+        parts.finding(card_table.finding(chosen.cards, family, str(measure)))
+    table.section(chosen.cards, family, str(measure))
+    ranker = _ranker(chosen)
+    if ranker is not None:
+        queries.section(artefact, ranker, family, str(measure))
+    choice.take_away(artefact, drawn, chosen.cards, (card_command, card_python))
+
+
+def _family(recipe: Mapping[str, Any]) -> str:
+    families = list(disturbed.families(recipe))
+    found = st.selectbox("Disturbed by", families, key="family", bind="query-params")
+    family = found if found in families else families[0]
+    entry = disturbed.entry(family)
+    if entry is not None:
+        st.caption(escaped(entry.summary))
+    return str(family)
+
+
+def _measure(artefact: Artefact, family: str) -> Measure:
+    """The measure with its conventions, changeable where they stand."""
+    recipe, facts = artefact.recipe, artefact.facts
+    with st.container(horizontal=True, vertical_alignment="center", key="convention"):
+        words = st.container(width="stretch")
+        with st.popover("Measure and conventions", icon=":material/tune:"):
+            measure = measure_choice(recipe)
+    with words:
+        levels = disturbed.families(recipe)[family]
+        parts.convention(
+            measure.convention(),
+            f"N = {facts['queries']} queries",
+            f"{recipe['draws']} draws",
+            f"levels {levels[0]:g} to {levels[-1]:g}: {disturbed.unit(family)}",
+        )
+        st.caption(
+            "Across: how good. Up: what is left of it at the last level. Large: slow. Strong marks "
+            "are on the front: no other ranker is better in one of the three and as good in the "
+            "others. Click a mark for its queries."
+        )
+    return measure
+
+
+def _picture(chosen: Chosen, place: Any) -> Any:
+    drawn = _drawn(chosen, (chosen.key, chosen.family, str(chosen.measure), chosen.rankers))
+    place.plotly_chart(
+        drawn, key=CHART, alt=figure.alt_text(chosen.cards, str(chosen.measure)), on_select=_take,
+        selection_mode="points", config=choice.CONFIG,
+    )  # fmt: skip
+    return drawn
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _drawn(_chosen: Chosen, identity: tuple[Any, ...]) -> Any:
+    """The figure; shared between sessions and never changed (files are made from copies)."""
+    del identity  # the memory's key: `_chosen` in values that can be compared
+    last = disturbed.families(_chosen.artefact.recipe)[_chosen.family][-1]
+    return figure.pareto(_chosen.cards, str(_chosen.measure), f"{_chosen.family} {last:g}")
+
+
+def _take() -> None:
+    """A click on a mark chooses the ranker whose queries are shown."""
+    for clicked in st.session_state[CHART]["selection"]["points"]:
+        facts = clicked.get("customdata")
+        if facts:
+            st.session_state["point"] = str(facts[0])
+            return
+
+
+def _ranker(chosen: Chosen) -> str | None:
+    known = [label for label in chosen.rankers if label in set(chosen.cards["ranker"])]
+    found = st.selectbox(
+        "Queries behind the card of", known, index=None, key="point", bind="query-params",
+        placeholder=f"Click a mark of the picture, or choose ({INITIAL} too)",
+    )  # fmt: skip
+    return None if found is None else str(found)

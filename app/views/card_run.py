@@ -1,0 +1,104 @@
+"""Running a robustness card: its form and cost, its progress and its first marks."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import streamlit as st
+
+from app import disturbed, proposals, services
+from app.figures import card as figure
+from app.plain import escaped
+from app.views import benchmark_job as strip
+from app.views import disturbed_form as shared
+from core.errors import ShuffleproofError
+from core.execution.jobs import Job
+from core.perturb.registry import PERTURBATIONS
+from core.store.manifest import Artefact
+from core.studies import card, card_table
+from core.studies.initial_ranking import PAPER_FAMILY
+from core.studies.underway import Underway
+
+DRAWS, MOST_DRAWS = 5, 1000
+OFFERED = [name for name, entry in PERTURBATIONS.items() if entry.changes <= card.ALLOWED]
+
+
+def progress(data: str) -> bool:
+    """Draw the card that is waiting, running or has just failed; whether there is one."""
+    return strip.progress(STRIP, (data,))
+
+
+def proposed(data: str) -> Sequence[str]:
+    """The rankers that a first card would be of."""
+    return proposals.for_study(data).rankers
+
+
+def _begun(one: Underway, job: Job) -> bool:
+    families = list(disturbed.families(one.recipe))
+    return shared.begun(one, job) and families == list(job.parameters["families"])
+
+
+def _first(found: Underway) -> None:
+    result = found.result(services.store())
+    if result is None:
+        return
+    family, measure = str(result.trials["family"].iloc[0]), str(found.recipe["measures"][0])
+    frame = card_table.pareto(card_table.cards(result, family, measure))
+    if frame["start"].notna().any():
+        last = result.trials[result.trials["family"] == family]["level"].iloc[-1]
+        st.plotly_chart(
+            figure.pareto(frame, measure, f"{family} {last:g}"), key="first results",
+            alt=figure.alt_text(frame, measure),
+        )  # fmt: skip
+    st.caption(f"First results: {len(result.trials)} trials so far.")
+
+
+STRIP = strip.Strip(card.KIND, "robustness card", _begun, _first)
+
+
+def form(data: str, newest: Artefact | None, *, opened: bool) -> None:
+    """Draw the form that starts a card."""
+    with st.expander("Run a robustness card", expanded=opened, icon=":material/play_arrow:"):
+        _form(data, newest)
+
+
+@st.fragment
+def _form(data: str, newest: Artefact | None) -> None:
+    usual = proposals.for_study(data, newest)
+    names = shared.rankers(usual.rankers)
+    before = list(disturbed.families(newest.recipe)) if newest else [PAPER_FAMILY]
+    left, right = st.columns([4, 1])
+    families = left.multiselect(
+        "Disturbed by", OFFERED, default=[name for name in before if name in OFFERED],
+        key="new.families", wrap=True,
+        help="  \n".join(f"{name}: {PERTURBATIONS[name].summary}" for name in OFFERED),
+    )  # fmt: skip
+    draws = right.number_input("Draws a level", 1, MOST_DRAWS, DRAWS, key="new.draws")
+    with st.popover("Candidate lists and seed", icon=":material/tune:"):
+        chosen = shared.lists(data, usual.lists)
+        seed = st.number_input("Seed", value=0, min_value=0, key="new.seed")
+    try:
+        parameters, recipe = shared.asked(data, names, usual.lists, chosen)
+    except ShuffleproofError as error:
+        st.warning(escaped(str(error)), icon=":material/error:")
+        return
+    parameters |= {"families": families, "draws": int(draws), "seed": int(seed)}
+    st.markdown(_cost(parameters, newest) + shared.trainings(data, names, recipe) + ".")
+    ready = bool(names) and bool(families)
+    if st.button("Run this card", type="primary", key="new.run", disabled=not ready):
+        strip.hand_in(STRIP, parameters)
+
+
+def _cost(parameters: Mapping[str, Any], newest: Artefact | None) -> str:
+    """What the button will cost, from what a trial took last time."""
+    draws, names = parameters["draws"], parameters["rankers"]
+    each = levels = 0
+    for family in parameters["families"]:
+        entry = PERTURBATIONS[family]
+        own = sorted({entry.unchanged, *entry.default_levels})
+        levels += len(own)
+        each += sum(entry.draws(level, draws) for level in own)
+    size = f"{newest.facts['queries']} queries × " if newest else ""
+    text = f"{size}{levels} levels × {draws} draws × {len(names) + 1} rankers = "
+    text += f"**{each * (len(names) + 1)} trials**"
+    timed, unknown = shared.trials(newest, names, each, parameters["data"])
+    return text + timed + shared.not_timed(unknown)

@@ -1,0 +1,87 @@
+"""The cards themselves: a row a ranker, and how far documents of each grade moved."""
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from app import disturbed
+from app.views import parts
+from core.studies.card import FLIPS, MOVED
+from core.studies.card_table import RISK
+
+
+def section(cards: pd.DataFrame, family: str, measure: str) -> None:
+    """Draw the cards of all rankers.
+
+    Args:
+        cards: as `app.disturbed.cards` gives them.
+        family: of perturbations.
+        measure: that they are of.
+    """
+    st.subheader("The cards", anchor=False)
+    shown = cards.drop(columns=list(MOVED))
+    st.dataframe(
+        shown,
+        hide_index=True,
+        key="cards",
+        placeholder="",
+        column_config=_columns(disturbed.unit(family)),
+        alt=f"Robustness cards under {family}: one row a ranker",
+    )
+    parts.convention(
+        f"Counted in {measure}",
+        f"worst {RISK:.0%} and flips at the last level".replace("%", " %"),
+        "empty: it never happens, or there is nothing to compare with",
+    )
+    st.subheader("Who is moved: relevant documents or others?", anchor=False)
+    moved = cards[["ranker", *MOVED]].dropna(axis="columns", how="all")
+    number = st.column_config.NumberColumn
+    st.dataframe(
+        moved,
+        hide_index=True,
+        key="moves",
+        placeholder="",
+        column_config={"ranker": st.column_config.TextColumn("Ranker", pinned=True)}
+        | {name: number(f"grade {name[-1]}", format="%.2f") for name in MOVED},
+        alt="Mean number of positions that documents of each grade moved in the answer",
+    )
+    st.caption(
+        "Mean number of positions that documents of a grade moved in the ranker's own answer, from "
+        "the lists as they are to the last level."
+    )
+
+
+def _columns(unit: str) -> dict[str, Any]:
+    number, text = st.column_config.NumberColumn, st.column_config.TextColumn
+    flips = {
+        name: number(
+            f"top {depth} flips",
+            format="percent",
+            help=f"Share of the first {depth} documents of the answer that are others.",
+        )
+        for name, depth in FLIPS.items()
+    }
+    return {
+        "ranker": text("Ranker", pinned=True),
+        "start": number("Start", format="%.3f", help="Mean on the lists as they are."),
+        "end": number("End", format="%.3f", help="Mean at the last level."),
+        "kept": number("Kept", format="percent", help="End as a share of start."),
+        "area": number("Area", format="%.3f", help="Under the curve; 1: unharmed at every level."),
+        "below_initial": number(
+            "Below initial", format="%.3g",
+            help=f"Breakdown point: from here on ({unit}) the curve is below the undisturbed "
+            "initial ranking.",
+        ),
+        "below_twin": number(
+            "Below twin", format="%.3g",
+            help=f"From here on ({unit}) the curve is below the same ranker without ordinal "
+            "embeddings, where the study has it.",
+        ),
+        "cvar": number("CVaR 5 %", format="%+.3f", help="Mean change of the worst 5 % of queries."),
+        "worst": text("Worst query"),
+        "worst_change": number("its change", format="%+.3f"),
+        **flips,
+        "milliseconds_a_list": number("ms a list", format="%.3g", help="Scoring, in batches."),
+        "front": st.column_config.CheckboxColumn("Front", help="Not beaten by another here."),
+    }  # fmt: skip

@@ -1,0 +1,130 @@
+"""What the forms of cards, perturbations and worst cases share: rankers, lists and cost."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import streamlit as st
+
+from app import disturbed, proposals, training
+from app.forms import drawn
+from app.jobs import duration
+from app.plain import escaped
+from core.errors import ShuffleproofError
+from core.execution.jobs import Job
+from core.parameters import parsed
+from core.rankers import outside, registry
+from core.rankers.initial import ListRecipe
+from core.store.manifest import Artefact
+from core.studies import cost
+from core.studies.initial_ranking import INITIAL
+from core.studies.underway import Underway
+
+
+def rankers(before: Sequence[str]) -> list[str]:
+    """Draw the choice of the rankers to be studied."""
+    plain = [name for name in registry.RANKERS if name != registry.FEATURE]
+    found: list[str] = st.multiselect(
+        "Rankers", list(dict.fromkeys([*before, *plain])), default=list(before), wrap=True,
+        accept_new_options=True, key="new.rankers",
+        help="Add @preset (dlcm@tuned), #digits of a trained ranker's key, or feature:<id>.",
+    )  # fmt: skip
+    return found
+
+
+def lists(data: str, usual: ListRecipe) -> dict[str, Any]:
+    """Draw how the candidate lists are made; what was chosen, to be read by `asked`."""
+    try:
+        known = training.initial_rankers(training.fitting(data))
+    except ShuffleproofError:  # the data set is gone, its studies are not
+        known = []
+    initial = st.multiselect(
+        "Initial ranker", list(dict.fromkeys([*usual.initial, *known])),
+        default=list(usual.initial), accept_new_options=True, key="new.initial",
+        help="The first one cuts and orders the lists; feature:<id> takes any feature.",
+    )  # fmt: skip
+    return {"initial": tuple(initial or usual.initial), "changes": drawn(usual, "new.lists")}
+
+
+def asked(
+    data: str, names: Sequence[str], usual: ListRecipe, chosen: Mapping[str, Any]
+) -> tuple[dict[str, Any], ListRecipe]:
+    """The parameters of a job that all three kinds have, and the lists as a recipe.
+
+    Raises:
+        ShuffleproofError: a value that the lists do not take, or a ranker that there is not.
+    """
+    recipe = replace(parsed(usual, chosen["changes"]), initial=chosen["initial"])
+    for name in names:
+        if not outside.is_outside(name):
+            registry.entry(name.partition("@")[0].partition("#")[0])
+    parameters: dict[str, Any] = {"data": data, "rankers": list(names)}
+    made = training.lists_asked(data, recipe)
+    return parameters | ({"lists": made} if made else {}), recipe
+
+
+def trainings(data: str, names: Sequence[str], recipe: ListRecipe) -> str:
+    """What must be trained first, in words that go on a sentence; empty where nothing is."""
+    try:
+        fitting = training.fitting(data)
+        costs = []
+        for name in names:
+            plain, _, own = name.partition("@")
+            if plain not in training.FITTED or "#" in name:
+                continue
+            plan = training.planned(fitting, recipe, plain, own or training.usual_preset(data), {})
+            costs += [] if plan.there else [plan.cost]
+        first = training.preparing(fitting, recipe)
+    except ShuffleproofError:
+        return ""
+    if not costs and first is None:
+        return ""
+    low, high = cost.added([*costs, *([first] if first else [])])
+    count = f"{len(costs)} training{'s' if len(costs) != 1 else ''}"
+    return f"; {count} first, from **{duration(low)}** to **{duration(high)}** on this machine"
+
+
+def trials(
+    newest: Artefact | None, names: Sequence[str], each: int, data: str
+) -> tuple[str, list[str]]:
+    """How long scoring takes by what it took last time, in words, and the rankers not timed.
+
+    Args:
+        newest: the newest study of this kind.
+        names: rankers as the job names them.
+        each: trials a ranker.
+        data: the data set.
+    """
+    known = _timed(newest, data) if newest else {}
+    timed = [name for name in names if name in known]
+    words = ""
+    if timed:
+        seconds = each * (sum(known[name] for name in timed) + known.get(INITIAL, 0.0))
+        words = f", about **{duration(seconds)}** of scoring by what a trial took last time"
+    return words, [name for name in names if name not in known]
+
+
+def _timed(newest: Artefact, data: str) -> dict[str, float]:
+    """Seconds of a trial by ranker, under the study's own names and as a job names them now."""
+    known = disturbed.seconds_a_trial(str(newest.key))
+    labels = [label for label in disturbed.rankers(newest.recipe) if label != INITIAL]
+    named = proposals.for_study(data, newest).rankers
+    return known | {
+        name: known[label] for label, name in zip(labels, named, strict=False) if label in known
+    }
+
+
+def not_timed(names: Sequence[str]) -> str:
+    """The rankers whose scoring was never timed, in words that go on a sentence."""
+    return f"; not timed on this set: {escaped(', '.join(names))}" if names else ""
+
+
+def begun(one: Underway, job: Job) -> bool:
+    """Whether an announced study is the one that a job works on."""
+    given = job.parameters
+    labels = [label for label in disturbed.rankers(one.recipe) if label != INITIAL]
+    return bool(
+        one.facts["data"] == given["data"]
+        and labels == list(given["rankers"])
+        and (one.recipe["draws"], one.recipe["seed"]) == (given["draws"], given["seed"])
+    )
