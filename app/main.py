@@ -15,6 +15,7 @@ from app.views import (
     jobs,
     library,
     overview,
+    perturbations,
     set_size,
     train,
 )
@@ -35,6 +36,7 @@ SECTIONS = {  # the pages by heading, as the sidebar shows them
         st.Page(set_size.page, title="Set size", url_path="set-size"),
         st.Page(initial_rankings.page, title="Several rankings", url_path="initial-rankings"),
         st.Page(attention.page, title="Attention", url_path="attention"),
+        st.Page(perturbations.page, title="Perturbations", url_path="perturbations"),
         st.Page(benchmark.page, title="Benchmark", url_path="benchmark"),
         st.Page(ablation.page, title="Ablation", url_path="ablation"),
         st.Page(card.page, title="Robustness card", url_path="card"),

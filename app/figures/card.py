@@ -18,8 +18,8 @@ GIVEN = "initial ranking"
 """It costs nothing, so that it has no say in the sizes."""
 
 PLACES = ("top center", "bottom center", "middle right", "middle left")
-WIDTH, LETTER, LINE = 640.0, 7.0, 17.0
-"""Pixels of the plot as it is usually drawn, of a letter, and of a line of text."""
+WIDTH, LETTER, LINE = 470.0, 7.0, 17.0
+"""Pixels of the plot where it is narrow, of a letter, and of a line of text."""
 
 
 def pareto(frame: pd.DataFrame, measure: str, worst: str) -> go.Figure:

@@ -129,11 +129,11 @@ def _measure(artefact: Artefact, family: str) -> Measure:
             f"{recipe['draws']} draws",
             f"levels {levels[0]:g} to {levels[-1]:g}: {disturbed.unit(family)}",
         )
-        st.caption(
-            "Across: how good. Up: what is left of it at the last level. Large: slow. Strong marks "
-            "are on the front: no other ranker is better in one of the three and as good in the "
-            "others. Click a mark for its queries."
-        )
+    st.caption(
+        "Across: how good. Up: what is left of it at the last level. Large: slow. Strong marks are "
+        "on the front: no other ranker is better in one of the three and as good in the others. "
+        "Click a mark for its queries."
+    )
     return measure
 
 

@@ -5,7 +5,7 @@ import streamlit as st
 from app import recent, scoring
 from app.figures import bump
 from app.plain import escaped
-from app.views import card, data, initial_ranking, invariance, parts, train
+from app.views import card, data, initial_ranking, invariance, parts, perturbations, train
 from core.data.catalogue import SAMPLE
 from core.errors import ShuffleproofError
 from core.studies.one_list import moves, verdicts
@@ -24,6 +24,7 @@ PAGES = {
     "invariance": invariance.page,
     "initial-ranking": initial_ranking.page,
     "card": card.page,
+    "perturbations": perturbations.page,
 }
 RECENT = 6
 

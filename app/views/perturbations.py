@@ -1,0 +1,183 @@
+"""The page of everything that may happen to an input: rankers × families, curves, queries."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from app import disturbed, state
+from app.figures import perturbations as figure
+from app.plain import escaped
+from app.views import disturbed_choice as choice
+from app.views import parts
+from app.views import perturbations_details as details
+from app.views import perturbations_run as run
+from app.views.set_size_measure import choice as measure_choice
+from core.metrics.measure import Measure
+from core.store.manifest import Artefact
+from core.studies import perturbations_table
+from core.studies.command_perturbations import perturbations_command, perturbations_python
+from core.studies.perturbations_table import STRENGTHS
+from core.studies.registry import STUDIES
+
+QUESTION = STUDIES["perturbations"].question
+SHORT = {"last": "Last level", "worst": "Worst level", "mean": "Mean"}
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What is drawn of a stored study.
+
+    Attributes:
+        artefact: the study.
+        measure: under the conventions chosen.
+        rankers: in the study's order.
+        strength: how the levels of a family become one number.
+    """
+
+    artefact: Artefact
+    measure: Measure
+    rankers: tuple[str, ...]
+    strength: str
+
+    @property
+    def key(self) -> str:
+        """The study's key."""
+        return str(self.artefact.key)
+
+    @cached_property
+    def losses(self) -> pd.DataFrame:
+        """A row a ranker, family and level."""
+        frame = disturbed.losses(self.key, str(self.measure))
+        return frame[frame["ranker"].isin(self.rankers)]
+
+    @cached_property
+    def cells(self) -> pd.DataFrame:
+        """A row a ranker and family."""
+        return perturbations_table.condensed(self.losses, self.strength)
+
+
+def page() -> None:
+    """Draw a stored study of the data set in use: map, finding, curves, then queries."""
+    data = state.data()
+    parts.header("Perturbations", QUESTION)
+    stored = disturbed.stored(disturbed.PERTURBATIONS_KIND, data)
+    at_work = run.progress(data)
+    if stored:
+        _study(stored)
+    elif not at_work:
+        parts.not_yet(
+            f"No study of perturbations is stored for {data} yet.",
+            "Choose rankers and what shall happen to their input below and start one. Or on the "
+            "command line:",
+            f"shuffleproof study perturbations --data {data} --rankers "
+            f"{','.join(run.proposed(data))} --families {','.join(run.FIRST)}",
+        )
+    run.form(data, next(iter(stored.values()), None), opened=not stored and not at_work)
+    details.catalogue()
+
+
+def _study(stored: Mapping[str, Artefact]) -> None:
+    no_study = state.absent("study", stored)
+    notices = st.container()
+    picture, controls = st.columns([5, 2], gap="medium")
+    with controls:
+        artefact = choice.study(stored)
+        labels = disturbed.rankers(artefact.recipe)
+        no_ranker = state.absent("show", labels)
+        strength = _strength()
+        rankers = choice.rankers(labels)
+    with notices:
+        state.instead("study", no_study, disturbed.short_words(artefact))
+        state.instead("ranker", no_ranker, *rankers)
+    with picture:
+        drawing, said = st.container(), st.container()
+        measure = _measure(artefact, strength)
+    if not rankers:
+        drawing.info("Choose at least one ranker.")
+        return
+    chosen = Chosen(artefact, measure, rankers, strength)
+    cell = details.cell(artefact, rankers)
+    drawn = _picture(chosen, cell, drawing)
+    with said:
+        parts.finding(perturbations_table.finding(chosen.losses, str(measure), rankers, strength))
+    details.section(artefact, rankers, str(measure), cell)
+    _numbers(chosen)
+    choice.take_away(artefact, drawn, chosen.losses, (perturbations_command, perturbations_python))
+
+
+def _strength() -> str:
+    found = st.segmented_control(
+        "Cells show the change at", list(SHORT), default="last", required=True,
+        format_func=SHORT.__getitem__, key="cells", bind="query-params",
+        help="Levels of different families count different things. "
+        + "; ".join(f"{SHORT[name]}: {words}" for name, words in STRENGTHS.items()) + ".",
+    )  # fmt: skip
+    return str(found or "last")
+
+
+def _measure(artefact: Artefact, strength: str) -> Measure:
+    """The measure with its conventions, changeable where they stand."""
+    recipe, facts = artefact.recipe, artefact.facts
+    asked = [text for text in recipe["measures"] if text[:1].isupper()]
+    with st.container(horizontal=True, vertical_alignment="center", key="convention"):
+        words = st.container(width="stretch")
+        with st.popover("Measure and conventions", icon=":material/tune:"):
+            measure = measure_choice({"measures": asked, "stored": recipe["stored"]})
+    with words:
+        parts.convention(
+            measure.convention(),
+            f"N = {facts['queries']} queries",
+            f"{recipe['draws']} draws",
+            STRENGTHS[strength],
+        )
+    return measure
+
+
+def _picture(chosen: Chosen, cell: tuple[str, str] | None, place: Any) -> Any:
+    identity = (chosen.key, str(chosen.measure), chosen.rankers, chosen.strength)
+    drawn = _drawn(chosen, cell, identity)
+    place.plotly_chart(
+        drawn, key=details.MAP, alt=figure.alt_text(chosen.cells, str(chosen.measure)),
+        on_select=details.take_cell, selection_mode="points", config=choice.CONFIG,
+    )  # fmt: skip
+    return drawn
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _drawn(_chosen: Chosen, cell: tuple[str, str] | None, identity: tuple[Any, ...]) -> Any:
+    """The figure; shared between sessions and never changed (files are made from copies)."""
+    del identity  # the memory's key: `_chosen` in values that can be compared
+    groups: dict[str, list[str]] = {}
+    known = list(dict.fromkeys(_chosen.cells["family"]))
+    for name, heading in disturbed.GROUPS.items():
+        own = [family for family in known if disturbed.group_of(family) == name]
+        if own:
+            groups[heading] = own
+    return figure.losses(_chosen.cells, groups, str(_chosen.measure), cell)
+
+
+def _numbers(chosen: Chosen) -> None:
+    number = st.column_config.NumberColumn
+    with st.expander(escaped("Every level, and what became of the answers")):
+        st.dataframe(
+            chosen.losses, hide_index=True, key="numbers", placeholder="",
+            column_config={
+                "ranker": st.column_config.TextColumn("Ranker", pinned=True),
+                "family": "Family",
+                "level": number("Level", format="%g"),
+                "tau": number("τ left", format="%.2f", help="Of what was disturbed."),
+                "as_is": number("As it is", format="%.3f"),
+                "mean": number("Disturbed", format="%.3f"),
+                "loss": number("Loss", format="%+.3f"),
+                "answer-tau": number("τ of answers", format="%.2f",
+                                     help="Over the documents that both lists have."),
+                "kept-top-1": number("top 1 kept", format="percent"),
+                "kept-top-10": number("top 10 kept", format="percent"),
+                "score-change": number("score change", format="%.2g", help="The largest one."),
+            },
+            alt="Losses by ranker, family and level",
+        )  # fmt: skip

@@ -1,0 +1,107 @@
+"""Below the map: the curves of one family, its queries, and the catalogue of all families."""
+
+import pandas as pd
+import streamlit as st
+
+from app import disturbed
+from app.figures import initial_ranking as curves
+from app.plain import escaped
+from app.views import disturbed_queries as queries
+from app.views.disturbed_choice import CONFIG
+from core.perturb.registry import PERTURBATIONS
+from core.store.manifest import Artefact
+
+MAP, CURVES = "losses", "curves"
+
+
+def take_cell() -> None:
+    """A click on the map chooses its ranker and family."""
+    for clicked in st.session_state[MAP]["selection"]["points"]:
+        facts = clicked.get("customdata")
+        if facts:
+            st.session_state["point"], st.session_state["family"] = str(facts[0]), str(facts[1])
+            return
+
+
+def _take_point() -> None:
+    """A click on a curve chooses its ranker and level."""
+    for clicked in st.session_state[CURVES]["selection"]["points"]:
+        facts = clicked.get("customdata")
+        if facts:
+            st.session_state["point"], st.session_state["at"] = str(facts[0]), float(facts[1])
+            return
+
+
+def cell(artefact: Artefact, rankers: tuple[str, ...]) -> tuple[str, str] | None:
+    """The ranker and family in the address, where the study has them."""
+    families = list(disturbed.families(artefact.recipe))
+    found = [
+        st.session_state.get(name) or st.query_params.get(name) for name in ("point", "family")
+    ]
+    ranker, family = found
+    return (ranker, family) if ranker in rankers and family in families else None
+
+
+def section(
+    artefact: Artefact, rankers: tuple[str, ...], measure: str, chosen: tuple[str, str] | None
+) -> None:
+    """Draw the curves of a family, and the queries of a ranker under it."""
+    families = list(disturbed.families(artefact.recipe))
+    st.subheader("One family, level by level", anchor=False)
+    left, right = st.columns(2)
+    family = left.selectbox(
+        "Family", families, key="family", bind="query-params",
+        help="Or click a cell of the map.",
+    )  # fmt: skip
+    ranker = right.selectbox(
+        "Queries of", rankers, index=None, key="point", bind="query-params",
+        placeholder="Click a cell or a point, or choose",
+    )  # fmt: skip
+    family = family if family in families else families[0]
+    entry = disturbed.entry(family)
+    if entry is not None:
+        st.caption(escaped(f"{entry.summary} Level: {entry.unit}. From: {entry.source}."))
+    summary = disturbed.summary(str(artefact.key), family, measure)
+    _curves(summary[summary["ranker"].isin(rankers)], family, measure)
+    del chosen
+    if ranker is not None:
+        queries.section(artefact, str(ranker), family, measure)
+
+
+def _curves(summary: pd.DataFrame, family: str, measure: str) -> None:
+    levels = set(summary["level"])
+    if len(levels) < 2:
+        st.caption("This family stands at one level alone: there is no curve.")
+        return
+    st.plotly_chart(
+        curves.curves(summary, family, measure, disturbed.unit(family)), key=CURVES,
+        alt=curves.alt_text(summary, family, measure), on_select=_take_point,
+        selection_mode="points", config=CONFIG,
+    )  # fmt: skip
+
+
+def catalogue() -> None:
+    """Draw all families of the registry by what they change, one line each."""
+    with st.expander("Everything that can happen to an input", icon=":material/menu_book:"):
+        for group, families in disturbed.grouped().items():
+            st.markdown(f"**{disturbed.GROUPS[group]}**")
+            frame = pd.DataFrame(
+                {
+                    "family": families,
+                    "what happens": [PERTURBATIONS[name].summary for name in families],
+                    "level": [PERTURBATIONS[name].unit for name in families],
+                    "levels": [
+                        ", ".join(f"{level:g}" for level in PERTURBATIONS[name].default_levels)
+                        for name in families
+                    ],
+                }
+            )
+            st.dataframe(
+                frame, hide_index=True, key=f"catalogue {group}", placeholder="",
+                column_config={"family": st.column_config.TextColumn("family", pinned=True)},
+                alt=f"Families that change: {disturbed.GROUPS[group]}",
+            )  # fmt: skip
+        st.caption(
+            "Families can be chained, one on what the other left: transpositions:5+shuffle-shown. "
+            "gradient-sign@RANKER attacks one network; the others are hit too."
+        )

@@ -1,0 +1,160 @@
+"""Running a study of perturbations: families by what they change, cost, progress, first cells."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import streamlit as st
+
+from app import disturbed, proposals, services, training
+from app.figures import perturbations as figure
+from app.jobs import duration
+from app.plain import escaped
+from app.views import benchmark_job as strip
+from app.views import disturbed_form as shared
+from core.errors import ShuffleproofError
+from core.execution.jobs import Job
+from core.metrics.measure import Measure
+from core.perturb.registry import PERTURBATIONS, entry_of
+from core.rankers.initial import ListRecipe
+from core.store.manifest import Artefact
+from core.studies import cost, perturbations, perturbations_table
+from core.studies.retraining import check_trainable
+from core.studies.underway import Underway
+
+DRAWS, MOST_DRAWS = 5, 1000
+FIRST = ("shuffle-shown", "transpositions", "sample", "distractors", "feature-noise")
+"""What a first study asks: one family of each kind that takes no training."""
+
+
+def progress(data: str) -> bool:
+    """Draw the study that is waiting, running or has just failed; whether there is one."""
+    return strip.progress(STRIP, (data,))
+
+
+def proposed(data: str) -> Sequence[str]:
+    """The rankers that a first study would be of."""
+    return proposals.for_study(data).rankers
+
+
+def _begun(one: Underway, job: Job) -> bool:
+    return shared.begun(one, job)
+
+
+def _first(found: Underway) -> None:
+    result = found.result(services.store())
+    if result is None:
+        return
+    measure = str(found.recipe["measures"][0])
+    cells = perturbations_table.condensed(perturbations_table.losses(result, measure), "last")
+    groups: dict[str, list[str]] = {}
+    for family in dict.fromkeys(cells["family"]):
+        groups.setdefault(disturbed.GROUPS[disturbed.group_of(family)], []).append(family)
+    st.plotly_chart(
+        figure.losses(cells, groups, measure), key="first results",
+        alt=figure.alt_text(cells, measure),
+    )  # fmt: skip
+    st.caption(f"First results: {len(result.trials)} trials so far.")
+
+
+STRIP = strip.Strip(perturbations.KIND, "study of perturbations", _begun, _first)
+
+
+def form(data: str, newest: Artefact | None, *, opened: bool) -> None:
+    """Draw the form that starts a study."""
+    with st.expander("Run a study of perturbations", expanded=opened,
+                     icon=":material/play_arrow:"):  # fmt: skip
+        _form(data, newest)
+
+
+@st.fragment
+def _form(data: str, newest: Artefact | None) -> None:
+    usual = proposals.for_study(data, newest)
+    names = shared.rankers(usual.rankers)
+    families = _families(newest)
+    left, right = st.columns([4, 1])
+    levels = left.text_input(
+        "Levels", key="new.levels", placeholder="each family's own",
+        help="Comma-separated, taken for every family chosen; empty: each family's own.",
+    )  # fmt: skip
+    draws = right.number_input("Draws a level", 1, MOST_DRAWS, DRAWS, key="new.draws")
+    with st.popover("Measures, candidate lists and seed", icon=":material/tune:"):
+        measures = st.text_input(
+            "Measures", value="NDCG@10", key="new.measures",
+            help="Separated by ; — NDCG at 1, 3, 5 and 10 is kept under all conventions anyway.",
+        )  # fmt: skip
+        chosen = shared.lists(data, usual.lists)
+        seed = st.number_input("Seed", value=0, min_value=0, key="new.seed")
+    try:
+        parameters, recipe = shared.asked(data, names, usual.lists, chosen)
+        pairs = perturbations.pairs_of(families, levels.strip() or None)
+        if any(entry_of(family).retrains for family in families):
+            for name in names:
+                check_trainable(name)
+        parameters |= {
+            "perturbations": [list(pair) for pair in pairs],
+            "measures": [str(Measure.parse(text)) for text in measures.split(";")],
+            "draws": int(draws), "seed": int(seed),
+        }  # fmt: skip
+        text = _cost(parameters, newest) + shared.trainings(data, names, recipe)
+        text += _retrained(parameters, recipe)
+    except ShuffleproofError as error:
+        st.warning(escaped(str(error)), icon=":material/error:")
+        return
+    st.markdown(f"{text}. Finished trials are never repeated.")
+    if st.button("Run this study", type="primary", key="new.run", disabled=not (names and pairs)):
+        strip.hand_in(STRIP, parameters)
+
+
+def _families(newest: Artefact | None) -> list[str]:
+    """Draw one choice for each kind of change, and one for chains."""
+    before = list(disturbed.families(newest.recipe)) if newest else list(FIRST)
+    found: list[str] = []
+    places = st.columns(2)
+    for at, (group, names) in enumerate(disturbed.grouped().items()):
+        found += places[at % 2].multiselect(
+            disturbed.GROUPS[group], names, default=[name for name in before if name in names],
+            key=f"new.{group}", wrap=True, placeholder="none",
+            help="  \n".join(f"{name}: {PERTURBATIONS[name].summary}" for name in names),
+        )  # fmt: skip
+    chains = [name for name in before if name not in PERTURBATIONS]
+    found += places[1].multiselect(
+        "Chains and attacks on one network", chains, default=chains, accept_new_options=True,
+        key="new.chains", wrap=True, placeholder="type transpositions:5+shuffle-shown",
+        help="Families joined by +, each but the last with its level; gradient-sign@RANKER.",
+    )  # fmt: skip
+    return found
+
+
+def _cost(parameters: Mapping[str, Any], newest: Artefact | None) -> str:
+    """What the button will cost, from what a trial took last time."""
+    draws, names, pairs = (parameters[name] for name in ("draws", "rankers", "perturbations"))
+    each = sum(entry_of(family).draws(level, draws) for family, level in pairs)
+    families = len({family for family, _ in pairs})
+    size = f"{newest.facts['queries']} queries × " if newest else ""
+    text = f"{size}{families} families with {len(pairs)} levels × {draws} draws × "
+    text += f"{len(names) + 1} rankers = **{each * (len(names) + 1)} trials**"
+    timed, unknown = shared.trials(newest, names, each, parameters["data"])
+    return text + timed + shared.not_timed(unknown)
+
+
+def _retrained(parameters: Mapping[str, Any], recipe: ListRecipe) -> str:
+    """What families of labels add: a training for every ranker, level and draw."""
+    draws = parameters["draws"]
+    count = sum(
+        entry_of(family).draws(level, draws)
+        for family, level in parameters["perturbations"]
+        if entry_of(family).retrains and level != entry_of(family).unchanged
+    )
+    if not count:
+        return ""
+    text = f"; labels train each ranker anew: **{count * len(parameters['rankers'])} trainings**"
+    try:
+        fitting, costs = training.fitting(parameters["data"]), []
+        for name in parameters["rankers"]:
+            plain, _, own = name.partition("@")
+            preset = own or training.usual_preset(parameters["data"])
+            costs += [training.planned(fitting, recipe, plain, preset, {}).cost] * count
+    except ShuffleproofError:
+        return text
+    low, high = cost.added(costs)
+    return f"{text}, from **{duration(low)}** to **{duration(high)}**"
