@@ -23,6 +23,9 @@ from core.studies.library import KINDS, Entry
 AT_ONCE = 100_000_000
 """Bytes up to which an archive is written while the browser waits; larger ones by a job."""
 
+LEAST_DIGITS = 6
+"""Shorter words are not looked for in keys, where any digit stands somewhere."""
+
 PAGES = {"data": "data", "ranker": "train"}
 """Where things that are no studies live; a study lives on the page of its kind."""
 
@@ -35,7 +38,7 @@ class Filter:
         kind: a kind of artefacts; empty: all.
         data: the name of a data set; empty: all.
         tags: all of which an entry carries.
-        text: words that all stand in its name, summary, tags or key.
+        text: words that all stand in its name, summary or tags, or long ones in its key.
         parts: whether parts of cross-fittings are shown.
     """
 
@@ -93,13 +96,14 @@ def filtered(every: Sequence[Entry], wanted: Filter) -> list[Entry]:
         and (wanted.parts or not entry.part)
         and wanted.data in {"", data[str(entry.key)]}
         and set(wanted.tags) <= set(entry.tags)
-        and all(word in _text(entry) for word in words)
+        and all(_has(entry, word) for word in words)
     ]
 
 
-def _text(entry: Entry) -> str:
-    parts = (name_of(entry), entry.summary, *entry.tags, str(entry.key), KINDS[entry.key.kind])
-    return " ".join(parts).casefold()
+def _has(entry: Entry, word: str) -> bool:
+    parts = (name_of(entry), entry.summary, *entry.tags, KINDS[entry.key.kind])
+    long = len(word) >= LEAST_DIGITS
+    return word in " ".join(parts).casefold() or (long and word in str(entry.key))
 
 
 def table(shown: Sequence[Entry], every: Sequence[Entry]) -> pd.DataFrame:

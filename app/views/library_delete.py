@@ -12,6 +12,8 @@ from core.errors import ShuffleproofError
 from core.studies import library as shelf
 from core.studies.library import KINDS, Entry
 
+PLURAL = {"data set": "data sets", "ranker": "rankers", "study": "studies", "scores": "scores"}
+
 
 def button(chosen: Sequence[Entry], every: Sequence[Entry]) -> None:
     """Draw the button that asks before anything is deleted."""
@@ -33,8 +35,9 @@ def _ask(chosen: Sequence[Entry], every: Sequence[Entry]) -> None:
     st.markdown(f"**{escaped(names)}**, {size:,.1f} MB, is removed for good.")
     if made:
         counts = Counter(KINDS[one.key.kind] for one in made)
-        said = ", ".join(f"{count} {kind}{'s' if count > 1 and kind != 'scores' else ''}"
-                         for kind, count in counts.items())  # fmt: skip
+        said = ", ".join(
+            f"{count} {kind if count == 1 else PLURAL[kind]}" for kind, count in counts.items()
+        )
         st.markdown(escaped(f"Made from it, directly or not: {said}."))
         st.dataframe(
             library.table(made, every)[["name", "kind", "what", "megabytes"]],
@@ -51,7 +54,7 @@ def _ask(chosen: Sequence[Entry], every: Sequence[Entry]) -> None:
     gone = [*made, *chosen] if whole else list(chosen)
     running = library.working(gone)
     if running:
-        st.error(f"{running} jobs are working on it: cancel them first.")
+        st.error(f"{running} job{' is' if running == 1 else 's are'} working on it: cancel first.")
     keep, remove = st.columns(2)
     if keep.button("Keep", width="stretch", key="keep"):
         st.rerun()
