@@ -18,6 +18,7 @@ from app.views import (
     perturbations,
     set_size,
     train,
+    worst_case,
 )
 
 st.set_page_config(page_title="Shuffleproof", page_icon="🔀", layout="wide")
@@ -37,6 +38,7 @@ SECTIONS = {  # the pages by heading, as the sidebar shows them
         st.Page(initial_rankings.page, title="Several rankings", url_path="initial-rankings"),
         st.Page(attention.page, title="Attention", url_path="attention"),
         st.Page(perturbations.page, title="Perturbations", url_path="perturbations"),
+        st.Page(worst_case.page, title="Worst case", url_path="worst-case"),
         st.Page(benchmark.page, title="Benchmark", url_path="benchmark"),
         st.Page(ablation.page, title="Ablation", url_path="ablation"),
         st.Page(card.page, title="Robustness card", url_path="card"),

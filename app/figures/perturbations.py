@@ -36,7 +36,6 @@ def losses(
         chosen: the cell (ranker, family) to ring.
     """
     rankers = list(dict.fromkeys(frame["ranker"]))
-    rows = [(heading, "") for heading in groups]
     rows = [row for heading, names in groups.items()
             for row in [(heading, ""), *((heading, name) for name in names)]]  # fmt: skip
     at = {family: place for place, (_, family) in enumerate(rows) if family}
@@ -52,7 +51,11 @@ def losses(
             texttemplate="%{text}", hoverinfo="skip", hoverongaps=False,
         )
     )  # fmt: skip
-    figure.add_trace(_marks(frame, (at, rankers), measure, chosen))
+    figure.add_trace(_marks(frame, (at, rankers), measure))
+    if chosen is not None and chosen[0] in rankers and chosen[1] in at:
+        x, y = rankers.index(chosen[0]), at[chosen[1]]
+        ring = {"line": {"width": 3, "color": CHOSEN}, "fillcolor": "rgba(0,0,0,0)"}
+        figure.add_shape(type="rect", x0=x - 0.5, x1=x + 0.5, y0=y - 0.5, y1=y + 0.5, **ring)
     for place, (heading, family) in enumerate(rows):
         if not family:
             figure.add_annotation(
@@ -74,12 +77,9 @@ def losses(
 
 
 def _marks(
-    frame: pd.DataFrame,
-    places: tuple[Mapping[str, int], list[str]],
-    measure: str,
-    chosen: tuple[str, str] | None,
+    frame: pd.DataFrame, places: tuple[Mapping[str, int], list[str]], measure: str
 ) -> go.Scatter:
-    """Marks that take the clicks and are not seen, but for a ring around the chosen one."""
+    """Marks that take the clicks and are not seen."""
     at, rankers = places
     cells = list(zip(frame["ranker"], frame["family"], strict=True))
     levels = ["mean over levels" if np.isnan(level) else f"level {level:g}"
@@ -91,7 +91,6 @@ def _marks(
         mode="markers",
         marker={
             "size": ROW - 5, "color": "rgba(0,0,0,0)", "symbol": "square",
-            "line": {"width": [3 if cell == chosen else 0 for cell in cells], "color": CHOSEN},
         },
         selected={"marker": {"opacity": 1}},
         unselected={"marker": {"opacity": 1}},

@@ -5,7 +5,16 @@ import streamlit as st
 from app import recent, scoring
 from app.figures import bump
 from app.plain import escaped
-from app.views import card, data, initial_ranking, invariance, parts, perturbations, train
+from app.views import (
+    card,
+    data,
+    initial_ranking,
+    invariance,
+    parts,
+    perturbations,
+    train,
+    worst_case,
+)
 from core.data.catalogue import SAMPLE
 from core.errors import ShuffleproofError
 from core.studies.one_list import moves, verdicts
@@ -25,6 +34,7 @@ PAGES = {
     "initial-ranking": initial_ranking.page,
     "card": card.page,
     "perturbations": perturbations.page,
+    "worst-case": worst_case.page,
 }
 RECENT = 6
 

@@ -1,0 +1,212 @@
+"""The worst order found against random ones, by budget; and what every single exchange costs."""
+
+import html
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from app.figures.style import end_labels, faded, laid_out, spread, stroke
+
+HEIGHT = 440
+LABEL_HEIGHT = 17.0
+MAP = 460
+GREY = "rgba(127,127,127,0.8)"
+
+
+def damages(
+    frame: pd.DataFrame, measure: str, unit: str, chosen: tuple[str, int] | None = None
+) -> go.Figure:
+    """Damage over the budget: strong the worst found with its interval, thin the random mean.
+
+    Args:
+        frame: ranker, budget, random_damage, worst_damage, low, high, certified.
+        measure: that is lost.
+        unit: what the budget counts.
+        chosen: (ranker, budget) of a point to ring.
+    """
+    figure = go.Figure()
+    ends: list[tuple[str, float, float]] = []
+    for name, rows in frame.groupby("ranker", sort=False):
+        ranker, points = str(name), _from_nothing(rows)
+        figure.add_trace(_ribbon(ranker, points))
+        figure.add_trace(_random(ranker, points, measure))
+        figure.add_trace(_worst(ranker, points, (measure, unit)))
+        last: Any = points.iloc[-1]
+        ends.append((ranker, float(last["budget"]), float(last["worst_damage"])))
+    budgets = [0, *sorted(set(frame["budget"]))]
+    high = max([float(frame["high"].max()), 0.01] if len(frame) else [0.01])
+    low = min([0.0, float(frame["random_damage"].min())] if len(frame) else [0.0])
+    bounds = (low - 0.05 * (high - low), high + 0.05 * (high - low))
+    laid_out(figure, height=HEIGHT, hovermode="closest", showlegend=False)
+    figure.update_xaxes(
+        title=f"budget: {unit} a list", tickvals=budgets, range=[-0.3, budgets[-1] * 1.02]
+    )
+    figure.update_yaxes(title=f"{measure} lost", range=list(bounds))
+    figure.add_hline(y=0, line={"color": GREY, "width": 1})
+    certified = set(frame[frame["certified"]]["ranker"])
+    _labelled(figure, ends, bounds, certified)
+    if chosen is not None:
+        _ring(figure, frame, chosen)
+    return figure
+
+
+def _from_nothing(rows: pd.DataFrame) -> pd.DataFrame:
+    """The points of a ranker, and the budget of 0 before them, at which nothing is lost."""
+    first = rows.head(1).assign(budget=0, random_damage=0.0, worst_damage=0.0, low=0.0, high=0.0)
+    return pd.concat([first, rows.sort_values("budget")], ignore_index=True)
+
+
+def _ribbon(ranker: str, points: pd.DataFrame) -> go.Scatter:
+    return go.Scatter(
+        x=[*points["budget"], *points["budget"][::-1]],
+        y=[*points["high"], *points["low"][::-1]],
+        mode="lines", fill="toself", fillcolor=faded(stroke(ranker).color, 0.13),
+        line={"width": 0}, hoverinfo="skip",
+    )  # fmt: skip
+
+
+def _random(ranker: str, points: pd.DataFrame, measure: str) -> go.Scatter:
+    return go.Scatter(
+        x=points["budget"], y=points["random_damage"], mode="lines+markers",
+        line={"color": faded(stroke(ranker).color, 0.7), "width": 1.2, "dash": "dot"},
+        marker={"size": 6, "symbol": "circle-open", "color": stroke(ranker).color},
+        customdata=points[["ranker", "budget", "random"]],
+        selected={"marker": {"opacity": 1}}, unselected={"marker": {"opacity": 1}},
+        hovertemplate=(
+            "<b>%{customdata[0]}</b>, random orders<br>budget %{customdata[1]}: "
+            f"{measure} lost %{{y:+.3f}}<extra></extra>"
+        ),
+    )  # fmt: skip
+
+
+def _worst(ranker: str, points: pd.DataFrame, named: tuple[str, str]) -> go.Scatter:
+    line, (measure, unit) = stroke(ranker), named
+    return go.Scatter(
+        x=points["budget"], y=points["worst_damage"], name=ranker, mode="lines+markers",
+        line={"color": line.color, "dash": line.dash, "width": 2.5}, marker={"size": 8},
+        customdata=points[["ranker", "budget", "low", "high", "random_damage"]],
+        selected={"marker": {"opacity": 1}}, unselected={"marker": {"opacity": 1}},
+        hovertemplate=(
+            f"<b>%{{customdata[0]}}</b>, worst order found<br>%{{customdata[1]}} {unit}: {measure} "
+            "lost %{y:.3f} [%{customdata[2]:.3f}, %{customdata[3]:.3f}]<br>random: "
+            "%{customdata[4]:+.3f}<extra></extra>"
+        ),
+    )  # fmt: skip
+
+
+def _ring(figure: go.Figure, frame: pd.DataFrame, chosen: tuple[str, int]) -> None:
+    ranker, budget = chosen
+    point = frame[(frame["ranker"] == ranker) & (frame["budget"] == budget)]
+    figure.add_trace(
+        go.Scatter(
+            x=point["budget"], y=point["worst_damage"], mode="markers", hoverinfo="skip",
+            marker={"size": 17, "symbol": "circle-open", "color": stroke(ranker).color,
+                    "line": {"width": 2.5}},
+        )
+    )  # fmt: skip
+
+
+def _labelled(
+    figure: go.Figure,
+    ends: Sequence[tuple[str, float, float]],
+    bounds: tuple[float, float],
+    certified: set[str],
+) -> None:
+    """Names at the ends of the curves, none over another; certified ones say so."""
+    low, high = bounds
+    plot = HEIGHT - figure.layout.margin.t - figure.layout.margin.b - 20
+    names = end_labels([ranker for ranker, _, _ in ends])
+    texts = [
+        f"{text}<br>certified 0" if ranker in certified else text
+        for text, (ranker, _, _) in zip(names, ends, strict=True)
+    ]
+    heights = [LABEL_HEIGHT * (text.count("<br>") + 1) for text in texts]
+    wanted = [(high - y) / (high - low) * plot for _, _, y in ends]
+    places = spread(wanted, heights, plot)
+    for (ranker, x, y), text, at, own in zip(ends, texts, places, wanted, strict=True):
+        figure.add_annotation(
+            x=x, y=y, ax=16, ay=at - own, text=text, xanchor="left", align="left",
+            showarrow=True, arrowhead=0, arrowwidth=1.2, arrowcolor=stroke(ranker).color,
+            standoff=5, font={"size": 12}, borderpad=0, name="end",
+        )  # fmt: skip
+    widest = max((len(part) for text in texts for part in text.split("<br>")), default=0)
+    figure.update_layout(margin={"r": 24 + 7 * widest})
+
+
+def alt_text(frame: pd.DataFrame, measure: str, unit: str) -> str:
+    """The figure in words: each ranker's damage at the largest budget.
+
+    >>> frame = pd.DataFrame({"ranker": ["dlcm"], "budget": [5], "random_damage": [0.0],
+    ...                       "worst_damage": [0.25], "certified": [False]})
+    >>> alt_text(frame, "RR", "exchanges")
+    'RR lost by the worst 5 exchanges found and by random ones: dlcm 0.250 and 0.000.'
+    """
+    largest = int(frame["budget"].max()) if len(frame) else 0
+    parts = [
+        f"{row['ranker']} {row['worst_damage']:.3f} and {row['random_damage']:.3f}"
+        + (" (certified)" if row["certified"] else "")
+        for row in frame[frame["budget"] == largest].to_dict("records")
+    ]
+    head = f"{measure} lost by the worst {largest} {unit} found and by random ones"
+    return f"{head}: {'; '.join(parts)}."
+
+
+def swaps(costs: Any, documents: Sequence[str], labels: Sequence[float], measure: str) -> go.Figure:
+    """What exchanging any two places costs one list; rows and columns are places, best first.
+
+    Args:
+        costs: value as it is − value after, [places, places]; NaN where none was tried.
+        documents: their names, by place.
+        labels: their grades, by place.
+        measure: that is lost.
+    """
+    values = np.asarray(costs, dtype=float)
+    count = len(values)
+    largest = max(float(np.nanmax(np.abs(values), initial=0.0)), 1e-6)
+    places = [place + 1 for place in range(count)]
+    names = [
+        f"{place}: {html.escape(document)} (label {label:g})"
+        for place, document, label in zip(places, documents, labels, strict=False)
+    ]
+    pairs = [[f"{names[row]}<br>{names[column]}" for column in range(count)]
+             for row in range(count)]  # fmt: skip
+    figure = go.Figure(
+        go.Heatmap(
+            x=places, y=places, z=values, zmin=-largest, zmax=largest, zmid=0,
+            colorscale="PuOr_r", customdata=pairs, hoverongaps=False,
+            colorbar={"title": {"text": f"{measure}<br>lost"}, "thickness": 12,
+                      "tickformat": "+.2g"},
+            hovertemplate="%{customdata}<br>exchanged: %{z:+.3f} lost<extra></extra>",
+        )
+    )  # fmt: skip
+    relevant = [place for place, label in zip(places, labels, strict=False) if label > 0]
+    for axis in ({"x": relevant, "y": [0.2] * len(relevant)},
+                 {"y": relevant, "x": [0.2] * len(relevant)}):  # fmt: skip
+        figure.add_trace(
+            go.Scatter(
+                **axis, mode="markers", hoverinfo="skip",
+                marker={"size": 6, "color": GREY, "symbol": "circle"},
+            )
+        )  # fmt: skip
+    laid_out(figure, height=MAP, hovermode="closest", showlegend=False)
+    ends = [-0.2, count + 0.5]
+    figure.update_xaxes(title="place", range=ends, showgrid=False, constrain="domain")
+    figure.update_yaxes(
+        title="place", range=ends[::-1], showgrid=False, scaleanchor="x", constrain="domain"
+    )
+    return figure
+
+
+def swaps_alt_text(costs: Any, measure: str) -> str:
+    """The map in words: its dearest exchange."""
+    values = np.asarray(costs, dtype=float)
+    if not values.size or not np.isfinite(values).any() or np.nanmax(values) <= 0:
+        return f"Map of single exchanges of {len(values)} places: none costs {measure}."
+    row, column = np.unravel_index(int(np.nanargmax(values)), values.shape)
+    return (
+        f"Map of single exchanges of {len(values)} places: the dearest, of places {row + 1} and "
+        f"{column + 1}, costs {np.nanmax(values):.3f} {measure}."
+    )

@@ -1,0 +1,158 @@
+"""Behind the worst case: queries by damage, the worst order of one, what each exchange costs it."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from app import disturbed
+from app.figures import worst_case as figure
+from app.plain import escaped
+from app.views.disturbed_queries import both_lists
+from core.errors import ShuffleproofError
+from core.store.manifest import Artefact
+
+CHART, ROWS, MAP = "damages", "behind", "swaps"
+PLACES = (10, 20, 40)
+"""How many of the first places take part in the map of single exchanges."""
+
+
+def take_point() -> None:
+    """A click on the picture chooses its ranker and budget."""
+    for clicked in st.session_state[CHART]["selection"]["points"]:
+        facts = clicked.get("customdata")
+        if facts and facts[1]:
+            st.session_state["point"], st.session_state["at"] = str(facts[0]), int(facts[1])
+            return
+
+
+def point(artefact: Artefact, rankers: tuple[str, ...]) -> tuple[str, int] | None:
+    """The ranker and budget in the address, where the study has them."""
+    ranker = st.session_state.get("point") or st.query_params.get("point")
+    budgets = [int(one) for one in artefact.recipe["budgets"]]
+    at = str(st.session_state.get("at") or st.query_params.get("at", budgets[-1]))
+    known = {str(budget): budget for budget in budgets}
+    return (str(ranker), known.get(at, budgets[-1])) if ranker in rankers else None
+
+
+def section(artefact: Artefact, rankers: tuple[str, ...]) -> None:
+    """Draw the queries of a ranker and budget, and what can be done to one of them."""
+    st.subheader("Queries behind a point", anchor=False)
+    budgets = [int(one) for one in artefact.recipe["budgets"]]
+    left, right = st.columns(2)
+    ranker = left.selectbox(
+        "Ranker", rankers, index=None, key="point", bind="query-params",
+        placeholder="Click a point of the picture, or choose",
+    )  # fmt: skip
+    unit = artefact.recipe["search"]["unit"]
+    budget = right.selectbox(
+        f"Budget ({unit})", budgets, index=len(budgets) - 1, key="at", bind="query-params"
+    )
+    if ranker is None:
+        return
+    budget = budgets[-1] if budget is None else int(budget)
+    frame = disturbed.worst_queries(str(artefact.key), ranker, budget)
+    if not len(frame):
+        st.caption("Every query is left out by this measure.")
+        return
+    st.markdown(_said(frame, ranker, f"{budget} {unit}", artefact.recipe["measure"]))
+    _rows(frame)
+    query = st.selectbox(
+        "Query", [str(query) for query in frame["query"]], index=None, key="of",
+        bind="query-params", placeholder="Choose a row above, or a query here",
+    )  # fmt: skip
+    if query is not None:
+        _one_list(artefact, ranker, str(query), budget)
+
+
+def _said(frame: pd.DataFrame, ranker: str, budget: str, measure: str) -> str:
+    hurt = int((frame["damage"] > 0).sum())
+    text = f"{budget} at worst cost {ranker} {measure} on {hurt} of {len(frame)} queries"
+    if hurt:
+        worst: Any = frame.iloc[0]
+        text += f"; query {worst['query']} loses most: {worst['as_is']:.3f} → {worst['worst']:.3f}"
+        text += f" (random orders: {worst['random']:.3f})"
+    return escaped(f"{text}.")
+
+
+def _rows(frame: pd.DataFrame) -> None:
+    number, ids = st.column_config.NumberColumn, [str(query) for query in frame["query"]]
+
+    def take() -> None:
+        for row in st.session_state[ROWS]["selection"]["rows"]:
+            st.session_state["of"] = ids[row]
+
+    st.dataframe(
+        frame,
+        hide_index=True,
+        height=260,
+        key=ROWS,
+        on_select=take,
+        selection_mode="single-row",
+        alt="Queries, the most damaged first; choose a row to see its worst order",
+        column_config={
+            "query": st.column_config.TextColumn("Query", pinned=True),
+            "as_is": number("As it is", format="%.3f"),
+            "random": number("Random mean", format="%.3f"),
+            "worst": number("Worst found", format="%.3f"),
+            "damage": number("Lost", format="%+.3f"),
+        },
+    )
+
+
+def _one_list(artefact: Artefact, ranker: str, query: str, budget: int) -> None:
+    try:
+        with st.spinner("Scoring the list again …", show_time=True):
+            moves = disturbed.worst_list(artefact, ranker, query, budget)
+    except ShuffleproofError as error:
+        st.warning(escaped(str(error)), icon=":material/info:")
+        return
+    what = f"{budget} {artefact.recipe['search']['unit']} of the "
+    what += disturbed.TARGETS[artefact.recipe["target"]]
+    both_lists(moves, ranker, f"Query {query}. Left: the worst order found within {what}.")
+    _swaps(artefact, ranker, query, len(moves))
+
+
+@st.fragment
+def _swaps(artefact: Artefact, ranker: str, query: str, length: int) -> None:
+    """What each single exchange costs this list; scored when it is asked for."""
+    st.subheader("What each single exchange costs this query", anchor=False)
+    options = [places for places in PLACES if places < length] + [min(length, PLACES[-1])]
+    options = list(dict.fromkeys(options))
+    places = st.segmented_control(
+        "Among the first places", options, default=None, key="places", bind="query-params",
+        help="n places are n · (n − 1) / 2 lists to score: 45, 190 and 780.",
+    )  # fmt: skip
+    if places is None:
+        st.caption("Choose how many places take part; their exchanges are scored then.")
+        return
+    try:
+        with st.spinner("Scoring every exchange …", show_time=True):
+            found = disturbed.swaps(artefact, ranker, query, int(places))
+    except ShuffleproofError as error:
+        st.warning(escaped(str(error)), icon=":material/info:")
+        return
+    measure = str(artefact.recipe["measure"])
+    costs = np.array(found["costs"], dtype=float)[: int(places), : int(places)]
+    st.plotly_chart(
+        figure.swaps(costs, found["documents"], found["labels"], measure), key=MAP,
+        alt=figure.swaps_alt_text(costs, measure), config={"displaylogo": False},
+    )  # fmt: skip
+    st.caption(escaped(_dearest(costs, found, ranker, measure)))
+
+
+def _dearest(costs: np.ndarray, found: dict[str, Any], ranker: str, measure: str) -> str:
+    """The map in a sentence."""
+    if found["invariant"]:
+        return f"{ranker} reads nothing of what is exchanged: every exchange costs 0."
+    known = np.nan_to_num(costs)
+    if known.max(initial=0.0) <= 0:
+        return f"No single exchange costs {ranker} any {measure} here."
+    row, column = np.unravel_index(int(known.argmax()), known.shape)
+    share = float((known[np.triu_indices(len(known), 1)] > 0).mean())
+    return (
+        f"The dearest exchange is that of places {row + 1} and {column + 1}: it costs "
+        f"{known.max():.3f} {measure}; {100 * share:.0f} % of the exchanges cost something. Dots "
+        "at the edges are relevant documents; purple exchanges help."
+    )

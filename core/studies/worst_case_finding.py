@@ -1,0 +1,47 @@
+"""What a study of the worst case amounts to, in words."""
+
+from typing import Any
+
+import pandas as pd
+
+from core.studies.initial_ranking import INITIAL
+
+
+def finding(table: pd.DataFrame, measure: str, unit: str) -> str:
+    """Who is hurt most and least at the largest budget, and who cannot be hurt at all.
+
+    Args:
+        table: as `core.studies.worst_case_table.table` gives it.
+        measure: what was hurt.
+        unit: what the budget counts.
+
+    >>> row = {"ranker": "dlcm", "budget": 5, "as_is": 0.5, "worst": 0.25, "low": 0.2, "high": 0.3,
+    ...        "worst_damage": 0.25, "random_damage": 0.05, "certified": False}
+    >>> finding(pd.DataFrame([row]), "RR", "inversions")
+    'The worst 5 inversions found cost dlcm 0.250 RR (0.500 → 0.250), random ones +0.050.'
+    """
+    trained = table[table["ranker"] != INITIAL]
+    own = table if trained.empty else trained
+    if own.empty:
+        return ""
+    budget = int(own["budget"].max())
+    rows: list[Any] = own[own["budget"] == budget].to_dict("records")
+    certified = [str(row["ranker"]) for row in rows if row["certified"]]
+    hurt = sorted(
+        (row for row in rows if not row["certified"]), key=lambda row: -row["worst_damage"]
+    )
+    sentences = []
+    if hurt:
+        first = hurt[0]
+        text = f"The worst {budget} {unit} found cost {first['ranker']} "
+        text += f"{first['worst_damage']:.3f} {measure} ({first['as_is']:.3f} → "
+        text += f"{first['worst']:.3f}), random ones {first['random_damage']:+.3f}"
+        if len(hurt) > 1:
+            last = hurt[-1]
+            text += f"; {last['ranker']} loses least of those that can be hurt: "
+            text += f"{last['worst_damage']:.3f}, at random {last['random_damage']:+.3f}"
+        sentences.append(f"{text}.")
+    if certified:
+        verb = "are" if len(certified) > 1 else "is"
+        sentences.append(f"{', '.join(certified)} {verb} certified: no order costs anything.")
+    return " ".join(sentences)
