@@ -1,0 +1,162 @@
+"""Figures of set size and of several rankings: what is drawn is what the frame says."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from app.figures import initial_rankings as dots
+from app.figures import initial_rankings_geometry as geometry
+from app.figures import set_size as figure
+from app.figures import set_size_map
+from app.figures.style import stroke
+
+
+@pytest.fixture
+def frame():
+    rows = []
+    for place, ranker in enumerate(("ideal", "initial ranking", "dlcm-without-init")):
+        for home in ("40", "240") if ranker.startswith("dlcm") else ("any",):
+            for size in (40, 240, 500):
+                mean = 0.9 - 0.2 * place - size / 5000
+                rows.append(
+                    {"ranker": ranker, "trained_on": home, "size": size, "mean_length": size - 0.5,
+                     "mean": mean, "low": mean - 0.05, "high": mean + 0.05, "n": 7,
+                     "home": np.nan, "shift": np.nan if size == 500 else size / 1e3 - 0.1,
+                     "order_stability": 0.5, "score_shift": 0.25}
+                )  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def drawn(frame, home="40"):
+    return frame[frame["trained_on"].isin(("any", home))]
+
+
+def test_a_curve_holds_the_means_of_its_ranker(frame):
+    own = drawn(frame)
+    made = figure.curves(own, "NDCG@10", 40)
+    lines = {trace.name: trace for trace in made.data if trace.name}
+    assert set(lines) == {"best possible order", "initial ranking", "dlcm-without-init"}
+    means = own[own.ranker == "dlcm-without-init"]["mean"]
+    assert list(lines["dlcm-without-init"].y) == list(means)
+    assert list(lines["dlcm-without-init"].x) == [40, 240, 500]
+    assert lines["dlcm-without-init"].line.color == stroke("dlcm-without-init").color
+    assert list(lines["dlcm-without-init"].customdata[1][:3]) == ["dlcm-without-init", "40", 240]
+
+
+def test_sizes_stand_on_a_logarithmic_axis_with_their_own_ticks(frame):
+    made = figure.curves(drawn(frame), "NDCG@10", 40)
+    assert made.layout.xaxis.type == "log"
+    assert list(made.layout.xaxis.ticktext) == ["40", "240", "500"]
+    texts = [one.text for one in made.layout.annotations]
+    assert "trained here" in texts
+    (marked,) = [one.x for one in made.layout.annotations if one.text == "trained here"]
+    assert marked == pytest.approx(np.log10(40))
+
+
+def test_the_axis_begins_at_zero_or_below_the_lowest_interval(frame):
+    own = drawn(frame)
+    assert figure.curves(own, "NDCG@10").layout.yaxis.range[0] == 0
+    near = figure.curves(own, "NDCG@10", from_zero=False).layout.yaxis.range
+    assert 0 < near[0] < own["low"].min()
+    assert near[1] > own["high"].max()
+
+
+def test_every_curve_is_named_once_at_its_end(frame):
+    made = figure.curves(drawn(frame), "NDCG@10")
+    ends = [one for one in made.layout.annotations if one.name == "end"]
+    assert len(ends) == 3
+    assert {one.x for one in ends} == {np.log10(500)}
+
+
+def test_undefined_means_are_drawn_as_nothing(frame):
+    own = drawn(frame).assign(mean=np.nan, low=np.nan, high=np.nan)
+    made = figure.curves(own, "NDCG(empty=nan)@10")
+    assert not [one for one in made.layout.annotations if one.name == "end"]
+    assert list(made.layout.yaxis.range) == [0, 1]
+
+
+def test_a_map_has_a_block_a_ranker_with_every_value_printed(frame):
+    own = frame[frame.ranker == "dlcm-without-init"]
+    made = set_size_map.sizes(own, "quality")
+    cells, marks = made.data
+    assert list(cells.y) == ["40", "240"]
+    assert list(cells.x) == ["40", "240", "500"]
+    wide = own.pivot_table("mean", "trained_on", "size").reindex(["40", "240"])
+    np.testing.assert_array_equal(cells.z, wide.to_numpy())
+    assert cells.text[0][0] == f"{wide.to_numpy()[0, 0]:.3f}"
+    assert len(marks.x) == 6
+    assert list(marks.customdata[0][:3]) == ["dlcm-without-init", "40", 40]
+    assert set_size_map.sizes(frame, "quality").layout.annotations[0].text == "ideal"
+
+
+def test_a_map_of_differences_has_zero_in_its_middle_and_leaves_gaps(frame):
+    own = frame[frame.ranker == "dlcm-without-init"]
+    made = set_size_map.sizes(own, "shift", ("dlcm-without-init", "240", 40))
+    assert made.layout.coloraxis.cmid == 0
+    assert made.data[0].text[0][2] == ""
+    assert made.data[0].text[0][0] == "-0.060"
+    widths = list(made.data[1].marker.line.width)
+    assert sum(width > 0 for width in widths) == 1
+    assert "from -0.060 (dlcm-without-init, trained on 40, tested on 40)" in set_size_map.alt_text(
+        own, "shift", "NDCG@10"
+    )
+
+
+def test_a_map_without_any_value_says_so(frame):
+    own = frame[frame.ranker == "ideal"].assign(shift=np.nan)
+    assert "no cell has a value" in set_size_map.alt_text(own, "shift", "NDCG@10")
+
+
+@pytest.fixture
+def conditions():
+    columns = ["ranker", "condition", "mean", "low", "high", "change", "change_low", "change_high",
+               "change_p", "n"]  # fmt: skip
+    nan = float("nan")
+    rows = [
+        ("setrank-imsab", "as trained", 0.5, 0.4, 0.6, nan, nan, nan, nan, 9),
+        ("setrank-imsab-init", "as trained", 0.6, 0.5, 0.7, nan, nan, nan, nan, 9),
+        ("setrank-imsab-init", "without any", 0.4, 0.3, 0.5, -0.2, -0.3, -0.1, 0.01, 9),
+        ("setrank-imsab-init", "oracle for mart@small", 0.65, 0.5, 0.8, 0.05, -0.1, 0.2, 0.4, 9),
+    ]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def test_dots_are_full_where_the_change_is_more_than_chance(conditions):
+    made = dots.conditions(conditions, "NDCG@10", chosen=("setrank-imsab-init", "without any"))
+    alone, own = made.data
+    assert list(alone.x) == [0.5]
+    assert list(own.x) == [0.6, 0.4, 0.65]
+    color = stroke("setrank-imsab-init").color
+    assert [one == color for one in own.marker.color] == [True, True, False]
+    assert list(own.marker.size).index(max(own.marker.size)) == 1
+    assert list(own.error_x.array) == pytest.approx([0.1, 0.1, 0.15])
+    assert "oracle for mart" in made.layout.yaxis.ticktext
+    assert len(set(made.layout.yaxis.tickvals)) == 4
+
+
+def test_changes_stand_around_zero_without_the_rankers_as_trained(conditions):
+    own = conditions[conditions.ranker == "setrank-imsab-init"]
+    made = dots.conditions(own, "NDCG@10", "change")
+    (trace,) = made.data
+    assert list(trace.x) == [-0.2, 0.05]
+    assert list(trace.error_x.arrayminus) == pytest.approx([0.1, 0.15])
+    assert made.layout.shapes[0].x0 == 0
+    assert made.layout.yaxis.ticktext[0] == "<b>setrank-imsab-init</b>"
+
+
+def test_dots_in_words_name_the_lowest(conditions):
+    words = dots.alt_text(conditions, "NDCG@10")
+    assert "setrank-imsab-init 0.600 (lowest: without any, -0.200)" in words
+
+
+def test_geometry_draws_what_it_is_given():
+    cosines = np.array([[1, 0.5, 0], [0.5, 1, 0.25], [0, 0.25, 1]])
+    made = geometry.similarity(cosines).data[0]
+    np.testing.assert_array_equal(made.z, cosines)
+    assert list(made.x) == [1, 2, 3]
+    assert (made.zmin, made.zmax) == (-1, 1)
+    assert list(geometry.lengths(np.array([2.0, 1.0])).data[0].y) == [2.0, 1.0]
+    path = geometry.path(np.array([[0.0, 1.0], [2.0, 3.0]]), (0.75, 0.25))
+    assert list(path.data[0].x) == [0.0, 2.0]
+    assert list(path.data[0].text) == ["1", "2"]
+    assert "75%" in path.layout.xaxis.title.text
