@@ -223,7 +223,7 @@ def test_the_report_has_pictures_verdict_methods_and_references(stored):
     text = report.report([stored.path])
     assert text.count("<figure") == 2 + 4  # two sizes trained on; four maps
     assert "drops least" in text
-    assert "trained on 3 and 6 candidates and tested on 3, 6 and 12" in text
+    assert "trained on 3 and 6 candidates; all are tested on 3, 6 and 12" in text
     assert "SetRank: Learning a permutation-invariant" in text
     assert "dlcm &lt;was&gt; left" in text
     assert "set_size.planned" in text

@@ -150,10 +150,12 @@ def _changed(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     """What the study does to its input, or to the training."""
     if recipe["kind"] == "set-size":
         trained = sorted({row["size"] for row in recipe["rows"] if row["size"] is not None})
-        return (
-            f"Rankers of lists are trained on {_listed(trained)} candidates and tested on "
-            f"{_listed(recipe['sizes'])}; a list with fewer documents stays as it is."
+        first = (
+            f"Rankers of lists are trained on {_listed(trained)} candidates; " if trained else ""
         )
+        tested = f"all are tested on {_listed(recipe['sizes'])}"
+        text = f"{first}{tested} candidates, and a list with fewer documents stays as it is."
+        return f"{text[:1].upper()}{text[1:]}"
     if recipe["kind"] == "initial-rankings":
         swaps = recipe["initial"][len(facts.get("lists", {}).get("initial", ())) :]
         text = "At test time initial rankings are left out one by one and all together"
