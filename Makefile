@@ -25,7 +25,7 @@ app: setup
 	$(BIN)/python -m core app
 
 test: setup-dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 check: setup-dev
 	$(BIN)/ruff format --check .

@@ -5,6 +5,8 @@ import os
 import pytest
 
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # before torch loads: see core/__main__.py
+if "PYTEST_XDIST_WORKER" in os.environ:  # tests that run side by side share the cores
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 @pytest.fixture(scope="session")

@@ -124,6 +124,7 @@ def test_figure_three_down_to_one_list_its_files_and_its_address(
     visitor.press("Run this study")
     page.get_by_role("heading", name="Queries behind a point").wait_for(timeout=PATIENCE)
     visitor.drawn()
+    page.locator(MARKS).nth(8).wait_for(state="attached", timeout=PATIENCE)
     assert page.locator(MARKS).count() == 9  # three rankers at three levels
     box = page.locator(MARKS).last.bounding_box()
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)

@@ -215,7 +215,7 @@ def test_what_cannot_be_an_initial_ranking_is_refused(tmp_path):
         with pytest.raises(UsageError, match="cannot be the initial one"):
             initial_spec(name)
     with pytest.raises(UnknownNameError, match="lambdamart"):
-        made(replace(RECIPE, initial=("lambdarank",)), tmp_path)
+        made(replace(RECIPE, initial=("lambdamarts",)), tmp_path)
     one = Fold(FOLD.train.select(np.array([0])), FOLD.valid, FOLD.test)
     with pytest.raises(DataError, match="in-sample"):
         made(RECIPE, tmp_path, one)
