@@ -3,9 +3,8 @@
 import html
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 from plotly.offline import get_plotlyjs
@@ -15,7 +14,7 @@ from app.figures.initial_ranking import alt_text, curves
 from app.figures.style import on_paper
 from core.metrics.measure import Measure
 from core.perturb.registry import PERTURBATIONS
-from core.studies.command import python_of
+from core.studies.again import PYTHON
 from core.studies.initial_ranking import claim, finding
 from core.studies.invariance import certificates
 from core.studies.methods import paragraph, references
@@ -43,14 +42,6 @@ def report(studies: Sequence[Path]) -> str:
         f"<script>{get_plotlyjs()}</script>"  # whole, so that the file needs nothing else
         f"<body><h1>Will my ranker survive?</h1>{''.join(parts)}</body></html>"
     )
-
-
-AGAIN: Mapping[str, Callable[[Mapping[str, Any], Mapping[str, Any]], str]] = {
-    "initial-ranking": python_of,
-    **report_tables.KINDS,
-    **report_sizes.KINDS,
-}
-"""What writes a study as Python, by its kind."""
 
 
 def _study(directory: Path) -> str:
@@ -137,7 +128,7 @@ def _table(frame: pd.DataFrame) -> str:
 
 def _recipe(result: StudyResult) -> str:
     text = html.escape(json.dumps(result.recipe, indent=1))
-    again, write = "", AGAIN.get(result.recipe["kind"])
+    again, write = "", PYTHON.get(result.recipe["kind"])
     if write is not None:
         python = html.escape(write(result.recipe, result.facts))
         again = f"<details><summary>Again</summary><pre>{python}</pre></details>"

@@ -1,8 +1,6 @@
 """Studies of set size and of several initial rankings in the report: picture, sentences, table."""
 
 import html
-from collections.abc import Callable, Mapping
-from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -13,17 +11,13 @@ from app.figures import set_size_map
 from app.figures.style import on_paper
 from core.metrics.measure import Measure
 from core.studies import initial_rankings, initial_rankings_table, set_size, set_size_table
-from core.studies.command_tables import initial_rankings_python, set_size_python
 from core.studies.initial_ranking import INITIAL
 from core.studies.registry import STUDIES
 from core.studies.result import StudyResult
 from core.studies.set_size import ANY, CEILING
 
-KINDS: Mapping[str, Callable[[Mapping[str, Any], Mapping[str, Any]], str]] = {
-    set_size.KIND: set_size_python,
-    initial_rankings.KIND: initial_rankings_python,
-}
-"""The studies that this module draws, and what writes each as Python."""
+KINDS = frozenset({set_size.KIND, initial_rankings.KIND})
+"""The studies that this module draws."""
 
 
 def section(result: StudyResult) -> str:

@@ -75,7 +75,7 @@ def test_what_no_flag_says_is_refused(studies):
     lists = dict(artefact.facts["lists"]) | {"folds": 3}
     with pytest.raises(UsageError, match="folds"):
         again.study_command(artefact.recipe, dict(artefact.facts) | {"lists": lists})
-    with pytest.raises(UsageError, match="its own page"):
+    with pytest.raises(UsageError, match="on its own page"):
         again.study_command({"kind": "nothing of the kind"}, {})
     part = {"ranker": registry.spec("mart", "small").recipe(), "lists": {"without part": 1}}
     with pytest.raises(UsageError, match="cross-fitting"):
@@ -125,6 +125,15 @@ def test_methods_of_a_disturbed_ranking_name_families_levels_and_draws():
     assert "deep listwise context model" in works
     assert "TREC-5 confusion track" in works
     assert rankers_of(recipe) == ["dlcm@small"]
+
+
+def test_methods_of_an_ablation_name_the_ranker_and_its_variants():
+    recipe = {"kind": "ablation", "rankers": [["paper", "a"], ["released", "b"]],
+              "measures": ["NDCG@10"]}  # fmt: skip
+    text = paragraph(recipe, {"data": "mine", "ranker": "dlcm"})
+    assert "variants of dlcm (DLCM, a GRU fed by the initial ranking" in text
+    assert "paper; released" in text
+    assert any("deep listwise" in work for work in references(recipe, {"ranker": "dlcm"}))
 
 
 def test_every_source_with_a_year_is_a_work_that_is_known_or_stands_as_it_is():

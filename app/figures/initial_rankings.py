@@ -38,8 +38,9 @@ def conditions(
             _guide(figure, own)
         figure.add_trace(_dots(own, measure, shown, chosen))
     laid_out(figure, height=FRAME + ROW * max(1, len(rows)), showlegend=False, hovermode="closest")
-    title = measure if shown == "mean" else f"{measure} minus that of the ranker as trained"
-    figure.update_xaxes(title=title, tickformat=".3~f" if shown == "mean" else "+.3~f")
+    title = measure if shown == "mean" else f"{measure} − as trained"
+    form = ".3~f" if shown == "mean" else "+.3~f"
+    figure.update_xaxes(title=title, tickformat=form, tickangle=0, nticks=5)
     figure.update_yaxes(
         tickvals=[row["y"] for row in rows], ticktext=[row["text"] for row in rows],
         range=[len(rows) - 0.4, -0.6], showgrid=False,

@@ -166,7 +166,9 @@ def _picture(chosen: Chosen, point: tuple[str, str] | None, place: Any) -> Any:
         selection_mode="points",
         config={"displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso2d"]},
     )
-    place.caption("Full dots: the change is more than chance (p ≤ .05, Holm). Click one.")
+    place.caption(
+        "Full dots under a ranker: the change is more than chance (p ≤ .05, Holm). Click one."
+    )
     return drawn
 
 

@@ -96,6 +96,7 @@ def _table(shown: list[Entry], every: list[Entry]) -> list[Entry]:
         key=name,
         on_select=partial(_take, name, keys),
         selection_mode="multi-row",
+        placeholder="",
         height=min(36 * (len(frame) + 1) + 3, MOST_HEIGHT),
         column_config={
             "name": text("Name", pinned=True, width="medium"),

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from core.errors import UsageError
-from core.studies import command, command_tables
+from core.studies import command, command_attention, command_perturbations, command_tables
 from core.studies.differences import from_preset
 from core.studies.methods import rankers_of
 
@@ -18,6 +18,12 @@ COMMANDS: Mapping[str, Written] = {
     "ablation": command_tables.ablation_command,
     "set-size": command_tables.set_size_command,
     "initial-rankings": command_tables.initial_rankings_command,
+    "attention": lambda recipe, facts: command_attention.attention_command(
+        rankers_of(recipe), facts
+    ),
+    "perturbations": command_perturbations.perturbations_command,
+    "worst-case": command_perturbations.worst_case_command,
+    "card": command_perturbations.card_command,
 }
 """What writes a study as a command, by its kind."""
 
@@ -28,6 +34,9 @@ PYTHON: Mapping[str, Written] = {
     "ablation": command_tables.ablation_python,
     "set-size": command_tables.set_size_python,
     "initial-rankings": command_tables.initial_rankings_python,
+    "perturbations": command_perturbations.perturbations_python,
+    "worst-case": command_perturbations.worst_case_python,
+    "card": command_perturbations.card_python,
 }
 """What writes a study as Python, by its kind."""
 
@@ -84,7 +93,7 @@ def ranker_command(recipe: Mapping[str, Any], data: str) -> str:
 def _writer(known: Mapping[str, Written], recipe: Mapping[str, Any]) -> Written:
     kind = str(recipe["kind"])
     if kind not in known:
-        raise UsageError(f"a study of kind {kind} is written on its own page alone")
+        raise UsageError(f"a study of kind {kind} is written on its own page, not here")
     return known[kind]
 
 

@@ -95,7 +95,7 @@ def references(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> list[str]
     """What the paragraph rests on, in full where it is known, sorted, each once.
 
     >>> references({"kind": "benchmark", "rows": [{"label": "mart@small", "seeds": 1}]}, {})[0][:12]
-    'Efron, B. & '
+    'Friedman, J.'
     """
     return sorted({work for source in _sources(recipe, facts) for work in _works(source)})
 
@@ -133,17 +133,21 @@ def _lists(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
 
 
 def _rankers(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
-    told = []
-    for label in rankers_of(recipe):
-        entry = RANKERS.get(_name(label))
-        known = f" ({entry.summary}; {entry.source})" if entry else ""
-        told.append(f"{label}{known}")
+    told = [f"{label}{_known(label)}" for label in rankers_of(recipe)]
     if not told:
         return ""
     preset = f", at the preset {facts['preset']} where none is named" if "preset" in facts else ""
     seeds = max((int(row["seeds"]) for row in recipe.get("rows", ())), default=1)
     trained = f"; what is drawn is trained with {seeds} seeds" if seeds > 1 else ""
+    if "ranker" in facts:  # an ablation compares variants of one
+        ranker = str(facts["ranker"])
+        return f"Compared are variants of {ranker}{_known(ranker)}: {'; '.join(told)}."
     return f"Compared are {'; '.join(told)}{preset}{trained}."
+
+
+def _known(label: str) -> str:
+    entry = RANKERS.get(_name(label))
+    return f" ({entry.summary}; {entry.source})" if entry else ""
 
 
 def _changed(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
@@ -181,7 +185,7 @@ def _what(family: str) -> str:
 
 
 def _measures(recipe: Mapping[str, Any]) -> list[str]:
-    texts = [text for text in recipe.get("measures", ()) if str(text)[:1].isupper()]
+    texts = _counted(recipe)
     if not texts:
         return []
     first = Measure.parse(texts[0])
@@ -189,9 +193,16 @@ def _measures(recipe: Mapping[str, Any]) -> list[str]:
     return [f"Effectiveness is {first.convention()}{more}."]
 
 
+def _counted(recipe: Mapping[str, Any]) -> list[str]:
+    """The measures of effectiveness of a study; its own facts are written small."""
+    return [str(text) for text in recipe.get("measures", ()) if str(text)[:1].isupper()]
+
+
 def _tests(recipe: Mapping[str, Any]) -> str:
     if recipe["kind"] == "invariance":
         return "Scores are compared in float32, with the numeric floor measured against float64."
+    if not _counted(recipe):
+        return ""
     return (
         "Intervals are 95 % BCa bootstrap intervals over queries; differences are tested by paired "
         "t tests over queries, adjusted by Holm where there are several."
@@ -201,18 +212,17 @@ def _tests(recipe: Mapping[str, Any]) -> str:
 def _sources(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterable[str]:
     lists = facts.get("lists")
     initial = lists.get("initial", ()) if isinstance(lists, Mapping) else ()
-    for label in (*rankers_of(recipe), *initial):
+    for label in (*rankers_of(recipe), *initial, str(facts.get("ranker", ""))):
         if _name(label) in RANKERS:
             yield RANKERS[_name(label)].source
     for family, _ in recipe.get("perturbations", ()):
         if family in PERTURBATIONS:
             yield PERTURBATIONS[family].source
-    for text in recipe.get("measures", ()):
-        if str(text)[:1].isupper():
-            yield MEASURES[Measure.parse(text).name].source
+    for text in _counted(recipe):
+        yield MEASURES[Measure.parse(text).name].source
     if recipe["kind"] in STUDIES:
         yield STUDIES[recipe["kind"]].source
-    if recipe["kind"] != "invariance":
+    if _counted(recipe):
         yield f"{BOOTSTRAP}; {HOLM}"
 
 
