@@ -9,7 +9,7 @@ import streamlit as st
 
 from app import scoring, services, state
 from core.metrics.measure import Measure
-from core.perturb.registry import PERTURBATIONS
+from core.perturb.registry import entry_of
 from core.store.manifest import Artefact
 from core.studies import initial_ranking, table
 from core.studies.conventions import derivable
@@ -63,7 +63,7 @@ def families(recipe: Mapping[str, Any]) -> dict[str, list[float]]:
 
 def unit(family: str) -> str:
     """What the levels of a family count."""
-    return PERTURBATIONS[family].unit
+    return entry_of(family).unit
 
 
 def offered(recipe: Mapping[str, Any]) -> list[Measure]:

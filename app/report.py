@@ -13,7 +13,7 @@ from app import report_sizes, report_tables
 from app.figures.initial_ranking import alt_text, curves
 from app.figures.style import on_paper
 from core.metrics.measure import Measure
-from core.perturb.registry import PERTURBATIONS
+from core.perturb.registry import entry_of
 from core.studies.again import PYTHON
 from core.studies.initial_ranking import claim, finding
 from core.studies.invariance import certificates
@@ -79,7 +79,7 @@ def _methods(result: StudyResult) -> str:
 def _initial_ranking(result: StudyResult, summary: pd.DataFrame) -> str:
     parts = ["<h2>If the initial ranking gets worse, how fast does each ranker follow?</h2>"]
     for family, measure in summary[["family", "measure"]].drop_duplicates().itertuples(index=False):
-        figure = curves(summary, family, measure, PERTURBATIONS[family].unit)
+        figure = curves(summary, family, measure, entry_of(family).unit)
         picture = on_paper(figure).to_html(full_html=False, include_plotlyjs=False)
         words = html.escape(alt_text(summary, family, measure))
         parts.append(f"<figure role='img' aria-label='{words}'>{picture}")

@@ -17,7 +17,7 @@ from core.data.lists import JudgedLists
 from core.errors import UsageError
 from core.metrics.agreement import positions
 from core.metrics.measure import Measure
-from core.perturb.registry import PERTURBATIONS
+from core.perturb.registry import entry_of
 from core.progress import Progress
 from core.rankers.base import Ranker
 from core.store.keys import key_of
@@ -64,7 +64,7 @@ def planned(
     pairs = []
     for family in families:
         pairs += [(family, level) for level in levels_of(family)]
-        if not PERTURBATIONS[family].changes <= ALLOWED:
+        if not entry_of(family).changes <= ALLOWED:
             raise UsageError(f"{family} changes the documents: a card is of order and ranking")
     own = key_of("ranker", {"ranker": INITIAL}).digest
     measures = ("NDCG@10",)
