@@ -18,8 +18,8 @@ GIVEN = "initial ranking"
 """It costs nothing, so that it has no say in the sizes."""
 
 PLACES = ("top center", "bottom center", "middle right", "middle left")
-WIDTH, LETTER, LINE = 470.0, 7.0, 17.0
-"""Pixels of the plot where it is narrow, of a letter, and of a line of text."""
+WIDTH, LETTER, LINE = 320.0, 7.0, 17.0
+"""Pixels of the plot on a telephone, of a letter, and of a line of text."""
 
 
 def pareto(frame: pd.DataFrame, measure: str, worst: str) -> go.Figure:
@@ -57,6 +57,7 @@ def _mark(row: Any, size: float, place: str, named: tuple[str, str]) -> go.Scatt
         text=[ranker],
         textposition=place,
         textfont={"size": 12},
+        cliponaxis=False,
         marker={
             "size": size, "symbol": "diamond" if given else "circle",
             "color": faded(color, 0.75 if row["front"] else 0.1),

@@ -7,10 +7,13 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from app.figures.style import end_labels, laid_out
+from app.figures.style import laid_out
 
-ROW, HEAD, FRAME = 27, 30, 76
-"""Pixels of a row, of a group's name, and of axis and margins."""
+ROW, FRAME = 27, 20
+"""Pixels of a row, and of the margins."""
+
+SLANT, LETTER = -45, 5.2
+"""Degrees of the rankers' names, so that telephones keep them apart; pixels up of a letter."""
 
 CHOSEN = "#D55E00"
 LOSS = "PuOr_r"
@@ -62,17 +65,19 @@ def losses(
                 x=-0.5, y=place + 0.12, text=f"<b>{heading}</b>", xanchor="left", showarrow=False,
                 font={"size": 12},
             )  # fmt: skip
-    laid_out(figure, height=ROW * len(rows) + FRAME + HEAD, hovermode="closest", showlegend=False)
+    top = 16 + round(LETTER * max((len(_short(name)) for name in rankers), default=0))
+    laid_out(figure, height=ROW * len(rows) + top + FRAME, hovermode="closest", showlegend=False)
     figure.update_xaxes(
-        tickvals=list(range(len(rankers))), ticktext=end_labels(rankers, 10), side="top",
-        range=[-0.5, len(rankers) - 0.5], showgrid=False, tickangle=0, fixedrange=True,
+        tickvals=list(range(len(rankers))), ticktext=[_short(name) for name in rankers],
+        side="top", range=[-0.5, len(rankers) - 0.5], showgrid=False, tickangle=SLANT,
+        fixedrange=True,
     )  # fmt: skip
     figure.update_yaxes(
         tickvals=[place for place, (_, family) in enumerate(rows) if family],
         ticktext=[_short(family) for _, family in rows if family],
         range=[len(rows) - 0.5, -0.5], showgrid=False, fixedrange=True,
     )  # fmt: skip
-    figure.update_layout(margin={"t": HEAD + 24, "b": 12, "r": 8})
+    figure.update_layout(margin={"t": top, "b": 12, "r": 30})
     return figure
 
 

@@ -193,10 +193,9 @@ def swaps(costs: Any, documents: Sequence[str], labels: Sequence[float], measure
         )  # fmt: skip
     laid_out(figure, height=MAP, hovermode="closest", showlegend=False)
     ends = [-0.2, count + 0.5]
-    figure.update_xaxes(title="place", range=ends, showgrid=False, constrain="domain")
-    figure.update_yaxes(
-        title="place", range=ends[::-1], showgrid=False, scaleanchor="x", constrain="domain"
-    )
+    ticks = {"tick0": 5, "dtick": 5, "showgrid": False, "constrain": "domain", "title": "place"}
+    figure.update_xaxes(range=ends, **ticks)
+    figure.update_yaxes(range=ends[::-1], scaleanchor="x", **ticks)
     return figure
 
 

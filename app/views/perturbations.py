@@ -24,7 +24,7 @@ from core.studies.perturbations_table import STRENGTHS
 from core.studies.registry import STUDIES
 
 QUESTION = STUDIES["perturbations"].question
-SHORT = {"last": "Last level", "worst": "Worst level", "mean": "Mean"}
+SHORT = {"last": "Last", "worst": "Worst", "mean": "Mean"}
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
 
 def _strength() -> str:
     found = st.segmented_control(
-        "Cells show the change at", list(SHORT), default="last", required=True,
+        "Change at which level", list(SHORT), default="last", required=True,
         format_func=SHORT.__getitem__, key="cells", bind="query-params",
         help="Levels of different families count different things. "
         + "; ".join(f"{SHORT[name]}: {words}" for name, words in STRENGTHS.items()) + ".",

@@ -1,0 +1,128 @@
+"""A store with a card, a study of perturbations and a worst case, and their pages opened on it."""
+
+import json
+from importlib import import_module
+
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from app import scoring
+from core.perturb.worst_case import Search
+from core.rankers.initial import ListRecipe
+from core.store.artefacts import Store
+from core.studies import card, perturbations, worst_case
+from core.studies.jobs import submit
+from core.studies.workbench import Workbench, finished
+from tests import app_jobs
+
+RANKERS = ("feature:1", "feature:2")
+FAMILIES = ("transpositions", "shuffle-shown")
+MANY = (
+    ("cut", 0.0), ("cut", 0.5), ("distractors", 0.0), ("distractors", 3.0), ("shuffle", 0.0),
+    ("shuffle", 0.5), ("shuffle", 1.0), ("shuffle:1+shuffle-shown", 0.0),
+    ("shuffle:1+shuffle-shown", 1.0),
+)  # fmt: skip
+
+
+class Here:
+    """Answers questions as the resident process does, in this one."""
+
+    def ask(self, what, item):
+        module, _, name = what.partition(":")
+        return json.loads(json.dumps(getattr(import_module(module), name)(item)))
+
+
+def bench_in(folder):
+    store = Store(folder)
+    return finished(Workbench.opened("sample", ListRecipe(("feature:3",), 12), store, "small"))
+
+
+def made(bench, kind):
+    """A stored study of a kind, of rankers that take no training."""
+    if kind == "card":
+        return finished(card.run(bench, RANKERS, FAMILIES, draws=2))
+    if kind == "worst-case":
+        search = Search(unit="exchanges", places=6)
+        return finished(worst_case.run(bench, RANKERS, search, budgets=(1, 2), queries=12))
+    return finished(perturbations.run(bench, RANKERS, perturbations.Setup(MANY, draws=2)))
+
+
+def card_page():
+    from app.views.card import page
+
+    page()
+
+
+def perturbations_page():
+    from app.views.perturbations import page
+
+    page()
+
+
+def worst_case_page():
+    from app.views.worst_case import page
+
+    page()
+
+
+PAGES = {"card": card_page, "perturbations": perturbations_page, "worst-case": worst_case_page}
+
+
+def desk_of(store, monkeypatch):
+    """Jobs moved by hand over a store, and lists scored in this process."""
+    st.cache_data.clear()
+    st.cache_resource.clear()
+    monkeypatch.setattr(scoring, "resident", Here)
+    return app_jobs.desk(store, monkeypatch)
+
+
+def opened(kind, **session):
+    page = AppTest.from_function(PAGES[kind], default_timeout=60)
+    page.session_state["data"] = "sample"
+    for name, value in session.items():
+        page.session_state[name] = value
+    page.run()
+    assert not page.exception, page.exception
+    return page
+
+
+def words(page):
+    return app_jobs.words(page) + app_jobs.plain(" ".join(one.value for one in page.warning))
+
+
+def alts(page):
+    return [chart.proto.alt for chart in page.get("plotly_chart")]
+
+
+def clicked(module, monkeypatch, chart, *facts):
+    """The session after a click on a mark with these facts."""
+    session = {chart: {"selection": {"points": [{"customdata": list(facts)}]}}}
+    monkeypatch.setattr(module.st, "session_state", session)
+    return session
+
+
+def begun(bench, kind):
+    """A small study of a kind as a generator, to be stopped after some reports."""
+    if kind == "card":
+        return card.run(bench, RANKERS, FAMILIES, draws=1, seed=5)
+    if kind == "worst-case":
+        return worst_case.run(bench, RANKERS, Search(), budgets=(1,), queries=3, seed=5, draws=1)
+    return perturbations.run(bench, RANKERS, perturbations.Setup(MANY, draws=1, seed=5))
+
+
+def running(desk, bench, kind, reports, parameters):
+    """A job at work, whose study has announced itself and got so far."""
+    work = begun(bench, kind)
+    for _ in range(reports):
+        next(work)
+    work.close()
+    given = {"data": "sample", "rankers": list(RANKERS), "draws": 1, "seed": 5} | parameters
+    held = desk.run(submit(desk.store, kind, given), 3)
+    return desk.jobs.get(held.id)
+
+
+def failed(desk, kind, parameters):
+    """A page whose last job failed, and the job."""
+    job = submit(desk.store, kind, parameters)
+    desk.end(desk.run(job), "failed", reason="no ranker is called 'dlmc'")
+    return job

@@ -1,0 +1,163 @@
+"""The page Robustness card: empty, stored, clicked, run, running, failed; its picture."""
+
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from app import disturbed, exports
+from app.figures import card as figure
+from app.views import card as view
+from core.store.artefacts import Store
+from core.studies import card_table
+from core.studies.command_perturbations import card_command, card_python
+from core.studies.initial_ranking import INITIAL
+from core.studies.result import StudyResult
+from tests import app_disturbed as made
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory):
+    return made.bench_in(tmp_path_factory.mktemp("card"))
+
+
+@pytest.fixture(scope="module")
+def stored(bench):
+    return made.made(bench, "card")
+
+
+@pytest.fixture
+def desk(bench, stored, monkeypatch):
+    desk = made.desk_of(bench.store, monkeypatch)
+    yield desk
+    shutil.rmtree(desk.jobs.folder)
+
+
+def test_empty_says_what_is_missing_and_offers_it(tmp_path, monkeypatch):
+    made.desk_of(Store(tmp_path), monkeypatch)
+    page = made.opened("card")
+    assert page.title[0].value == "Robustness card"
+    assert view.QUESTION in made.words(page)
+    assert "No robustness card is stored for sample yet" in made.words(page)
+    assert any("shuffleproof study card --data sample" in code.value for code in page.code)
+    assert page.button(key="new.run").label == "Run this card"
+
+
+def test_a_stored_card_is_drawn_with_its_finding_cards_and_files(desk, stored):
+    page = made.opened("card")
+    frame = disturbed.cards(str(stored.key), "transpositions", "NDCG@10")
+    assert card_table.finding(frame, "transpositions", "NDCG@10") in made.words(page)
+    (alt,) = made.alts(page)
+    assert alt.startswith("Robustness against NDCG@10")
+    assert "feature:1" in alt
+    cards, moves = (table.value for table in page.dataframe[:2])
+    pd.testing.assert_series_equal(cards["area"], frame["area"])
+    assert {"below_initial", "cvar", "worst", "flip-top-10", "milliseconds_a_list"} <= set(cards)
+    assert [name for name in moves if name.startswith("moved-grade")]
+    labels = {button.label for button in page.get("download_button")}
+    assert {"HTML", "CSV", "Recipe (JSON)", "Report (HTML)"} <= labels
+    assert str(stored.key) in page.query_params["study"]
+
+
+def test_family_and_conventions_change_at_once(desk, stored):
+    page = made.opened("card", family="shuffle-shown", ideal="shown")
+    said = made.words(page)
+    assert "Under shuffle-shown" in said
+    assert "ideal: shown" in said
+    wanted = disturbed.cards(str(stored.key), "shuffle-shown", "NDCG(ideal=shown)@10")
+    pd.testing.assert_series_equal(page.dataframe[0].value["start"], wanted["start"])
+
+
+def test_behind_a_mark_are_its_queries_and_the_list_of_one(desk, stored):
+    point = (INITIAL, "transpositions", 80.0)
+    worst = disturbed.damage(str(stored.key), point, "NDCG@10")
+    page = made.opened("card", point=INITIAL, of=worst["query"][0])
+    said = made.words(page)
+    assert f"query {worst['query'][0]} loses most: {worst['change'][0]:+.3f}" in said
+    pd.testing.assert_frame_equal(page.dataframe[2].value, worst, check_dtype=False)
+    assert "Map of the change in NDCG@10" in made.alts(page)[1]
+    assert "Bump chart of 12 documents" in made.alts(page)[2]
+    page.selectbox(key="at").set_value(0.0).run()
+    assert "so the answer is the same" in made.alts(page)[2]
+
+
+def test_a_click_on_a_mark_chooses_the_ranker(monkeypatch):
+    session = made.clicked(view, monkeypatch, view.CHART, "feature:1", 0.5, 1.0, "beaten")
+    view._take()
+    assert session["point"] == "feature:1"
+
+
+def test_the_form_says_the_cost_and_hands_the_card_in(desk, stored):
+    page = made.opened("card")
+    proposed = page.multiselect(key="new.rankers").value
+    assert [name.partition("@")[0] for name in proposed] == list(made.RANKERS)
+    page.multiselect(key="new.rankers").set_value(list(made.RANKERS))
+    page.multiselect(key="new.families").set_value(["shuffle"])
+    page.number_input(key="new.draws").set_value(3).run()
+    # the unchanged level once and six others three times, for two rankers and the initial ranking
+    assert "7 levels × 3 draws × 3 rankers = **57 trials**" in made.words(page)
+    page.button(key="new.run").click().run()
+    (job,) = [job for job in desk.jobs.list() if job.state == "waiting"]
+    assert job.parameters["families"] == ["shuffle"]
+    assert job.parameters["rankers"] == list(made.RANKERS)
+
+
+def test_a_running_card_shows_its_first_marks(desk, bench):
+    made.running(desk, bench, "card", 24, {"families": list(made.FAMILIES)})
+    page = made.opened("card")
+    assert "Running" in made.words(page)
+    assert "trials so far" in made.words(page)
+    assert len(made.alts(page)) == 2
+
+
+def test_a_failed_card_says_why(desk, stored):
+    job = made.failed(
+        desk, "card", {"data": "sample", "rankers": ["feature:4"], "families": ["shuffle"]}
+    )
+    page = made.opened("card")
+    assert "The last robustness card failed: no ranker is called 'dlmc'" in made.words(page)
+    page.button(key="forget").click().run()
+    assert job.id not in {one.id for one in desk.jobs.list()}
+
+
+def test_a_card_is_written_again_as_command_and_python(stored):
+    command = card_command(stored.recipe, stored.facts)
+    assert command == (
+        "shuffleproof study card --rankers feature:1,feature:2 "
+        "--families transpositions,shuffle-shown --initial feature:3 --depth 12 --draws 2"
+    )
+    compile(card_python(stored.recipe, stored.facts), "card.py", "exec")
+
+
+def cards(**columns):
+    usual = {"end": 0.4, "kept": 0.8, "milliseconds_a_list": 1.0, "front": True}
+    names = columns.pop("ranker")
+    return pd.DataFrame({"ranker": names} | usual | columns)
+
+
+def test_slow_rankers_are_larger_and_the_initial_ranking_has_no_say():
+    frame = cards(ranker=[INITIAL, "dlcm", "mart", "gsf"], start=[0.2, 0.3, 0.4, 0.5],
+                  milliseconds_a_list=[1e-6, 1.0, 10.0, float("nan")])  # fmt: skip
+    drawn = figure.pareto(frame, "RR", "shuffle 1")
+    sizes = [trace.marker.size for trace in drawn.data]
+    assert sizes == [figure.SMALLEST, figure.SMALLEST, figure.LARGEST, figure.SMALLEST]
+    assert exports.figure_as(drawn, "html")
+
+
+def test_names_of_rankers_in_one_place_do_not_cover_each_other():
+    names = ["dlcm", "gsf", "mart"]
+    frame = cards(ranker=names, start=[0.5, 0.5, 0.5], kept=[0.8, 0.8, 0.8])
+    drawn = figure.pareto(frame, "RR", "shuffle 1")
+    assert len({trace.textposition for trace in drawn.data}) == 3
+
+
+def test_the_finding_names_who_falls_below_the_initial_ranking(stored):
+    frame = cards(ranker=["dlcm", "mart"], start=[0.5, 0.6], kept=[0.9, 0.5], end=[0.45, 0.3],
+                  below_initial=[np.nan, 12.0])  # fmt: skip
+    said = card_table.finding(frame, "shuffle", "RR")
+    assert said.startswith("Under shuffle dlcm keeps most: 90.0 % of its RR (0.500 → 0.450)")
+    assert "mart keeps least: 50.0 % (0.600 → 0.300), below the initial ranking from 12 on" in said
+    result = StudyResult.open(stored.path)
+    alone = card_table.cards(result, "transpositions", "NDCG@10").head(1)
+    assert card_table.finding(card_table.pareto(alone), "transpositions", "NDCG@10") == ""
