@@ -123,11 +123,12 @@ def alt_text(frame: pd.DataFrame, measure: str) -> str:
 
     >>> alt_text(pd.DataFrame({"ranker": ["dlcm"], "family": ["cut"], "level": [0.5],
     ...                        "loss": [0.25]}), "RR")
-    'Map of the change in RR, 1 families by 1 rankers; the largest loss is dlcm under cut, -0.250.'
+    'Map of the change in RR, 1 family by 1 rankers; the largest loss is dlcm under cut, -0.250.'
     """
     known = frame[frame["loss"].notna()]
     families, rankers = len(set(frame["family"])), len(set(frame["ranker"]))
-    said = f"Map of the change in {measure}, {families} families by {rankers} rankers"
+    cells = f"{families} {'families' if families != 1 else 'family'} by {rankers} rankers"
+    said = f"Map of the change in {measure}, {cells}"
     if known.empty:
         return f"{said}; no cell has a value."
     worst: Any = known.sort_values("loss", kind="stable").iloc[-1]

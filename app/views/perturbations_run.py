@@ -129,9 +129,10 @@ def _cost(parameters: Mapping[str, Any], newest: Artefact | None) -> str:
     """What the button will cost, from what a trial took last time."""
     draws, names, pairs = (parameters[name] for name in ("draws", "rankers", "perturbations"))
     each = sum(entry_of(family).draws(level, draws) for family, level in pairs)
-    families = len({family for family, _ in pairs})
+    count = len({family for family, _ in pairs})
+    families = f"{count} {'families' if count != 1 else 'family'}"
     size = f"{newest.facts['queries']} queries × " if newest else ""
-    text = f"{size}{families} families with {len(pairs)} levels × {draws} draws × "
+    text = f"{size}{families} with {len(pairs)} levels × {draws} draws × "
     text += f"{len(names) + 1} rankers = **{each * (len(names) + 1)} trials**"
     timed, unknown = shared.trials(newest, names, each, parameters["data"])
     return text + timed + shared.not_timed(unknown)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from core.errors import UsageError
+from core.errors import ParameterError, UsageError
 from core.perturb.worst_case import Search
 from core.studies.answer_changes import OWN
 from core.studies.command import changed_lists, list_flags, opened, rankers_of
@@ -180,9 +180,17 @@ def _families(recipe: Recipe) -> tuple[Sequence[str], str | None]:
             continue
         given = ",".join(f"{level:g}" for level in levels[families[0]][1:])
         for said in (None, given or None):
-            if pairs_of(families, said) == wanted:
+            if _pairs(families, said) == wanted:
                 return families, said
     raise UsageError("no flags of the command line say these levels; Python does")
+
+
+def _pairs(families: Sequence[str], levels: str | None) -> list[tuple[str, float]]:
+    """As `pairs_of`; none where a family does not take the levels."""
+    try:
+        return pairs_of(families, levels)
+    except ParameterError:
+        return []
 
 
 def _changed(search: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,254 @@
+"""The page Perturbations: empty, stored, clicked, run, running, failed; its losses and maps."""
+
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from app import disturbed
+from app.figures import perturbations as figure
+from app.views import disturbed_queries as queries
+from app.views import perturbations as view
+from app.views import perturbations_details as details
+from app.views import perturbations_run as run
+from core.errors import UsageError
+from core.perturb.registry import PERTURBATIONS
+from core.store.artefacts import Store
+from core.studies import perturbations_table
+from core.studies.command_perturbations import perturbations_command, perturbations_python
+from core.studies.initial_ranking import INITIAL
+from core.studies.result import StudyResult
+from tests import app_disturbed as made
+
+CHAIN = "shuffle:1+shuffle-shown"
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory):
+    return made.bench_in(tmp_path_factory.mktemp("perturbations"))
+
+
+@pytest.fixture(scope="module")
+def stored(bench):
+    return made.made(bench, "perturbations")
+
+
+@pytest.fixture(scope="module")
+def result(stored):
+    return StudyResult.open(stored.path)
+
+
+@pytest.fixture
+def desk(bench, stored, monkeypatch):
+    desk = made.desk_of(bench.store, monkeypatch)
+    yield desk
+    shutil.rmtree(desk.jobs.folder, ignore_errors=True)
+
+
+def test_empty_says_what_is_missing_and_shows_the_catalogue(tmp_path, monkeypatch):
+    made.desk_of(Store(tmp_path), monkeypatch)
+    page = made.opened("perturbations")
+    assert view.QUESTION in made.words(page)
+    assert "No study of perturbations is stored for sample yet" in made.words(page)
+    assert any("--families shuffle-shown,transpositions" in code.value for code in page.code)
+    assert page.button(key="new.run").label == "Run this study"
+    listed = [name for table in page.dataframe for name in table.value["family"]]
+    assert sorted(listed) == sorted(PERTURBATIONS), "every family, once"
+    said = dict(zip(page.dataframe[0].value["family"], page.dataframe[0].value["what happens"],
+                    strict=True))  # fmt: skip
+    assert said["shuffle-shown"] == PERTURBATIONS["shuffle-shown"].summary
+
+
+def test_a_stored_study_is_drawn_with_its_finding_and_numbers(desk, stored):
+    page = made.opened("perturbations")
+    frame = disturbed.losses(str(stored.key), "NDCG@10")
+    rankers = [INITIAL, *made.RANKERS]
+    said = perturbations_table.finding(frame, "NDCG@10", rankers, "last")
+    assert said in made.words(page)
+    map_, curves = made.alts(page)
+    assert "4 families by 3 rankers" in map_
+    assert "Line chart of NDCG@10 against cut" in curves
+    numbers = next(table.value for table in page.dataframe if "as_is" in table.value)
+    pd.testing.assert_frame_equal(numbers, frame, check_dtype=False)
+    assert "Nothing" not in said
+    labels = {button.label for button in page.get("download_button")}
+    assert {"HTML", "CSV", "Recipe (JSON)"} <= labels
+
+
+def test_losses_are_from_the_lists_as_they_are(result):
+    frame = perturbations_table.losses(result, "NDCG@10").set_index(["ranker", "family", "level"])
+    start = result.per_query(INITIAL, "cut", 0.0, "NDCG@10").mean()
+    after = result.per_query(INITIAL, CHAIN, 1.0, "NDCG@10").mean()
+    row = frame.loc[INITIAL, CHAIN, 1.0]
+    assert row["loss"] == pytest.approx(start - after, abs=1e-6)
+    assert frame.loc[INITIAL, CHAIN, 0.0]["loss"] > 0, "a chain's first level is disturbed too"
+    assert abs(frame.loc["feature:1", "shuffle", 1.0]["loss"]) < 1e-6
+    assert frame.loc["feature:1", "shuffle", 1.0]["answer-tau"] == pytest.approx(1)
+
+
+def test_levels_become_one_number_in_three_ways(result):
+    frame = perturbations_table.losses(result, "NDCG@10")
+    own = frame[(frame["ranker"] == INITIAL) & (frame["family"] == "shuffle")]
+    found = {
+        how: perturbations_table.condensed(own, how).iloc[0]
+        for how in perturbations_table.STRENGTHS
+    }
+    assert (found["last"]["level"], found["last"]["loss"]) == (1.0, own["loss"].iloc[-1])
+    assert found["worst"]["loss"] == own["loss"].iloc[1:].max()
+    assert found["mean"]["loss"] == pytest.approx(own["loss"].iloc[1:].mean())
+    assert np.isnan(found["mean"]["level"])
+
+
+def test_strength_rankers_and_conventions_are_choices(desk, stored):
+    page = made.opened("perturbations", cells="worst", show=[INITIAL], empty="one")
+    assert "no relevant: 1" in made.words(page)
+    assert "At the level that hurts most" in made.words(page)
+    assert "4 families by 1 rankers" in made.alts(page)[0]
+    none = made.opened("perturbations", show=[])
+    assert "Choose at least one ranker" in made.words(none)
+
+
+def test_behind_a_cell_are_curves_levels_queries_and_both_lists(desk, stored):
+    point = (INITIAL, "distractors", 3.0)
+    worst = disturbed.damage(str(stored.key), point, "NDCG@10")
+    query = worst["query"][0]
+    page = made.opened("perturbations", point=INITIAL, family="distractors", of=query)
+    said = made.words(page)
+    assert f"query {query} loses most: {worst['change'][0]:+.3f}" in said
+    alts = made.alts(page)
+    assert "against distractors" in alts[1]
+    assert "at 2 levels" in alts[2]
+    assert "Bump chart of 15 documents" in alts[3]
+    assert "0 documents left the list, 3 joined it" in said
+    page.selectbox(key="family").set_value("cut").run()
+    assert "6 documents left the list, 0 joined it" in made.words(page)
+
+
+def test_a_chain_is_played_again_too(desk, stored):
+    query = disturbed.result(str(stored.key)).query_ids[3]
+    moves = disturbed.replayed(stored, (INITIAL, CHAIN, 1.0), query, 1)
+    assert sorted(moves["shown"]) == list(range(1, 13))
+    assert list(moves["shown_before"]) == list(range(1, 13))
+    value = disturbed.result(str(stored.key)).draws(INITIAL, CHAIN, 1.0, "NDCG(ideal=shown)@10")
+    order = moves.sort_values("answered")["label"].to_numpy()[:10]
+    ideal = np.sort(moves["label"].to_numpy())[::-1][:10]
+    discount = 1 / np.log2(np.arange(2, 12))
+    found = ((2.0**order - 1) @ discount) / ((2.0**ideal - 1) @ discount)
+    assert found == pytest.approx(float(value[1, 3]), abs=1e-5)
+
+
+def test_clicks_choose_cell_point_and_query(monkeypatch):
+    session = made.clicked(details, monkeypatch, details.MAP, "dlcm", "cut", 0.1, "level 1", -0.1)
+    details.take_cell()
+    assert (session["point"], session["family"]) == ("dlcm", "cut")
+    session = made.clicked(details, monkeypatch, details.CURVES, "gsf", 0.5)
+    details._take_point()
+    assert (session["point"], session["at"]) == ("gsf", 0.5)
+    session = made.clicked(queries, monkeypatch, queries.MAP, "q7", 2, -0.1)
+    queries._take_cell()
+    assert (session["of"], session["at"]) == ("q7", 2.0)
+
+
+def test_the_form_groups_families_says_the_cost_and_hands_in(desk, stored):
+    page = made.opened("perturbations")
+    assert page.multiselect(key="new.set").value == ["cut", "distractors"]
+    assert page.multiselect(key="new.chains").value == [CHAIN]
+    assert set(page.multiselect(key="new.order").options) == {
+        name for name in PERTURBATIONS if disturbed.group_of(name) == "order"
+    }
+    page.multiselect(key="new.rankers").set_value(list(made.RANKERS))
+    for name in ("ranking", "chains"):
+        page.multiselect(key=f"new.{name}").set_value([])
+    page.multiselect(key="new.set").set_value(["cut"])
+    page.text_input(key="new.levels").set_value("0.25")
+    page.number_input(key="new.draws").set_value(4).run()
+    # a cut is one draw: two levels, two rankers and the initial ranking
+    assert "1 family with 2 levels × 4 draws × 3 rankers = **6 trials**" in made.words(page)
+    page.button(key="new.run").click().run()
+    (job,) = desk.jobs.list()
+    assert job.parameters["perturbations"] == [["cut", 0.0], ["cut", 0.25]]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("new.levels", "many", "numbers, comma-separated"),
+        ("new.measures", "NDGC@10", "no measure is called"),
+        ("new.chains", ["cut:0.5+nothing"], "no perturbation is called"),
+        ("new.labels", ["label-noise"], "cannot be trained again"),
+    ],
+)
+def test_wrong_entries_are_sentences(desk, stored, key, value, said):
+    page = made.opened("perturbations")
+    kind = page.multiselect if isinstance(value, list) else page.text_input
+    page.multiselect(key="new.rankers").set_value(["dlcm#0123"])
+    if key == "new.chains":
+        kind(key=key).options.append(value[0])
+    kind(key=key).set_value(value).run()
+    assert not page.exception
+    assert said in made.words(page)
+    assert not [button for button in page.button if button.key == "new.run"]
+
+
+def test_a_running_study_shows_its_first_cells(desk, bench):
+    given = {"perturbations": [list(pair) for pair in made.MANY]}
+    made.running(desk, bench, "perturbations", 7, given)
+    page = made.opened("perturbations")
+    assert "trials so far" in made.words(page)
+    assert "families by 3 rankers" in made.alts(page)[0]
+
+
+def test_a_failed_study_says_why_and_can_be_tried_again(desk, stored):
+    given = {"data": "sample", "rankers": ["feature:4"], "perturbations": [["cut", 0.5]]}
+    job = made.failed(desk, "perturbations", given)
+    page = made.opened("perturbations")
+    assert "The last study of perturbations failed: no ranker is called" in made.words(page)
+    page.button(key="retry").click().run()
+    assert desk.jobs.get(job.id).state == "waiting"
+
+
+def test_families_of_labels_say_that_no_list_can_be_shown(desk, stored, monkeypatch):
+    query = disturbed.result(str(stored.key)).query_ids[0]
+    monkeypatch.setattr(disturbed, "entry", lambda _family: PERTURBATIONS["label-noise"])
+    page = made.opened("perturbations", point=INITIAL, family="cut", of=query)
+    assert "another ranker answers it, and that one is not kept" in made.words(page)
+
+
+def test_a_study_is_written_again_as_command_and_python(stored):
+    with pytest.raises(UsageError, match="these levels"):
+        perturbations_command(stored.recipe, stored.facts)
+    own = dict(stored.recipe) | {"perturbations": [["cut", 0.0], [CHAIN, 0.0], [CHAIN, 1.0]]}
+    command = perturbations_command(own, stored.facts)
+    assert command.endswith(f"--families {CHAIN} --initial feature:3 --depth 12 --draws 2"), (
+        "the lists as they are come by themselves"
+    )
+    compile(perturbations_python(stored.recipe, stored.facts), "study.py", "exec")
+
+
+def test_the_map_holds_every_cell_and_rings_the_chosen_one():
+    frame = pd.DataFrame(
+        {"ranker": ["a", "b"], "family": ["cut", "cut"], "level": [0.5, 0.5], "loss": [0.25, 0.0]}
+    )
+    drawn = figure.losses(frame, {"The set": ["cut"]}, "RR", ("b", "cut"))
+    heat, marks = drawn.data
+    assert list(heat.text[1]) == ["-0.250", "0"]
+    assert np.isnan(heat.z[0]).all(), "the heading's row"
+    assert [tuple(row[:2]) for row in marks.customdata] == [("a", "cut"), ("b", "cut")]
+    (ring,) = drawn.layout.shapes
+    assert (ring.x0, ring.y0) == (0.5, 0.5)
+
+
+def test_the_map_of_queries_is_worst_first_and_says_how_many(result):
+    frame = perturbations_table.by_level(result, INITIAL, "shuffle", "NDCG@10")
+    means = frame.mean(axis=1).to_numpy()
+    assert (np.diff(means) >= -1e-9).all()
+    assert (frame[0.0] == 0).all()
+    assert f"60 of {len(frame)} queries at 3 levels" in figure.queries_alt_text(frame, "NDCG@10")
+
+
+def test_every_family_belongs_to_a_group():
+    assert set(run.FIRST) <= set(PERTURBATIONS)
+    for name, entry in PERTURBATIONS.items():
+        group = disturbed.group_of(name)
+        assert group in entry.changes
