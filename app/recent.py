@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import streamlit as st
 
-from app import curves, proposals, services, state, training
+from app import curves, proposals, rankings, services, set_sizes, state, training
 from app.when import age_in_words
 from core.errors import ShuffleproofError
 from core.store.manifest import Artefact
@@ -83,6 +83,8 @@ def _number(key: str, kind: str, stored_now: tuple[tuple[str, int], ...]) -> str
     try:
         if kind == "invariance":
             return _steadfast(key)
+        if kind in {"set-size", "initial-rankings"}:
+            return _verdict(key, kind)
         return _fall(key) if kind == "initial-ranking" else ""
     except ShuffleproofError:
         return ""
@@ -91,6 +93,16 @@ def _number(key: str, kind: str, stored_now: tuple[tuple[str, int], ...]) -> str
 def _steadfast(key: str) -> str:
     cards = services.invariance_cards(key)
     return f"{sum(card.invariant for card in cards)} of {len(cards)} rankers invariant"
+
+
+def _verdict(key: str, kind: str) -> str:
+    """Whether the claim of the paper's table holds; empty where the study cannot say."""
+    measure = str(services.store().resolve(key, "study").recipe["measures"][0])
+    if kind == "set-size":
+        word = set_sizes.claim(key, measure).get("verdict", "")
+        return f"the claim of Table 3 {word}" if word else ""
+    found = rankings.claim(key, measure)
+    return f"the claim of Table 4 {found.word}" if found else ""
 
 
 def _fall(key: str) -> str:

@@ -6,12 +6,16 @@ from app import recent, scoring
 from app.figures import bump
 from app.plain import escaped
 from app.views import (
+    ablation,
+    benchmark,
     card,
     data,
     initial_ranking,
+    initial_rankings,
     invariance,
     parts,
     perturbations,
+    set_size,
     train,
     worst_case,
 )
@@ -32,6 +36,10 @@ PAGES = {
     "train": train.page,
     "invariance": invariance.page,
     "initial-ranking": initial_ranking.page,
+    "set-size": set_size.page,
+    "initial-rankings": initial_rankings.page,
+    "benchmark": benchmark.page,
+    "ablation": ablation.page,
     "card": card.page,
     "perturbations": perturbations.page,
     "worst-case": worst_case.page,
