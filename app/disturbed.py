@@ -12,7 +12,7 @@ import streamlit as st
 from app import scoring, services, state
 from core.errors import ShuffleproofError
 from core.perturb.entry import PerturbationEntry
-from core.perturb.registry import PERTURBATIONS, entry_of
+from core.perturb.registry import entry_of
 from core.store.manifest import Artefact
 from core.studies import card, card_table, perturbations, perturbations_table, worst_case_table
 from core.studies.initial_ranking import INITIAL
@@ -24,16 +24,6 @@ from core.studies.worst_case_plan import RANDOM
 CARD, PERTURBATIONS_KIND = card.KIND, perturbations.KIND
 KINDS = (CARD, PERTURBATIONS_KIND, WORST_CASE)
 QUERY = "core.studies.perturbed_query"
-GROUPS = {
-    "order": "Only the order shown",
-    "ranking": "The initial ranking",
-    "set": "The set of documents",
-    "features": "The features",
-    "labels": "The labels learnt from",
-    "several": "Several at once",
-}
-"""What a family changes, as headings; in the order from harmless to harmful."""
-
 ARITHMETIC = 1e-5
 """Scores that differ by less, beside their own size, are the same in float32."""
 
@@ -92,31 +82,6 @@ def unit(family: str) -> str:
     """What the levels of a family count."""
     found = entry(family)
     return found.unit if found else "level"
-
-
-def group_of(family: str) -> str:
-    """What a family changes, as a name of GROUPS.
-
-    >>> group_of("shuffle"), group_of("shuffle-shown"), group_of("cut:0.5+feature-noise")
-    ('ranking', 'order', 'several')
-    """
-    found = entry(family)
-    changed = (found.changes if found else frozenset()) - {"order"}
-    if len(changed) > 1:
-        return "several"
-    return next(iter(changed), "order")
-
-
-def grouped() -> dict[str, list[str]]:
-    """The registry's families by what they change.
-
-    >>> [len(names) > 0 for names in grouped().values()]
-    [True, True, True, True, True]
-    """
-    found: dict[str, list[str]] = {name: [] for name in GROUPS if name != "several"}
-    for family in PERTURBATIONS:
-        found[group_of(family)].append(family)
-    return found
 
 
 def path(key: str) -> Path:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 from plotly.offline import get_plotlyjs
 
-from app import report_sizes, report_tables
+from app import report_disturbed, report_sizes, report_tables
 from app.figures.initial_ranking import alt_text, curves
 from app.figures.style import on_paper
 from core.metrics.measure import Measure
@@ -51,6 +51,8 @@ def _study(directory: Path) -> str:
         drawn = report_tables.section(result)
     elif kind in report_sizes.KINDS:
         drawn = report_sizes.section(result)
+    elif kind in report_disturbed.KINDS:
+        drawn = report_disturbed.section(result)
     elif kind == "invariance":
         drawn = _invariance(result)
     elif kind == "initial-ranking":

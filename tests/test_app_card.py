@@ -1,12 +1,13 @@
 """The page Robustness card: empty, stored, clicked, run, running, failed; its picture."""
 
+import html
 import shutil
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from app import disturbed, exports
+from app import disturbed, exports, report
 from app.figures import card as figure
 from app.views import card as view
 from core.store.artefacts import Store
@@ -31,7 +32,7 @@ def stored(bench):
 def desk(bench, stored, monkeypatch):
     desk = made.desk_of(bench.store, monkeypatch)
     yield desk
-    shutil.rmtree(desk.jobs.folder)
+    shutil.rmtree(desk.jobs.folder, ignore_errors=True)
 
 
 def test_empty_says_what_is_missing_and_offers_it(tmp_path, monkeypatch):
@@ -109,6 +110,16 @@ def test_a_running_card_shows_its_first_marks(desk, bench):
     assert "Running" in made.words(page)
     assert "trials so far" in made.words(page)
     assert len(made.alts(page)) == 2
+
+
+def test_the_report_has_picture_sentence_and_numbers(desk, stored):
+    page = report.report([stored.path])
+    said = card_table.finding(
+        disturbed.cards(str(stored.key), "shuffle-shown", "NDCG@10"), "shuffle-shown", "NDCG@10"
+    )
+    assert f"<b>{html.escape(said)}</b>" in page
+    assert "<figure role='img'" in page
+    assert "feature:2" in page
 
 
 def test_a_failed_card_says_why(desk, stored):

@@ -1,12 +1,13 @@
 """The page Perturbations: empty, stored, clicked, run, running, failed; its losses and maps."""
 
+import html
 import shutil
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from app import disturbed
+from app import disturbed, report
 from app.figures import perturbations as figure
 from app.views import disturbed_queries as queries
 from app.views import perturbations as view
@@ -155,7 +156,7 @@ def test_the_form_groups_families_says_the_cost_and_hands_in(desk, stored):
     assert page.multiselect(key="new.set").value == ["cut", "distractors"]
     assert page.multiselect(key="new.chains").value == [CHAIN]
     assert set(page.multiselect(key="new.order").options) == {
-        name for name in PERTURBATIONS if disturbed.group_of(name) == "order"
+        name for name in PERTURBATIONS if perturbations_table.group_of(name) == "order"
     }
     page.multiselect(key="new.rankers").set_value(list(made.RANKERS))
     for name in ("ranking", "chains"):
@@ -197,6 +198,16 @@ def test_a_running_study_shows_its_first_cells(desk, bench):
     page = made.opened("perturbations")
     assert "trials so far" in made.words(page)
     assert "families by 3 rankers" in made.alts(page)[0]
+
+
+def test_the_report_has_picture_sentence_and_numbers(desk, stored):
+    page = report.report([stored.path])
+    said = perturbations_table.finding(
+        disturbed.losses(str(stored.key), "NDCG@10"), "NDCG@10", made.RANKERS, "last"
+    )
+    assert f"<b>{html.escape(said)}</b>" in page
+    assert "<figure role='img'" in page
+    assert "feature:2" in page
 
 
 def test_a_failed_study_says_why_and_can_be_tried_again(desk, stored):
@@ -250,5 +261,5 @@ def test_the_map_of_queries_is_worst_first_and_says_how_many(result):
 def test_every_family_belongs_to_a_group():
     assert set(run.FIRST) <= set(PERTURBATIONS)
     for name, entry in PERTURBATIONS.items():
-        group = disturbed.group_of(name)
+        group = perturbations_table.group_of(name)
         assert group in entry.changes

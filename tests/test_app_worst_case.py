@@ -1,5 +1,6 @@
 """The page Worst case: empty, stored, clicked, swapped, run, running, failed; its pictures."""
 
+import html
 import shutil
 from dataclasses import replace
 
@@ -7,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from app import disturbed
+from app import disturbed, report
 from app.figures import worst_case as figure
 from app.views import worst_case as view
 from app.views import worst_case_queries as queries
@@ -161,6 +162,14 @@ def test_a_running_search_shows_its_first_curves(desk, bench):
     page = made.opened("worst-case")
     assert "of 3 rankers are searched" in made.words(page)
     assert "NDCG@10 lost by the worst 1 inversions found" in made.alts(page)[0]
+
+
+def test_the_report_has_picture_sentence_and_numbers(desk, stored):
+    page = report.report([stored.path])
+    said = finding(disturbed.worst(str(stored.key)), "NDCG@10", "exchanges")
+    assert f"<b>{html.escape(said)}</b>" in page
+    assert "<figure role='img'" in page
+    assert "feature:2" in page
 
 
 def test_a_failed_search_says_why(desk, stored):

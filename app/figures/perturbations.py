@@ -70,6 +70,7 @@ def losses(
     figure.update_xaxes(
         tickvals=list(range(len(rankers))), ticktext=[_short(name) for name in rankers],
         side="top", range=[-0.5, len(rankers) - 0.5], showgrid=False, tickangle=SLANT,
+        ticklabeloverflow="allow",
         fixedrange=True,
     )  # fmt: skip
     figure.update_yaxes(
@@ -77,7 +78,8 @@ def losses(
         ticktext=[_short(family) for _, family in rows if family],
         range=[len(rows) - 0.5, -0.5], showgrid=False, fixedrange=True,
     )  # fmt: skip
-    figure.update_layout(margin={"t": top, "b": 12, "r": 30})
+    side = round(LETTER * len(_short(rankers[-1]))) if rankers else 8
+    figure.update_layout(margin={"t": top, "b": 12, "r": side})
     return figure
 
 

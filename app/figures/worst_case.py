@@ -12,7 +12,7 @@ from app.figures.style import end_labels, faded, laid_out, spread, stroke
 
 HEIGHT = 440
 LABEL_HEIGHT = 17.0
-MAP = 460
+MAP = 540
 GREY = "rgba(127,127,127,0.8)"
 
 
@@ -177,8 +177,9 @@ def swaps(costs: Any, documents: Sequence[str], labels: Sequence[float], measure
         go.Heatmap(
             x=places, y=places, z=values, zmin=-largest, zmax=largest, zmid=0,
             colorscale="PuOr_r", customdata=pairs, hoverongaps=False,
-            colorbar={"title": {"text": f"{measure}<br>lost"}, "thickness": 12,
-                      "tickformat": "+.2g"},
+            colorbar={"title": {"text": f"{measure} lost", "side": "top"}, "thickness": 12,
+                      "tickformat": "+.2g", "orientation": "h", "y": -0.18, "yanchor": "top",
+                      "len": 0.6},
             hovertemplate="%{customdata}<br>exchanged: %{z:+.3f} lost<extra></extra>",
         )
     )  # fmt: skip

@@ -151,12 +151,7 @@ def _picture(chosen: Chosen, cell: tuple[str, str] | None, place: Any) -> Any:
 def _drawn(_chosen: Chosen, cell: tuple[str, str] | None, identity: tuple[Any, ...]) -> Any:
     """The figure; shared between sessions and never changed (files are made from copies)."""
     del identity  # the memory's key: `_chosen` in values that can be compared
-    groups: dict[str, list[str]] = {}
-    known = list(dict.fromkeys(_chosen.cells["family"]))
-    for name, heading in disturbed.GROUPS.items():
-        own = [family for family in known if disturbed.group_of(family) == name]
-        if own:
-            groups[heading] = own
+    groups = perturbations_table.headed(_chosen.cells["family"])
     return figure.losses(_chosen.cells, groups, str(_chosen.measure), cell)
 
 

@@ -10,6 +10,7 @@ from app.views import disturbed_queries as queries
 from app.views.disturbed_choice import CONFIG
 from core.perturb.registry import PERTURBATIONS
 from core.store.manifest import Artefact
+from core.studies.perturbations_table import headed
 
 MAP, CURVES = "losses", "curves"
 
@@ -83,8 +84,8 @@ def _curves(summary: pd.DataFrame, family: str, measure: str) -> None:
 def catalogue() -> None:
     """Draw all families of the registry by what they change, one line each."""
     with st.expander("Everything that can happen to an input", icon=":material/menu_book:"):
-        for group, families in disturbed.grouped().items():
-            st.markdown(f"**{disturbed.GROUPS[group]}**")
+        for heading, families in headed(PERTURBATIONS).items():
+            st.markdown(f"**{heading}**")
             frame = pd.DataFrame(
                 {
                     "family": families,
@@ -97,9 +98,9 @@ def catalogue() -> None:
                 }
             )
             st.dataframe(
-                frame, hide_index=True, key=f"catalogue {group}", placeholder="",
+                frame, hide_index=True, key=f"catalogue {heading}", placeholder="",
                 column_config={"family": st.column_config.TextColumn("family", pinned=True)},
-                alt=f"Families that change: {disturbed.GROUPS[group]}",
+                alt=f"Families that change: {heading}",
             )  # fmt: skip
         st.caption(
             "Families can be chained, one on what the other left: transpositions:5+shuffle-shown. "

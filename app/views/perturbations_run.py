@@ -46,9 +46,7 @@ def _first(found: Underway) -> None:
         return
     measure = str(found.recipe["measures"][0])
     cells = perturbations_table.condensed(perturbations_table.losses(result, measure), "last")
-    groups: dict[str, list[str]] = {}
-    for family in dict.fromkeys(cells["family"]):
-        groups.setdefault(disturbed.GROUPS[disturbed.group_of(family)], []).append(family)
+    groups = perturbations_table.headed(cells["family"])
     st.plotly_chart(
         figure.losses(cells, groups, measure), key="first results",
         alt=figure.alt_text(cells, measure),
@@ -110,9 +108,10 @@ def _families(newest: Artefact | None) -> list[str]:
     before = list(disturbed.families(newest.recipe)) if newest else list(FIRST)
     found: list[str] = []
     places = st.columns(2)
-    for at, (group, names) in enumerate(disturbed.grouped().items()):
+    for at, (group, names) in enumerate(perturbations_table.grouped(PERTURBATIONS).items()):
         found += places[at % 2].multiselect(
-            disturbed.GROUPS[group], names, default=[name for name in before if name in names],
+            perturbations_table.GROUPS[group], names,
+            default=[name for name in before if name in names],
             key=f"new.{group}", wrap=True, placeholder="none",
             help="  \n".join(f"{name}: {PERTURBATIONS[name].summary}" for name in names),
         )  # fmt: skip

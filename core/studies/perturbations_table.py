@@ -1,6 +1,6 @@
 """What disturbed inputs cost: losses by ranker, family and level, and query by query."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +9,9 @@ import pandas as pd
 
 from core.metrics.measure import Measure
 from core.metrics.relevance import mean_of
+from core.perturb.registry import entry_of
 from core.studies.answer_changes import OWN
+from core.studies.initial_ranking import INITIAL
 from core.studies.perturbations import as_is
 from core.studies.result import StudyResult
 
@@ -20,6 +22,46 @@ STRENGTHS = {
     "mean": "the mean over its levels",
 }
 """How the levels of a family, which count different things, become one number."""
+
+GROUPS = {
+    "order": "Only the order shown",
+    "ranking": "The initial ranking",
+    "set": "The set of documents",
+    "features": "The features",
+    "labels": "The labels learnt from",
+    "several": "Several at once",
+}
+"""What a family changes, as headings, from what should not matter to what must."""
+
+
+def group_of(family: str) -> str:
+    """What a family changes, as a name of GROUPS.
+
+    Raises:
+        UnknownNameError: no such family.
+
+    >>> group_of("shuffle"), group_of("shuffle-shown"), group_of("cut:0.5+feature-noise")
+    ('ranking', 'order', 'several')
+    """
+    changed = entry_of(family).changes - {"order"}
+    return "several" if len(changed) > 1 else next(iter(changed), "order")
+
+
+def grouped(families: Iterable[str]) -> dict[str, list[str]]:
+    """Families by what they change; names of GROUPS in their order, those that have any.
+
+    >>> grouped(["cut", "shuffle-shown", "sample"])
+    {'order': ['shuffle-shown'], 'set': ['cut', 'sample']}
+    """
+    found: dict[str, list[str]] = {name: [] for name in GROUPS}
+    for family in dict.fromkeys(families):
+        found[group_of(family)].append(family)
+    return {name: own for name, own in found.items() if own}
+
+
+def headed(families: Iterable[str]) -> dict[str, list[str]]:
+    """As `grouped`, under headings."""
+    return {GROUPS[name]: own for name, own in grouped(families).items()}
 
 
 def losses(result: StudyResult, measure: str) -> pd.DataFrame:
@@ -131,10 +173,11 @@ def finding(frame: pd.DataFrame, measure: str, rankers: Sequence[str], strength:
     Args:
         frame: `losses`.
         measure: that was lost.
-        rankers: those to speak of.
+        rankers: those to speak of; of the initial ranking only where it is alone.
         strength: a name of STRENGTHS.
     """
-    found = condensed(frame[frame["ranker"].isin(list(rankers))], strength).dropna(subset=["loss"])
+    own = [name for name in rankers if name != INITIAL] or list(rankers)
+    found = condensed(frame[frame["ranker"].isin(own)], strength).dropna(subset=["loss"])
     if found.empty:
         return ""
     count = len(set(found["family"]))
@@ -147,15 +190,15 @@ def finding(frame: pd.DataFrame, measure: str, rankers: Sequence[str], strength:
     at = "" if np.isnan(worst["level"]) else f" at {worst['level']:g}"
     words += f"the largest loss is {worst['ranker']}'s under {worst['family']}{at} "
     words += f"({-worst['loss']:+.3f} {measure})"
-    own: dict[str, list[float]] = {}
+    lost: dict[str, list[float]] = {}
     for row in rows:
-        own.setdefault(str(row["ranker"]), []).append(float(row["loss"]))
-    if len(own) > 1:
-        means = sorted(own, key=lambda name: float(np.mean(own[name])))
+        lost.setdefault(str(row["ranker"]), []).append(float(row["loss"]))
+    if len(lost) > 1:
+        means = sorted(lost, key=lambda name: float(np.mean(lost[name])))
         first, last = means[0], means[-1]
-        words += f"; on average {first} loses least ({-np.mean(own[first]):+.3f}) and "
-        words += f"{last} most ({-np.mean(own[last]):+.3f})"
-    unharmed = [name for name, lost in own.items() if max(lost) <= 0]
+        words += f"; on average {first} loses least ({-np.mean(lost[first]):+.3f}) and "
+        words += f"{last} most ({-np.mean(lost[last]):+.3f})"
+    unharmed = [name for name, each in lost.items() if max(each) <= 0]
     if unharmed:
         words += f"; nothing here harms {', '.join(unharmed)}"
     return f"{words}."
