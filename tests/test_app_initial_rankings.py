@@ -154,7 +154,7 @@ def test_a_click_chooses_its_dot(monkeypatch):
 
 
 def test_the_geometry_of_each_table_is_drawn(stored):
-    test = opened(of="ranksvm@small")
+    test = opened(table="ranksvm@small")
     charts = test.get("plotly_chart")
     assert len(charts) == 4
     second = rankings.learnt(tables.DATA, None)[0]
@@ -162,7 +162,7 @@ def test_the_geometry_of_each_table_is_drawn(stored):
     assert found.similarity.shape == (12, 12)
     assert f"lengths from {found.lengths.min():.2f} to {found.lengths.max():.2f}" in words(test)
     assert "Cosine between ranks" in charts[1].proto.alt
-    assert list(test.selectbox(key="of").options) == list(made.INITIALS)
+    assert list(test.selectbox(key="table").options) == list(made.INITIALS)
 
 
 def test_too_few_initial_rankings_are_a_sentence(store):

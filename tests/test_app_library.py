@@ -202,6 +202,19 @@ def test_tags_and_names_are_given(own):
     assert "it is the name of" in words(test)
 
 
+def test_the_data_set_in_use_is_renamed_under_the_user_and_never_to_the_sample(own):
+    store, data, *_ = own
+    test = opened(chosen=keys(data))
+    test.text_input(key=f"name {data.key}").set_value("sample")
+    next(one for one in test.button if one.label == "Rename").click().run()
+    assert "the name is taken" in words(test)
+    test.text_input(key=f"name {data.key}").set_value("better")
+    next(one for one in test.button if one.label == "Rename").click().run()
+    assert not test.exception
+    assert store.names() == {"better": data.key}
+    assert test.session_state["data wanted"] == "better"
+
+
 def test_deleting_says_what_was_made_from_it_and_takes_it_along_if_wanted(own):
     store, data, rankers, studies = own
     test = opened(chosen=keys(data))
@@ -216,6 +229,7 @@ def test_deleting_says_what_was_made_from_it_and_takes_it_along_if_wanted(own):
     assert {entry.key for entry in library.entries(store)} >= {data.key, studies[0].key}
     test.button(key="delete now").click().run()
     assert not test.exception
+    assert test.session_state["data"] == "sample"
     assert store.find(data.key) is None
     assert store.find(rankers[0].key) is None
     assert {entry.name for entry in library.entries(store)} <= {"sample_data"}

@@ -39,7 +39,7 @@ def section(data: str, study: str | None, depth: int | None) -> None:
     at = 0
     if len(tables) > 1:
         labels = [names[one] if one < len(names) else f"{one + 1}" for one in range(len(tables))]
-        chosen = right.selectbox("Of the initial ranking", labels, key="of", bind="query-params")
+        chosen = right.selectbox("Of the initial ranking", labels, key="table", bind="query-params")
         at = labels.index(chosen) if chosen in labels else 0
     _drawn(found[str(key)], tables[at])
 

@@ -56,7 +56,7 @@ def _filter(every: list[Entry]) -> Filter:
     )
     names = sorted(set(library.data_of(every).values()) - {""})
     data = middle.selectbox(
-        "Data set", names, index=None, key="of", bind="query-params", placeholder="all"
+        "Data set", names, index=None, key="on", bind="query-params", placeholder="all"
     )
     text = right.text_input(
         "Search", key="find", bind="query-params", placeholder="words of name, recipe, tags, key"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app import exports, library, report, services
+from app import exports, library, report, services, state, uploads
 from app.exports import File
 from app.jobs import duration
 from app.plain import escaped
@@ -120,11 +120,18 @@ def _rename(entry: Entry) -> None:
         )
         if not st.form_submit_button("Rename"):
             return
+    old, new = library.name_of(entry), name.strip()
+    if new == old:
+        return
     try:
-        shelf.rename(services.store(), entry, name.strip())
+        if entry.key.kind == "data":
+            uploads.check_name(new, services.store())
+        shelf.rename(services.store(), entry, new)
     except ShuffleproofError as error:
         st.error(escaped(str(error)))
         return
+    if entry.key.kind == "data" and old == state.data():
+        state.use_data(new)
     st.rerun()
 
 

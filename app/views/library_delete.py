@@ -5,9 +5,10 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app import library, services
+from app import library, services, state
 from app.plain import escaped
 from core.data import examination
+from core.data.catalogue import SAMPLE
 from core.errors import ShuffleproofError
 from core.studies import library as shelf
 from core.studies.library import KINDS, Entry
@@ -75,3 +76,5 @@ def _delete(gone: Sequence[Entry]) -> None:
     except ShuffleproofError as error:
         st.session_state["library errors"] = [str(error)]
     st.session_state["chosen"] = []
+    if state.data() not in state.data_sets():
+        st.session_state["data"] = SAMPLE
