@@ -319,7 +319,7 @@ def shown_archive(home, tmp_path):
 @pytest.mark.parametrize(
     ("ending", "said"),
     [
-        ({"state": "failed", "reason": "study is damaged"}, "was refused: study is damaged"),
+        ({"state": "failed", "reason": "study is damaged"}, "Refused. study is damaged"),
         ({"state": "done", "result": '{"artefact": "a", "artefacts": ["a", "b"]}'},
          "2 entries taken in"),
         ({"state": "cancelled"}, "cancelled; what was taken in before stays"),

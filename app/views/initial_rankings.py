@@ -71,16 +71,16 @@ def page() -> None:
     at_work = run.progress(data)
     if stored:
         _study(data, stored)
-    else:
-        if not at_work:
-            parts.not_yet(
-                f"No study of several initial rankings is stored for {data} yet.",
-                "Press the button below: SetRank is trained without, with one and with several "
-                "initial rankings; then they are left out and exchanged. Or on the command line:",
-                f"shuffleproof study initial-rankings --data {data}",
-            )
-        geometry.section(data, None, None)
+    elif not at_work:
+        parts.not_yet(
+            f"No study of several initial rankings is stored for {data} yet.",
+            "Press the button below: SetRank is trained without, with one and with several "
+            "initial rankings; then they are left out and exchanged. Or on the command line:",
+            f"shuffleproof study initial-rankings --data {data}",
+        )
     run.form(data, next(iter(stored.values()), None), opened=not stored and not at_work)
+    if not stored:
+        geometry.section(data, None, None)
 
 
 def _study(data: str, stored: Mapping[str, Artefact]) -> None:

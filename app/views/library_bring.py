@@ -11,6 +11,8 @@ from core.studies import uploads
 KIND = "library-import"
 MINE, TURN = "archive handed in", "archive turn"
 EVERY_SECONDS = 1.0
+LARGEST_FILE = 500
+"""Megabytes of an upload."""
 
 
 def section() -> None:
@@ -22,7 +24,10 @@ def section() -> None:
         )
         _watch()
         turn = st.session_state.get(TURN, 0)
-        file = st.file_uploader("Archive (zip)", type=["zip"], key=f"archive {turn}")
+        most = min(LARGEST_FILE, int(st.get_option("server.maxUploadSize")))
+        file = st.file_uploader(
+            "Archive (zip)", type=["zip"], key=f"archive {turn}", max_upload_size=most
+        )
         if file is not None:
             _hand_in(file.name, file)
         st.caption("Larger ones: `shuffleproof library import archive.zip`")
@@ -80,6 +85,6 @@ def _ended(job: Job) -> None:
         count = len(job.result["artefacts"])
         st.success(escaped(f"{name}: {count} entr{'y' if count == 1 else 'ies'} taken in."))
     elif job.state == "failed":
-        st.error(escaped(f"{name} was refused: {job.reason}"))
+        st.error(escaped(f"Refused. {job.reason}"))
     else:
         st.info(escaped(f"{name}: cancelled; what was taken in before stays."))
