@@ -27,7 +27,7 @@ def curves(
     """
     figure = go.Figure()
     if home is not None:
-        _home(figure, home)
+        _home(figure, home, first=home == frame["size"].min())
     ends: list[tuple[str, float, float]] = []
     for ranker, own in frame.groupby("ranker", sort=False):
         points, name = own.sort_values("size"), str(ranker)
@@ -42,13 +42,13 @@ def curves(
     return figure
 
 
-def _home(figure: go.Figure, home: int) -> None:
-    """A line where the rankers were trained."""
+def _home(figure: go.Figure, home: int, *, first: bool) -> None:
+    """A line where the rankers were trained; its words stand off the vertical axis."""
     grey = "rgba(127,127,127,0.8)"
     figure.add_vline(x=home, line={"color": grey, "width": 1.2, "dash": "dot"})
     figure.add_annotation(
         x=math.log10(home), y=0, yref="paper", text="trained here", showarrow=False,
-        textangle=-90, xanchor="right", yanchor="bottom", font={"size": 12},
+        textangle=-90, xanchor="left" if first else "right", yanchor="bottom", font={"size": 12},
     )  # fmt: skip
 
 
