@@ -105,7 +105,13 @@ def name(job: Job) -> str:
         return f"Read {given['name']}"
     if kind := {"library-import": "Take in", "library-export": "Export from"}.get(job.kind):
         return f"{kind} {given.get('name', 'the library')}"
-    words = {"initial-ranking": "Disturb the initial ranking of", "invariance": "Shuffle lists for"}
+    words = {
+        "initial-ranking": "Disturb the initial ranking of",
+        "invariance": "Shuffle lists for",
+        "perturbations": "Disturb the input of",
+        "worst-case": "Search for the worst case of",
+        "card": "Make the robustness card of",
+    }
     rankers = ", ".join(given.get("rankers", ()))
     what = words.get(job.kind, job.kind.replace("-", " "))
     return f"{what} {rankers} on {given['data']}" if rankers else f"{what} on {given['data']}"

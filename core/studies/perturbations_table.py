@@ -11,6 +11,7 @@ from core.metrics.measure import Measure
 from core.metrics.relevance import mean_of
 from core.perturb.registry import entry_of
 from core.studies.answer_changes import OWN
+from core.studies.conventions import derived
 from core.studies.initial_ranking import INITIAL
 from core.studies.perturbations import as_is
 from core.studies.result import StudyResult
@@ -77,18 +78,19 @@ def losses(result: StudyResult, measure: str) -> pd.DataFrame:
         (NaN where the study did not keep it). Levels at which nothing changes are rows too.
     """
     parsed, own = Measure.parse(measure), [name for name in OWN if name in result.stored]
+    cube = {name: derived(name, result.stored, result.values) for name in (measure, *own)}
     start: dict[str, float] = {}
     rows = []
-    points = result.trials.groupby(["ranker", "family", "level"], sort=False)
-    for point, trials in points:
-        ranker, family, level = str(point[0]), str(point[1]), float(trials["level"].iloc[0])
+    points: dict[Any, Any] = dict(result.trials.groupby(["ranker", "family", "level"]).indices)
+    taus = result.trials["tau"].to_numpy(float)
+    for (ranker, family, level), at in sorted(points.items(), key=lambda one: int(one[1][0])):
         if ranker not in start:
             start[ranker] = mean_of(parsed, as_is(result, ranker, measure))
-        mean = mean_of(parsed, result.per_query(ranker, family, level, measure))
-        answer = {name: _mean(result.per_query(ranker, family, level, name)) for name in own}
-        facts: dict[str, Any] = {"ranker": ranker, "family": family, "level": float(level)}
-        facts["tau"] = float(trials["tau"].mean())
+        mean = mean_of(parsed, _over_draws(cube[measure][at]))
+        facts = {"ranker": ranker, "family": family, "level": float(level)}
+        facts["tau"] = float(taus[at].mean())
         numbers = {"as_is": start[ranker], "mean": mean, "loss": start[ranker] - mean}
+        answer = {name: _mean(_over_draws(cube[name][at])) for name in own}
         rows.append(facts | numbers | answer)
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
@@ -202,6 +204,11 @@ def finding(frame: pd.DataFrame, measure: str, rankers: Sequence[str], strength:
     if unharmed:
         words += f"; nothing here harms {', '.join(unharmed)}"
     return f"{words}."
+
+
+def _over_draws(values: Any) -> Any:
+    """A point's value for every query: the mean over its draws."""
+    return values.mean(axis=0, dtype=np.float64).astype(np.float32)
 
 
 def _mean(values: Any) -> float:
