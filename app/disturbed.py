@@ -1,6 +1,6 @@
 """Cached doors to stored studies of disturbed inputs: cards, perturbations and worst cases."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -157,8 +157,29 @@ def seconds_a_trial(key: str) -> dict[str, float]:
     return {str(name): float(mean) for name, mean in means.items()}
 
 
-def replayed(artefact: Artefact, point: tuple[str, str, float], query: str, draw: int) -> Any:
+def features() -> tuple[int, ...]:
+    """The ids of the features of the data set in use; none where it cannot be asked."""
+    try:
+        return scoring.described(state.data()).features
+    except ShuffleproofError:
+        return ()
+
+
+def replayed(
+    artefact: Artefact,
+    point: tuple[str, str, float],
+    query: str,
+    draw: int,
+    columns: Sequence[int] = (),
+) -> pd.DataFrame:
     """One query of one draw scored again, as a frame for the bump chart.
+
+    Args:
+        artefact: the study.
+        point: ranker, family and level.
+        query: its id.
+        draw: which one.
+        columns: features to be shown as they were and as they are.
 
     Raises:
         ShuffleproofError: the scoring process has no answer, or the ranker or data set is gone.
@@ -166,7 +187,7 @@ def replayed(artefact: Artefact, point: tuple[str, str, float], query: str, draw
     ranker, family, level = point
     question = _question(artefact, ranker, query) | {
         "lists": artefact.recipe["lists"], "family": family, "level": level, "draw": draw,
-        "seed": artefact.recipe["seed"],
+        "seed": artefact.recipe["seed"], "features": list(columns),
     }  # fmt: skip
     attacked = family.partition("@")[2]
     if attacked:
@@ -174,13 +195,23 @@ def replayed(artefact: Artefact, point: tuple[str, str, float], query: str, draw
     return _moves(_asked("replayed", question))
 
 
-def worst_list(artefact: Artefact, ranker: str, query: str, budget: int) -> pd.DataFrame:
+def worst_list(
+    artefact: Artefact, point: tuple[str, int], query: str, columns: Sequence[int] = ()
+) -> pd.DataFrame:
     """The worst order that was found for one query, as a frame for the bump chart.
+
+    Args:
+        artefact: the study.
+        point: ranker and budget.
+        query: its id.
+        columns: features to be shown.
 
     Raises:
         ShuffleproofError: the scoring process has no answer, or the ranker or data set is gone.
     """
-    more = {"study": str(artefact.key), "label": ranker, "budget": budget}
+    ranker, budget = point
+    more = {"study": str(artefact.key), "label": ranker, "budget": budget,
+            "features": list(columns)}  # fmt: skip
     return _moves(_asked("worst_replayed", _question(artefact, ranker, query) | more))
 
 
@@ -225,4 +256,9 @@ def _moves(found: Mapping[str, Any]) -> pd.DataFrame:
     floor = ARITHMETIC * max(1.0, float(np.abs(before).max(initial=0.0)))
     moved = np.zeros(len(frame), dtype=bool)
     moved[kept] = documents_moved(before, after, floor)
-    return frame.assign(moved=moved)
+    pairs = {
+        f"feature {name}{when}": [pair[at] for pair in values]
+        for name, values in found["features"].items()
+        for at, when in enumerate((" as it is", ""))
+    }
+    return frame.assign(moved=moved, **pairs)

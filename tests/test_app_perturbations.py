@@ -139,6 +139,18 @@ def test_a_chain_is_played_again_too(desk, stored):
     assert found == pytest.approx(float(value[1, 3]), abs=1e-5)
 
 
+def test_features_of_documents_stand_as_they_were_and_as_they_are(desk, stored):
+    query = disturbed.result(str(stored.key)).query_ids[3]
+    page = made.opened("perturbations", point=INITIAL, family="distractors", of=query)
+    page.multiselect(key="features").set_value([3]).run()
+    assert not page.exception
+    shown = next(table.value for table in page.dataframe if "kind" in table.value)
+    kept = shown[shown["kind"] == "kept"]
+    pd.testing.assert_series_equal(kept["feature 3"], kept["feature 3 as it is"], check_names=False)
+    assert shown[shown["kind"] == "new"]["feature 3 as it is"].isna().all()
+    assert shown["feature 3"].notna().all()
+
+
 def test_clicks_choose_cell_point_and_query(monkeypatch):
     session = made.clicked(details, monkeypatch, details.MAP, "dlcm", "cut", 0.1, "level 1", -0.1)
     details.take_cell()

@@ -75,7 +75,7 @@ def test_behind_a_point_are_its_queries_and_the_worst_order(desk, stored):
     assert "Bump chart of 12 documents" in made.alts(page)[1]
     assert "within 2 exchanges of the initial ranking" in said
     assert "Choose how many places take part" in said
-    moves = disturbed.worst_list(stored, INITIAL, frame["query"][0], 2)
+    moves = disturbed.worst_list(stored, (INITIAL, 2), frame["query"][0])
     assert int(moves["moved"].sum()) >= 2
     assert int((moves["shown"] != moves["shown_before"]).sum()) <= 4, "two exchanges at most"
 

@@ -103,6 +103,17 @@ def test_the_front_holds_what_nothing_beats():
     assert card_table.pareto(frame)["front"].tolist() == [False, True, True, True, False]
 
 
+def first_feature(features, ranks):
+    del ranks
+    return features[:, 0]
+
+
+def test_a_callable_has_a_card_too(bench):
+    work = card.run(bench, (f"{__name__}:first_feature",), ("shuffle-shown",), draws=1)
+    frame = card_table.cards(StudyResult.open(finished(work).path), "shuffle-shown", "NDCG@10")
+    assert frame["kept"].tolist() == [1, 1]
+
+
 def test_families_that_change_documents_make_no_card(bench):
     with pytest.raises(UsageError, match="changes the documents"):
         card.planned(bench, {}, ("distractors",))

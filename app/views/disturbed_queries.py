@@ -13,7 +13,7 @@ from app.views.disturbed_choice import CONFIG
 from core.errors import ShuffleproofError
 from core.store.manifest import Artefact
 
-MAP, ROWS, BUMP = "query map", "behind", "bump"
+MAP, ROWS, BUMP, FEATURES = "query map", "behind", "bump", "features"
 
 
 def section(artefact: Artefact, ranker: str, family: str, measure: str) -> None:
@@ -122,13 +122,18 @@ def _one_list(artefact: Artefact, point: tuple[str, str, float], frame: pd.DataF
     try:
         with st.spinner("Scoring the list again …", show_time=True):
             moves = disturbed.replayed(
-                artefact, point, query, worst if draw in {None, "worst"} else int(draw)
+                artefact, point, query, worst if draw in {None, "worst"} else int(draw), columns()
             )
     except ShuffleproofError as error:
         st.warning(escaped(str(error)), icon=":material/info:")
         return
     what = f"disturbed by {point[1]} at {point[2]:g}"
     both_lists(moves, point[0], f"Query {query}. Left: the list {what}.")
+
+
+def columns() -> tuple[int, ...]:
+    """The features that the table of a list's documents shows."""
+    return tuple(int(name) for name in st.session_state.get(FEATURES, ()))
 
 
 def both_lists(moves: pd.DataFrame, ranker: str, head: str) -> None:
@@ -153,7 +158,11 @@ def both_lists(moves: pd.DataFrame, ranker: str, head: str) -> None:
         )
     )
     number = st.column_config.NumberColumn
-    with st.expander("Documents, labels and scores of this list"):
+    with st.expander("Documents, labels, scores and features of this list"):
+        st.multiselect(
+            "Features", disturbed.features(), key=FEATURES, wrap=True, placeholder="none",
+            help="As they were and as they are, beside every document.",
+        )  # fmt: skip
         st.dataframe(
             moves,
             hide_index=True,

@@ -9,7 +9,7 @@ import streamlit as st
 from app import disturbed
 from app.figures import worst_case as figure
 from app.plain import escaped
-from app.views.disturbed_queries import both_lists
+from app.views.disturbed_queries import both_lists, columns
 from core.errors import ShuffleproofError
 from core.store.manifest import Artefact
 
@@ -104,7 +104,7 @@ def _rows(frame: pd.DataFrame) -> None:
 def _one_list(artefact: Artefact, ranker: str, query: str, budget: int) -> None:
     try:
         with st.spinner("Scoring the list again …", show_time=True):
-            moves = disturbed.worst_list(artefact, ranker, query, budget)
+            moves = disturbed.worst_list(artefact, (ranker, budget), query, columns())
     except ShuffleproofError as error:
         st.warning(escaped(str(error)), icon=":material/info:")
         return

@@ -25,9 +25,9 @@ from core.store.manifest import Artefact
 from core.studies import conventions, underway
 from core.studies.carrying import Carrier, source_of
 from core.studies.initial_ranking import INITIAL, PAPER_FAMILY, InitialRanking, values_of
-from core.studies.run import query_ids_of, run_study
+from core.studies.run import Memory, TrialRecords, query_ids_of, run_study
 from core.studies.study import Study, levels_of
-from core.studies.workbench import Workbench
+from core.studies.workbench import Identified, Workbench
 
 KIND = "card"
 FLIPS = {"flip-top-1": 1, "flip-top-10": 10}
@@ -92,20 +92,22 @@ def run(
 
     Args:
         bench: the data and its lists.
-        names: rankers.
+        names: rankers, as `Workbench.identified` takes them.
         families: as `planned` takes them.
         draws: of each level.
         seed: of the draws.
     """
-    found = {}
+    found: dict[str, Identified] = {}
     for name in names:
-        found[name] = yield from bench.trained(name)
-    digests = {label: kept.artefact.key.digest for label, kept in found.items()}
+        found[name] = yield from bench.identified(name)
+    digests = {label: one.digest for label, one in found.items()}
     study = planned(bench, digests, families, draws, seed)
     key = key_of("study", study.recipe())
     base: JudgedLists = bench.prepared.test
     rankers: dict[str, Ranker] = {INITIAL: InitialRanking()}
-    rankers |= {label: kept.ranker for label, kept in found.items()}
+    rankers |= {label: one.ranker for label, one in found.items()}
+    lasting = all(one.lasting for one in found.values())
+    records: TrialRecords = bench.store.records if lasting else Memory()
     with bench.store.lock(key):
         stored = bench.store.find(key)
         if stored is not None:
@@ -113,7 +115,7 @@ def run(
         facts = _facts(bench, rankers)
         underway.announce(bench.store, key, study, query_ids_of(base), facts)
         step = measured_by([Measure.parse(text) for text in study.measured if text not in OWN])
-        result = yield from run_study(study, base, rankers, bench.store.records, step)
+        result = yield from run_study(study, base, rankers, records, step)
         facts |= {
             "milliseconds_a_list": {label: _timed(one, base) for label, one in rankers.items()}
         }
