@@ -255,7 +255,7 @@ def test_the_map_holds_every_cell_and_rings_the_chosen_one():
     )
     drawn = figure.losses(frame, {"The set": ["cut"]}, "RR", ("b", "cut"))
     heat, marks = drawn.data
-    assert list(heat.text[1]) == ["-0.250", "0"]
+    assert list(heat.text[1]) == ["-.250", "0"]
     assert np.isnan(heat.z[0]).all(), "the heading's row"
     assert [tuple(row[:2]) for row in marks.customdata] == [("a", "cut"), ("b", "cut")]
     (ring,) = drawn.layout.shapes

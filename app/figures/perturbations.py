@@ -76,7 +76,7 @@ def losses(
     figure.update_yaxes(
         tickvals=[place for place, (_, family) in enumerate(rows) if family],
         ticktext=[_short(family) for _, family in rows if family],
-        range=[len(rows) - 0.5, -0.5], showgrid=False, fixedrange=True,
+        range=[len(rows) - 0.5, -0.5], showgrid=False, fixedrange=True, tickfont={"size": 11.5},
     )  # fmt: skip
     side = round(LETTER * len(_short(rankers[-1]))) if rankers else 8
     figure.update_layout(margin={"t": top, "b": 12, "r": side})
@@ -110,13 +110,13 @@ def _marks(
 
 
 def _printed(loss: float) -> str:
-    """The change as people read it: what is lost is negative."""
+    """The change as tables of papers print it: what is lost is negative, no leading 0."""
     if np.isnan(loss):
         return ""
-    return "0" if abs(loss) < SMALL else f"{-loss:+.3f}"
+    return "0" if abs(loss) < SMALL else f"{-loss:+.3f}".replace("0.", ".", 1)
 
 
-def _short(family: str, longest: int = 22) -> str:
+def _short(family: str, longest: int = 18) -> str:
     return family if len(family) <= longest else f"{family[: longest - 1]}…"
 
 

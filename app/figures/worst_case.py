@@ -194,7 +194,10 @@ def swaps(costs: Any, documents: Sequence[str], labels: Sequence[float], measure
         )  # fmt: skip
     laid_out(figure, height=MAP, hovermode="closest", showlegend=False)
     ends = [-0.2, count + 0.5]
-    ticks = {"tick0": 5, "dtick": 5, "showgrid": False, "constrain": "domain", "title": "place"}
+    ticks = {
+        "tickvals": [1, *range(5, count + 1, 5)], "showgrid": False, "constrain": "domain",
+        "title": "place",
+    }  # fmt: skip
     figure.update_xaxes(range=ends, **ticks)
     figure.update_yaxes(range=ends[::-1], scaleanchor="x", **ticks)
     return figure
