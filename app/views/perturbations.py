@@ -104,7 +104,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     drawn = _picture(chosen, cell, drawing)
     with said:
         parts.finding(perturbations_table.finding(chosen.losses, str(measure), rankers, strength))
-    details.section(artefact, rankers, str(measure), cell)
+    details.section(artefact, rankers, str(measure))
     _numbers(chosen)
     choice.take_away(artefact, drawn, chosen.losses, (perturbations_command, perturbations_python))
 

@@ -43,9 +43,7 @@ def cell(artefact: Artefact, rankers: tuple[str, ...]) -> tuple[str, str] | None
     return (ranker, family) if ranker in rankers and family in families else None
 
 
-def section(
-    artefact: Artefact, rankers: tuple[str, ...], measure: str, chosen: tuple[str, str] | None
-) -> None:
+def section(artefact: Artefact, rankers: tuple[str, ...], measure: str) -> None:
     """Draw the curves of a family, and the queries of a ranker under it."""
     families = list(disturbed.families(artefact.recipe))
     st.subheader("One family, level by level", anchor=False)
@@ -64,7 +62,6 @@ def section(
         st.caption(escaped(f"{entry.summary} Level: {entry.unit}. From: {entry.source}."))
     summary = disturbed.summary(str(artefact.key), family, measure)
     _curves(summary[summary["ranker"].isin(rankers)], family, measure)
-    del chosen
     if ranker is not None:
         queries.section(artefact, str(ranker), family, measure)
 
