@@ -7,17 +7,11 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from core.cli import flags_perturbations
+from core.cli import flags_perturbations, flags_studies, flags_tables
 from core.cli.answer import Answer, show, warn
 from core.errors import ShuffleproofError
 
-TABLE = "NDCG@1,NDCG@3,NDCG@5,NDCG@10"
-SIZED = "setrank-imsab,setrank-msab,dlcm-without-init"
-INITIALS = "setrank-imsab,setrank-imsab-init,setrank-imsab-multi-init"
-SWAPS = "oracle,anti-oracle,random"
 RUNS = "NDCG@10,AP,P@10,RR"
-LEVELS = "levels of each family, comma-separated; by default the family's own"
-RANKERS = "comma-separated, each with @preset, or a Python callable `module:function`"
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -143,79 +137,13 @@ def _outside_commands(commands: "argparse._SubParsersAction[argparse.ArgumentPar
 def _study_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     study = commands.add_parser("study", help="run a study; finished trials are never repeated")
     studies = study.add_subparsers(required=True, metavar="STUDY")
-    figure = _command(
-        studies, "initial-ranking", "studies:initial_ranking", "Figure 3: a worse initial ranking"
-    )
-    figure.add_argument("--families", default="transpositions", help="comma-separated")
-    figure.add_argument("--levels", help=LEVELS)
-    figure.add_argument("--draws", type=_count, default=10, help="draws a level (default 10)")
-    figure.add_argument("--measures", default="NDCG@10", help="comma-separated")
-    invariance = _command(
-        studies, "invariance", "studies:invariance", "certificates by real permutations"
-    )
-    invariance.add_argument("--permutations", type=_count, default=20, help="a query (default 20)")
-    table = _command(
-        studies, "benchmark", "benchmark:study", "Table 2: every ranker over seeds and folds"
-    )
-    table.add_argument("--seeds", type=_count, default=3, help="of each ranker (default 3)")
-    table.add_argument("--measures", default=TABLE, help=f"comma-separated (default {TABLE})")
-    table.add_argument("--against", help="baselines for the marks, comma-separated")
-    table.add_argument(
-        "--rankers", default="table2", help="comma-separated; also table2 (default), pairwise, all"
-    )
-    _workbench(table)
-    sizes = _command(studies, "set-size", "set_size:study", "Table 3: train on N0, test on N1")
-    sizes.add_argument("--rankers", default=SIZED, help=f"comma-separated (default {SIZED})")
-    sizes.add_argument("--trained-on", default="40", help="candidates a list, comma-separated")
-    sizes.add_argument("--sizes", default="40,240,500", help="candidates tested on (N1)")
-    sizes.add_argument("--seeds", type=_count, default=1, help="of each ranker (default 1)")
-    sizes.add_argument("--measures", default="NDCG@10", help="comma-separated")
-    _workbench(sizes)
-    cards = _command(studies, "card", "card:study", "one card of robustness a ranker")
-    cards.add_argument("--rankers", required=True, help="comma-separated, each with @preset")
-    cards.add_argument("--families", default="transpositions", help="comma-separated")
-    cards.add_argument("--draws", type=_count, default=5, help="draws a level (default 5)")
-    _workbench(cards)
-    many = _command(
-        studies, "initial-rankings", "initial_rankings:study", "Table 4: none, one or many of them"
-    )
-    many.add_argument("--rankers", default=INITIALS, help=f"comma-separated (default {INITIALS})")
-    many.add_argument(
-        "--swaps", default=SWAPS, help=f"put in the first one's place (default {SWAPS})"
-    )
-    many.add_argument("--seeds", type=_count, default=1, help="of each ranker (default 1)")
-    many.add_argument("--measures", default="NDCG@10", help="comma-separated")
-    _workbench(many)
-    weights = _command(
-        studies, "attention", "attention:study", "what every head looks at, over all test queries"
-    )
-    weights.add_argument("--rankers", required=True, help="SetRanks and DLCMs, comma-separated")
-    weights.add_argument("--queries", type=_count, help="only the first so many test queries")
-    weights.add_argument(
-        "--dead-below",
-        type=float,
-        default=0.1,
-        help="an induced point is dead below so many times its fair share (default 0.1)",
-    )
-    _workbench(weights)
-    steps = _command(
-        studies, "ablation", "ablation:study", "paper against released code, step by step"
-    )
-    steps.add_argument("--ranker", default="setrank-imsab-init", help="a neural ranker")
-    steps.add_argument(
-        "--sizes",
-        help="a preset whose sizes all variants take, or own (default for the sample: small)",
-    )
-    steps.add_argument(
-        "--towards", default="released,tuned", help="presets whose differences are taken one by one"
-    )
-    steps.add_argument("--levels", default="0,5,20", help="transpositions, comma-separated")
-    steps.add_argument("--draws", type=_count, default=5, help="draws a level (default 5)")
-    _workbench(steps)
-    for one in (figure, invariance):
-        one.add_argument("--rankers", required=True, help=RANKERS)
-        _workbench(one)
-    flags_perturbations.add(lambda *named: _command(studies, *named), _workbench, _count)
+
+    def command(name: str, answer: str, summary: str) -> argparse.ArgumentParser:
+        return _command(studies, name, answer, summary)
+
+    flags_studies.add(command, _workbench, _count)
+    flags_tables.add(command, _workbench, _count)
+    flags_perturbations.add(command, _workbench, _count)
 
 
 def _library_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

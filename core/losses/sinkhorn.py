@@ -41,6 +41,7 @@ class _Scaling(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, matrix: Tensor, filled: Tensor, mask: Tensor) -> Tensor:
+        """The scaled matrices [lists, docs, docs]; two vectors a round are kept for later."""
         lists, docs = mask.shape
         rows = matrix.new_zeros(ROUNDS + 1, lists, docs)
         columns = matrix.new_zeros(ROUNDS, lists, docs)
@@ -55,6 +56,7 @@ class _Scaling(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
+        """The gradient by the matrices, round by round from the last."""
         matrix, rows, columns = ctx.saved_tensors
         turned = matrix.transpose(1, 2).contiguous()
         by_sums, by_totals = torch.empty_like(columns), torch.empty_like(columns)

@@ -63,6 +63,7 @@ def flips_by(matrix: Float64[np.ndarray, "grades grades"]) -> Relabelling:
     """
 
     def relabel(judged: JudgedLists, level: float, generator: np.random.Generator) -> Labels:
+        """Labels [docs] of which a share `level` is drawn from the matrix's row of their grade."""
         grades, at = np.unique(judged.dataset.labels, return_inverse=True)
         if matrix.shape != (len(grades), len(grades)):
             raise ShapeError("flip matrix", f"{matrix.shape}", f"{len(grades)} grades, squared")

@@ -134,6 +134,7 @@ class TieStorm:
         sizes = (self.level * lists.lengths + 0.5).astype(np.int64)
 
         def column(holders: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            """Holders and scores of one ranking after its storm."""
             starts = (generator.random(len(sizes)) * (lists.lengths - sizes + 1)).astype(np.int64)
             first = np.repeat(lists.offsets[:-1] + starts, lists.lengths)
             place = np.arange(len(holders), dtype=np.int64)

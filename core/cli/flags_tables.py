@@ -1,0 +1,57 @@
+"""The flags of the studies that train: Tables 2, 3 and 4, and the ablation."""
+
+import argparse
+from collections.abc import Callable
+
+TABLE = "NDCG@1,NDCG@3,NDCG@5,NDCG@10"
+SIZED = "setrank-imsab,setrank-msab,dlcm-without-init"
+INITIALS = "setrank-imsab,setrank-imsab-init,setrank-imsab-multi-init"
+SWAPS = "oracle,anti-oracle,random"
+
+
+def add(
+    command: Callable[[str, str, str], argparse.ArgumentParser],
+    workbench: Callable[[argparse.ArgumentParser], None],
+    count: Callable[[str], int],
+) -> None:
+    """Add the commands.
+
+    Args:
+        command: (name, function that answers, summary) → a new command of `study`.
+        workbench: adds the flags that say which data and lists.
+        count: a whole number from 1 on, from text.
+    """
+    table = command("benchmark", "benchmark:study", "Table 2: every ranker over seeds and folds")
+    table.add_argument("--seeds", type=count, default=3, help="of each ranker (default 3)")
+    table.add_argument("--measures", default=TABLE, help=f"comma-separated (default {TABLE})")
+    table.add_argument("--against", help="baselines for the marks, comma-separated")
+    table.add_argument(
+        "--rankers", default="table2", help="comma-separated; also table2 (default), pairwise, all"
+    )
+    sizes = command("set-size", "set_size:study", "Table 3: train on N0, test on N1")
+    sizes.add_argument("--rankers", default=SIZED, help=f"comma-separated (default {SIZED})")
+    sizes.add_argument("--trained-on", default="40", help="candidates a list, comma-separated")
+    sizes.add_argument("--sizes", default="40,240,500", help="candidates tested on (N1)")
+    many = command(
+        "initial-rankings", "initial_rankings:study", "Table 4: none, one or many of them"
+    )
+    many.add_argument("--rankers", default=INITIALS, help=f"comma-separated (default {INITIALS})")
+    many.add_argument(
+        "--swaps", default=SWAPS, help=f"put in the first one's place (default {SWAPS})"
+    )
+    for one in (sizes, many):
+        one.add_argument("--seeds", type=count, default=1, help="of each ranker (default 1)")
+        one.add_argument("--measures", default="NDCG@10", help="comma-separated")
+    steps = command("ablation", "ablation:study", "paper against released code, step by step")
+    steps.add_argument("--ranker", default="setrank-imsab-init", help="a neural ranker")
+    steps.add_argument(
+        "--sizes",
+        help="a preset whose sizes all variants take, or own (default for the sample: small)",
+    )
+    steps.add_argument(
+        "--towards", default="released,tuned", help="presets whose differences are taken one by one"
+    )
+    steps.add_argument("--levels", default="0,5,20", help="transpositions, comma-separated")
+    steps.add_argument("--draws", type=count, default=5, help="draws a level (default 5)")
+    for one in (table, sizes, many, steps):
+        workbench(one)
