@@ -38,6 +38,9 @@ PRESETS = {
 FITTED = tuple(name for name, entry in registry.RANKERS.items() if entry.fitted)
 """The rankers that can be trained."""
 
+NOT_LEARNT = frozenset(registry.RANKERS) - frozenset(FITTED)
+"""References such as the ideal order, which studies keep beside the trained ones."""
+
 
 def groups() -> dict[str, list[str]]:
     """The rankers that can be trained by their groups, both as the registry has them.
@@ -254,7 +257,7 @@ def parameters(data: Fitting, lists: ListRecipe, plan: Plan) -> dict[str, Any]:
 
 
 def trained(data: Fitting) -> pd.DataFrame:
-    """The rankers trained on a data set, newest first.
+    """The rankers trained on a data set, newest first; what is not learnt is left out.
 
     Columns ranker, recipe (preset and what differs from it), lists, NDCG@10 on the validation
     part, epochs, seconds, created, key.
@@ -268,6 +271,8 @@ def _trained(parts: tuple[str, str], stored: tuple[tuple[str, int], ...]) -> pd.
     artefacts = {str(artefact.key): artefact for artefact in services.store().artefacts("ranker")}
     rows = []
     for ranker in trained_on(services.store(), *parts):
+        if ranker.name in NOT_LEARNT or ranker.name.startswith("feature:"):
+            continue
         artefact = artefacts[ranker.key]
         preset, changed = differences.from_preset(artefact.recipe["ranker"])
         lists = {} if ranker.lists is None else differences.from_usual_lists(ranker.lists)

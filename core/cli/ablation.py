@@ -5,6 +5,7 @@ import argparse
 from core.cli.answer import Answer, records
 from core.cli.open import done, workbench_of
 from core.errors import ParameterError
+from core.metrics.measure import Measure
 from core.studies import ablation
 from core.studies.result import StudyResult, stored_summary
 
@@ -34,7 +35,13 @@ def study(arguments: argparse.Namespace) -> Answer:
     )
     formats = {name: text.format for name, text in SHOWN.items()}
     text = rows.to_string(index=False, formatters=formats, na_rep="–")
-    return Answer(answer, f"{text}\nstored as {artefact.key}")
+    facts, levels = artefact.facts, [level for _, level in artefact.recipe["perturbations"]]
+    said = (
+        f"mean: {Measure.parse(ablation.MEASURE).convention()}, {facts['queries']} test queries; "
+        f"change: from the first row; loss: of it by {levels[-1]:g} transpositions; "
+        "p: paired t, Holm over the variants"
+    )
+    return Answer(answer, f"{text}\n{said}\nstored as {artefact.key}")
 
 
 def _levels(text: str) -> list[float]:

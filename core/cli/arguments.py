@@ -182,6 +182,9 @@ def _other_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParse
         choices=("run", "qrels", "letor", "csv", "parquet", "latex", "markdown", "html", "json"),
     )
     export.add_argument(
+        "--against", default="initial ranking", help="of a benchmark: baselines for its marks"
+    )
+    export.add_argument(
         "--part",
         choices=("all", "train", "valid", "test"),
         help="of a data set (default: all in tables and folders, test in other files)",

@@ -1,6 +1,7 @@
 """`study benchmark`: Table 2 on the terminal."""
 
 import argparse
+from pathlib import Path
 
 import pandas as pd
 
@@ -8,6 +9,8 @@ from core.cli.answer import Answer, records
 from core.cli.open import done, store_of, texts_of, workbench_of
 from core.data.folds import folds_of
 from core.data.published import SOURCE
+from core.errors import UnknownNameError
+from core.store.artefacts import Store
 from core.studies import benchmark, benchmark_table, benchmark_text
 from core.studies.benchmark_printed import printed_for
 from core.studies.result import StudyResult, stored_summary
@@ -15,22 +18,33 @@ from core.studies.result import StudyResult, stored_summary
 
 def study(arguments: argparse.Namespace) -> Answer:
     """`study benchmark`: every ranker on the same lists, over seeds and folds."""
-    folds = folds_of(arguments.data, store_of(arguments))
+    store = store_of(arguments)
+    folds = folds_of(arguments.data, store)
     benches = []
     for fold in folds:
         of_fold = argparse.Namespace(**(vars(arguments) | {"data": fold}))
         benches.append(workbench_of(of_fold))
     measures = texts_of(arguments.measures)
     plan = benchmark.planned(benches, arguments.rankers.split(","), measures, arguments.seeds)
-    artefact = done("benchmark", benchmark.run(benches, plan, arguments.data))
+    baselines = arguments.against.split(",")
+    labels = [row.label for row in plan.rows]
+    for baseline in baselines:
+        if baseline not in labels:
+            raise UnknownNameError("row of the table", baseline, labels)
+    artefact = done("benchmark", benchmark.run(benches, plan, called(arguments.data, store)))
     result = StudyResult.open(artefact.path)
-    baselines = arguments.against.split(",") if arguments.against else []
     answer = {
         "result": str(artefact.key),
         "summary": records(stored_summary(artefact.path)),
         "table": records(benchmark_table.means(result, plan.measures)),
     }
     return Answer(answer, text(result, plan.measures, baselines) + f"\nstored as {artefact.key}")
+
+
+def called(data: str, store: Store) -> str:
+    """What the data is called in the result: its name, or the last part of a path."""
+    path = Path(data)
+    return path.name if data not in store.names() and path.is_dir() else data
 
 
 def text(result: StudyResult, measures: tuple[str, ...], baselines: list[str]) -> str:
@@ -42,6 +56,7 @@ def text(result: StudyResult, measures: tuple[str, ...], baselines: list[str]) -
     }
     parts = [pd.DataFrame(rows).T.to_string(justify="left")]
     parts.append(benchmark_text.note(result, measures, baselines, "paired t"))
+    parts.append("* no ranker is better; rows without ± have one run")
     published = printed_for(result.facts)
     if published is not None:
         printed = {

@@ -34,11 +34,12 @@ def export(arguments: argparse.Namespace) -> Answer:
     ):
         told = {"part": export_data.write(arguments, chosen)}
     elif chosen in export_tables.FORMATS and (
-        table := export_tables.benchmark_of(arguments.what, store_of(arguments))
+        table := export_tables.table_of(arguments.what, store_of(arguments))
     ):
-        export_tables.write(table, chosen, store_of(arguments), arguments.out)
+        baselines = arguments.against.split(",")
+        export_tables.write(table, chosen, store_of(arguments), arguments.out, baselines)
     elif chosen == "markdown" or arguments.out.suffix == ".zip":
-        raise UsageError("Markdown and zips of runs are written of benchmarks alone")
+        raise UsageError("Markdown and zips are written of benchmarks, Markdown of ablations too")
     elif chosen == "run":
         told = {"part": _run(arguments)}
     else:

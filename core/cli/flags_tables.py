@@ -6,6 +6,7 @@ from collections.abc import Callable
 TABLE = "NDCG@1,NDCG@3,NDCG@5,NDCG@10"
 SIZED = "setrank-imsab,setrank-msab,dlcm-without-init"
 INITIALS = "setrank-imsab,setrank-imsab-init,setrank-imsab-multi-init"
+INITIAL = "initial ranking"
 SWAPS = "oracle,anti-oracle,random"
 
 
@@ -24,7 +25,7 @@ def add(
     table = command("benchmark", "benchmark:study", "Table 2: every ranker over seeds and folds")
     table.add_argument("--seeds", type=count, default=3, help="of each ranker (default 3)")
     table.add_argument("--measures", default=TABLE, help=f"comma-separated (default {TABLE})")
-    table.add_argument("--against", help="baselines for the marks, comma-separated")
+    table.add_argument("--against", default=INITIAL, help=f"baselines (default {INITIAL})")
     table.add_argument(
         "--rankers", default="table2", help="comma-separated; also table2 (default), pairwise, all"
     )

@@ -11,6 +11,7 @@ from core.cli.progress import ProgressLine
 from core.data.folds import folds_of
 from core.execution import devices
 from core.progress import Progress
+from core.rankers import registry
 from core.rankers.initial import ListRecipe
 from core.store.artefacts import Store, default_store
 from core.studies.workbench import Workbench, finished
@@ -55,9 +56,9 @@ def use_device(arguments: argparse.Namespace) -> None:
 def recipe_of(arguments: argparse.Namespace) -> tuple[ListRecipe, str]:
     """How lists are made, and the preset of rankers named without one."""
     preset = arguments.preset or ("small" if arguments.data == "sample" else "paper")
-    named = f"lambdamart@{preset}" if arguments.initial is None else arguments.initial
+    named = "lambdamart" if arguments.initial is None else arguments.initial
     recipe = ListRecipe(
-        initial=tuple(named.split(",")),
+        initial=tuple(_with_preset(name, preset) for name in named.split(",")),
         depth=arguments.depth,
         scores=arguments.scores,
     )
@@ -70,6 +71,15 @@ def one_fold(data: str, store: Store) -> str:
     if len(names) > 1:
         warn(f"{data} has {len(names)} folds ({', '.join(names)}); this is about {names[0]}.")
     return names[0]
+
+
+def _with_preset(name: str, preset: str) -> str:
+    """An initial ranker by its full name: one that is fitted has a preset.
+
+    >>> _with_preset("lambdamart", "small"), _with_preset("feature:3", "small")
+    ('lambdamart@small', 'feature:3')
+    """
+    return f"{name}@{preset}" if "@" not in name and registry.entry(name).fitted else name
 
 
 def workbench_of(arguments: argparse.Namespace) -> Workbench:

@@ -32,7 +32,7 @@ def names(arguments: argparse.Namespace) -> Answer:
         "perturbations": PERTURBATIONS,
         "studies": STUDIES,
     }
-    extra = {"rankers": ("presets",), "perturbations": ("unit", "default_levels")}
+    extra = {"rankers": ("group", "presets", "reads"), "perturbations": ("unit", "default_levels")}
     rows = [
         {"name": name, "summary": entry.summary, "source": entry.source}
         | {field: list(_values(entry, field)) for field in extra.get(arguments.kind, ())}

@@ -84,6 +84,8 @@ def parse(name: str) -> Combination | None:
     """
     found = _NAME.fullmatch(name)
     if found is None:
+        if re.match(r"(rrf|mean-rank|shuffled)[^:]*:", name):
+            raise UsageError(f"{name}: name what it is made of, as in rrf:dlcm+mart, shuffled:dlcm")
         return None
     kind, way, number, members = found["kind"], found["way"], found["number"], found["members"]
     if kind == "shuffled":

@@ -38,6 +38,13 @@ class RankerEntry:
     group: str = "Others"
 
     @property
+    def reads(self) -> tuple[str, ...]:
+        """What of the input the ranker of its first preset reads."""
+        if self.name == FEATURE:
+            return ("features",)
+        return tuple(sorted(spec(self.name, self.presets[0]).reads))
+
+    @property
     def fitted(self) -> bool:
         """Whether it learns anything; what does not has one recipe, whatever the preset."""
         return self.module != _PLAIN

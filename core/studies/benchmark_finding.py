@@ -54,11 +54,10 @@ def _over_initial(result: StudyResult, measure: str, test: str, best: str) -> st
     bounds = benchmark_table.intervals(result, measure, INITIAL, [best])
     low, high = (float(bound[0]) for bound in bounds)
     where = "above" if difference > 0 else "below"
-    if difference < 0:
-        difference, low, high = -difference, -high, -low
     verdict = "more than chance" if p <= LEVEL_OF_SIGNIFICANCE else "which may be chance"
     return (
-        f", {difference:.3f} {where} the initial ranking (95 % interval {low:+.3f} to {high:+.3f}, "
+        f", {abs(difference):.3f} {where} the initial ranking (95 % interval of the difference "
+        f"{low:+.3f} to {high:+.3f}, "
         f"p {_p(p)}, N = {row['n']}): {verdict}"
     )
 
