@@ -1,6 +1,8 @@
 """What several files of tests need: a store with quickly trained rankers of the sample."""
 
 import os
+import shutil
+from pathlib import Path
 
 import pytest
 
@@ -23,4 +25,16 @@ def trained_sample(tmp_path_factory):
     found = {name: finished(bench.trained(name, short)) for name in ("dlcm", "setrank-imsab-init")}
     named = [f"{name}#{kept.artefact.key.digest[:8]}" for name, kept in found.items()]
     finished(bench.invariance(named, 2, 0))
+    shutil.copytree(store.root, untouched(store))
     return store, bench
+
+
+def untouched(store):
+    """Where the store lies as it was before any test wrote into it."""
+    return store.root.with_name(f"{store.root.name}-untouched")
+
+
+@pytest.fixture
+def trained_root(trained_sample, tmp_path):
+    """A store's root with the trained sample and nothing that other tests did."""
+    return Path(shutil.copytree(untouched(trained_sample[0]), tmp_path / "store"))

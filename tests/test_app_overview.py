@@ -55,8 +55,8 @@ def test_shuffling_moves_one_ranker_and_not_the_other(trained_sample, monkeypatc
     assert "shuffled with seed 2" in " ".join(one.value for one in page.caption).replace("\\", "")
 
 
-def test_recent_work_says_what_where_and_how_good_and_leads_there(trained_sample, monkeypatch):
-    page = opened(trained_sample[0].root, monkeypatch)
+def test_recent_work_says_what_where_and_how_good_and_leads_there(trained_root, monkeypatch):
+    page = opened(trained_root, monkeypatch)
     links = {one.proto.label: one.proto for one in page.get("page_link")}
     assert links["dlcm trained on sample"].page == "train"
     assert links["dlcm trained on sample"].query_string == "use=sample"
