@@ -7,7 +7,7 @@ training queries.
 """
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +20,10 @@ from core.data.dataset import Fold, RankingDataset
 from core.data.lists import CandidateLists, JudgedLists
 from core.errors import DataError, ParameterError, UsageError
 from core.parameters import check, parameter
-from core.progress import Progress
+from core.progress import Progress, saying
 from core.rankers import registry, univariate
 from core.rankers.base import Ranker, RankerSpec
-from core.rankers.kept import ALL_DOCUMENTS, Kept, kept
+from core.rankers.kept import ALL_DOCUMENTS, kept
 from core.seeds import derived_seed
 from core.store.artefacts import Store
 from core.store.keys import ArtefactKey, key_of
@@ -184,7 +184,7 @@ def _fitted_scores(
 ) -> Generator[Progress, None, tuple[ScoresByPart, ArtefactKey | None]]:
     train, valid = _everything(fold.train), _everything(fold.valid)
     fitting = kept(spec, train, valid, ALL_DOCUMENTS, store)
-    told = yield from _told(fitting, f"of {spec.name}")
+    told = yield from saying(fitting, f"of {spec.name}")
     ranker, fitted = told.ranker, None if told.cached else told.artefact.key
     scores = {part: _everywhere(ranker, getattr(fold, part)) for part in ("valid", "test")}
     if recipe.scores == "in-sample":
@@ -209,7 +209,7 @@ def _cross_fitted(
         learnt = JudgedLists(fold.train, everything.select(np.flatnonzero(parts != part)))
         made = {"without part": part, "of": folds, "seed": recipe.seed}
         fitting = kept(spec, learnt, valid, made, store)
-        told = yield from _told(fitting, f"of {spec.name}, part {part + 1} of {folds}")
+        told = yield from saying(fitting, f"of {spec.name}, part {part + 1} of {folds}")
         held = everything.select(np.flatnonzero(parts == part))
         scores[held.rows] = told.ranker.score(fold.train, held)
     return scores
@@ -221,16 +221,6 @@ def _everything(dataset: RankingDataset) -> JudgedLists:
 
 def _everywhere(ranker: Ranker, dataset: RankingDataset) -> Float32[np.ndarray, " docs"]:
     return ranker.score(dataset, CandidateLists.everything(dataset))
-
-
-def _told(fitting: Generator[Progress, None, Kept], what: str) -> Generator[Progress, None, Kept]:
-    """The same reports with `what` is being fitted in the unit."""
-    while True:
-        try:
-            progress = next(fitting)
-        except StopIteration as finished:
-            return finished.value
-        yield replace(progress, unit=f"{progress.unit} {what}")
 
 
 def _save(scores: ScoresByPart, directory: Path) -> None:
