@@ -18,6 +18,7 @@ from core.studies.workbench import Workbench
 
 LISTS = ListRecipe(("feature:3",), depth=12, scores="in-sample")
 FAMILIES = ["duplicates:2+transpositions", "cut", "distractors", "feature-noise", "shuffle-shown"]
+OTHERWISE = ["label-noise", "batches"]
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +30,7 @@ def bench(tmp_path_factory):
 @pytest.fixture(scope="module")
 def disturbed(bench):
     """(result, keys of its rankers): every family at its strongest level."""
-    pairs = [perturbations.pairs_of([family])[-1] for family in FAMILIES]
+    pairs = [perturbations.pairs_of([family])[-1] for family in (*FAMILIES, *OTHERWISE)]
     setup = perturbations.Setup(pairs, draws=2, seed=1)
     artefact = finished(perturbations.run(bench, ["feature:1", "ranksvm"], setup))
     key = str(finished(bench.trained("ranksvm")).artefact.key)
@@ -75,12 +76,33 @@ def test_a_query_is_drawn_as_the_study_drew_it(bench, disturbed, family):
     assert found["shown_before"][:12] == list(range(1, 13))
 
 
+@pytest.mark.parametrize("family", OTHERWISE)
+def test_a_list_is_answered_by_the_ranker_of_the_trial_and_the_one_as_it_is(
+    bench, disturbed, family
+):
+    result, key = disturbed
+    level = dict(map(tuple, result.recipe["perturbations"]))[family]
+    rows = result.trials[(result.trials.family == family) & (result.trials.ranker == "ranksvm")]
+    noted = rows.set_index("draw")["artefact"][1]
+    asked = question(bench, result, ranker=key, family=family, level=level, trained=noted)
+    found = replayed(asked)
+    assert found["shown"] == found["shown_before"] == list(range(1, 13))
+    pairs = zip(found["score_before"], found["score"], strict=True)
+    change = max(abs(after - before) for before, after in pairs)
+    draws = result.draws("ranksvm", family, level, "score-change")
+    assert change == pytest.approx(draws[1][4], abs=1e-6)
+    assert (change > 0) == (family == "label-noise")
+    assert bool(noted) == (family == "label-noise")
+    same = replayed(asked | {"ranker": INITIAL})
+    assert same["answered"] == same["answered_before"]
+
+
 def test_what_cannot_be_drawn_again_is_said(bench, disturbed):
     result, key = disturbed
     asked = question(bench, result, ranker=INITIAL, family="cut", level=0.5)
     assert replayed(asked)["answered_before"][0] == 1
-    with pytest.raises(UsageError, match="trains another ranker"):
-        replayed(asked | {"family": "label-noise"})
+    with pytest.raises(UsageError, match="was not noted"):
+        replayed(asked | {"family": "label-noise", "ranker": key})
     with pytest.raises(DataError, match="Choose another"):
         replayed(asked | {"query": "none"})
     with pytest.raises(DataError, match="Run the study again"):

@@ -16,7 +16,7 @@ from core.data import ragged
 from core.data.lists import CandidateLists, JudgedLists
 from core.errors import UsageError
 
-Change = Literal["order", "ranking", "set", "features", "labels"]
+Change = Literal["order", "ranking", "set", "features", "labels", "system"]
 
 
 @runtime_checkable

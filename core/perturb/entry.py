@@ -29,6 +29,7 @@ class PerturbationEntry:
         whole: the level is a whole number.
         random: chance has a say; otherwise all draws are one.
         random_before: chance has a say at the unchanged level too: of a chain's other links.
+        anew: rankers are trained again, on the labels as they are.
     """
 
     family: str
@@ -43,6 +44,7 @@ class PerturbationEntry:
     whole: bool = False
     random: bool = True
     random_before: bool = False
+    anew: bool = False
 
     @property
     def changes(self) -> frozenset[Change]:
@@ -51,8 +53,13 @@ class PerturbationEntry:
 
     @property
     def retrains(self) -> bool:
-        """Whether it changes what rankers learn from, so that they are trained again."""
-        return "labels" in self.changes
+        """Whether it changes how rankers learn or what from, so that they are trained again."""
+        return self.anew or "labels" in self.changes
+
+    @property
+    def of_input(self) -> bool:
+        """Whether it changes what a ranker is asked; else how it was trained, or how it answers."""
+        return not self.changes & {"labels", "system"}
 
     def draws(self, level: int | float, wanted: int) -> int:
         """How many draws of a level differ: those wanted, or one."""

@@ -9,7 +9,7 @@ from core.data import ragged
 from core.data.lists import CandidateLists, JudgedLists
 from core.errors import ParameterError, UnknownNameError, UsageError
 from core.metrics.agreement import kendall_tau
-from core.perturb import families_data, families_order
+from core.perturb import families_data, families_order, families_system
 from core.perturb.base import Chain, Perturbation, origins, sources
 from core.perturb.entry import PerturbationEntry
 from core.perturb.features import SignAttack
@@ -29,6 +29,7 @@ PERTURBATIONS: dict[str, PerturbationEntry] = {
         *families_data.SET,
         *families_data.FEATURES,
         *families_data.LABELS,
+        *families_system.SYSTEM,
     )
 }
 
@@ -41,7 +42,7 @@ def entry_of(family: str) -> PerturbationEntry:
     Raises:
         UnknownNameError: no such family.
         ParameterError: a link's level out of its bounds.
-        UsageError: a chain of labels with something else, or of an attack.
+        UsageError: a chain of labels with something else, of an attack, or of what is no input.
 
     >>> entry_of("transpositions:5+shuffle-shown").default_levels
     (1.0,)
@@ -141,6 +142,12 @@ def _chained(links: list[Perturbation], last: PerturbationEntry) -> Perturbation
     kinds = [link.changes for link in links] + [last.changes]
     labelled = ["labels" in kind for kind in kinds]
     families = [link.family for link in links] + [last.family]
+    system = [name for name, kind in zip(families, kinds, strict=True) if "system" in kind]
+    if system:
+        raise UsageError(
+            f"{system[0]} stands alone: it changes no input that another link could go on from, "
+            "but how a ranker is trained or asked on the lists as they are"
+        )
     if any(labelled) and not all(labelled):
         raise UsageError(
             f"{'+'.join(families)} chains labels to learn from with something that is tested; "

@@ -65,7 +65,7 @@ def planned(
     for family in families:
         pairs += [(family, level) for level in levels_of(family)]
         if not entry_of(family).changes <= ALLOWED:
-            raise UsageError(f"{family} changes the documents: a card is of order and ranking")
+            raise UsageError(f"{family} changes more: a card is of order and ranking")
     own = key_of("ranker", {"ranker": INITIAL}).digest
     measures = ("NDCG@10",)
     return Study(

@@ -1,14 +1,14 @@
 """What anything that may happen to an input does to a ranker: any rankers, families and levels.
 
 The study of a worse initial ranking, generalised: the order shown, the ranking, the set, the
-features, the labels learnt from, and chains. Beside the measures every trial keeps what became of
-the ranker's own answer, over the documents that both lists have. Rankers that read nothing of
-what was changed are scored once, with proofs; families of labels train.
+features, the labels learnt from, how rankers are trained and asked, and chains. Beside the measures
+every trial keeps what became of the ranker's own answer, over the documents that both lists have.
+Rankers that read nothing of what was changed are scored once, with proofs; families of labels
+train. A ranker for which a family means nothing has no values under it, and a reason.
 """
 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,23 +17,24 @@ from jaxtyping import Float32
 from core.data.lists import JudgedLists
 from core.errors import UsageError
 from core.metrics.measure import Measure
-from core.metrics.relevance import evaluate
 from core.perturb.base import Make, Perturbation
 from core.perturb.features import SignAttack
 from core.perturb.registry import ATTACK, entry_of, perturbation
-from core.progress import Progress, saying
+from core.progress import Progress
 from core.rankers.base import Ranker
 from core.rankers.recipes import NeuralSpec
 from core.store.keys import key_of
 from core.store.manifest import Artefact
 from core.studies import cells, conventions, underway
-from core.studies.answer_changes import OWN, answer_changes, measured_by
-from core.studies.cells import Cell, Found
+from core.studies.answer_changes import OWN, measured_by
+from core.studies.cells import Cell
 from core.studies.initial_ranking import INITIAL, InitialRanking
+from core.studies.perturbations_cells import Otherwise
 from core.studies.result import StudyResult
 from core.studies.retraining import Retraining, check_trainable
-from core.studies.run import Memory, TrialRecords, query_ids_of, run_study
+from core.studies.run import Memory, TrialRecords, query_ids_of, run_study, so_far
 from core.studies.study import Study, levels_of, plan
+from core.studies.system import meaningless
 from core.studies.workbench import Identified, Workbench
 
 KIND = "perturbations"
@@ -82,7 +83,8 @@ def run(
 
     Raises:
         UnknownNameError: no such ranker, family or measure.
-        UsageError: labels change and a ranker cannot be trained again, or an attack on none.
+        UsageError: labels change and a ranker cannot be trained again, an attack on none, or a
+            family that means nothing for any of them.
     """
     found: dict[str, Identified] = {}
     for name in names:
@@ -100,9 +102,11 @@ def run(
             return stored
         facts = _facts(bench, study, rankers)
         underway.announce(bench.store, key, study, query_ids_of(base), facts)
-        result = yield from _computed(bench, study, rankers, records)
-        whole = replace(result, facts=facts)
-        return bench.store.add(key, study.recipe(), whole.save, facts)
+        yield from _computed(bench, study, rankers, records)
+        result = so_far(study, records, query_ids_of(base), facts)
+        if result is None:
+            raise UsageError("nothing to study: no family was named")
+        return bench.store.add(key, study.recipe(), result.save, facts)
 
 
 def planned(bench: Workbench, found: Mapping[str, Identified], setup: Setup) -> Study:
@@ -143,7 +147,7 @@ def as_is(result: StudyResult, ranker: str, measure: str) -> Float32[np.ndarray,
 
 def _unchanged(family: str, level: float) -> bool:
     entry = entry_of(family)
-    return level == entry.unchanged and "+" not in family and not entry.retrains
+    return level == entry.unchanged and "+" not in family and entry.of_input
 
 
 def _with_as_is(pairs: Pairs) -> tuple[tuple[str, float], ...]:
@@ -156,7 +160,7 @@ def _with_as_is(pairs: Pairs) -> tuple[tuple[str, float], ...]:
     if any(_unchanged(*pair) for pair in whole) or not whole:
         return whole
     first = whole[0][0].partition("+")[0].partition(":")[0]
-    first = "transpositions" if entry_of(first).retrains else first
+    first = first if entry_of(first).of_input else "transpositions"
     return ((first, entry_of(first).unchanged), *whole)
 
 
@@ -188,43 +192,29 @@ class Armed:
 
 def _computed(
     bench: Workbench, study: Study, rankers: Mapping[str, Ranker], records: TrialRecords
-) -> Generator[Progress, None, StudyResult]:
-    """Trials that are scored, then those that are trained, then all of them from the records."""
+) -> Generator[Progress, None, None]:
+    """Trials of other inputs, then those that ask or train otherwise; all end in the records."""
     base: JudgedLists = bench.prepared.test
     step = measured_by(_relevance(study))
     made: Make = Armed(rankers, base)
-    scored = [pair for pair in study.perturbations if not entry_of(pair[0]).retrains]
+    scored = tuple(pair for pair in study.perturbations if entry_of(pair[0]).of_input)
+    without = replace(study, perturbations=scored)
     if scored:
-        without = replace(study, perturbations=tuple(scored))
         yield from run_study(without, base, rankers, records, step, made=made)
+    left_out = _left_out(study, rankers)
     work = [
         Cell(trial, 0, study.digest_of(trial))
         for trial in plan(study)
-        if entry_of(trial.family).retrains
+        if not entry_of(trial.family).of_input and trial.ranker not in left_out[trial.family]
     ]
-    compute = partial(_retrained, Retraining(bench, study.seed), rankers, _relevance(study))
+    work.sort(key=lambda cell: entry_of(cell.row.family).retrains)  # what takes longest comes last
+    compute = Otherwise(Retraining(bench, study.seed), rankers, _relevance(study))
     yield from cells.run_cells(work, records, compute)
-    return (yield from run_study(study, base, rankers, records, step, made=made))
 
 
-def _retrained(
-    training: Retraining, rankers: Mapping[str, Ranker], measures: Sequence[Measure], cell: Cell
-) -> Generator[Progress, None, Found]:
-    """The values of one ranker trained on disturbed labels; the initial ranking has learnt none."""
-    base, trial = training.bench.prepared.test, cell.row
-    ranker = rankers[trial.ranker]
-    before = after = ranker.score(base.dataset, base.lists)
-    if trial.ranker != INITIAL and trial.level != entry_of(trial.family).unchanged:
-        named = f"of {trial.ranker}, {trial.family} {trial.level:g}, draw {trial.draw}"
-        kept = yield from saying(training.trained(trial), named)
-        after = kept.ranker.score(base.dataset, base.lists)
-    values = [
-        evaluate(measures, base.dataset, base.lists, after),
-        answer_changes(base, before, base, after),
-    ]
-    size = float(base.lists.lengths.mean()) if len(base.lists) else 0.0
-    facts = {"carried": False, "proof_deviation": 0.0, "tau": 1.0, "set_size": size}
-    return facts, {"values": np.concatenate(values)}
+def _left_out(study: Study, rankers: Mapping[str, Ranker]) -> dict[str, dict[str, str]]:
+    """By family, the rankers for which it means nothing, and why."""
+    return {family: meaningless(family, rankers) for family, _ in study.perturbations}
 
 
 def _relevance(study: Study) -> list[Measure]:
@@ -257,6 +247,7 @@ def _facts(bench: Workbench, study: Study, rankers: Mapping[str, Ranker]) -> dic
         "reads": {label: sorted(ranker.reads) for label, ranker in rankers.items()},
         "changes": {family: sorted(entry.changes) for family, entry in families.items()},
         "units": {family: entry.unit for family, entry in families.items()},
+        "left_out": {family: why for family, why in _left_out(study, rankers).items() if why},
         "queries": len(base.lists),
         "candidates": int(base.lists.offsets[-1]),
         "lists": asdict(bench.recipe),

@@ -6,12 +6,15 @@ by the resident scoring process.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float32
 
-from core.data.lists import JudgedLists
+from core.data.dataset import RankingDataset
+from core.data.lists import CandidateLists, JudgedLists
 from core.errors import DataError, UsageError
 from core.metrics.agreement import positions
 from core.metrics.measure import Measure
@@ -26,8 +29,12 @@ from core.studies.initial_ranking import INITIAL, InitialRanking
 from core.studies.perturbations import Armed
 from core.studies.scoring import fold_for, lists_for, ranker_for
 from core.studies.shown_order import document_names
+from core.studies.system import answered
 from core.studies.worst_case import worst_orders
 from core.studies.worst_orders import READ, Attack
+
+MOST_CANDIDATES = 50_000
+"""Lists of more documents are not all asked again for one of them: its batch is then its own."""
 
 
 def replayed(item: Mapping[str, Any]) -> dict[str, Any]:
@@ -36,17 +43,16 @@ def replayed(item: Mapping[str, Any]) -> dict[str, Any]:
     Args:
         item: `store`, `data`, `recipe` (of the lists), `lists` (their digest), `query`, `ranker`
             (artefact key, or `initial ranking`), `family`, `level`, `draw`, `seed`; `attacked`
-            (artefact key) where the family is an attack; `features` (ids of columns), if wanted.
+            (artefact key) where the family is an attack, `trained` (artefact key of the trial's
+            own ranker) where rankers are trained again; `features` (ids of columns), if wanted.
 
     Returns:
         As `compared`.
 
     Raises:
         DataError: the test part has no such query, or the name means another data set by now.
-        UsageError: a family of labels: its ranker was another one.
+        UsageError: rankers are trained again, and none is named for this trial.
     """
-    if entry_of(item["family"]).retrains:
-        raise UsageError(f"{item['family']} trains another ranker; the lists stay what they are")
     digest = key_of("lists", item["recipe"], (fold_for(item).fingerprint,)).digest
     if digest != item["lists"]:
         raise DataError(
@@ -54,6 +60,8 @@ def replayed(item: Mapping[str, Any]) -> dict[str, Any]:
         )
     base = lists_for(item)
     at = _place_of(item, base)
+    if not entry_of(item["family"]).of_input:
+        return _answered_otherwise(item, base, at)
     attacked: dict[str, Ranker] = {}
     if item["family"].startswith(f"{ATTACK}@"):
         name = item["family"].partition("@")[2]
@@ -63,6 +71,48 @@ def replayed(item: Mapping[str, Any]) -> dict[str, Any]:
     after = disturbed(change, base, draws)
     ranker = InitialRanking() if item["ranker"] == INITIAL else ranker_for(item)
     return compared(ranker, _one(base, at), _one(after, at), tuple(item.get("features", ())))
+
+
+def _answered_otherwise(item: Mapping[str, Any], base: JudgedLists, at: int) -> dict[str, Any]:
+    """One list as it is, answered by a ranker as it is and trained again, or asked otherwise."""
+    one, features = _one(base, at), tuple(item.get("features", ()))
+    ranker = InitialRanking() if item["ranker"] == INITIAL else ranker_for(item)
+    entry, level = entry_of(item["family"]), float(item["level"])
+    if item["ranker"] == INITIAL or level == entry.unchanged:
+        return compared(ranker, one, one, features)
+    if entry.retrains:
+        if not item.get("trained"):
+            raise UsageError(
+                f"the ranker that was trained for this trial of {item['family']} was not noted"
+            )
+        other = ranker_for({**item, "ranker": item["trained"]})
+        return compared(ranker, one, one, features, other)
+    if len(base.lists.rows) > MOST_CANDIDATES:
+        base, at = one, 0
+    draws = generator(item["seed"], item["family"], level, item["draw"])
+    both = (
+        ranker.score(base.dataset, base.lists),
+        answered(ranker, base, item["family"], level, draws),
+    )
+    low, high = base.lists.offsets[at], base.lists.offsets[at + 1]
+    before, after = (Known(scores[low:high]) for scores in both)
+    return compared(before, one, one, features, after)
+
+
+@dataclass(frozen=True)
+class Known:
+    """Answers one list with scores that are there.
+
+    Attributes:
+        scores: in the order shown.
+    """
+
+    scores: Float32[np.ndarray, " docs"]
+
+    def score(self, dataset: RankingDataset, lists: CandidateLists) -> Float32[np.ndarray, " docs"]:
+        """The scores."""
+        del dataset, lists
+        return self.scores
 
 
 def worst_replayed(item: Mapping[str, Any]) -> dict[str, Any]:
@@ -121,7 +171,11 @@ def swaps(item: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def compared(
-    ranker: Ranker, base: JudgedLists, after: JudgedLists, features: tuple[int, ...] = ()
+    ranker: "Ranker | Known",
+    base: JudgedLists,
+    after: JudgedLists,
+    features: tuple[int, ...] = (),
+    other: "Ranker | Known | None" = None,
 ) -> dict[str, Any]:
     """One list before and after.
 
@@ -130,6 +184,7 @@ def compared(
         base: the list as it is.
         after: what was made of it.
         features: ids of columns to be shown as they were and as they are.
+        other: scores what was made of it in the ranker's place.
 
     Returns:
         Columns, documents in the order of the list as it is and new ones after them: `document`,
@@ -144,11 +199,11 @@ def compared(
     at[source[source >= 0]] = np.flatnonzero(source >= 0)
     at[old:] = new
     columns: dict[str, Any] = {}
-    for name, judged, place in (
-        ("_before", base, np.where(np.arange(count) < old, np.arange(count), -1)),
-        ("", after, at),
+    for name, judged, place, who in (
+        ("_before", base, np.where(np.arange(count) < old, np.arange(count), -1), ranker),
+        ("", after, at, other or ranker),
     ):
-        scores = ranker.score(judged.dataset, judged.lists)
+        scores = who.score(judged.dataset, judged.lists)
         answered = positions(judged.lists.offsets, scores, judged.lists.rows)
         columns[f"shown{name}"] = _there(place, np.arange(1, len(scores) + 1))
         columns[f"answered{name}"] = _there(place, answered + 1)

@@ -1,4 +1,4 @@
-"""Trials whose rankers are trained again, on labels that were disturbed.
+"""Trials whose rankers are trained again: on labels that were disturbed, or from another seed.
 
 Only the training part changes: what a ranker is selected and tested on keeps its labels, and the
 candidate lists stay what they were.
@@ -11,13 +11,19 @@ from core.data.lists import CandidateLists, JudgedLists
 from core.errors import UsageError
 from core.perturb.base import disturbed
 from core.perturb.registry import perturbation
+from core.perturb.system import SEED
 from core.progress import Progress
-from core.rankers import registry
+from core.rankers import outside, registry
+from core.rankers.base import RankerSpec
+from core.rankers.ensemble import parse
 from core.rankers.foreign import is_callable
 from core.rankers.kept import ALL_DOCUMENTS, Kept, kept
 from core.seeds import generator
 from core.studies.study import Trial
 from core.studies.workbench import Workbench
+
+STEP = 1000
+"""A study's own seed moves the seeds of its trainings by so many, more than a level has draws."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +48,10 @@ class Retraining:
         """The ranker of a trial, or what was found of it; its name says the recipe.
 
         Raises:
-            UsageError: a callable or a stored ranker, which cannot be trained again.
+            UsageError: what has no recipe, see `check_trainable`.
         """
         check_trainable(trial.ranker)
-        name, _, preset = trial.ranker.partition("@")
-        spec = registry.spec(name, preset or self.bench.preset)
+        spec = self.spec_of(trial)
         train, valid = self.train_lists(trial), self.bench.prepared.valid
         if not spec.fits_documents:
             made = asdict(self.bench.recipe)
@@ -55,15 +60,40 @@ class Retraining:
         valid = replace(valid, lists=CandidateLists.everything(valid.dataset))
         return (yield from kept(spec, train, valid, ALL_DOCUMENTS, self.bench.store))
 
+    def spec_of(self, trial: Trial) -> RankerSpec:
+        """The recipe of a trial: with the next seeds after its own where the seed is changed.
+
+        Draw d of a study with seed s has the recipe's seed + 1 + d + 1000 s, so that what was
+        trained for another study with the next seeds is found.
+        """
+        name, _, preset = trial.ranker.partition("@")
+        spec = registry.spec(name, preset or self.bench.preset)
+        own = seed_of(spec)
+        if trial.family != SEED or own is None:
+            return spec
+        seed = str(own + 1 + trial.draw + STEP * self.seed)
+        return registry.spec(name, preset or self.bench.preset, seed=seed)
+
+
+def seed_of(spec: RankerSpec) -> int | None:
+    """The seed in a ranker's recipe; None: nothing in it is drawn.
+
+    >>> seed_of(registry.spec("random", "paper")), seed_of(registry.spec("feature:3", "paper"))
+    (0, None)
+    """
+    recipe = spec.recipe()
+    found: int | None = recipe.get("training", recipe).get("seed")
+    return found
+
 
 def check_trainable(name: str) -> None:
     """Refuse what has no recipe.
 
     Raises:
-        UsageError: a callable or a stored ranker.
+        UsageError: a callable, a file, a stored ranker or a combination of rankers.
     """
-    if "#" in name or is_callable(name):
+    if "#" in name or is_callable(name) or outside.is_outside(name) or parse(name) is not None:
         raise UsageError(
-            f"{name} cannot be trained again on other labels: name a ranker by its recipe, "
-            "or leave the families that change labels out"
+            f"{name} cannot be trained again: name a ranker by its recipe, or leave the families "
+            "that change labels or the seed of the training out"
         )

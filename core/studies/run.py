@@ -109,7 +109,7 @@ def run_study(  # noqa: PLR0913 (what is studied, on what, and the two steps of 
         made: (family, level) → perturbation; attacks on a ranker of the study need their own.
 
     Raises:
-        UsageError: a family of labels, whose trials are trained, or one that the lists cannot take.
+        UsageError: a family that changes no input, or one that the lists cannot take.
     """
     trials = plan(study)
     done: dict[Trial, tuple[dict[str, Any], np.ndarray]] = {}
@@ -169,8 +169,8 @@ def _stored(
 
 
 def _point(study: Study, base: JudgedLists, change: Perturbation) -> Point:
-    if "labels" in change.changes:
-        raise UsageError(f"{change} changes what rankers learn from; `study perturbations` trains")
+    if change.changes & {"labels", "system"}:
+        raise UsageError(f"{change} changes no input: `study perturbations` trains and asks anew")
     return Point(change, base, study.seed)
 
 

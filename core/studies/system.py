@@ -1,116 +1,105 @@
-"""How far an answer moves when its input does not: precision, batches, threads, seeds.
+"""Rankers asked in another way: in bfloat16, in other batches, with other numbers of threads.
 
-The floor under every other study: what is smaller than these deviations is arithmetic or luck.
+The input stays as it is; what moves all the same is arithmetic. Not every ranker has something to
+be changed: a tree has no bfloat16, an initial ranking is not computed at all. Those are named with
+the reason, and have no values; a 0 is always a measured one.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import pandas as pd
-from jaxtyping import Float32
+from jaxtyping import Float32, Int64
 
 from core.data import ragged
 from core.data.lists import JudgedLists
-from core.metrics.agreement import kendall_tau
-from core.metrics.passing import documents_passed
-from core.metrics.segments import largest_deviations
-from core.progress import Progress, saying
+from core.errors import UsageError
+from core.perturb.registry import entry_of
+from core.perturb.system import BATCHES, BFLOAT16, SEED, THREADS
+from core.rankers import registry
 from core.rankers.base import Ranker
 from core.rankers.recipes import NeuralSpec
-from core.studies.invariance import numeric_floor
-from core.studies.workbench import Workbench
+from core.studies.initial_ranking import INITIAL
+from core.studies.retraining import seed_of
 
-COLUMNS = ("ranker", "change", "score_deviation", "documents_moved", "queries_moved", "answer_tau")
-BATCHES, ALONE, BF16 = "batches in reverse", "one list at a time", "bfloat16"
-
-
-def deviations(ranker: Ranker, base: JudgedLists, threads: Sequence[int] = (1, 2)) -> pd.DataFrame:
-    """What the machine's side alone does to a ranker's answer.
-
-    Args:
-        ranker: anything that scores.
-        base: the lists.
-        threads: numbers of threads that networks are scored with; other rankers are not.
-
-    Returns:
-        Columns COLUMNS, one row a change: the largest deviation of a score, documents that passed
-        another whose score was further away than the numeric floor, in how many queries, and the
-        mean Kendall τ-b of the two answers.
-    """
-    before = ranker.score(base.dataset, base.lists)
-    floor = numeric_floor(ranker, base, before)
-    answers = {BATCHES: _backwards(ranker, base), ALONE: _alone(ranker, base)}
-    if isinstance(getattr(ranker, "spec", None), NeuralSpec):
-        network: Any = ranker
-        answers[BF16] = network.score_variants(base.dataset, [base.lists], precision="bf16")[0]
-        answers |= {f"{count} threads": _threaded(ranker, base, count) for count in threads}
-    rows = [
-        {"ranker": ranker.name, "change": change} | compared(base, before, after, floor)
-        for change, after in answers.items()
-    ]
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+GIVEN = "is given, not computed"
+NETWORKS = frozenset({BFLOAT16, THREADS})
 
 
-def seed_deviations(
-    bench: Workbench, name: str, seeds: Sequence[int]
-) -> Generator[Progress, None, pd.DataFrame]:
-    """What another seed of the training does to the answer, beside the first seed's.
+def meaningless(family: str, rankers: Mapping[str, Ranker]) -> dict[str, str]:
+    """Why a family means nothing for some of a study's rankers; empty for those of the input.
 
     Args:
-        bench: the data and its lists.
-        name: a ranker whose recipe has a seed.
-        seeds: two or more; each is trained, or found.
+        family: of perturbations.
+        rankers: of the study, by label; all can be trained again if the family asks for it.
 
-    Returns:
-        Columns COLUMNS, one row a further seed.
+    Raises:
+        UsageError: it means nothing for any of them.
+
+    >>> from core.studies.initial_ranking import InitialRanking
+    >>> meaningless("batches", {INITIAL: InitialRanking(), "random": InitialRanking()})
+    {'initial ranking': 'is given, not computed'}
     """
-    base, answers, floor = bench.prepared.test, [], 0.0
-    for seed in seeds:
-        kept = yield from saying(bench.trained(name, {"seed": str(seed)}), f"of seed {seed}")
-        answers.append(kept.ranker.score(base.dataset, base.lists))
-        floor = max(floor, numeric_floor(kept.ranker, base, answers[-1]))
-    rows = [
-        {"ranker": name, "change": f"seed {seed}"} | compared(base, answers[0], after, floor)
-        for seed, after in zip(seeds[1:], answers[1:], strict=True)
-    ]
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    if "system" not in entry_of(family).changes:
+        return {}
+    reasons = {label: _reason(family, label, ranker) for label, ranker in rankers.items()}
+    found = {label: reason for label, reason in reasons.items() if reason}
+    if len(found) == len(rankers):
+        told = "; ".join(f"{label} {reason}" for label, reason in found.items())
+        raise UsageError(f"{family} means nothing for these rankers: {told}")
+    return found
 
 
-def compared(
+def _reason(family: str, label: str, ranker: Ranker) -> str:
+    if label == INITIAL:
+        return GIVEN
+    if family in NETWORKS and not isinstance(getattr(ranker, "spec", None), NeuralSpec):
+        what = "has no bfloat16" if family == BFLOAT16 else "adds nothing up in parallel"
+        return f"is no network: it {what}"
+    if family == SEED and seed_of(registry.spec(label.partition("@")[0])) is None:
+        return "draws nothing in its training"
+    return ""
+
+
+def answered(
+    ranker: Ranker,
     base: JudgedLists,
-    before: Float32[np.ndarray, " candidates"],
-    after: Float32[np.ndarray, " candidates"],
-    floor: float,
-) -> dict[str, int | float]:
-    """Two answers to the same lists: the last four of COLUMNS."""
-    offsets = base.lists.offsets
-    moved = documents_passed(offsets, before, after, floor)
-    taus = kendall_tau(offsets, before, after)
-    return {
-        "score_deviation": float(largest_deviations(offsets, before, after).max(initial=0.0)),
-        "documents_moved": int(moved.sum()),
-        "queries_moved": int((moved > 0).sum()),
-        "answer_tau": float(np.nanmean(taus)) if (~np.isnan(taus)).any() else 1.0,
-    }
+    family: str,
+    level: int | float,
+    draws: np.random.Generator,
+) -> Float32[np.ndarray, " candidates"]:
+    """The scores of the lists as they are, asked in another way.
+
+    Args:
+        ranker: one for which the family means something.
+        base: the lists.
+        family: of those that ask in another way.
+        level: in the family's unit; at 0 nothing is changed.
+        draws: of the succession of the lists.
+    """
+    if level == 0:
+        return ranker.score(base.dataset, base.lists)
+    if family == BATCHES:
+        return _in_parts(ranker, base, round(level), draws.permutation(len(base.lists)))
+    if family == THREADS:
+        return _threaded(ranker, base, round(level))
+    network: Any = ranker
+    found: Float32[np.ndarray, " candidates"] = network.score_variants(
+        base.dataset, [base.lists], precision="bf16"
+    )[0]
+    return found
 
 
-def _backwards(ranker: Ranker, base: JudgedLists) -> Float32[np.ndarray, " candidates"]:
-    """The scores when the lists are scored in reverse succession: other batches and padding."""
-    turned = np.arange(len(base.lists))[::-1].copy()
+def _in_parts(
+    ranker: Ranker, base: JudgedLists, size: int, order: Int64[np.ndarray, " lists"]
+) -> Float32[np.ndarray, " candidates"]:
+    """The scores when the lists are scored in this succession, so many at a time."""
     scores = np.empty(len(base.lists.rows), dtype=np.float32)
-    scores[ragged.elements_of(base.lists.offsets, turned)] = ranker.score(
-        base.dataset, base.lists.select(turned)
-    )
+    for start in range(0, len(order), size):
+        chosen = order[start : start + size]
+        places = ragged.elements_of(base.lists.offsets, chosen)
+        scores[places] = ranker.score(base.dataset, base.lists.select(chosen))
     return scores
-
-
-def _alone(ranker: Ranker, base: JudgedLists) -> Float32[np.ndarray, " candidates"]:
-    parts = [
-        ranker.score(base.dataset, base.lists.select(np.array([index])))
-        for index in range(len(base.lists))
-    ]
-    return np.concatenate([*parts, np.zeros(0, dtype=np.float32)])
 
 
 def _threaded(ranker: Ranker, base: JudgedLists, count: int) -> Float32[np.ndarray, " candidates"]:
