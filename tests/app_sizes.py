@@ -7,7 +7,7 @@ from core.metrics.measure import Measure
 from core.metrics.relevance import evaluate
 from core.seeds import generator
 from core.store.keys import key_of
-from core.studies import cells, conventions, initial_rankings, set_size
+from core.studies import cells, conventions, exchanged, initial_rankings, set_size
 from core.studies.initial_ranking import INITIAL
 from core.studies.set_size_stability import stabilities
 from tests import app_tables as tables
@@ -91,7 +91,7 @@ def rankings_plan(data):
             for at, name in enumerate(every)]  # fmt: skip
     for reads, label in enumerate(NOISE):
         rows += [initial_rankings.Row(label, {"name": label}, condition, columns, 1)
-                 for condition, columns in initial_rankings.conditions(reads, every)]  # fmt: skip
+                 for condition, columns in exchanged.conditions(reads, every)]  # fmt: skip
     lists = lists_digest(data, rankings_facts(data)["lists"])
     return initial_rankings.Plan(tuple(rows), every, lists, ASKED, conventions.kept(ASKED))
 

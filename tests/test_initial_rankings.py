@@ -1,5 +1,7 @@
 """Table 4: conditions, what is exchanged at test time, the verdict, and the ordinals' geometry."""
 
+from dataclasses import asdict
+
 import numpy as np
 import pytest
 
@@ -7,13 +9,24 @@ from core.data.lists import JudgedLists
 from core.errors import DataError, UsageError
 from core.metrics.measure import Measure
 from core.metrics.relevance import evaluate
+from core.rankers.ensemble import Fusion, combined
 from core.rankers.initial import ListRecipe
 from core.rankers.ordinal_geometry import geometries, geometry
 from core.seeds import generator
 from core.store.artefacts import Store
-from core.studies import initial_rankings, initial_rankings_table
+from core.store.keys import key_of
+from core.studies import initial_rankings, initial_rankings_table, tables_query
 from core.studies.claims import HOLDS, NOT, UNTOLD, rising
-from core.studies.initial_rankings import ANTI, NONE, ORACLE, TRAINED, conditions
+from core.studies.exchanged import (
+    ANTI,
+    NONE,
+    ORACLE,
+    TRAINED,
+    conditions,
+    extended,
+    order_in,
+    swap_named,
+)
 from core.studies.result import StudyResult
 from core.studies.workbench import Workbench, finished
 
@@ -29,15 +42,16 @@ def bench(tmp_path_factory):
 @pytest.fixture(scope="module")
 def made(bench, monkeypatch_module):
     """The study with a network of three steps, as fast as it can be."""
-    from core.models.config import SETRANK_PRESETS
-    from core.training import recipe
+    from core.rankers import recipes
 
-    short = {
-        name: preset.__class__(**{**vars(preset), "epochs": 1, "steps_per_epoch": 3})
-        for name, preset in recipe.SETRANK_TRAINING.items()
-    }
-    monkeypatch_module.setattr("core.rankers.recipes._SETRANK", (SETRANK_PRESETS, short))
-    names = ("setrank-imsab", "setrank-imsab-init")
+    for family in ("_SETRANK", "_DLCM"):
+        models, training = getattr(recipes, family)
+        short = {
+            name: preset.__class__(**{**vars(preset), "epochs": 1, "steps_per_epoch": 3})
+            for name, preset in training.items()
+        }
+        monkeypatch_module.setattr(recipes, family, (models, short))
+    names = ("setrank-imsab", "setrank-imsab-init", "dlcm", "rrf:setrank-imsab-init+feature:1")
     plan = initial_rankings.planned(bench, names, ("feature:2", ORACLE, ANTI))
     return plan, StudyResult.open(finished(initial_rankings.run(bench, plan)).path)
 
@@ -63,7 +77,7 @@ def test_every_ranking_is_left_out_once_and_every_other_put_in_its_place():
 
 
 def test_replacing_rankings_change_neither_candidates_nor_the_order_shown(bench):
-    test = finished(initial_rankings.extended(bench, (*INITIAL, ORACLE, ANTI)))
+    test = finished(extended(bench, (*INITIAL, ORACLE, ANTI)))
     before = bench.prepared.test.lists
     np.testing.assert_array_equal(test.lists.rows, before.rows)
     np.testing.assert_array_equal(test.lists.ranks[:, :2], before.ranks)
@@ -88,12 +102,94 @@ def test_a_row_of_an_initial_ranking_is_that_ranking(made, bench):
 def test_a_condition_is_the_network_reading_other_ranks(made, bench):
     plan, result = made
     kept = finished(bench.trained("setrank-imsab-init"))
-    test = finished(initial_rankings.extended(bench, plan.initial))
+    test = finished(extended(bench, plan.initial))
     for condition, columns in conditions(1, plan.initial):
         scores = kept.ranker.reading(columns).score(test.dataset, test.lists)
         expected = evaluate([Measure.parse("NDCG@10")], test.dataset, test.lists, scores)[0]
         found = result.per_query("setrank-imsab-init", condition, 0.0, "NDCG@10")
         np.testing.assert_array_equal(found, expected)
+
+
+def test_a_network_that_is_fed_is_fed_in_the_order_that_is_put_in_place(made, bench):
+    plan, result = made
+    asked = [row.condition for row in plan.rows if row.label == "dlcm"]
+    assert asked == [TRAINED, *(f"{swap} for feature:3" for swap in plan.initial[1:])]
+    ranker = finished(bench.trained("dlcm")).ranker
+    test = finished(extended(bench, plan.initial))
+    worst = JudgedLists(test.dataset, test.lists.shown_as(order_in(test.lists, 4)))
+    scores = ranker.score(worst.dataset, worst.lists)
+    expected = evaluate([Measure.parse("NDCG@10")], worst.dataset, worst.lists, scores)[0]
+    found = result.per_query("dlcm", "anti-oracle for feature:3", 0.0, "NDCG@10")
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_a_combination_reads_what_its_members_read(made, bench):
+    plan, result = made
+    label = "rrf:setrank-imsab-init+feature:1"
+    test = finished(extended(bench, plan.initial))
+    network = finished(bench.trained("setrank-imsab-init")).ranker.reading((None,))
+    alone = finished(bench.trained("feature:1")).ranker
+    fused = combined("fusion", [network, alone], Fusion())
+    scores = fused.score(test.dataset, test.lists)
+    expected = evaluate([Measure.parse("NDCG@10")], test.dataset, test.lists, scores)[0]
+    np.testing.assert_array_equal(result.per_query(label, NONE, 0.0, "NDCG@10"), expected)
+
+
+def test_what_takes_an_initial_rankings_place_says_its_preset_and_reads_no_ranking():
+    assert swap_named("rrf:mart+feature:3", "small") == "rrf:mart@small+feature:3"
+    with pytest.raises(UsageError, match="cannot be the initial one"):
+        swap_named("dlcm", "small")
+
+
+def test_one_query_is_answered_again_as_the_study_did(made, bench):
+    plan, _ = made
+    ranker = finished(bench.trained("setrank-imsab-init"))
+    query = bench.fold.test.query_ids[3]
+    item = {
+        "store": str(bench.store.root), "data": "sample", "recipe": asdict(bench.recipe),
+        "lists": plan.lists, "preset": "small", "initial": list(plan.initial), "query": query,
+        "ranker": str(ranker.artefact.key), "before": None, "now": [4], "features": [2],
+    }  # fmt: skip
+    found = tables_query.conditions(item)
+    test = finished(extended(bench, plan.initial))
+    rows = test.lists.rows[test.lists.offsets[3] : test.lists.offsets[4]]
+    for side, reading in (("_before", ranker.ranker), ("", ranker.ranker.reading((4,)))):
+        expected = reading.score(test.dataset, test.lists)[test.lists.offsets[3] :][: len(rows)]
+        np.testing.assert_allclose(found[f"score{side}"], expected, rtol=1e-5)
+        order = np.argsort(-np.array(found[f"score{side}"]))
+        assert np.array(found[f"answered{side}"])[order].tolist() == list(range(1, len(rows) + 1))
+    labels = np.array(found["label"])[np.argsort(found["shown"])]
+    assert (np.diff(labels) >= 0).all()  # anti-oracle
+    assert [after for _, after in found["features"]["2"]] == pytest.approx(
+        test.dataset.feature(2)[rows]
+    )
+    with pytest.raises(DataError, match="no longer stored"):
+        tables_query.conditions({**item, "initial": [*plan.initial, "ranksvm@small"], "now": [5]})
+    with pytest.raises(DataError, match="not the data set that the study saw"):
+        tables_query.conditions({**item, "lists": "0" * 64})
+
+
+def test_one_query_at_two_sizes(made, bench):
+    recipe, features = (
+        asdict(bench.recipe),
+        [finished(bench.trained(f"feature:{at}")) for at in (1, 2)],
+    )
+    digests = {
+        str(size): key_of("lists", recipe | {"depth": size}, (bench.fold.fingerprint,)).digest
+        for size in (4, 8)
+    }
+    keys = [str(kept.artefact.key) for kept in features]
+    item = {
+        "store": str(bench.store.root), "data": "sample", "recipe": recipe, "digests": digests,
+        "query": bench.fold.test.query_ids[0], "before": [keys[0], 4], "now": [keys[1], 8],
+    }  # fmt: skip
+    found = tables_query.sizes(item)
+    assert found["kind"] == ["kept"] * 4 + ["new"] * 4
+    whole = bench.prepared.test
+    rows = whole.lists.rows[:8]
+    assert found["score_before"] == [*whole.dataset.feature(1)[rows[:4]].tolist(), *[None] * 4]
+    assert found["score"] == pytest.approx(whole.dataset.feature(2)[rows])
+    assert sorted(found["answered_before"][:4]) == [1, 2, 3, 4]
 
 
 def test_the_table_compares_with_the_ranker_as_trained(made):
@@ -115,6 +211,13 @@ def test_behind_a_condition_stand_its_queries_the_most_damaged_first(made):
     _, result = made
     frame = initial_rankings_table.queries(result, ("setrank-imsab-init", NONE), "NDCG@10")
     table = initial_rankings_table.table(result, "NDCG@10").set_index(["ranker", "condition"])
+    every = initial_rankings_table.by_condition(result, "setrank-imsab-init", "NDCG@10")
+    assert TRAINED not in every
+    assert every.mean(axis=1).is_monotonic_increasing
+    assert (
+        every[NONE].sort_index().tolist()
+        == frame.set_index("query")["change"].sort_index().tolist()
+    )
     assert frame["change"].is_monotonic_increasing
     expected = table["change"]["setrank-imsab-init", NONE]
     assert frame["change"].mean() == pytest.approx(expected, abs=1e-6)

@@ -7,7 +7,9 @@ from scipy import stats
 
 from core.data.dataset import RankingDataset
 from core.data.lists import CandidateLists, JudgedLists
-from core.errors import ParameterError, UsageError
+from core.errors import ArtefactError, MissingRankingError, ParameterError, UsageError
+from core.metrics.measure import Measure
+from core.metrics.relevance import evaluate
 from core.rankers.initial import ListRecipe
 from core.seeds import generator
 from core.store.artefacts import Store
@@ -96,7 +98,7 @@ def test_one_shared_document_or_none_has_no_stability():
 
 def test_behind_a_point_stand_its_queries_the_most_damaged_first(result):
     at, frame = set_size_table.queries(result, ("feature:1", "any", 60), "NDCG@10")
-    assert at == 5
+    assert at == ("any", 5)
     home, here = (
         result.per_query("feature:1", "any", float(size), "NDCG@10").astype(float)
         for size in (5, 60)
@@ -106,8 +108,24 @@ def test_behind_a_point_stand_its_queries_the_most_damaged_first(result):
     assert frame["change"].tolist() == [of[query] for query in frame["query"]]
     made_up = made({"dlcm-without-init": np.full(4, 0.25)})
     at, frame = set_size_table.queries(made_up, ("dlcm-without-init", "40", 240), "NDCG@10")
-    assert at == 40
+    assert at == ("40", 40)
     assert frame["change"].to_numpy() == pytest.approx(-0.25, abs=1e-6)
+    at, turned = set_size_table.queries(
+        made_up, ("dlcm-without-init", "40", 40), "NDCG@10", ("40", 240)
+    )
+    assert turned["change"].to_numpy() == pytest.approx(0.25, abs=1e-6)
+    assert "order_stability" not in turned
+
+
+def test_the_map_of_queries_has_every_size_and_the_most_damaged_on_top(result):
+    frame = set_size_table.by_size(result, "feature:1", "any", "NDCG(empty=skip)@10")
+    assert list(frame.columns) == list(SIZES)
+    assert (frame[5] == 0).all()
+    assert frame.mean(axis=1).is_monotonic_increasing
+    _, last = set_size_table.queries(result, ("feature:1", "any", 60), "NDCG(empty=skip)@10")
+    assert (
+        frame[60].sort_index().tolist() == last.set_index("query")["change"].sort_index().tolist()
+    )
 
 
 def test_a_study_of_sizes_is_found_by_its_data(result, benches, store):
@@ -115,6 +133,47 @@ def test_a_study_of_sizes_is_found_by_its_data(result, benches, store):
     kinds = [one.recipe["kind"] for one in studied_on(store, fingerprint)]
     assert set_size.KIND in kinds
     assert not studied_on(store, "0" * 64)
+
+
+def by_first_feature(features, _ranks):
+    return features[:, 0]
+
+
+def test_combinations_files_functions_and_stored_rankers_are_taken(benches, tmp_path):
+    test = benches[5].fold.test
+    (tmp_path / "mine.txt").write_text("\n".join(f"{x}" for x in test.features[:, 0]))
+    scores, function = f"scores:{tmp_path / 'mine.txt'}", f"{__name__}:by_first_feature"
+    kept = finished(benches[5].trained("rrf:feature:1+feature:2")).artefact.key
+    names = ("rrf:feature:1+feature:2", scores, function, f"rrf:feature:1+feature:2#{kept.digest}")
+    plan = set_size.planned(benches, names, (5,))
+    assert {row.family for row in plan.rows} == {"any"}
+    found = StudyResult.open(finished(set_size.run(benches, plan, "sample")).path)
+    for size in SIZES:
+        judged = benches[size].prepared.test
+        fused = finished(benches[size].trained(names[0])).ranker
+        own = {
+            names[0]: fused.score(judged.dataset, judged.lists),
+            scores: judged.dataset.features[judged.lists.rows, 0],
+        }
+        own |= {names[3]: own[names[0]], function: own[scores]}
+        for label, answer in own.items():
+            measure = [Measure.parse("NDCG@10")]
+            expected = evaluate(measure, judged.dataset, judged.lists, answer)[0]
+            np.testing.assert_array_equal(
+                found.per_query(label, "any", float(size), "NDCG@10"), expected
+            )
+
+
+def test_a_combination_of_networks_has_a_row_for_every_size(benches):
+    names = ("rrf:setrank-msab-init+feature:1", "shuffled:dlcm")
+    plan = set_size.planned(benches, names, (5, 20), seeds=3)
+    rows = [(row.label, row.size, row.seeds, row.largest) for row in plan.rows[2:]]
+    assert rows == [
+        (names[0], 5, 1, 256), (names[0], 20, 1, 256), (names[1], 5, 1, None),
+        (names[1], 20, 1, None),
+    ]  # fmt: skip
+    with pytest.raises(MissingRankingError):
+        set_size.planned(benches, ("setrank-imsab-multi-init",), (5,))
 
 
 def test_networks_with_ordinals_are_not_asked_beyond_their_table(benches):
@@ -133,7 +192,7 @@ def test_wrong_sizes_are_refused(benches, store):
         finished(set_size.opened("sample", (0,), RECIPE, store, "small"))
     with pytest.raises(UsageError, match="add the size"):
         set_size.planned(benches, ("setrank-msab",), (7,))
-    with pytest.raises(UsageError, match="stored ranker"):
+    with pytest.raises(ArtefactError):
         set_size.planned(benches, ("dlcm#1234",), (5,))
 
 

@@ -21,7 +21,8 @@ from core.rankers.initial import ListRecipe
 from core.store.manifest import Artefact
 from core.studies import cost, initial_rankings_table
 from core.studies.cost import Cost
-from core.studies.initial_rankings import FOUR, SWAPS, TABLE4
+from core.studies.exchanged import SWAPS
+from core.studies.initial_rankings import FOUR, TABLE4
 from core.studies.ranker_sets import expanded
 from core.studies.underway import Underway
 

@@ -11,7 +11,9 @@ from jaxtyping import Float64
 from core.metrics.significance import bootstrap_interval, holm, paired_t
 from core.seeds import generator
 from core.studies.claims import Verdict, rising
-from core.studies.initial_rankings import NONE, TABLE4, TRAINED
+from core.studies.damage import most_damaged
+from core.studies.exchanged import NONE, TRAINED
+from core.studies.initial_rankings import TABLE4
 from core.studies.result import StudyResult
 from core.studies.table import LEVEL_OF_SIGNIFICANCE
 
@@ -72,6 +74,23 @@ def queries(result: StudyResult, point: tuple[str, str], measure: str) -> pd.Dat
     frame["change"] = frame["here"] - frame["as_trained"]
     counted = frame[frame["change"].notna()]
     return counted.sort_values("change", kind="stable", ignore_index=True)
+
+
+def by_condition(result: StudyResult, ranker: str, measure: str) -> pd.DataFrame:
+    """The change of every query under every condition from the ranker as trained.
+
+    Returns:
+        A column a condition, a row a query (its id is the index), the most damaged first; queries
+        that the measure leaves out are left out.
+    """
+    before = result.per_query(ranker, TRAINED, 0.0, measure)
+    asked = [condition for label, condition in _points(result) if label == ranker]
+    after = {
+        condition: result.per_query(ranker, condition, 0.0, measure)
+        for condition in asked
+        if condition != TRAINED
+    }
+    return most_damaged(before, after, result.query_ids)
 
 
 def claim(result: StudyResult, measure: str) -> Verdict | None:

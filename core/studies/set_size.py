@@ -13,18 +13,18 @@ from typing import Any
 import numpy as np
 
 from core.data.lists import CandidateLists, JudgedLists
-from core.errors import ParameterError, UsageError
+from core.errors import MissingRankingError, ParameterError, UsageError
 from core.metrics.measure import Measure
 from core.metrics.relevance import evaluate
 from core.progress import Progress, saying
-from core.rankers import registry
-from core.rankers.base import Ranker, RankerSpec
+from core.rankers.base import Ranker
 from core.rankers.initial import ListRecipe
 from core.store.artefacts import Store
 from core.store.keys import key_of
 from core.store.manifest import Artefact
 from core.studies import cells, conventions, underway
 from core.studies.cells import Cell, Found
+from core.studies.entrants import Entrant, entrant, trained
 from core.studies.initial_ranking import INITIAL, InitialRanking
 from core.studies.ranker_sets import expanded
 from core.studies.result import StudyResult
@@ -158,13 +158,14 @@ def planned(
 
     Args:
         benches: by size, as `opened` gives them; all of them are tested on.
-        names: rankers, `ranker@preset`, or sets of `core.studies.ranker_sets`.
+        names: as `core.studies.entrants` takes them, or sets of `core.studies.ranker_sets`.
         trained_on: the sizes N0, each of them in `benches`.
         measures: as text.
         seeds: how many each ranker is trained with.
 
     Raises:
-        UsageError: a stored ranker, or N0 that is no size of the study.
+        UsageError: N0 that is no size of the study, or that a stored ranker was trained on and the
+            study has not; a ranker that reads more initial rankings than the lists carry.
     """
     missing = [size for size in trained_on if size not in benches]
     if missing:
@@ -173,10 +174,10 @@ def planned(
     texts = tuple(str(Measure.parse(text)) for text in measures)
     rows = [Row(INITIAL, {"name": INITIAL}, None, 1, None)]
     for label in expanded([CEILING, *names]):
-        name, _, preset = label.partition("@")
-        if "#" in label:
-            raise UsageError(f"{label} is a stored ranker: this study trains its own")
-        rows += _rows(label, registry.spec(name, preset or first.preset), trained_on, seeds)
+        asked = entrant(label, first)
+        if asked.rankings > len(first.recipe.initial):
+            raise MissingRankingError(label, asked.rankings, len(first.recipe.initial))
+        rows += _rows(asked, tuple(benches), trained_on, seeds)
     lists = {
         str(size): key_of("lists", asdict(bench.recipe), (bench.fold.fingerprint,)).digest
         for size, bench in benches.items()
@@ -185,16 +186,26 @@ def planned(
     return Plan(tuple(rows), tuple(benches), lists, texts, stored)
 
 
-def _rows(label: str, spec: RankerSpec, trained_on: Sequence[int], seeds: int) -> list[Row]:
-    recipe = spec.recipe()
-    drawn = "seed" in recipe or "seed" in recipe.get("training", {})
-    largest = recipe["model"]["ordinals"] if spec.rankings else None
-    sizes = [None] if spec.fits_documents else sorted(set(trained_on))
-    return [
-        Row(label, recipe, size, seeds if drawn else 1, largest)
+def _rows(asked: Entrant, known: Sequence[int], trained_on: Sequence[int], seeds: int) -> list[Row]:
+    """The rows of one ranker: one a size that it is trained on."""
+    if asked.depth is not None and asked.depth not in known:
+        raise UsageError(
+            f"{asked.label} was trained on lists of {asked.depth}, which are not tested on: "
+            "add the size"
+        )
+    own = sorted(set(trained_on)) if asked.depth is None else [asked.depth]
+    sizes: Sequence[int | None] = [None] if asked.alone else own
+    rows = [
+        Row(asked.label, asked.recipe, size, seeds if asked.drawn else 1, asked.largest)
         for size in sizes
-        if size is None or largest is None or size <= largest
+        if size is None or asked.largest is None or size <= asked.largest
     ]
+    if not rows:
+        raise UsageError(
+            f"{asked.label} reads ranks up to {asked.largest}: it cannot be trained on lists of "
+            f"{own[0]}"
+        )
+    return rows
 
 
 def run(
@@ -244,12 +255,9 @@ def _compute(
         ranker: Ranker = InitialRanking()
     else:
         changes = {"seed": str(cell.row.draw)} if row.seeds > 1 else {}
-        kept = yield from saying(
-            bench.trained(row.label, changes), f"of {row.label} on {row.family}"
-        )
-        ranker = kept.ranker
-        facts["artefact"] = str(kept.artefact.key)
-        facts["training_seconds"] = float(kept.artefact.facts["seconds"])
+        training = trained(bench, row.label, changes)
+        ranker, noted = yield from saying(training, f"of {row.label} on {row.family}")
+        facts |= noted
     test: JudgedLists = benches[size].prepared.test
     scores = ranker.score(test.dataset, test.lists)
     measures = [Measure.parse(text) for text in plan.stored if text not in (ORDER, SHIFT)]
@@ -272,9 +280,11 @@ def _facts(benches: Mapping[int, Workbench], plan: Plan) -> dict[str, Any]:
         "lists": asdict(first.recipe),
         "preset": first.preset,
         "shorter": {str(size): int((whole < size).sum()) for size in benches},
-        "left_out": [
-            f"{row.label} reads ranks up to {row.largest} and is not asked beyond"
-            for row in plan.rows
-            if row.largest is not None and row.largest < max(benches)
-        ],
+        "left_out": list(
+            dict.fromkeys(
+                f"{row.label} reads ranks up to {row.largest} and is not asked beyond"
+                for row in plan.rows
+                if row.largest is not None and row.largest < max(benches)
+            )
+        ),
     }

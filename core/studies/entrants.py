@@ -1,0 +1,146 @@
+"""A ranker that a study of trained rankers is asked for: what its name means before it is trained.
+
+Names are those of `core.studies.workbench`: a registered ranker, a combination of several, one of
+the store (`name#digits`: trained with other fields, or brought from outside), a file
+(`scores:`, `lightgbm:`, `xgboost:`) or a Python callable.
+"""
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from core.errors import UsageError
+from core.progress import Progress, finished
+from core.rankers import outside, registry
+from core.rankers.base import Ranker
+from core.rankers.ensemble_kept import combination_of
+from core.rankers.foreign import is_callable
+from core.studies.workbench import Workbench
+
+FROM = "from"
+"""In a recipe: the ranker is from outside and was named by its file or function."""
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """What a study has to know of a ranker to plan its rows.
+
+    Attributes:
+        label: as it was asked for.
+        recipe: what determines it, as plain JSON.
+        drawn: another seed makes another ranker of it.
+        alone: it learns from documents or not at all: how long lists are plays no part.
+        depth: of the lists that a stored one was trained on; None: it is trained here, or `alone`.
+        rankings: how many initial rankings it reads.
+        fed: it reads its documents in the order of the initial ranking.
+        largest: the longest list that it can score; None: any.
+    """
+
+    label: str
+    recipe: Mapping[str, Any]
+    drawn: bool
+    alone: bool
+    depth: int | None = None
+    rankings: int = 0
+    fed: bool = False
+    largest: int | None = None
+
+
+def entrant(label: str, bench: Workbench) -> Entrant:
+    """What a name means; nothing is trained.
+
+    Raises:
+        UnknownNameError: no such ranker or preset.
+        ArtefactError: nothing stored has these digits.
+        DataError: a file or callable that cannot be read, or does not fit the test part.
+        UsageError: a combination that cannot be one, or whose stored members learnt from lists of
+            different lengths.
+    """
+    if outside.is_outside(label) or is_callable(label):
+        digest = finished(bench.identified(label)).digest
+        return Entrant(label, {FROM: label, "digest": digest}, drawn=False, alone=True)
+    made = combination_of(label, bench.store)
+    if made is not None:
+        return _combined(label, [entrant(member, bench) for member in made.members])
+    if "#" in label:
+        return _stored(label, bench)
+    name, _, preset = label.partition("@")
+    spec = registry.spec(name, preset or bench.preset)
+    recipe = spec.recipe()
+    return Entrant(
+        label,
+        recipe,
+        drawn="seed" in recipe or "seed" in recipe.get("training", {}),
+        alone=spec.fits_documents,
+        rankings=spec.rankings,
+        fed=_is_fed(recipe),
+        largest=recipe["model"]["ordinals"] if spec.rankings else None,
+    )
+
+
+def trained(
+    bench: Workbench, label: str, changes: Mapping[str, str]
+) -> Generator[Progress, None, tuple[Ranker, dict[str, Any]]]:
+    """The ranker of a row, trained if need be, and what a result notes of it.
+
+    Args:
+        bench: its lists are trained on.
+        label: as `entrant` takes it.
+        changes: fields of its recipe that differ, as text.
+
+    Returns:
+        The ranker, and `artefact` (its key; empty where it is not stored) with
+        `training_seconds`.
+    """
+    if outside.is_outside(label) or is_callable(label):
+        named = yield from bench.identified(label)
+        return named.ranker, {"artefact": "", "training_seconds": 0.0}
+    kept = yield from bench.trained(label, changes)
+    seconds = float(kept.artefact.facts.get("seconds", 0.0))
+    return kept.ranker, {"artefact": str(kept.artefact.key), "training_seconds": seconds}
+
+
+def _combined(label: str, members: Sequence[Entrant]) -> Entrant:
+    """A combination, trained with its members' first seed."""
+    limits = [one.largest for one in members if one.largest is not None]
+    depths = sorted({one.depth for one in members if one.depth is not None})
+    if len(depths) > 1:
+        said = " and ".join(map(str, depths))
+        raise UsageError(f"{label}: its members were trained on lists of {said}")
+    return Entrant(
+        label,
+        {"name": label, "members": [dict(one.recipe) for one in members]},
+        drawn=False,
+        alone=all(one.alone for one in members),
+        depth=depths[0] if depths else None,
+        rankings=max(one.rankings for one in members),
+        fed=any(one.fed for one in members) and not label.startswith("shuffled"),
+        largest=min(limits, default=None),
+    )
+
+
+def _stored(label: str, bench: Workbench) -> Entrant:
+    artefact = bench.store.resolve(f"ranker-{label.partition('#')[2]}", "ranker")
+    ranker = finished(bench.trained(label)).ranker
+    members = [
+        bench.store.resolve(key, "ranker").recipe for key in artefact.facts.get("members", ())
+    ]
+    recipes = members or [artefact.recipe]
+    made = [one["lists"] for one in recipes if isinstance(one.get("lists"), Mapping)]
+    depths = [int(lists["depth"]) for lists in made if lists["depth"]]
+    models = [one.get("ranker", {}) for one in recipes]
+    limits = [one["model"]["ordinals"] for one in models if one.get("model", {}).get("rankings")]
+    return Entrant(
+        label,
+        {"stored": str(artefact.key)},
+        drawn=False,
+        alone=not depths,
+        depth=max(depths, default=None),
+        rankings=ranker.rankings,
+        fed="order" in ranker.reads and any(map(_is_fed, models)),
+        largest=min(limits, default=None) if ranker.rankings else None,
+    )
+
+
+def _is_fed(recipe: Mapping[str, Any]) -> bool:
+    return bool(recipe.get("model", {}).get("feed") == "shown")

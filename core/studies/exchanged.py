@@ -1,0 +1,177 @@
+"""Initial rankings left out or exchanged at test time: which, on which lists, and what is answered.
+
+A network with ordinal embeddings reads other ranks beside the same documents. One that is fed in
+the order of the initial ranking (DLCM) is fed in the order of what stands in its place. Candidates
+stay the same.
+"""
+
+from collections.abc import Generator, Sequence
+from dataclasses import replace
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float32, Int64
+
+from core.data.dataset import RankingDataset
+from core.data.lists import CandidateLists, JudgedLists
+from core.data.ragged import order_within
+from core.errors import UsageError
+from core.progress import Progress, saying
+from core.rankers import ensemble, registry
+from core.rankers.base import Ranker
+from core.rankers.initial import initial_spec
+from core.rankers.shuffled import ShuffledRanker
+from core.studies.workbench import Workbench
+
+TRAINED, NONE = "as trained", "without any"
+ORACLE, ANTI, RANDOM = "oracle", "anti-oracle", "random"
+SWAPS = (ORACLE, ANTI, RANDOM)
+"""What can always be put in an initial ranking's place: the judgments, upside down, and chance."""
+
+NOISE = 1e-3  # breaks the ties of grades in the oracle, so that its ranks are a ranking
+
+
+@runtime_checkable
+class Exchangeable(Protocol):
+    """A ranker whose initial rankings can be exchanged or left out: the neural ones."""
+
+    def reading(self, columns: Sequence[int | None]) -> Ranker:
+        """The same ranker reading these of the lists' rankings; None: that one is absent."""
+
+
+def conditions(
+    rankings: int, initial: Sequence[str], *, fed: bool = False
+) -> list[tuple[str, tuple[int | None, ...]]]:
+    """What a ranker of so many initial rankings is asked to read, in words and as columns.
+
+    Args:
+        rankings: how many it reads.
+        initial: those of training, then those of test time.
+        fed: it reads its documents in the order of the first, which can be exchanged and not
+            left out.
+
+    >>> conditions(1, ("mart", "random"))
+    [('as trained', (0,)), ('without any', (None,)), ('random for mart', (1,))]
+    >>> conditions(0, ("mart", "random"), fed=True)
+    [('as trained', ()), ('random for mart', (1,))]
+    """
+    whole: tuple[int | None, ...] = tuple(range(rankings))
+    found = [(TRAINED, whole)]
+    if not rankings and not fed:
+        return found
+    if not fed:
+        for index in range(rankings) if rankings > 1 else ():
+            left = tuple(None if one == index else one for one in whole)
+            found.append((f"without {initial[index]}", left))
+        found.append((NONE, (None,) * rankings))
+    found += [
+        (f"{initial[other]} for {initial[0]}", (other, *whole[1:]))
+        for other in range(max(1, rankings), len(initial))
+    ]
+    return found
+
+
+def swap_named(name: str, preset: str) -> str:
+    """A ranking to be put in another's place, its preset said.
+
+    Raises:
+        UnknownNameError: no such ranker.
+        UsageError: it reads an initial ranking or the order shown itself.
+
+    >>> swap_named("ranksvm", "small"), swap_named("oracle", "small")
+    ('ranksvm@small', 'oracle')
+    """
+    if name in {ORACLE, ANTI} or "#" in name:
+        return name
+    made = ensemble.parse(name)
+    if made is not None:
+        members = tuple(swap_named(member, preset) for member in made.members)
+        return str(replace(made, members=members))
+    plain, _, own = name.partition("@")
+    full = f"{plain}@{own or preset}" if registry.entry(plain).fitted else name
+    initial_spec(full)
+    return full
+
+
+def extended(bench: Workbench, initial: Sequence[str]) -> Generator[Progress, None, JudgedLists]:
+    """The test lists with a ranking for each name: those of training, then those that replace.
+
+    Candidates and the order shown stay those of the first.
+    """
+    test: JudgedLists = bench.prepared.test
+    lists, dataset = test.lists, test.dataset
+    columns = [lists.prior]
+    for name in initial[lists.rankings :]:
+        if name == ORACLE:
+            scores = oracle(dataset)
+        elif name == ANTI:
+            scores = -oracle(dataset)
+        else:
+            kept = yield from saying(bench.trained(name), f"of {name}")
+            scores = kept.ranker.score(dataset, CandidateLists.everything(dataset))
+        columns.append(scores[lists.rows, None])
+    prior = np.concatenate(columns, axis=1)
+    # `reranked` orders by the first ranking, which is the one that these lists are shown by
+    return JudgedLists(dataset, lists.reranked(prior))
+
+
+def oracle(dataset: RankingDataset) -> Float32[np.ndarray, " docs"]:
+    """The grades, ties broken by row: the best initial ranking that there can be."""
+    places = np.arange(dataset.documents, dtype=np.float64)
+    return (dataset.labels - NOISE * places / max(1, dataset.documents)).astype(np.float32)
+
+
+def answered(
+    ranker: Ranker, columns: Sequence[int | None], test: JudgedLists
+) -> Float32[np.ndarray, " candidates"]:
+    """What a ranker answers when it reads other initial rankings than its own.
+
+    Args:
+        ranker: trained.
+        columns: as `conditions` has them.
+        test: as `extended` made them.
+
+    Raises:
+        UsageError: a ranker whose initial rankings cannot be exchanged.
+    """
+    reading, lists = reading_others(ranker, columns), test.lists
+    first = columns[0] if columns else 0
+    if not first or not is_fed(ranker):
+        return reading.score(test.dataset, lists)
+    order = order_in(lists, first)
+    scores = np.empty(len(order), dtype=np.float32)
+    scores[order] = reading.score(test.dataset, lists.shown_as(order))
+    return scores
+
+
+def order_in(lists: CandidateLists, column: int) -> Int64[np.ndarray, " candidates"]:
+    """The candidates of every list in the order of one of its rankings, ties as they are shown."""
+    return order_within(lists.offsets, lists.ranks[:, column])
+
+
+def reading_others(ranker: Ranker, columns: Sequence[int | None]) -> Ranker:
+    """The ranker with these of the lists' initial rankings before it; its members, if it has some.
+
+    Raises:
+        UsageError: a ranker whose initial rankings cannot be exchanged.
+    """
+    if not ranker.rankings:
+        return ranker
+    if isinstance(ranker, ensemble.FusedRanker):
+        members = tuple(reading_others(member, columns) for member in ranker.members)
+        return replace(ranker, members=members)
+    if isinstance(ranker, ShuffledRanker):
+        return replace(ranker, member=reading_others(ranker.member, columns))
+    if not isinstance(ranker, Exchangeable):
+        raise UsageError(f"{ranker.name} cannot read other initial rankings than its own")
+    return ranker.reading(columns[: ranker.rankings])
+
+
+def is_fed(ranker: Ranker) -> bool:
+    """Whether a ranker reads its documents in the order of the initial ranking."""
+    if isinstance(ranker, ensemble.FusedRanker):
+        return any(map(is_fed, ranker.members))
+    if "order" not in ranker.reads:
+        return False
+    spec = getattr(ranker, "spec", None)
+    return spec is not None and spec.recipe().get("model", {}).get("feed") == "shown"
