@@ -14,7 +14,14 @@ from core.errors import ShuffleproofError
 from core.perturb.entry import PerturbationEntry
 from core.perturb.registry import entry_of
 from core.store.manifest import Artefact
-from core.studies import card, card_table, perturbations, perturbations_table, worst_case_table
+from core.studies import (
+    card,
+    card_table,
+    perturbations,
+    perturbations_notes,
+    perturbations_table,
+    worst_case_table,
+)
 from core.studies.initial_ranking import INITIAL
 from core.studies.result import StudyResult
 from core.studies.scoring import documents_moved
@@ -192,7 +199,24 @@ def replayed(
     attacked = family.partition("@")[2]
     if attacked:
         question["attacked"] = dict(artefact.recipe["rankers"])[attacked]
-    return _moves(_asked("replayed", question))
+    question["trained"] = _trained(str(artefact.key), point, draw)
+    return moves_of(_asked("replayed", question))
+
+
+def _trained(key: str, point: tuple[str, str, float], draw: int) -> str:
+    """The key of the ranker that was trained for a trial; empty where none was."""
+    ranker, family, level = point
+    trials = result(key).trials
+    if "artefact" not in trials:
+        return ""
+    same = (trials["ranker"] == ranker) & (trials["family"] == family)
+    own = trials[same & (trials["level"] == level) & (trials["draw"] == draw)]["artefact"].dropna()
+    return str(own.iloc[0]) if len(own) else ""
+
+
+def left_out(artefact: Artefact, families: Sequence[str]) -> str:
+    """For which rankers families of a study mean nothing, and why, in words."""
+    return perturbations_notes.left_out(artefact.facts, families)
 
 
 def worst_list(
@@ -212,7 +236,7 @@ def worst_list(
     ranker, budget = point
     more = {"study": str(artefact.key), "label": ranker, "budget": budget,
             "features": list(columns)}  # fmt: skip
-    return _moves(_asked("worst_replayed", _question(artefact, ranker, query) | more))
+    return moves_of(_asked("worst_replayed", _question(artefact, ranker, query) | more))
 
 
 def swaps(artefact: Artefact, ranker: str, query: str, places: int) -> dict[str, Any]:
@@ -244,7 +268,7 @@ def _asked(what: str, question: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _moves(found: Mapping[str, Any]) -> pd.DataFrame:
+def moves_of(found: Mapping[str, Any]) -> pd.DataFrame:
     """Both lists as a bump chart takes them, with kind and scores; moved: passed another one."""
     names = ("shown", "answered", "shown_before", "answered_before", "score", "score_before")
     frame = pd.DataFrame({name: found[name] for name in ("document", "label", "kind", *names)})
