@@ -1,18 +1,23 @@
 """Table 2: what is trained once, what the table says of stored values, and how it is written."""
 
 import zipfile
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 import pytest
+from safetensors.numpy import load_file
 from scipy import stats
 
+from core.aggregate.voting import mean_ranks
 from core.data import trec
 from core.data.folds import folds_of
+from core.data.lists import CandidateLists, JudgedLists
 from core.data.published import TABLES, table_for
 from core.errors import UnknownNameError, UsageError
 from core.metrics.significance import holm
+from core.rankers import registry
 from core.rankers.initial import ListRecipe
 from core.store.artefacts import Store
 from core.studies import (
@@ -27,6 +32,9 @@ from core.studies.result import StudyResult
 from core.studies.workbench import Workbench, finished
 
 RANKERS = ("feature:1", "feature:2", "feature:3", "lambdamart@small")
+FUSED = "mean-rank:random+feature:2"
+"""A combination that draws: one of its members does."""
+
 RECIPE = ListRecipe(("feature:3",), depth=10, scores="in-sample")
 
 
@@ -42,7 +50,7 @@ def bench(store):
 
 @pytest.fixture(scope="module")
 def artefact(bench):
-    plan = benchmark.planned([bench], RANKERS, ("NDCG@10", "RR"), 2)
+    plan = benchmark.planned([bench], (*RANKERS, FUSED), ("NDCG@10", "RR"), 2)
     return finished(benchmark.run([bench], plan, "sample"))
 
 
@@ -54,8 +62,7 @@ def result(artefact):
 def test_references_stand_beside_the_rankers_and_only_what_draws_has_seeds(result):
     seeds = result.trials.groupby("ranker").draw.count().to_dict()
     assert seeds == {
-        "ideal": 1, "initial ranking": 1, "random": 2, "lambdamart@small": 2,
-        **dict.fromkeys(RANKERS[:3], 1),
+        "ideal": 1, "initial ranking": 1, "random": 2, FUSED: 2, **dict.fromkeys(RANKERS, 1),
     }  # fmt: skip
     assert result.query_ids == tuple(result.query_ids[: result.facts["queries"]])
 
@@ -71,10 +78,52 @@ def test_a_row_is_what_its_ranker_scores(result, bench):
     np.testing.assert_array_equal(found, expected)
 
 
+def test_a_combination_is_run_at_the_seeds_of_its_members(result, bench, artefact):
+    test = bench.prepared.test
+    stored = load_file(artefact.path / benchmark.RUNS)
+    second = mean_ranks(test.lists.offsets, test.dataset.feature(2)[test.lists.rows])
+    for seed in (0, 1):
+        first = mean_ranks(test.lists.offsets, stored[f"scores/random/{seed}/0"])
+        expected = (-(first + second) / 2).astype(np.float32)
+        np.testing.assert_allclose(stored[f"scores/{FUSED}/{seed}/0"], expected, rtol=1e-6)
+    row = benchmark_table.means(result, ("NDCG@10",)).set_index("ranker").loc[FUSED]
+    own = result.draws(FUSED, benchmark.KIND, 0.0, "NDCG@10").mean(axis=1, dtype=np.float64)
+    assert (row["runs"], row["group"]) == (2, "the set of documents")
+    assert row["sd"] == pytest.approx(np.std(own, ddof=1), abs=1e-7)
+    assert row["sd"] > 0
+
+
+def test_only_rankers_whose_seed_changes_something_are_trained_again(bench):
+    everything = JudgedLists(bench.fold.train, CandidateLists.everything(bench.fold.train))
+    specs = [registry.spec("lambdamart", "small", trees=5, seed=seed) for seed in (0, 1)]
+    one, other = (finished(spec.fit(everything, everything)) for spec in specs)
+    assert one.text.partition("[seed:")[0] == other.text.partition("[seed:")[0]
+    known = dict(zip(RANKERS, benchmark.rows_of(RANKERS, "paper", 3)[3:], strict=True))
+    assert [row.seeds for row in known.values()] == [1, 1, 1, 1]
+    names = ["ranksvm", "irsvm", "rankboost", "frank-additive", "mart", "rrf:mart+ranksvm"]
+    assert {row.seeds for row in benchmark.rows_of(names, "paper", 3)[3:]} == {1}
+    names = ["mart@tuned", "gsf", "ranknet", "dlcm", "shuffled:dlcm", "rrf:mart+dlcm"]
+    assert {row.seeds for row in benchmark.rows_of(names, "paper", 3)[3:]} == {3}
+
+
+def test_seeds_that_gave_the_same_are_one_run(result):
+    trials = result.trials.replace({"ranker": {"feature:1": "feature:2", "feature:3": "dlcm"}})
+    groups = result.facts["groups"] | {"dlcm": "the set and its initial ranking"}
+    values = result.values.copy()
+    rows = np.flatnonzero(trials.ranker == "feature:2")
+    values[rows[1]] = values[rows[0]]
+    stored_twice = replace(
+        result, trials=trials, values=values, facts=result.facts | {"groups": groups}
+    )
+    row = benchmark_table.means(stored_twice, ("NDCG@10",)).set_index("ranker").loc["feature:2"]
+    assert row["runs"] == 1
+    assert np.isnan(row["sd"])
+
+
 def test_nothing_is_done_twice_and_an_added_ranker_repeats_nothing(bench, artefact, store):
-    same = benchmark.planned([bench], RANKERS, ("NDCG@10", "RR"), 2)
+    same = benchmark.planned([bench], (*RANKERS, FUSED), ("NDCG@10", "RR"), 2)
     assert finished(benchmark.run([bench], same, "sample")).key == artefact.key
-    more = benchmark.planned([bench], (*RANKERS, "file-order"), ("NDCG@10", "RR"), 2)
+    more = benchmark.planned([bench], (*RANKERS, FUSED, "file-order"), ("NDCG@10", "RR"), 2)
     old = {cell.digest for cell in same.cells()}
     new = [cell for cell in more.cells() if cell.digest not in old]
     assert [cell.row.ranker for cell in new] == ["file-order"]
@@ -115,7 +164,7 @@ def test_another_convention_is_another_table_at_once(result, measure):
     row = means.set_index("ranker").loc["feature:3"]
     assert row["mean"] == pytest.approx(np.nanmean(own), abs=1e-6)
     assert row["n"] == (~np.isnan(own)).sum()
-    ranked = means[means.group != "reference"]
+    ranked = means[means.group != "for comparison"]
     assert ranked[ranked.best]["mean"].min() == ranked["mean"].max()
 
 
@@ -153,7 +202,7 @@ def test_query_differences_are_sorted_and_complete(result):
 
 
 def test_critical_difference_is_friedman_and_nemenyi(result):
-    found = benchmark_ranks.critical_difference(result, "NDCG@10")
+    found = benchmark_ranks.critical_difference(result, "NDCG@10", RANKERS)
     values = [
         np.round(result.per_query(label, benchmark.KIND, 0.0, "NDCG@10").astype(float), 9)
         for label in RANKERS
@@ -178,7 +227,19 @@ def test_text_has_bold_best_marks_and_a_note(result):
     markdown = benchmark_text.markdown(result, ("NDCG@10",), ("random",))
     assert f"**{best['mean']:.3f}**" in markdown
     assert "no relevant: 0" in markdown
-    assert "a random" in markdown
+    assert "a above random, (a) below" in markdown
+    assert "sample · N = 150 queries · mean ± standard deviation of 2 seeds" in markdown
+    assert "rows without ±: 1 run" in markdown
+    assert "*the set of documents*" in markdown
+    assert r"\emph{each document by itself}" in latex
+    both = ("feature:3", "random")
+    daggers = benchmark_text.latex(
+        result, ("NDCG@10",), both, "randomisation", benchmark_table.SYMBOLS["daggers"]
+    )
+    assert r"$^{\mathrm{+\dagger}}$" in daggers  # the ideal is above both
+    assert "+ above feature:3, (+) below, † above random" in daggers
+    mixed = benchmark_text.markdown(result, ("RR", "NDCG(empty=one)@10"), ())
+    assert "| Ranker | RR | NDCG(empty=one)@10 |" in mixed
 
 
 def test_runs_of_every_row_read_back_to_the_stored_scores(result, artefact, bench, tmp_path):

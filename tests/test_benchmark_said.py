@@ -63,13 +63,13 @@ def changed(result, label, change):
 
 def test_the_finding_names_the_best_its_lead_and_who_may_be_as_good(result):
     means = benchmark_table.means(result, ("NDCG@10",)).set_index("ranker")
-    ranked = means[means.group != "reference"]["mean"]
+    ranked = means[means.group != "for comparison"]["mean"]
     best = ranked.idxmax()
     text = benchmark_finding.finding(result, "NDCG@10")
     assert text.startswith(f"{best} is best: NDCG@10 {ranked[best]:.3f}")
     against = benchmark_table.compared(result, "NDCG@10", best).set_index("ranker")
     for label in ranked.index.drop(best):
-        assert f"{label} ({against.difference[label]:+.3f})" in text
+        assert f"{label} ({benchmark_finding.signed(against.difference[label])})" in text
     if ranked[best] == means["mean"]["initial ranking"]:
         assert "as much as the initial ranking" in text
 

@@ -184,6 +184,8 @@ def _other_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParse
     export.add_argument(
         "--against", default="initial ranking", help="of a benchmark: baselines for its marks"
     )
+    export.add_argument("--measures", help="of a benchmark: its columns, under any conventions")
+    flags_tables.marked(export)
     export.add_argument(
         "--part",
         choices=("all", "train", "valid", "test"),

@@ -1,19 +1,25 @@
 """`study benchmark`: Table 2 on the terminal."""
 
 import argparse
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-
-import pandas as pd
+from typing import NamedTuple
 
 from core.cli.answer import Answer, records
 from core.cli.open import done, store_of, texts_of, workbench_of
 from core.data.folds import folds_of
-from core.data.published import SOURCE
+from core.data.published import CUTOFFS
 from core.errors import UnknownNameError
 from core.store.artefacts import Store
-from core.studies import benchmark, benchmark_table, benchmark_text
-from core.studies.benchmark_printed import printed_for
+from core.studies import benchmark, benchmark_printed, benchmark_table, benchmark_text
 from core.studies.result import StudyResult, stored_summary
+
+
+class How(NamedTuple):
+    """How rows are marked: a name of TESTS, and the symbols of the baselines."""
+
+    test: str = "paired t"
+    symbols: str = benchmark_table.LETTERS
 
 
 def study(arguments: argparse.Namespace) -> Answer:
@@ -33,12 +39,18 @@ def study(arguments: argparse.Namespace) -> Answer:
             raise UnknownNameError("row of the table", baseline, labels)
     artefact = done("benchmark", benchmark.run(benches, plan, called(arguments.data, store)))
     result = StudyResult.open(artefact.path)
+    told = text(result, plan.measures, baselines, how_of(arguments))
     answer = {
         "result": str(artefact.key),
         "summary": records(stored_summary(artefact.path)),
         "table": records(benchmark_table.means(result, plan.measures)),
     }
-    return Answer(answer, text(result, plan.measures, baselines) + f"\nstored as {artefact.key}")
+    return Answer(answer, f"{told}\nstored as {artefact.key}")
+
+
+def how_of(arguments: argparse.Namespace) -> How:
+    """The test and the marks that the flags name."""
+    return How(arguments.test, benchmark_table.SYMBOLS[arguments.marks])
 
 
 def called(data: str, store: Store) -> str:
@@ -47,24 +59,47 @@ def called(data: str, store: Store) -> str:
     return path.name if data not in store.names() and path.is_dir() else data
 
 
-def text(result: StudyResult, measures: tuple[str, ...], baselines: list[str]) -> str:
-    """The table for the terminal, what its marks mean, and the printed rows where there are any."""
-    cells = benchmark_text.cells(result, measures, baselines)
-    rows = {
-        label: {measure: _shown(cells[label, measure]) for measure in measures}
-        for label in benchmark_table.rankers_of(result)
-    }
-    parts = [pd.DataFrame(rows).T.to_string(justify="left")]
-    parts.append(benchmark_text.note(result, measures, baselines, "paired t"))
-    parts.append("* no ranker is better; rows without ± have one run")
-    published = printed_for(result.facts)
-    if published is not None:
-        printed = {
-            name: dict(zip(measures, row, strict=False)) for name, row in published.rows.items()
-        }
-        parts += ["", f"{SOURCE}, {published.collection}: {published.remark}"]
-        parts.append(pd.DataFrame(printed).T.to_string())
+def text(result: StudyResult, measures: Sequence[str], baselines: Sequence[str], how: How) -> str:
+    """The table for the terminal, what its marks mean, and the printed rows where there are any.
+
+    Args:
+        result: a benchmark.
+        measures: the columns.
+        baselines: compared with.
+        how: the test and the marks.
+    """
+    cells = benchmark_text.cells(result, measures, baselines, *how)
+    rows: dict[str, list[str]] = {}
+    for group, labels in benchmark_text.grouped(result):
+        rows[f"{group}:"] = [""] * len(measures)
+        for label in labels:
+            rows[f"  {label}"] = [_shown(cells[label, measure]) for measure in measures]
+    parts = [_aligned(rows, benchmark_text.heads(measures))]
+    parts.append(benchmark_text.runs_in_words(result, measures[0]))
+    parts += benchmark_text.notes(measures[0], baselines, *how)
+    parts[-1 - bool(baselines)] += " (*)"
+    printed = benchmark_printed.printed_for(result.facts)
+    if printed is not None:
+        parts += ["", f"As printed, not measured here: {benchmark_printed.in_words(printed)}"]
+        numbers = {name: [f"{one:.4f}" for one in row] for name, row in printed.rows.items()}
+        parts.append(_aligned(numbers, [f"NDCG@{cutoff}" for cutoff in CUTOFFS]))
     return "\n".join(parts)
+
+
+def _aligned(rows: Mapping[str, Sequence[str]], heads: Sequence[str]) -> str:
+    """Rows under their heads, everything from the left.
+
+    >>> print(_aligned({"mart": ["0.5 *", "0.6"]}, ["NDCG@1", "RR"]))
+          NDCG@1  RR
+    mart  0.5 *   0.6
+    """
+    table = [["", *heads], *([name, *cells] for name, cells in rows.items())]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    lines = (
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        for row in table
+    )
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def _shown(cell: benchmark_text.Cell) -> str:

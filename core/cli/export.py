@@ -36,8 +36,8 @@ def export(arguments: argparse.Namespace) -> Answer:
     elif chosen in export_tables.FORMATS and (
         table := export_tables.table_of(arguments.what, store_of(arguments))
     ):
-        baselines = arguments.against.split(",")
-        export_tables.write(table, chosen, store_of(arguments), arguments.out, baselines)
+        how = export_tables.marking(arguments)
+        export_tables.write(table, chosen, store_of(arguments), arguments.out, how)
     elif chosen == "markdown" or arguments.out.suffix == ".zip":
         raise UsageError("Markdown and zips are written of benchmarks, Markdown of ablations too")
     elif chosen == "run":

@@ -1,14 +1,20 @@
 """Writing a benchmark or an ablation as the table that it is, and a benchmark's runs in a zip."""
 
+import argparse
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 
+from core.cli.open import texts_of
 from core.errors import ArtefactError, UsageError
+from core.metrics.measure import Measure
 from core.store.artefacts import Store
 from core.store.manifest import Artefact
 from core.studies import ablation, benchmark, benchmark_runs, benchmark_table, benchmark_text
+from core.studies.benchmark_table import LETTERS
+from core.studies.initial_ranking import INITIAL
 from core.studies.result import StudyResult
 
 FORMATS = frozenset({"latex", "markdown", "run", "csv", "parquet"})
@@ -24,9 +30,35 @@ def table_of(what: str, store: Store) -> Artefact | None:
     return found if found.recipe["kind"] in {benchmark.KIND, ablation.KIND} else None
 
 
-def write(
-    artefact: Artefact, chosen: str, store: Store, out: Path, baselines: Sequence[str]
-) -> None:
+@dataclass(frozen=True)
+class Marking:
+    """How a benchmark's table is made of what is stored.
+
+    Attributes:
+        baselines: what its marks compare with; those that it lacks have no marks.
+        measures: the columns, under any conventions that follow from what is stored; none:
+            those that it was asked for.
+        test: a name of `core.studies.table.TESTS`.
+        symbols: the marks.
+    """
+
+    baselines: Sequence[str] = (INITIAL,)
+    measures: Sequence[str] = ()
+    test: str = "paired t"
+    symbols: str = LETTERS
+
+
+def marking(arguments: argparse.Namespace) -> Marking:
+    """What the flags of `export` say of a benchmark's table."""
+    return Marking(
+        arguments.against.split(","),
+        texts_of(arguments.measures) if arguments.measures else (),
+        arguments.test,
+        benchmark_table.SYMBOLS[arguments.marks],
+    )
+
+
+def write(artefact: Artefact, chosen: str, store: Store, out: Path, how: Marking) -> None:
     """Write a study in one of FORMATS.
 
     Args:
@@ -34,7 +66,7 @@ def write(
         chosen: one of FORMATS.
         store: where a benchmark's data is.
         out: the file.
-        baselines: what a benchmark's marks compare with.
+        how: a benchmark's table is made.
 
     Raises:
         UsageError: runs of an ablation, or runs into another file than a zip.
@@ -44,29 +76,37 @@ def write(
     if chosen == "run":
         if artefact.recipe["kind"] != benchmark.KIND or out.suffix != ".zip":
             raise UsageError("a benchmark has many runs: give a file that ends in .zip")
+        if "runs" in artefact.recipe:
+            raise UsageError("these runs came from files; nothing of them is written again")
         folds = benchmark_runs.made_on(artefact.facts, store)
         benchmark_runs.write(artefact.path, folds, out)
         return
     result = StudyResult.open(artefact.path)
-    if artefact.recipe["kind"] == benchmark.KIND and chosen in {"latex", "markdown"}:
-        text = benchmark_text.latex if chosen == "latex" else benchmark_text.markdown
-        out.write_text(text(result, result.measures, list(baselines)), encoding="utf-8")
+    if artefact.recipe["kind"] == ablation.KIND:
+        _written(ablation.table(result), chosen, out)
         return
-    if artefact.recipe["kind"] == benchmark.KIND:
-        frame = numbers(result, baselines)
-    else:
-        frame = ablation.table(result)
-    _written(frame, chosen, out)
+    measures = [str(Measure.parse(text)) for text in how.measures] or list(result.measures)
+    rows = benchmark_table.rankers_of(result)
+    baselines = [name for name in how.baselines if name != INITIAL or name in rows]
+    if chosen in {"latex", "markdown"}:
+        write_text = benchmark_text.latex if chosen == "latex" else benchmark_text.markdown
+        text = write_text(result, measures, baselines, how.test, how.symbols)
+        out.write_text(text, encoding="utf-8")
+        return
+    _written(numbers(result, measures, baselines, how), chosen, out)
 
 
-def numbers(result: StudyResult, baselines: Sequence[str]) -> pd.DataFrame:
+def numbers(
+    result: StudyResult, measures: Sequence[str], baselines: Sequence[str], how: Marking
+) -> pd.DataFrame:
     """A benchmark in long form: means, spread, runs, n, marks, and the test against the first."""
-    measures = list(result.measures)
     table = benchmark_table.means(result, measures)
-    marked = benchmark_table.marks(result, measures, list(baselines))
+    marked = benchmark_table.marks(result, measures, baselines, how.test, how.symbols)
     table = table.merge(marked, how="left", on=["ranker", "measure"])
+    if not baselines:
+        return table
     tests = [
-        benchmark_table.compared(result, measure, baselines[0]).assign(measure=measure)
+        benchmark_table.compared(result, measure, baselines[0], how.test).assign(measure=measure)
         for measure in measures
     ]
     against = pd.concat(tests, ignore_index=True).drop(columns=["group", "n"])

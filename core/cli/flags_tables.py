@@ -27,8 +27,12 @@ def add(
     table.add_argument("--measures", default=TABLE, help=f"comma-separated (default {TABLE})")
     table.add_argument("--against", default=INITIAL, help=f"baselines (default {INITIAL})")
     table.add_argument(
-        "--rankers", default="table2", help="comma-separated; also table2 (default), pairwise, all"
+        "--rankers",
+        default="table2",
+        help="comma-separated; also table2 (default), pairwise, all, and combinations such as "
+        "rrf:dlcm+mart or shuffled:dlcm",
     )
+    marked(table)
     sizes = command("set-size", "set_size:study", "Table 3: train on N0, test on N1")
     sizes.add_argument("--rankers", default=SIZED, help=f"comma-separated (default {SIZED})")
     sizes.add_argument("--trained-on", default="40", help="candidates a list, comma-separated")
@@ -56,3 +60,14 @@ def add(
     steps.add_argument("--draws", type=count, default=5, help="draws a level (default 5)")
     for one in (table, sizes, many, steps):
         workbench(one)
+
+
+def marked(command: argparse.ArgumentParser) -> None:
+    """Add the flags that say how rows of a table are compared with its baselines."""
+    command.add_argument(
+        "--test", default="paired t", choices=("paired t", "randomisation"), help="of the marks"
+    )
+    command.add_argument(
+        "--marks", default="letters", choices=("letters", "daggers"),
+        help="a b c (default), or + † ‡ as in the paper",
+    )  # fmt: skip

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from core.data.benchmarks import BENCHMARKS
 
 SOURCE = "Pang et al., SIGIR 2020, Table 2"
-CONVENTION = "judged ideal, no relevant: 0, ties not stated, top 40 by LambdaMART"
+CONVENTION = "ideal: judged · no relevant: 0 · ties: not stated · top 40 by LambdaMART"
 CUTOFFS = (1, 3, 5, 10)
 NEAR = 0.03
 """Queries and documents may differ from the owner's figures by this share."""

@@ -7,7 +7,7 @@ the number of shuffles.
 
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -66,6 +66,16 @@ class Combination:
     def __str__(self) -> str:
         """The name; it parses back to this."""
         return f"{self.options.prefix}:{'+'.join(self.members)}"
+
+    def at(self, seed: int) -> "Combination":
+        """The same with its shuffles drawn from this seed; a fusion draws nothing itself.
+
+        >>> parse("shuffled:dlcm").at(3).options.seed
+        3
+        """
+        if isinstance(self.options, Shuffling):
+            return replace(self, options=replace(self.options, seed=seed))
+        return self
 
 
 def parse(name: str) -> Combination | None:

@@ -18,50 +18,26 @@ from core.errors import UsageError
 from core.metrics.measure import Measure
 from core.metrics.relevance import evaluate
 from core.progress import Progress, saying
-from core.rankers import ensemble, registry
-from core.rankers.base import RankerSpec
 from core.store.artefacts import Store
 from core.store.keys import key_of
 from core.store.manifest import Artefact
 from core.studies import cells, conventions, underway
+from core.studies.benchmark_rows import GROUPS, REFERENCES, Row, group_of, rows_of, trained_at
 from core.studies.cells import Cell, Found
 from core.studies.initial_ranking import INITIAL, InitialRanking
-from core.studies.ranker_sets import expanded
 from core.studies.result import StudyResult
 from core.studies.run import TrialRecords, query_ids_of
 from core.studies.study import Trial
 from core.studies.workbench import Workbench
 
+__all__ = [
+    "GROUPS", "KIND", "MEASURES", "REFERENCES", "RUNS", "Plan", "Row", "from_records", "group_of",
+    "planned", "rows_of", "run",
+]  # fmt: skip
+
 KIND = "benchmark"
 MEASURES = ("NDCG@1", "NDCG@3", "NDCG@5", "NDCG@10")
 RUNS = "runs.safetensors"
-
-REFERENCES = ("ideal", INITIAL, "random")
-GROUPS = (
-    "reference",
-    "documents alone",
-    "the set",
-    "the set and its initial ranking",
-    "from outside",
-)
-"""The paper's three groups, between what is there to compare with and runs from outside."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """A row of the table.
-
-    Attributes:
-        label: `ranker` or `ranker@preset`, as it was asked for.
-        ranker: its recipe, as `RankerSpec.recipe` writes it.
-        group: one of GROUPS.
-        seeds: how many seeds it is trained with; 1 where its recipe draws nothing.
-    """
-
-    label: str
-    ranker: Mapping[str, Any]
-    group: str
-    seeds: int
 
 
 @dataclass(frozen=True)
@@ -120,60 +96,6 @@ class Plan:
             "measures": list(self.stored),
         }
         return key_of("trial", facts).digest
-
-
-def rows_of(names: Sequence[str], preset: str, seeds: int) -> tuple[Row, ...]:
-    """The rows of a table: the references, then the rankers named, each once.
-
-    Args:
-        names: rankers, `ranker@preset`, or a set of `core.studies.ranker_sets`.
-        preset: of those named without one.
-        seeds: how many each is trained with.
-
-    Raises:
-        UnknownNameError: no such ranker or preset.
-        UsageError: a stored ranker (`name#digits`), which cannot be trained again.
-
-    >>> [row.label for row in rows_of(["dlcm@small"], "paper", 3)]
-    ['ideal', 'initial ranking', 'random', 'dlcm@small']
-    """
-    found = []
-    for label in expanded([*REFERENCES, *names]):
-        if label == INITIAL:
-            found.append(Row(INITIAL, {"name": INITIAL}, GROUPS[0], 1))
-            continue
-        if "#" in label:
-            raise UsageError(f"{label} is a stored ranker: a benchmark trains with its own seeds")
-        if ensemble.parse(label) is not None:
-            found.append(_combined(label, preset))
-            continue
-        name, _, own = label.partition("@")
-        spec = registry.spec(name, own or preset)
-        recipe = spec.recipe()
-        drawn = "seed" in recipe or "seed" in recipe.get("training", {})
-        group = GROUPS[0] if label in REFERENCES else group_of(spec)
-        found.append(Row(label, recipe, group, seeds if drawn else 1))
-    return tuple(found)
-
-
-def _combined(label: str, preset: str) -> Row:
-    """The row of a combination: its members with their first seed, in the last group of theirs."""
-    members = rows_of(ensemble.leaves(label), preset, 1)[len(REFERENCES) :]
-    group = max((member.group for member in members), key=GROUPS.index, default=GROUPS[0])
-    recipe = {"name": label, "members": [dict(member.ranker) for member in members]}
-    return Row(label, recipe, max(group, GROUPS[2], key=GROUPS.index), 1)
-
-
-def group_of(spec: RankerSpec) -> str:
-    """The group of Table 2 that a ranker belongs to, by what it reads.
-
-    >>> [group_of(registry.spec(name)) for name in ("lambdamart", "setrank-msab", "dlcm")]
-    ['documents alone', 'the set', 'the set and its initial ranking']
-    """
-    if "neighbours" not in spec.reads:
-        return GROUPS[1]
-    feed = spec.recipe().get("model", {}).get("feed")
-    return GROUPS[3] if spec.rankings or feed == "shown" else GROUPS[2]
 
 
 def planned(
@@ -241,9 +163,7 @@ def _compute(
     if label == INITIAL:
         scores = InitialRanking().score(test.dataset, test.lists)
     else:
-        row = next(row for row in plan.rows if row.label == label)
-        changes = {"seed": str(cell.row.draw)} if row.seeds > 1 else {}
-        training = bench.trained(label, changes)
+        training = trained_at(bench, label, cell.row.draw)
         kept = yield from saying(training, f"of {label}, seed {cell.row.draw}, {bench.name}")
         facts["artefact"] = str(kept.artefact.key)
         facts["training_seconds"] = float(kept.artefact.facts["seconds"])

@@ -6,7 +6,7 @@ import pandas as pd
 
 from core.metrics.measure import Measure
 from core.studies import benchmark_table
-from core.studies.benchmark import GROUPS
+from core.studies.benchmark_rows import GROUPS
 from core.studies.initial_ranking import INITIAL
 from core.studies.result import StudyResult
 from core.studies.table import LEVEL_OF_SIGNIFICANCE
@@ -57,8 +57,9 @@ def _over_initial(result: StudyResult, measure: str, test: str, best: str) -> st
     verdict = "more than chance" if p <= LEVEL_OF_SIGNIFICANCE else "which may be chance"
     return (
         f", {abs(difference):.3f} {where} the initial ranking (95 % interval of the difference "
-        f"{low:+.3f} to {high:+.3f}, "
-        f"p {_p(p)}, N = {row['n']}): {verdict}"
+        f"{signed(low)} to {signed(high)}, "
+        f"p {_p(p)} after Holm's adjustment for {len(frame)} comparisons, N = {row['n']}): "
+        f"{verdict}"
     )
 
 
@@ -80,10 +81,20 @@ def _all(count: int) -> str:
 
 def _named(frame: pd.DataFrame) -> str:
     ordered = frame.sort_values("difference", ascending=False, kind="stable")
-    said = [f"{row.ranker} ({row.difference:+.3f})" for row in ordered.itertuples(index=False)]
+    said = [f"{row['ranker']} ({signed(row['difference'])})" for row in ordered.to_dict("records")]
     if len(said) > NAMED:
         said = [*said[: NAMED - 1], f"{len(said) - NAMED + 1} more"]
     return said[0] if len(said) == 1 else f"{', '.join(said[:-1])} and {said[-1]}"
+
+
+def signed(value: int | float) -> str:
+    """A difference in three decimals, its sign written out.
+
+    >>> signed(0.0312), signed(-0.5), signed(-0.0001)
+    ('+0.031', '−0.500', '0.000')
+    """
+    text = f"{value:+.3f}"
+    return text[1:] if float(text) == 0 else text.replace("-", "−")
 
 
 def _p(p: float) -> str:

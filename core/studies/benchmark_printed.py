@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from core.data.published import CUTOFFS, Published, table_for
+from core.data.published import CONVENTION, CUTOFFS, SOURCE, Published, table_for
 from core.studies import benchmark_table
 from core.studies.result import StudyResult
 
@@ -19,7 +19,17 @@ def printed_for(facts: Mapping[str, Any]) -> Published | None:
     Args:
         facts: of the benchmark; `sizes` says what each fold holds.
     """
-    return table_for(**facts["sizes"][0])
+    sizes = facts.get("sizes")  # runs from outside are of no data set
+    return table_for(**sizes[0]) if sizes else None
+
+
+def in_words(printed: Published) -> str:
+    """Whose rows these are, under which convention, and what to know before comparing.
+
+    >>> in_words(table_for(31_531, 3_771_125, 136, 4)).partition(" · ")[0]
+    'Pang et al., SIGIR 2020, Table 2, MSLR30K'
+    """
+    return f"{SOURCE}, {printed.collection} · {CONVENTION}. {printed.remark}"
 
 
 def beside(result: StudyResult, printed: Published) -> pd.DataFrame:

@@ -8,7 +8,7 @@ import pandas as pd
 from jaxtyping import Float64
 from scipy import stats
 
-from core.studies.benchmark import GROUPS
+from core.studies.benchmark_rows import GROUPS, groups_of
 from core.studies.benchmark_table import values_of
 from core.studies.result import StudyResult
 from core.studies.table import LEVEL_OF_SIGNIFICANCE
@@ -45,7 +45,7 @@ def critical_difference(
         measure: one that follows from what is stored.
         rankers: those to compare; all but the references by default. At least two.
     """
-    groups = result.facts["groups"]
+    groups = groups_of(result.facts)
     own = values_of(result, measure)
     labels = list(rankers or (label for label in own if groups[label] != GROUPS[0]))
     values = np.stack([own[label].mean(axis=0, dtype=np.float64) for label in labels])

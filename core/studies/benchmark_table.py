@@ -4,7 +4,8 @@ All of it follows from the stored per-query values, so another convention is ano
 once. Tests pair queries: a query's value is its mean over the seeds.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,18 @@ from core.metrics.relevance import mean_of
 from core.metrics.robustness import win_tie_loss
 from core.metrics.significance import bootstrap_intervals, effect_size, holm, paired_t
 from core.seeds import generator
-from core.studies.benchmark import GROUPS, KIND
+from core.studies.benchmark_rows import GROUPS, groups_of
 from core.studies.conventions import derived
 from core.studies.result import StudyResult
 from core.studies.table import LEVEL_OF_SIGNIFICANCE, TESTS
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
+SYMBOLS: Mapping[str, str] = {"letters": LETTERS, "daggers": "+†‡"}
+"""What marks a row that differs from the first, second, … baseline; + and † as in the paper."""
+
+DECODED = 24
+"""Measures and results whose values are remembered: a switch back and forth decodes nothing."""
+
 COMPARISON = (
     "group", "ranker", "difference", "low", "high", "p", "effect", "wins", "ties", "losses", "n",
 )  # fmt: skip
@@ -31,12 +38,17 @@ COMPARISON = (
 
 def rankers_of(result: StudyResult) -> list[str]:
     """The rows that are there, group by group, as they were asked for within each."""
-    found = dict.fromkeys(result.trials.ranker)
-    return sorted(found, key=lambda label: GROUPS.index(result.facts["groups"][label]))
+    found, groups = dict.fromkeys(result.trials.ranker), groups_of(result.facts)
+    return sorted(found, key=lambda label: GROUPS.index(groups[label]))
 
 
-def values_of(result: StudyResult, measure: str) -> dict[str, Float32[np.ndarray, "seeds queries"]]:
+@lru_cache(maxsize=DECODED)
+def values_of(
+    result: StudyResult, measure: str
+) -> Mapping[str, Float32[np.ndarray, "seeds queries"]]:
     """What every row scored on every query under each seed, in the table's order.
+
+    A row whose seeds all gave the same values was one run, and has one.
 
     Args:
         result: a benchmark.
@@ -44,7 +56,21 @@ def values_of(result: StudyResult, measure: str) -> dict[str, Float32[np.ndarray
     """
     values = derived(measure, result.stored, result.values)
     of_ranker = result.trials.groupby("ranker", sort=False).indices
-    return {label: values[of_ranker[label]] for label in rankers_of(result)}
+    return {label: _distinct(values[of_ranker[label]]) for label in rankers_of(result)}
+
+
+def _distinct(values: Float32[np.ndarray, "seeds queries"]) -> Float32[np.ndarray, "runs queries"]:
+    same = all(np.array_equal(values[0], other, equal_nan=True) for other in values[1:])
+    return values[:1] if same else values
+
+
+@lru_cache(maxsize=DECODED)
+def _per_query(result: StudyResult, measure: str) -> Mapping[str, Float64[np.ndarray, " queries"]]:
+    """Every row's value for every query: the mean over its seeds."""
+    return {
+        label: own.mean(axis=0, dtype=np.float64).astype(np.float32).astype(np.float64)
+        for label, own in values_of(result, measure).items()
+    }
 
 
 def means(result: StudyResult, measures: Sequence[str]) -> pd.DataFrame:
@@ -57,7 +83,8 @@ def means(result: StudyResult, measures: Sequence[str]) -> pd.DataFrame:
     Returns:
         Columns group, ranker, measure, mean (over queries and seeds), sd (standard deviation,
         n − 1, of the means of each seed and fold; NaN for a single one), runs (how many of
-        them), n (queries that count), best (the highest of those that are no references).
+        them: seeds that differ times folds), n (queries that count), best (the highest of those
+        that are not for comparison).
     """
     rows = []
     for measure in measures:
@@ -80,12 +107,12 @@ def _mean_row(
         for seed in values
         for fold in result.facts["folds"]
     ]
-    own = _over_seeds(values)
+    own = _per_query(result, measure)[label]
     return {
-        "group": result.facts["groups"][label],
+        "group": groups_of(result.facts)[label],
         "ranker": label,
         "measure": measure,
-        "mean": mean_of(parsed, own),
+        "mean": mean_of(parsed, own.astype(np.float32)),
         "sd": float(np.std(of_runs, ddof=1)) if len(of_runs) > 1 else float("nan"),
         "runs": len(of_runs),
         "n": int((~np.isnan(own)).sum()),
@@ -131,13 +158,13 @@ def differences_from(
     if not labels:
         return pd.DataFrame(columns=columns)
     differences = np.stack([values[label] - values[baseline] for label in labels])
-    p = _adjusted(_p_values(differences, test))
+    p, groups = _adjusted(_p_values(differences, test)), groups_of(result.facts)
     rows = []
     for at, label in enumerate(labels):
         own = differences[at, ~np.isnan(differences[at])]
         counts = win_tie_loss(values[baseline], values[label], tolerance=1e-6)
         rows.append(
-            {"group": result.facts["groups"][label], "ranker": label}
+            {"group": groups[label], "ranker": label}
             | {"difference": float(own.mean()) if len(own) else float("nan")}
             | {"p": p[at], "effect": effect_size(own)}
             | {"wins": counts.wins, "ties": counts.ties, "losses": counts.losses, "n": len(own)}
@@ -155,11 +182,23 @@ def intervals(
 
 
 def marks(
-    result: StudyResult, measures: Sequence[str], baselines: Sequence[str], test: str = "paired t"
+    result: StudyResult,
+    measures: Sequence[str],
+    baselines: Sequence[str],
+    test: str = "paired t",
+    symbols: str = LETTERS,
 ) -> pd.DataFrame:
     """Letters: a row that is significantly above baseline a carries `a`, one below it `(a)`.
 
     Holm's adjustment covers every ranker and measure that is compared with one baseline.
+
+    Args:
+        result: a benchmark.
+        measures: the columns.
+        baselines: compared with.
+        test: a name of `core.studies.table.TESTS`.
+        symbols: the mark of each baseline in turn, as SYMBOLS has them; baselines beyond the
+            last have none.
 
     Returns:
         Columns ranker, measure, marks.
@@ -169,12 +208,12 @@ def marks(
         _check(baseline, "ranker of the study", rankers_of(result))
     rows, differences = [], []
     for measure in measures:
-        values = {name: _over_seeds(own) for name, own in values_of(result, measure).items()}
-        for letter, baseline in zip(LETTERS, baselines, strict=False):
+        values = _per_query(result, measure)
+        for letter, baseline in zip(symbols, baselines, strict=False):
             for label, own in values.items():
                 if label != baseline:
                     rows.append((label, measure, letter))
-                    differences.append(own.astype(np.float64) - values[baseline])
+                    differences.append(own - values[baseline])
     if not rows:
         return pd.DataFrame(columns=["ranker", "measure", "marks"])
     frame = pd.DataFrame(rows, columns=["ranker", "measure", "letter"])
@@ -199,7 +238,8 @@ def deltas(result: StudyResult, ranker: str, baseline: str, measure: str) -> pd.
         Columns query, fold, ranker, baseline, difference; queries that the measure leaves out
         are left out.
     """
-    own, other = _values(result, ranker, measure), _values(result, baseline, measure)
+    values = _per_query(result, measure)
+    own, other = values[ranker], values[baseline]
     names = np.repeat(
         [fold["name"] for fold in result.facts["folds"]],
         [fold["stop"] - fold["start"] for fold in result.facts["folds"]],
@@ -217,22 +257,13 @@ def deltas(result: StudyResult, ranker: str, baseline: str, measure: str) -> pd.
     return counted.sort_values("difference", ascending=False, kind="stable", ignore_index=True)
 
 
-def _values(result: StudyResult, label: str, measure: str) -> Float64[np.ndarray, " queries"]:
-    return result.per_query(label, KIND, 0.0, measure).astype(np.float64)
-
-
-def _over_seeds(values: Float32[np.ndarray, "seeds queries"]) -> Float32[np.ndarray, " queries"]:
-    return values.mean(axis=0, dtype=np.float64).astype(np.float32)
-
-
 def _checked(
     result: StudyResult, measure: str, baseline: str, test: str
-) -> dict[str, Float64[np.ndarray, " queries"]]:
+) -> Mapping[str, Float64[np.ndarray, " queries"]]:
     """Every ranker's values, the names checked first."""
     _check(baseline, "ranker of the study", rankers_of(result))
     _check(test, "test", TESTS)
-    values = values_of(result, measure)
-    return {label: _over_seeds(own).astype(np.float64) for label, own in values.items()}
+    return _per_query(result, measure)
 
 
 def _p_values(

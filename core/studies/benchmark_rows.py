@@ -1,0 +1,159 @@
+"""The rows of Table 2: which rankers, in which group, and how often each is trained.
+
+A ranker is trained once a seed where its seed changes anything, else once. A combination is run
+once a seed where a member is: every member, and the shuffles around one, at that seed.
+"""
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from core.errors import UsageError
+from core.progress import Progress
+from core.rankers import ensemble, registry
+from core.rankers.base import RankerSpec
+from core.rankers.ensemble_kept import combination
+from core.rankers.kept import Kept
+from core.studies.initial_ranking import INITIAL
+from core.studies.ranker_sets import expanded
+from core.studies.workbench import Workbench
+
+REFERENCES = ("ideal", INITIAL, "random")
+GROUPS = (
+    "for comparison",
+    "each document by itself",
+    "the set of documents",
+    "the set and its initial ranking",
+    "from outside",
+)
+"""The paper's three groups, between what is there to compare with and runs from outside.
+
+These words stand on the page, in files and on the terminal.
+"""
+
+EARLIER = {
+    "reference": GROUPS[0],
+    "documents alone": GROUPS[1],
+    "the set": GROUPS[2],
+}
+"""What groups were called in benchmarks that were stored before."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the table.
+
+    Attributes:
+        label: `ranker` or `ranker@preset`, or a combination's name, as it was asked for.
+        ranker: its recipe, as `RankerSpec.recipe` writes it; a combination's has its `members`.
+        group: one of GROUPS.
+        seeds: how many seeds it is trained with; 1 where its seed changes nothing.
+    """
+
+    label: str
+    ranker: Mapping[str, Any]
+    group: str
+    seeds: int
+
+
+def groups_of(facts: Mapping[str, Any]) -> dict[str, str]:
+    """The group of every row, in the words of GROUPS.
+
+    Args:
+        facts: of a benchmark.
+
+    >>> groups_of({"groups": {"mart": "documents alone", "gsf": "the set"}})
+    {'mart': 'each document by itself', 'gsf': 'the set of documents'}
+    """
+    return {label: EARLIER.get(group, group) for label, group in facts["groups"].items()}
+
+
+def rows_of(names: Sequence[str], preset: str, seeds: int) -> tuple[Row, ...]:
+    """The rows of a table: the references, then the rankers named, each once.
+
+    Args:
+        names: rankers, `ranker@preset`, combinations of such, or a set of
+            `core.studies.ranker_sets`.
+        preset: of those named without one.
+        seeds: how many each is trained with.
+
+    Raises:
+        UnknownNameError: no such ranker or preset.
+        UsageError: a stored ranker (`name#digits`), which cannot be trained again.
+
+    >>> [row.label for row in rows_of(["dlcm@small"], "paper", 3)]
+    ['ideal', 'initial ranking', 'random', 'dlcm@small']
+    >>> [row.seeds for row in rows_of(["mart", "ranksvm", "rrf:mart+dlcm"], "paper", 3)[3:]]
+    [1, 1, 3]
+    """
+    return tuple(_row(label, preset, seeds) for label in expanded([*REFERENCES, *names]))
+
+
+def _row(label: str, preset: str, seeds: int) -> Row:
+    if label == INITIAL:
+        return Row(INITIAL, {"name": INITIAL}, GROUPS[0], 1)
+    if "#" in label:
+        raise UsageError(f"{label} is a stored ranker: a benchmark trains with its own seeds")
+    if ensemble.parse(label) is not None:
+        return _combined(label, [_row(leaf, preset, seeds) for leaf in ensemble.leaves(label)])
+    name, _, own = label.partition("@")
+    spec = registry.spec(name, own or preset)
+    recipe = spec.recipe()
+    group = GROUPS[0] if label in REFERENCES else group_of(spec)
+    return Row(label, recipe, group, seeds if draws(recipe) else 1)
+
+
+def _combined(label: str, members: Sequence[Row]) -> Row:
+    """The row of a combination: at the seeds of its members, in the last group of theirs."""
+    group = max((GROUPS[2], *(member.group for member in members)), key=GROUPS.index)
+    recipe = {"name": label, "members": [dict(member.ranker) for member in members]}
+    return Row(label, recipe, group, max(member.seeds for member in members))
+
+
+def draws(recipe: Mapping[str, Any]) -> bool:
+    """Whether another seed gives another ranker.
+
+    LightGBM draws nothing where every tree sees every feature; linear rankers and RankBoost have
+    no seed at all.
+
+    >>> [draws(registry.spec("mart", preset).recipe()) for preset in ("paper", "tuned")]
+    [False, True]
+    """
+    if "feature_share" in recipe:
+        return bool(recipe["feature_share"] < 1)
+    return "seed" in recipe or "seed" in recipe.get("training", {})
+
+
+def group_of(spec: RankerSpec) -> str:
+    """The group of Table 2 that a ranker belongs to, by what it reads.
+
+    >>> [group_of(registry.spec(name)) for name in ("lambdamart", "setrank-msab", "dlcm")]
+    ['each document by itself', 'the set of documents', 'the set and its initial ranking']
+    """
+    if "neighbours" not in spec.reads:
+        return GROUPS[1]
+    feed = spec.recipe().get("model", {}).get("feed")
+    return GROUPS[3] if spec.rankings or feed == "shown" else GROUPS[2]
+
+
+def trained_at(bench: Workbench, label: str, seed: int) -> Generator[Progress, None, Kept]:
+    """A row's ranker at one seed: trained or found, a combination's members likewise.
+
+    Args:
+        bench: the fold and its lists.
+        label: of the row.
+        seed: from 0; rankers whose seed changes nothing have one for all.
+    """
+    made = ensemble.parse(label)
+    if made is not None:
+        return (
+            yield from combination(
+                made.at(seed),
+                lambda name: trained_at(bench, name, seed),
+                bench.prepared.valid,
+                bench.store,
+            )
+        )
+    name, _, own = label.partition("@")
+    drawn = draws(registry.spec(name, own or bench.preset).recipe())
+    return (yield from bench.trained(label, {"seed": str(seed)} if drawn and seed else {}))
