@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 from plotly.offline import get_plotlyjs
 
-from app import report_disturbed, report_sizes, report_tables
+from app import report_disturbed, report_groups, report_sizes, report_tables
 from app.figures.initial_ranking import alt_text, curves
 from app.figures.style import on_paper
 from core.metrics.measure import Measure
@@ -53,6 +53,8 @@ def _study(directory: Path) -> str:
         drawn = report_sizes.section(result)
     elif kind in report_disturbed.KINDS:
         drawn = report_disturbed.section(result)
+    elif kind in report_groups.KINDS:
+        drawn = report_groups.section(result)
     elif kind == "invariance":
         drawn = _invariance(result)
     elif kind == "initial-ranking":

@@ -1,36 +1,38 @@
 """GSF's equivariance error against the number of shuffles, beside the 1/√S that is due."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from app.figures.style import REFERENCE, faded, laid_out, stroke
+from app.figures.style import REFERENCE, end_labels, faded, laid_out, stroke
 
 DUE = "1/√S"
 TICKS = [digit * 10.0**power for power in range(-9, 2) for digit in (1, 2, 5)]
+SYMBOLS = ("circle", "square", "diamond", "triangle-up")
+"""Of rankers of one name, which share a colour."""
 
 
-def equivariance(frame: pd.DataFrame, *, height: int = 380) -> go.Figure:
-    """The error by the number of shuffles, both axes logarithmic.
+def equivariance(frame: pd.DataFrame, *, height: int = 400) -> go.Figure:
+    """The error by the number of shuffles, both axes logarithmic, one line a ranker.
 
     Args:
-        frame: grouping (sampled or exhaustive), shuffles, error, low, high, tau; one row a number
-            of shuffles, see `core.studies.gsf_equivariance`.
+        frame: as `core.studies.group_shuffles_table.table` makes it: ranker, grouping, shuffles,
+            error, low, high, tau; shuffles 0: all pairs.
         height: pixels.
     """
-    sampled = frame[frame["grouping"] == "sampled"].sort_values("shuffles")
+    sampled = frame[frame["grouping"] == "sampled"].sort_values("shuffles", kind="stable")
+    rankers = [str(name) for name in dict.fromkeys(sampled["ranker"])]
     figure = go.Figure()
-    if len(sampled):
-        _ribbon(figure, sampled)
-        _due(figure, sampled)
-        _line(figure, sampled)
-    for error in frame.loc[frame["grouping"] == "exhaustive", "error"].tolist():
-        figure.add_annotation(
-            x=0.01, y=0.02, xref="paper", yref="paper", showarrow=False, xanchor="left",
-            text=f"all pairs, far below: {error:.1g}, rounding alone",
-            font={"size": 12, "color": REFERENCE},
-        )  # fmt: skip
-    counts = sampled["shuffles"].tolist()
+    for at, ranker in enumerate(rankers):
+        own = sampled[sampled["ranker"] == ranker]
+        _ribbon(figure, own, ranker)
+        _due(figure, own, named=not at)
+        _line(figure, own, ranker, SYMBOLS[at % len(SYMBOLS)])
+    _names(figure, sampled, rankers)
+    _all_pairs(figure, frame)
+    counts = sorted(set(sampled["shuffles"].tolist()))
     figure.update_xaxes(
         title="shuffles S", type="log", tickvals=counts, ticktext=[str(count) for count in counts]
     )
@@ -38,45 +40,48 @@ def equivariance(frame: pd.DataFrame, *, height: int = 380) -> go.Figure:
     return laid_out(figure, height=height, showlegend=False, hovermode="closest")
 
 
-def _line(figure: go.Figure, sampled: pd.DataFrame) -> None:
+def _line(figure: go.Figure, own: pd.DataFrame, ranker: str, symbol: str) -> None:
     figure.add_trace(
         go.Scatter(
-            x=sampled["shuffles"],
-            y=sampled["error"],
-            name="gsf",
+            x=own["shuffles"],
+            y=own["error"],
+            name=ranker,
             mode="lines+markers",
-            line={"color": stroke("gsf").color, "width": 2.5},
-            marker={"size": 8},
-            customdata=sampled[["tau"]],
+            line={"color": stroke(ranker).color, "width": 2.5},
+            marker={"size": 9, "symbol": symbol},
+            customdata=own[["tau", "low", "high"]],
             hovertemplate=(
-                "<b>%{x} shuffles</b><br>error %{y:.3g}<br>Kendall τ %{customdata[0]:.3f}"
+                f"<b>{ranker}, S = %{{x}}</b><br>error %{{y:.3g}} "
+                "[%{customdata[1]:.3g}, %{customdata[2]:.3g}]<br>Kendall τ %{customdata[0]:.3f}"
                 "<extra></extra>"
             ),
         )
     )
 
 
-def _ribbon(figure: go.Figure, sampled: pd.DataFrame) -> None:
-    """The middle half of the lists."""
+def _ribbon(figure: go.Figure, own: pd.DataFrame, ranker: str) -> None:
+    """The 95 % interval of the mean."""
     figure.add_trace(
         go.Scatter(
-            x=[*sampled["shuffles"], *sampled["shuffles"][::-1]],
-            y=[*sampled["high"], *sampled["low"][::-1]],
+            x=[*own["shuffles"], *own["shuffles"][::-1]],
+            y=[*own["high"], *own["low"][::-1]],
             fill="toself",
-            fillcolor=faded(stroke("gsf").color, 0.15),
+            fillcolor=faded(stroke(ranker).color, 0.2),
             mode="lines",
             line={"width": 0},
-            name="middle half of the lists",
+            name=f"95 % interval of {ranker}",
             hoverinfo="skip",
         )
     )
 
 
-def _due(figure: go.Figure, sampled: pd.DataFrame) -> None:
+def _due(figure: go.Figure, own: pd.DataFrame, *, named: bool) -> None:
     """1/√S through the middle of the points (on logarithmic axes)."""
-    counts = sampled["shuffles"].to_numpy(float)
-    level = np.exp(np.mean(np.log(sampled["error"].to_numpy(float) * np.sqrt(counts))))
-    heights = level / np.sqrt(counts)
+    counts = own["shuffles"].to_numpy(float)
+    errors = own["error"].to_numpy(float)
+    if not (errors > 0).all():
+        return
+    heights = np.exp(np.mean(np.log(errors * np.sqrt(counts)))) / np.sqrt(counts)
     figure.add_trace(
         go.Scatter(
             x=counts,
@@ -87,26 +92,51 @@ def _due(figure: go.Figure, sampled: pd.DataFrame) -> None:
             hoverinfo="skip",
         )
     )
-    figure.add_annotation(
-        x=np.log10(counts[-1]), y=np.log10(heights[-1]), text=DUE, showarrow=False,
-        yshift=16, xanchor="right", font={"size": 12, "color": REFERENCE},
-    )  # fmt: skip
+    if named:
+        figure.add_annotation(
+            x=np.log10(counts[0]), y=np.log10(heights[0]), text=f"{DUE} is due", showarrow=False,
+            yshift=18, xanchor="left", font={"size": 12, "color": REFERENCE},
+        )  # fmt: skip
+
+
+def _names(figure: go.Figure, sampled: pd.DataFrame, rankers: Sequence[str]) -> None:
+    """The rankers at the ends of their lines."""
+    for ranker, text in zip(rankers, end_labels(rankers), strict=True):
+        last = sampled[sampled["ranker"] == ranker].iloc[-1]
+        if last["error"] > 0:
+            figure.add_annotation(
+                x=np.log10(last["shuffles"]), y=np.log10(last["error"]), text=text, xanchor="right",
+                yshift=-18, showarrow=False, font={"size": 12, "color": stroke(ranker).color},
+            )  # fmt: skip
+
+
+def _all_pairs(figure: go.Figure, frame: pd.DataFrame) -> None:
+    exhaustive = frame[frame["grouping"] == "exhaustive"]
+    if len(exhaustive):
+        worst = float(exhaustive["error"].max())
+        figure.add_annotation(
+            x=0.01, y=0.02, xref="paper", yref="paper", showarrow=False, xanchor="left",
+            text=f"all pairs, far below: {worst:.1g}, rounding alone",
+            font={"size": 12, "color": REFERENCE},
+        )  # fmt: skip
 
 
 def alt_text(frame: pd.DataFrame) -> str:
     """The figure in words."""
-    sampled = frame[frame["grouping"] == "sampled"].sort_values("shuffles")
+    sampled = frame[frame["grouping"] == "sampled"].sort_values("shuffles", kind="stable")
     if sampled.empty:
         return "No sampled groups were measured."
-    first, last = sampled.iloc[0], sampled.iloc[-1]
-    due = np.sqrt(first["shuffles"] / last["shuffles"])
-    words = (
-        f"Line chart on logarithmic axes: another order shown changes a score by "
-        f"{first['error']:.3g} deviations at S = {int(first['shuffles'])} shuffles and by "
-        f"{last['error']:.3g} at S = {int(last['shuffles'])}, a factor of "
-        f"{last['error'] / first['error']:.2f} where 1/√S gives {due:.2f}."
-    )
-    exhaustive = frame[frame["grouping"] == "exhaustive"]
-    if len(exhaustive):
-        words += f" With all pairs it is {float(exhaustive['error'].iloc[0]):.1g}."
-    return words
+    said = ["Line chart on logarithmic axes."]
+    for ranker in dict.fromkeys(sampled["ranker"]):
+        own = sampled[sampled["ranker"] == ranker]
+        first, last = own.iloc[0], own.iloc[-1]
+        due = np.sqrt(first["shuffles"] / last["shuffles"])
+        said.append(
+            f"{ranker}: another order shown changes a score by {first['error']:.3g} deviations at "
+            f"S = {int(first['shuffles'])} and by {last['error']:.3g} at S = "
+            f"{int(last['shuffles'])}, a factor of {last['error'] / first['error']:.2f} where 1/√S "
+            f"gives {due:.2f}."
+        )
+        pairs = frame[(frame["ranker"] == ranker) & (frame["grouping"] == "exhaustive")]
+        said += [f"With all pairs it is {error:.1g}." for error in pairs["error"].tolist()]
+    return " ".join(said)

@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from core.cli import flags_perturbations, flags_studies, flags_tables
+from core.cli import flags_groups, flags_perturbations, flags_studies, flags_tables
 from core.cli.answer import Answer, show, warn
 from core.errors import ShuffleproofError
 
@@ -144,6 +144,7 @@ def _study_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParse
     flags_studies.add(command, _workbench, _count)
     flags_tables.add(command, _workbench, _count)
     flags_perturbations.add(command, _workbench, _count)
+    flags_groups.add(command, _workbench, _count)
 
 
 def _library_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

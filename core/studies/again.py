@@ -5,7 +5,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from core.errors import UsageError
-from core.studies import command, command_attention, command_perturbations, command_tables
+from core.studies import (
+    command,
+    command_attention,
+    command_groups,
+    command_perturbations,
+    command_tables,
+)
 from core.studies.differences import from_preset
 from core.studies.methods import rankers_of
 
@@ -24,6 +30,7 @@ COMMANDS: Mapping[str, Written] = {
     "perturbations": command_perturbations.perturbations_command,
     "worst-case": command_perturbations.worst_case_command,
     "card": command_perturbations.card_command,
+    "group-shuffles": command_groups.group_shuffles_command,
 }
 """What writes a study as a command, by its kind."""
 
@@ -37,6 +44,7 @@ PYTHON: Mapping[str, Written] = {
     "perturbations": command_perturbations.perturbations_python,
     "worst-case": command_perturbations.worst_case_python,
     "card": command_perturbations.card_python,
+    "group-shuffles": command_groups.group_shuffles_python,
 }
 """What writes a study as Python, by its kind."""
 

@@ -1,120 +1,92 @@
-"""How far GSF is from equivariance, by the number of shuffles S that its groups come from.
+"""What another order shown changes of a trained GSF's scores, its groups formed in any way.
 
-The groups of S shuffles are a sample of all groups, so what another order shown changes falls like
-1/√S. Nothing is trained here: the weights of one net are asked with groups formed in other ways.
+Nothing is trained here: the weights of one net are asked with groups formed in other ways, and
+each list is really scored in every order.
 """
 
-from collections.abc import Sequence
+from collections.abc import Generator
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Float32, Float64
 
 from core.data import ragged
-from core.data.dataset import RankingDataset
-from core.data.lists import CandidateLists
+from core.data.lists import CandidateLists, JudgedLists
 from core.errors import ParameterError
 from core.metrics.agreement import kendall_tau
 from core.models.config_groups import GroupConfig
+from core.rankers.base import Ranker
 from core.rankers.neural import NeuralRanker
 from core.seeds import generator
 
-SHUFFLES = (1, 2, 4, 8, 16, 32, 64)
+
+def group_config(ranker: Ranker) -> GroupConfig:
+    """How a ranker forms its groups.
+
+    Raises:
+        ParameterError: it is no GSF that reads its neighbours.
+    """
+    model = ranker.spec.model if isinstance(ranker, NeuralRanker) else None
+    if not isinstance(model, GroupConfig) or model.group < 2:
+        raise ParameterError("ranker", ranker.name, "a gsf of groups of two or more")
+    return model
 
 
-def equivariance_error(
-    ranker: NeuralRanker,
-    dataset: RankingDataset,
-    lists: CandidateLists,
-    shuffles: Sequence[int] = SHUFFLES,
-    orders: int = 8,
-) -> pd.DataFrame:
-    """What other orders shown change of a trained GSF's scores, for each number of shuffles.
+def changes(
+    ranker: Ranker, base: JudgedLists, shuffles: int, orders: int, seed: int = 0
+) -> Generator[int, None, Float32[np.ndarray, "measures lists"]]:
+    """What other orders shown change, list by list; yields the number of orders scored.
 
     Args:
         ranker: a trained GSF, however it forms its groups.
-        dataset: holds the features.
-        lists: lists to be scored.
-        shuffles: numbers S of shuffles.
+        base: lists to be scored.
+        shuffles: number S of shuffles that its groups come from; 0: all pairs (m = 2 alone).
         orders: how many random orders shown each list is scored in, beside its own.
+        seed: of the orders; they are the same for every ranker and S.
 
     Returns:
-        One row a number of shuffles, and where m = 2 one more for all pairs, which are exactly
-        equivariant but for rounding. Columns: grouping (sampled or exhaustive), shuffles (0 for
-        all pairs), error (root mean square of a document's change of score, divided by the
-        deviation of its list's scores under the most shuffles; mean over the lists that have one),
-        low and high (quartiles over the lists), tau (mean Kendall τ-b of the rankings before and
-        after), lists.
+        Three values a list: root mean square of a document's change of score, over documents and
+        orders (its expected square is 2σ²/S); standard deviation of the list's scores in its own
+        order; Kendall τ-b of the rankings before and after, mean over the orders.
 
     Raises:
-        ParameterError: not a GSF that reads its neighbours.
+        ParameterError: not a GSF that reads its neighbours, or all pairs of other groups.
     """
-    model = ranker.spec.model
-    if not isinstance(model, GroupConfig) or model.group < 2:
-        raise ParameterError("ranker", ranker.name, "a gsf of groups of two or more")
-    ways: list[tuple[str, int]] = [("sampled", count) for count in shuffles]
-    ways += [("exhaustive", 0)] if model.group == 2 else []
-    spread = _deviations(lists, _regrouped(ranker, "sampled", max(shuffles)).score(dataset, lists))
-    rows = []
-    for grouping, count in ways:
-        regrouped = _regrouped(ranker, grouping, count)
-        errors, taus = _of_orders(regrouped, dataset, lists, orders, spread)
-        low, high = np.quantile(errors, (0.25, 0.75)) if len(errors) else (np.nan, np.nan)
-        error, tau = (float(np.mean(part)) if len(part) else np.nan for part in (errors, taus))
-        rows.append((grouping, count, error, float(low), float(high), tau, len(errors)))
-    columns = ["grouping", "shuffles", "error", "low", "high", "tau", "lists"]
-    return pd.DataFrame(rows, columns=columns)
+    asked, lists = regrouped(ranker, shuffles), base.lists
+    before = asked.score(base.dataset, lists).astype(np.float64)
+    squares, taus = np.zeros(len(lists)), np.zeros(len(lists))
+    for at in range(orders):
+        yield at
+        draws = generator(seed, "group-shuffles", "order", at)
+        order = ragged.order_within(lists.offsets, draws.random(len(before)))
+        after = np.empty_like(before)
+        after[order] = asked.score(base.dataset, lists.shown_as(order))
+        squares += _means(lists, (after - before) ** 2)
+        taus += kendall_tau(lists.offsets, before, after)
+    found = [np.sqrt(squares / orders), _deviations(lists, before), taus / orders]
+    return np.stack(found).astype(np.float32)
 
 
-def slope(frame: pd.DataFrame) -> float:
-    """The exponent a of error ∝ S^a over the sampled rows of `equivariance_error`: −1/2 is due.
+def regrouped(ranker: Ranker, shuffles: int) -> NeuralRanker:
+    """The same weights with groups from S shuffles, or (0) all pairs.
 
-    >>> rows = {"grouping": "sampled", "shuffles": [1, 4, 16], "error": [0.4, 0.2, 0.1]}
-    >>> round(slope(pd.DataFrame(rows)), 6)
-    -0.5
+    Raises:
+        ParameterError: not a GSF that reads its neighbours, or all pairs of other groups.
     """
-    sampled = frame[frame["grouping"] == "sampled"]
-    logs = np.log(sampled[["shuffles", "error"]].to_numpy(np.float64))
-    return float(np.polyfit(logs[:, 0], logs[:, 1], 1)[0])
-
-
-def _regrouped(ranker: NeuralRanker, grouping: str, count: int) -> NeuralRanker:
-    """The same weights with groups formed in another way."""
-    changes = {"grouping": grouping} | ({"shuffles": str(count)} if count else {})
-    spec = ranker.spec.changed(changes)
+    group_config(ranker)
+    assert isinstance(ranker, NeuralRanker)  # noqa: S101 (group_config refuses all others)
+    sampled = {"grouping": "sampled", "shuffles": str(shuffles)}
+    spec = ranker.spec.changed(sampled if shuffles else {"grouping": "exhaustive"})
     asked = NeuralRanker.untrained(spec, ranker.normalisation, ranker.feature_ids, ranker.device)
     asked.network.load_state_dict(ranker.network.state_dict())
     return replace(asked, facts=ranker.facts)
 
 
-def _of_orders(
-    ranker: NeuralRanker,
-    dataset: RankingDataset,
-    lists: CandidateLists,
-    orders: int,
-    spread: Float64[np.ndarray, " lists"],
-) -> tuple[Float64[np.ndarray, " kept"], Float64[np.ndarray, " kept"]]:
-    """Mean error, in units of `spread`, and mean τ of every list that has a spread."""
-    before = ranker.score(dataset, lists).astype(np.float64)
-    kept = spread > 0
-    errors, taus = np.zeros(len(lists)), np.zeros(len(lists))
-    for at in range(orders):
-        draws = generator(at, "gsf-equivariance")
-        order = ragged.order_within(lists.offsets, draws.random(len(before)))
-        after = np.empty_like(before)
-        after[order] = ranker.score(dataset, lists.shown_as(order))
-        errors += np.sqrt(_means(lists, (after - before) ** 2))
-        taus += kendall_tau(lists.offsets, before, after)
-    return errors[kept] / spread[kept] / orders, taus[kept] / orders
-
-
 def _deviations(
-    lists: CandidateLists, scores: Float32[np.ndarray, " candidates"]
+    lists: CandidateLists, scores: Float64[np.ndarray, " candidates"]
 ) -> Float64[np.ndarray, " lists"]:
     """The deviation of every list's scores."""
-    values = scores.astype(np.float64)
-    centred = values - _means(lists, values)[ragged.segment_ids(lists.offsets)]
+    centred = scores - _means(lists, scores)[ragged.segment_ids(lists.offsets)]
     return np.sqrt(_means(lists, centred**2))
 
 

@@ -85,6 +85,7 @@ def paragraph(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
         _lists(recipe, facts),
         _rankers(recipe, facts),
         _changed(recipe, facts),
+        _groups(recipe),
         *_measures(recipe),
         _tests(recipe),
     ]
@@ -174,6 +175,20 @@ def _changed(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     draws = f", {recipe['draws']} draws each, seed {recipe['seed']}" if "draws" in recipe else ""
     same = "; all rankers see the same draws" if draws else ""
     return f"Lists are disturbed by {'; '.join(told)}{draws}{same}."
+
+
+def _groups(recipe: Mapping[str, Any]) -> str:
+    """How a study of GSF's shuffles asks, and what it fits."""
+    if recipe["kind"] != "group-shuffles":
+        return ""
+    return (
+        f"Groups are formed from S = {_listed(recipe['shuffles'])} shuffles of each list. Each "
+        f"list is scored in {recipe['orders']} random orders beside its own (seed "
+        f"{recipe['seed']}); the root mean square change of a document's score is divided by the "
+        "deviation of its list's scores under the most shuffles. The slope is fitted by least "
+        "squares on logarithms, with Student's interval; intervals of means are 95 % BCa bootstrap "
+        "intervals over queries."
+    )
 
 
 def _what(family: str) -> str:

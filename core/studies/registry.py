@@ -65,6 +65,11 @@ STUDIES = {
         "greedy, beam and annealing search; certified 0 where a ranker is invariant",
         "core.studies.worst_case",
     ),
+    "group-shuffles": StudyEntry(
+        "How much does the order shown change a groupwise ranker, and do more shuffles help?",
+        "GSF (Ai et al., ICTIR 2019): groups sampled by shuffles; the error is due to fall as 1/√S",
+        "core.studies.group_shuffles",
+    ),
     "card": StudyEntry(
         "How robust is a ranker, in the numbers that a paper would report?",
         "–",

@@ -1,0 +1,140 @@
+"""Running a study of GSF's shuffles: its form and cost, its progress and its first points."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from app import groups, proposals, services, training
+from app.figures import gsf as figure
+from app.jobs import duration
+from app.plain import escaped
+from app.proposals import Proposal
+from app.views import benchmark_job as strip
+from app.views import disturbed_form as shared
+from core.errors import ParameterError, ShuffleproofError, UsageError
+from core.execution.jobs import Job
+from core.store.manifest import Artefact
+from core.studies import group_shuffles, group_shuffles_table
+from core.studies.underway import Underway
+
+GSF = "gsf"
+MOST_ORDERS = 1000
+
+
+def progress(data: str) -> bool:
+    """Draw the study that is waiting, running or has just failed; whether there is one."""
+    return strip.progress(STRIP, (data,))
+
+
+def _begun(one: Underway, job: Job) -> bool:
+    """Whether an announced study is the one that a job works on."""
+    asked, recipe = job.parameters, one.recipe
+    same = all(recipe[name] == asked[name] for name in ("orders", "seed", "queries"))
+    return (
+        same
+        and one.facts["data"] == asked["data"]
+        and [label for label, _ in recipe["rankers"]] == list(asked["rankers"])
+        and list(recipe["shuffles"]) == sorted(set(asked["shuffles"]))
+    )
+
+
+def _first(found: Underway) -> None:
+    result = found.result(services.store())
+    if result is None:
+        return
+    frame = group_shuffles_table.table(result)
+    st.plotly_chart(figure.equivariance(frame), key="first points", alt=figure.alt_text(frame))
+    st.caption(f"First results: {len(frame)} {'point' if len(frame) == 1 else 'points'}.")
+
+
+STRIP = strip.Strip(groups.KIND, "study of GSF's shuffles", _begun, _first)
+
+
+def form(data: str, newest: Artefact | None, *, opened: bool) -> None:
+    """Draw the form that starts a study."""
+    with st.expander("Ask with more shuffles", expanded=opened, icon=":material/play_arrow:"):
+        _form(data, newest)
+
+
+def proposed(data: str, newest: Artefact | None) -> Proposal:
+    """The newest study's GSFs once more; else the newest trained here; else the cheapest."""
+    if newest is not None:
+        return proposals.for_study(data, newest)
+    own = [ranker for ranker in proposals.trained(data) if ranker.name == GSF]
+    lists = proposals.for_study(data).lists
+    if not own:
+        return Proposal((proposals.cheapest(GSF),), lists)
+    return Proposal((proposals.as_asked(own[0], data),), own[0].lists or lists)
+
+
+@st.fragment
+def _form(data: str, newest: Artefact | None) -> None:
+    usual = proposed(data, newest)
+    presets = [f"{GSF}@{preset}" for preset in training.presets([GSF])]
+    names = st.multiselect(
+        "Rankers", list(dict.fromkeys([*usual.rankers, *presets])), default=list(usual.rankers),
+        accept_new_options=True, wrap=True, key="new.rankers",
+        help="GSFs of groups of two documents or more: gsf@preset, or gsf#digits of a key.",
+    )  # fmt: skip
+    left, middle, right = st.columns([3, 1, 1])
+    before = newest.recipe["shuffles"] if newest else group_shuffles.SHUFFLES
+    text = left.text_input(
+        "Shuffles S", value=", ".join(map(str, before)), key="new.shuffles",
+        help="How many shuffles groups come from, comma-separated; groups of two are asked with "
+        "all pairs too.",
+    )  # fmt: skip
+    orders = middle.number_input(
+        "Orders shown", 1, MOST_ORDERS, group_shuffles.ORDERS, key="new.orders",
+        help="Random orders that each list is scored in, beside its own.",
+    )  # fmt: skip
+    seed = right.number_input("Seed", 0, value=0, key="new.seed")
+    try:
+        shuffles = _numbers(text)
+        group_shuffles.check(shuffles, int(orders))
+        _only_gsf(names)
+        cost = _cost((names, shuffles, int(orders)), newest)
+        cost += shared.trainings(data, names, usual.lists)
+    except ShuffleproofError as error:
+        st.warning(escaped(str(error)), icon=":material/error:")
+        return
+    st.markdown(f"{cost}. What is stored is never repeated.")
+    if st.button("Run this study", type="primary", key="new.run", disabled=not names):
+        asked: dict[str, Any] = {"data": data, "rankers": list(names), "shuffles": shuffles}
+        made = training.lists_asked(data, usual.lists)
+        asked |= {"orders": int(orders), "seed": int(seed)} | ({"lists": made} if made else {})
+        strip.hand_in(STRIP, asked)
+
+
+def _only_gsf(names: Sequence[str]) -> None:
+    for name in names:
+        if name.partition("@")[0].partition("#")[0] != GSF:
+            raise UsageError(f"{name} forms no groups of documents: choose a gsf")
+
+
+def _numbers(text: str) -> list[int]:
+    """The numbers of shuffles, rising.
+
+    Raises:
+        ParameterError: no whole numbers.
+    """
+    try:
+        return sorted({int(part) for part in text.split(",") if part.strip()})
+    except ValueError:
+        raise ParameterError("shuffles", text, "whole numbers, comma-separated") from None
+
+
+def _cost(asked: tuple[Sequence[str], Sequence[int], int], newest: Artefact | None) -> str:
+    """What the button will cost: scorings of every list, and seconds by the last study's pace."""
+    names, shuffles, orders = asked
+    passes = len(names) * sum(shuffles) * (orders + 1)
+    text = (
+        f"Each list is scored in **{orders + 1} orders** with {len(shuffles)} "
+        f"{'number' if len(shuffles) == 1 else 'numbers'} of shuffles"
+    )
+    if newest is not None:
+        frame = groups.table(str(newest.key))
+        done = frame["shuffles"].sum() * (newest.recipe["orders"] + 1)
+        seconds = passes * float(frame["seconds"].sum()) / max(int(done), 1)
+        text += f", about **{duration(seconds)}** by the pace of the last study"
+    return text

@@ -1,0 +1,42 @@
+"""`study group-shuffles`: GSF's order dependence on the terminal."""
+
+import argparse
+
+from core.cli.answer import Answer, records
+from core.cli.open import done, workbench_of
+from core.errors import ParameterError
+from core.studies import group_shuffles, group_shuffles_table
+from core.studies.result import StudyResult, stored_summary
+
+SHOWN = {"error": "{:.3g}", "low": "{:.3g}", "high": "{:.3g}", "tau": "{:.3f}", "seconds": "{:.1f}"}
+
+
+def study(arguments: argparse.Namespace) -> Answer:
+    """`study group-shuffles`: the error by the number of shuffles, and the slope of its fall."""
+    shuffles = _numbers(arguments.shuffles)
+    group_shuffles.check(shuffles, arguments.orders)
+    bench = workbench_of(arguments)
+    names = arguments.rankers.split(",")
+    work = group_shuffles.run(
+        bench, names, shuffles=shuffles, orders=arguments.orders, seed=arguments.seed or 0,
+        queries=arguments.queries,
+    )  # fmt: skip
+    artefact = done("group shuffles", work)
+    result = StudyResult.open(artefact.path)
+    frame = group_shuffles_table.table(result)
+    answer = {
+        "result": str(artefact.key),
+        "summary": records(stored_summary(artefact.path)),
+        "table": records(frame),
+    }
+    formats = {name: text.format for name, text in SHOWN.items()}
+    parts = [frame.to_string(index=False, formatters=formats, na_rep="–"), ""]
+    parts += [group_shuffles_table.finding(result, name) for name in names]
+    return Answer(answer, "\n".join([*parts, f"stored as {artefact.key}"]))
+
+
+def _numbers(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise ParameterError("--shuffles", text, "whole numbers, comma-separated") from None

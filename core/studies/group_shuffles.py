@@ -1,0 +1,244 @@
+"""How far is GSF from equivariance? What another order shown changes, by the number of shuffles.
+
+GSF's groups come from shuffles of the list, a sample of all groups, so what another order changes
+of a score should fall like 1/√S. The weights of a trained net are asked with groups of S = 1, 2, 4,
+… shuffles, and where m = 2 with all pairs, which are exactly equivariant but for rounding.
+"""
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from core.data.lists import JudgedLists
+from core.errors import ParameterError, UsageError
+from core.progress import Progress
+from core.rankers.base import Ranker
+from core.store.keys import key_of
+from core.store.manifest import Artefact
+from core.studies import cells, underway
+from core.studies.cells import Cell, Found
+from core.studies.result import StudyResult
+from core.studies.run import TrialRecords, query_ids_of
+from core.studies.study import Trial
+from core.studies.workbench import Workbench
+
+KIND = "group-shuffles"
+SHUFFLES = (1, 2, 4, 8, 16, 32, 64)
+MOST_SHUFFLES = 4096
+ORDERS = 8
+SAMPLED, PAIRS = "sampled", "exhaustive"
+MEASURES = ("change", "deviation", "tau")
+"""Of a list: root mean square change of score, deviation of its scores, Kendall τ-b."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The study's full description.
+
+    Attributes:
+        rankers: (label, digest) of every ranker.
+        pairs: the labels of those whose groups are of two, which all pairs are asked of too.
+        lists: digest of the candidate lists.
+        initial: the initial rankers' names, for people.
+        shuffles: numbers S, rising.
+        orders: random orders shown, for every list.
+        seed: of the orders.
+        queries: only the first so many test queries; None: all.
+    """
+
+    rankers: tuple[tuple[str, str], ...]
+    pairs: tuple[str, ...]
+    lists: str
+    initial: tuple[str, ...]
+    shuffles: tuple[int, ...]
+    orders: int
+    seed: int
+    queries: int | None
+
+    def recipe(self) -> dict[str, Any]:
+        """The description as plain JSON values."""
+        return {
+            "kind": KIND,
+            "rankers": [list(pair) for pair in self.rankers],
+            "pairs": list(self.pairs),
+            "lists": self.lists,
+            "initial": list(self.initial),
+            "shuffles": list(self.shuffles),
+            "orders": self.orders,
+            "seed": self.seed,
+            "queries": self.queries,
+            "measures": list(MEASURES),
+        }
+
+    @classmethod
+    def of(cls, recipe: Mapping[str, Any]) -> "Plan":
+        """The study whose `recipe()` this is."""
+        return cls(
+            rankers=tuple((label, digest) for label, digest in recipe["rankers"]),
+            pairs=tuple(recipe["pairs"]),
+            lists=recipe["lists"],
+            initial=tuple(recipe["initial"]),
+            shuffles=tuple(recipe["shuffles"]),
+            orders=recipe["orders"],
+            seed=recipe["seed"],
+            queries=recipe["queries"],
+        )
+
+    def cells(self) -> tuple[Cell, ...]:
+        """All cells in the order of work: few shuffles first, so that every ranker has points.
+
+        >>> plan = Plan((("gsf", "1"),), ("gsf",), "lists", (), (1, 2), 8, 0, None)
+        >>> [(cell.row.family, cell.row.level) for cell in plan.cells()]
+        [('sampled', 1.0), ('sampled', 2.0), ('exhaustive', 0.0)]
+        """
+        ways = [(SAMPLED, count) for count in self.shuffles] + [(PAIRS, 0)]
+        return tuple(
+            Cell(Trial(label, family, float(count), 0), 0, self._digest(digest, count))
+            for family, count in ways
+            for label, digest in self.rankers
+            if family == SAMPLED or label in self.pairs
+        )
+
+    def _digest(self, ranker: str, count: int) -> str:
+        """The key of a cell; other rankers and numbers of shuffles do not enter it."""
+        facts = {
+            "kind": KIND, "ranker": ranker, "lists": self.lists, "shuffles": count,
+            "orders": self.orders, "seed": self.seed, "queries": self.queries,
+            "measures": list(MEASURES),
+        }  # fmt: skip
+        return key_of("trial", facts).digest
+
+
+def run(  # noqa: PLR0913 (what a study of it asks for)
+    bench: Workbench,
+    names: Sequence[str],
+    *,
+    shuffles: Sequence[int] = SHUFFLES,
+    orders: int = ORDERS,
+    seed: int = 0,
+    queries: int | None = None,
+) -> Generator[Progress, None, Artefact]:
+    """Train what is missing, ask every GSF with groups of S shuffles; returns the stored result.
+
+    Args:
+        bench: the data and its lists.
+        names: GSFs, as `Workbench.trained` takes them.
+        shuffles: numbers S.
+        orders: random orders shown that each list is scored in, beside its own.
+        seed: of these orders.
+        queries: only the first so many test queries; None: all.
+
+    Raises:
+        UsageError: a ranker that is no GSF, or none at all.
+        ParameterError: numbers out of bounds, or a GSF of groups of one document.
+    """
+    check(shuffles, orders)
+    if not names:
+        raise UsageError("the study has no rankers; name at least one gsf")
+    rankers: dict[str, Ranker] = {}
+    digests, ways = [], {}
+    for name in names:
+        if name.partition("@")[0].partition("#")[0] != "gsf":
+            raise UsageError(f"{name} forms no groups of documents: choose a gsf")
+        kept = yield from bench.trained(name)
+        ways[name] = import_module("core.studies.gsf_equivariance").group_config(kept.ranker)
+        rankers[name] = kept.ranker
+        digests.append((name, kept.artefact.key.digest))
+    plan = Plan(
+        rankers=tuple(digests),
+        pairs=tuple(name for name, way in ways.items() if way.group == 2),
+        lists=key_of("lists", asdict(bench.recipe), (bench.fold.fingerprint,)).digest,
+        initial=bench.recipe.initial,
+        shuffles=tuple(sorted(set(shuffles))),
+        orders=orders,
+        seed=seed,
+        queries=queries,
+    )
+    own = {name: own_way(way.grouping, way.shuffles) for name, way in ways.items()}
+    return (yield from _run(bench, plan, rankers, {"own": own}))
+
+
+def check(shuffles: Sequence[int], orders: int) -> None:
+    """Refuse numbers that make no study.
+
+    Raises:
+        ParameterError: no number of shuffles, or one out of bounds; no orders.
+    """
+    if not shuffles or not all(1 <= count <= MOST_SHUFFLES for count in shuffles):
+        wanted = f"one or more whole numbers from 1 to {MOST_SHUFFLES}"
+        raise ParameterError("shuffles", ",".join(map(str, shuffles)), wanted)
+    if orders < 1:
+        raise ParameterError("orders", orders, "1 or more")
+
+
+def own_way(grouping: str, shuffles: int) -> tuple[str, int]:
+    """A ranker's own groups as the study's families say them: circular windows are one shuffle.
+
+    >>> own_way("circular", 8), own_way("sampled", 8), own_way("exhaustive", 8)
+    (('sampled', 1), ('sampled', 8), ('exhaustive', 0))
+    """
+    return {"circular": (SAMPLED, 1), SAMPLED: (SAMPLED, shuffles), PAIRS: (PAIRS, 0)}[grouping]
+
+
+def from_records(
+    recipe: Mapping[str, Any],
+    records: TrialRecords,
+    query_ids: Sequence[str],
+    facts: Mapping[str, Any],
+) -> StudyResult | None:
+    """What a study has found so far; None before its first cell is finished."""
+    return cells.so_far(recipe, Plan.of(recipe).cells(), records, query_ids, facts)
+
+
+def _run(
+    bench: Workbench, plan: Plan, rankers: Mapping[str, Ranker], more: Mapping[str, Any]
+) -> Generator[Progress, None, Artefact]:
+    key, base = key_of("study", plan.recipe()), bench.test_lists(plan.queries)
+    with bench.store.lock(key):
+        stored = bench.store.find(key)
+        if stored is not None:
+            return stored
+        ids, facts = query_ids_of(base), _facts(bench, base, rankers) | dict(more)
+        underway.announce(bench.store, key, plan, ids, facts)
+        work = plan.cells()
+        done = yield from cells.run_cells(
+            work, bench.store.records, lambda cell: _computed(plan, rankers, base, cell)
+        )
+        result = cells.assembled(plan.recipe(), work, done, ids, facts)
+        if result is None or not len(base.lists):
+            raise UsageError("the test part has no queries")
+        return bench.store.add(key, plan.recipe(), result.save, facts)
+
+
+def _computed(
+    plan: Plan, rankers: Mapping[str, Ranker], base: JudgedLists, cell: Cell
+) -> Generator[Progress, None, Found]:
+    work, measure = plan.cells(), import_module("core.studies.gsf_equivariance").changes
+    asked = measure(rankers[cell.row.ranker], base, int(cell.row.level), plan.orders, plan.seed)
+    while True:
+        try:
+            done = next(asked)
+        except StopIteration as finished:
+            values: np.ndarray = finished.value
+            break
+        yield Progress(work.index(cell), len(work), "cells", part=done / (plan.orders + 1))
+    return {"queries": len(base.lists), "set_size": _size(base)}, {"values": values}
+
+
+def _size(base: JudgedLists) -> float:
+    return float(base.lists.lengths.mean()) if len(base.lists) else 0.0
+
+
+def _facts(bench: Workbench, base: JudgedLists, rankers: Mapping[str, Ranker]) -> dict[str, Any]:
+    return {
+        "data": bench.name,
+        "reads": {label: sorted(ranker.reads) for label, ranker in rankers.items()},
+        "queries": len(base.lists),
+        "candidates": int(base.lists.offsets[-1]),
+        "set_size": _size(base),
+        "lists": asdict(bench.recipe),
+        "preset": bench.preset,
+    }
