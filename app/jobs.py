@@ -105,6 +105,10 @@ def name(job: Job) -> str:
         return f"Read {given['name']}"
     if kind := {"library-import": "Take in", "library-export": "Export from"}.get(job.kind):
         return f"{kind} {given.get('name', 'the library')}"
+    if job.kind == "runs":
+        return f"Compare runs by {given['name']}"
+    if job.kind == "bring":
+        return f"Bring {str(given['file']).rpartition('/')[2]} to {given['data']}"
     words = {
         "initial-ranking": "Disturb the initial ranking of",
         "invariance": "Shuffle lists for",

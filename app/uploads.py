@@ -155,6 +155,23 @@ class Draft:
         jobs.ensure_running(self.store)
         return job
 
+    def spooled(self, *parts: str) -> str:
+        """Make an upload of the files of these parts, each in a folder named after its part.
+
+        Returns:
+            Its name, as jobs take it; the draft stays as it is.
+
+        Raises:
+            DataError: no file.
+        """
+        with ExitStack() as opened:
+            files = [
+                (f"{file.part}/{file.name}", opened.enter_context(path.open("rb")))
+                for file in self.files(*parts)
+                for path in [self._path(file.part, file.name)]
+            ]
+            return uploads.spooled(self.store, files)
+
     def _contents(
         self, chosen: Sequence[Spooled], how: Sequence[str], opened: ExitStack
     ) -> Iterator[tuple[str, Readable]]:

@@ -72,6 +72,17 @@ class ShapeError(DataError):
         super().__init__(name, found, f"Expected {expected}.")
 
 
+class NotAskedAgainError(DataError):
+    """Scores of a file are wanted of what the file does not score."""
+
+    def __init__(self, ranker: str) -> None:
+        super().__init__(
+            ranker,
+            "scores of a file cannot be asked again for changed or other documents",
+            "Bring the ranker itself: a Python callable or a model file.",
+        )
+
+
 class ArtefactError(ShuffleproofError):
     """A stored artefact that is missing, broken or being written by someone else."""
 

@@ -1,11 +1,9 @@
 """Bringing data in: files are chosen, leave the session's memory at once, and a job reads them."""
 
 import streamlit as st
-from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-from app import services, uploads
+from app import received, services, uploads
 from app.data_sets import WORDS
 from app.plain import escaped
 from app.uploads import FOLDER, PARTS, WHOLE, Draft, Reading, Spooled
@@ -34,7 +32,6 @@ STEPS = {
     "bytes": "reading the files",
     "parts examined": "examining the parts",
 }
-LARGEST_FILE = 500
 POLL = 1.0
 
 
@@ -42,7 +39,9 @@ def section() -> None:
     """Draw the form and the work under way."""
     _work()
     st.markdown(WHAT)
-    st.caption(f"Up to {_limit()} MB a file here; `shuffleproof ingest` reads files of any size.")
+    st.caption(
+        f"Up to {received.limit()} MB a file here; `shuffleproof ingest` reads files of any size."
+    )
     name = st.text_input(
         "Name", key="upload name", max_chars=60, persist_state="session",
         help="What you will call this data: 1 to 60 letters, digits, blanks and . _ + @ = -",
@@ -82,11 +81,11 @@ def _uploader(part: str, label: str) -> None:
     key = f"upload {part} {turn}"
     if part == FOLDER:
         files = st.file_uploader(
-            label, accept_multiple_files="directory", key=key, max_upload_size=_limit()
+            label, accept_multiple_files="directory", key=key, max_upload_size=received.limit()
         )
     else:
         files = st.file_uploader(
-            label, accept_multiple_files=True, key=key, max_upload_size=_limit()
+            label, accept_multiple_files=True, key=key, max_upload_size=received.limit()
         )
     if files:
         _spool(part, files)
@@ -97,14 +96,9 @@ def _uploader(part: str, label: str) -> None:
         _chosen(file)
 
 
-def _limit() -> int:
-    """Megabytes that one file may have; the widget would round the server's 512 to a gigabyte."""
-    return min(LARGEST_FILE, int(st.get_option("server.maxUploadSize")))
-
-
 def _chosen(file: Spooled) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
-        size = f"{file.bytes / 1e6:,.2f} MB" if file.bytes >= 1e4 else f"{file.bytes:,} bytes"
+        size = received.in_words(file.bytes)
         st.markdown(f":material/description: {escaped(file.name)} ({size})")
         st.button(
             "Remove", key=f"remove {file.part} {file.name}", on_click=_remove, args=(file,),
@@ -138,13 +132,7 @@ def _spool(part: str, files: list[UploadedFile]) -> None:
         except (ShuffleproofError, OSError) as error:
             errors.append(str(error))
         finally:
-            _forget(file)
-
-
-def _forget(file: UploadedFile) -> None:
-    context = get_script_run_ctx()
-    if context and isinstance(context.uploaded_file_mgr, MemoryUploadedFileManager):
-        context.uploaded_file_mgr.remove_file(context.session_id, file.file_id)
+            received.forget(file)
 
 
 def _reading(how: tuple[str, ...]) -> Reading:

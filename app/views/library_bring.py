@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app import jobs, services
+from app import jobs, received, services
 from app.plain import escaped
 from core.errors import ShuffleproofError
 from core.execution.jobs import Job
@@ -11,8 +11,6 @@ from core.studies import uploads
 KIND = "library-import"
 MINE, TURN = "archive handed in", "archive turn"
 EVERY_SECONDS = 1.0
-LARGEST_FILE = 500
-"""Megabytes of an upload."""
 
 
 def section() -> None:
@@ -24,9 +22,8 @@ def section() -> None:
         )
         _watch()
         turn = st.session_state.get(TURN, 0)
-        most = min(LARGEST_FILE, int(st.get_option("server.maxUploadSize")))
         file = st.file_uploader(
-            "Archive (zip)", type=["zip"], key=f"archive {turn}", max_upload_size=most
+            "Archive (zip)", type=["zip"], key=f"archive {turn}", max_upload_size=received.limit()
         )
         if file is not None:
             _hand_in(file.name, file)

@@ -7,10 +7,12 @@ other scores (changed features, other documents, another part) is refused in wor
 
 import hashlib
 import json
+import math
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,18 +21,25 @@ import numpy as np
 from jaxtyping import Float32
 
 from core.data.dataset import RankingDataset
+from core.data.letor_stream import Limits, blocks
 from core.data.lists import CandidateLists
-from core.errors import ArtefactError, DataError
+from core.errors import ArtefactError, DataError, LetorError, NotAskedAgainError
 from core.rankers.base import Input
 
 SCORES, LIGHTGBM, XGBOOST = "scores", "lightgbm", "xgboost"
 KINDS = (SCORES, LIGHTGBM, XGBOOST)
+WORDS = {
+    SCORES: "scores from a file", LIGHTGBM: "a LightGBM model", XGBOOST: "an XGBoost model",
+}  # fmt: skip
+"""The kinds as people read them."""
+
 FAMILY, HEAD, SAVED_SCORES, SAVED_MODEL = "outside", "ranker.json", "scores.npy", "model"
 _SCORES = {"kind": SCORES}
 ALONE: frozenset[Input] = frozenset({"features"})
 SECONDS = 120.0
 """A model that has not answered by then is taken to hang."""
 
+LARGEST = float(np.finfo(np.float32).max)
 DETAIL = 300  # characters of a failed process's last words that are shown
 
 
@@ -63,7 +72,7 @@ class FileScores:
 
     @classmethod
     def read(cls, name: str, dataset: RankingDataset) -> "FileScores":
-        """The scores of a file: one number a line, in the order of the part's rows.
+        """The scores of a file, plain or compressed: a number a line, in the order of the rows.
 
         Args:
             name: `scores:path`.
@@ -73,18 +82,10 @@ class FileScores:
             DataError: no file, something that is no finite number, or another number of lines.
         """
         path = _file(name)
-        lines = path.read_text(encoding="utf-8", errors="replace").split()
-        if len(lines) != dataset.documents:
-            found = f"{len(lines)} scores where the part has {dataset.documents} documents"
+        scores = np.fromiter(_numbers(path), dtype=np.float32)
+        if len(scores) != dataset.documents:
+            found = f"{len(scores):,} scores where the part has {dataset.documents:,} documents"
             raise DataError(str(path), found, "Give one score a line, in the order of the rows.")
-        scores = np.empty(len(lines), dtype=np.float32)
-        for row, text in enumerate(lines):
-            try:
-                scores[row] = float(text)
-            except ValueError:
-                scores[row] = np.nan
-            if not np.isfinite(scores[row]):
-                raise DataError(f"{path}:{row + 1}", f"{text[:60]!r}", "A finite number.")
         return cls(name, scores, dataset.fingerprint, _digest(path))
 
     def score(
@@ -93,14 +94,10 @@ class FileScores:
         """The scores of the candidates.
 
         Raises:
-            DataError: documents that the file does not score, or features that were changed.
+            NotAskedAgainError: documents that it does not score, or features that were changed.
         """
         if dataset.fingerprint != self.fingerprint:
-            raise DataError(
-                self.name,
-                "scores of a file cannot be asked again for changed or other documents",
-                "Bring the ranker itself: a Python callable or a model file.",
-            )
+            raise NotAskedAgainError(self.name)
         return self.scores[lists.rows]
 
     def save(self, directory: Path) -> None:
@@ -205,6 +202,31 @@ def load(directory: Path) -> FileScores | OutsideModel:
 def _save_head(directory: Path, facts: dict[str, str]) -> None:
     text = json.dumps({"family": FAMILY, **facts}, indent=1)
     (directory / HEAD).write_text(text, encoding="utf-8")
+
+
+def _numbers(path: Path) -> Iterator[float]:
+    """The number on every line that is not blank.
+
+    Raises:
+        LetorError: a line that is no finite number of single precision.
+        DataError: a damaged file.
+    """
+    for block in blocks(path, str(path), Limits()):
+        text = block.buffer[: block.end].tobytes().decode(errors="backslashreplace")
+        for number, line in enumerate(text.split("\n")[:-1], block.first_line):
+            if line.strip():
+                yield _finite(path, number, line.strip())
+
+
+def _finite(path: Path, number: int, line: str) -> float:
+    try:
+        value = float(line)
+    except ValueError:
+        value = math.nan
+    if not abs(value) <= LARGEST:
+        remedy = "Give one finite number of single precision a line."
+        raise LetorError(path, number, line, "no score", remedy)
+    return value
 
 
 def _file(name: str) -> Path:

@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from core.errors import UsageError
+from core.rankers import outside
 from core.studies import (
     command,
     command_attention,
-    command_groups,
     command_perturbations,
     command_tables,
 )
@@ -18,33 +18,36 @@ from core.studies.methods import rankers_of
 Written = Callable[[Mapping[str, Any], Mapping[str, Any]], str]
 
 COMMANDS: Mapping[str, Written] = {
-    "invariance": lambda recipe, facts: command.certificates_command(rankers_of(recipe), facts),
+    "invariance": lambda recipe, facts: command.certificates_command(
+        rankers_of(recipe), facts, recipe["draws"], recipe["seed"]
+    ),
     "initial-ranking": command.command_of,
     "benchmark": command_tables.benchmark_command,
     "ablation": command_tables.ablation_command,
     "set-size": command_tables.set_size_command,
     "initial-rankings": command_tables.initial_rankings_command,
     "attention": lambda recipe, facts: command_attention.attention_command(
-        rankers_of(recipe), facts
+        rankers_of(recipe), facts, recipe["queries"], recipe["dead_below"]
     ),
     "perturbations": command_perturbations.perturbations_command,
     "worst-case": command_perturbations.worst_case_command,
     "card": command_perturbations.card_command,
-    "group-shuffles": command_groups.group_shuffles_command,
 }
 """What writes a study as a command, by its kind."""
 
 PYTHON: Mapping[str, Written] = {
-    "invariance": lambda recipe, facts: command.certificates_python(rankers_of(recipe), facts),
+    "invariance": lambda recipe, facts: command.certificates_python(
+        rankers_of(recipe), facts, recipe["draws"], recipe["seed"]
+    ),
     "initial-ranking": command.python_of,
     "benchmark": command_tables.benchmark_python,
     "ablation": command_tables.ablation_python,
     "set-size": command_tables.set_size_python,
     "initial-rankings": command_tables.initial_rankings_python,
+    "attention": command_attention.attention_study_python,
     "perturbations": command_perturbations.perturbations_python,
     "worst-case": command_perturbations.worst_case_python,
     "card": command_perturbations.card_python,
-    "group-shuffles": command_groups.group_shuffles_python,
 }
 """What writes a study as Python, by its kind."""
 
@@ -81,8 +84,13 @@ def ranker_command(recipe: Mapping[str, Any], data: str) -> str:
     >>> recipe = {"ranker": registry.spec("dlcm", "small", epochs=3).recipe(), "lists": "all"}
     >>> ranker_command(recipe, "mine")
     'shuffleproof train dlcm@small --data mine --set epochs=3'
+    >>> ranker_command({"ranker": {"name": "scores", "file": "mine.txt"}}, "mine")
+    'shuffleproof bring scores mine.txt --data mine'
     """
     name = str(recipe["ranker"]["name"])
+    if name in outside.KINDS:
+        words = ["shuffleproof", "bring", name, str(recipe["ranker"]["file"])]
+        return shlex.join(words + ([] if data == "sample" else ["--data", data]))
     preset, changed = from_preset(recipe["ranker"])
     words = ["shuffleproof", "train", f"{name}@{preset}" if preset else name]
     words += [] if data == "sample" else ["--data", data]

@@ -48,6 +48,7 @@ def bring(
     facts = {
         "name": kind,
         "valid": {} if kind == outside.SCORES else measured,
+        "test": measured if kind == outside.SCORES else {},
         "file": called or path.name,
         "epochs": 0,
         "seconds": 0.0,

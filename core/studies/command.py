@@ -12,6 +12,7 @@ from core.studies.study import levels_of
 
 DEFAULT_MEASURES = ["NDCG@10"]
 DEFAULT_DRAWS = 10
+DEFAULT_PERMUTATIONS = 20
 DEFAULT_LEVELS = "transpositions"
 SAID_BY_FLAGS = frozenset({"initial", "depth", "scores"})
 
@@ -68,12 +69,19 @@ def python_of(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def certificates_command(rankers: Sequence[str], facts: Mapping[str, Any]) -> str:
+def certificates_command(
+    rankers: Sequence[str],
+    facts: Mapping[str, Any],
+    permutations: int = DEFAULT_PERMUTATIONS,
+    seed: int = 0,
+) -> str:
     """The command that examines rankers for permutation invariance.
 
     Args:
         rankers: `ranker` or `ranker@preset`.
         facts: `data`, `lists`, `preset`.
+        permutations: of each query.
+        seed: of the permutations.
 
     Raises:
         UsageError: no flags say how the lists are made.
@@ -84,19 +92,29 @@ def certificates_command(rankers: Sequence[str], facts: Mapping[str, Any]) -> st
     words = ["shuffleproof", "study", "invariance", "--rankers", ",".join(rankers)]
     if facts["data"] != "sample":
         words += ["--data", facts["data"]]
-    return shlex.join(words + list_flags(facts))
+    words += list_flags(facts)
+    if permutations != DEFAULT_PERMUTATIONS:
+        words += ["--permutations", str(permutations)]
+    return shlex.join(words + (["--seed", str(seed)] if seed else []))
 
 
-def certificates_python(rankers: Sequence[str], facts: Mapping[str, Any]) -> str:
+def certificates_python(
+    rankers: Sequence[str],
+    facts: Mapping[str, Any],
+    permutations: int = DEFAULT_PERMUTATIONS,
+    seed: int = 0,
+) -> str:
     """The lines that examine rankers and print their certificates; arguments as the command's."""
     lists = changed_lists(facts)
+    how = "" if permutations == DEFAULT_PERMUTATIONS else f", permutations={permutations}"
+    how += f", seed={seed}" if seed else ""
     lines = ["from core.rankers.initial import ListRecipe"] if lists else []
     lines += [
         "from core.studies.result import stored_summary",
         "from core.studies.workbench import Workbench, finished",
         "",
         f"bench = finished(Workbench.opened({', '.join(opened(facts))}))",
-        f"study = finished(bench.invariance({list(rankers)!r}))",
+        f"study = finished(bench.invariance({list(rankers)!r}{how}))",
         "print(stored_summary(study.path))",
     ]
     return "\n".join(lines) + "\n"

@@ -4,15 +4,24 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from core.studies.command import changed_lists, list_flags, opened
+from core.studies.command import changed_lists, list_flags, opened, rankers_of
+
+DEAD_BELOW = 0.1
 
 
-def attention_command(rankers: Sequence[str], facts: Mapping[str, Any]) -> str:
+def attention_command(
+    rankers: Sequence[str],
+    facts: Mapping[str, Any],
+    queries: int | None = None,
+    dead_below: float = DEAD_BELOW,
+) -> str:
     """The command that looks at the heads of rankers over all test queries.
 
     Args:
         rankers: `ranker` or `ranker@preset`.
         facts: `data`, `lists`, `preset`.
+        queries: only the first so many test queries; None: all.
+        dead_below: a point that gets less than this times its fair share is dead.
 
     Raises:
         UsageError: no flags say how the lists are made.
@@ -23,7 +32,32 @@ def attention_command(rankers: Sequence[str], facts: Mapping[str, Any]) -> str:
     words = ["shuffleproof", "study", "attention", "--rankers", ",".join(rankers)]
     if facts["data"] != "sample":
         words += ["--data", facts["data"]]
-    return shlex.join(words + list_flags(facts))
+    words += list_flags(facts)
+    words += [] if queries is None else ["--queries", str(queries)]
+    words += [] if dead_below == DEAD_BELOW else ["--dead-below", f"{dead_below:g}"]
+    return shlex.join(words)
+
+
+def attention_study_python(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
+    """The lines that make a stored study of attention and print what every head looks at.
+
+    Args:
+        recipe: of the study.
+        facts: of the study: `data`, `lists`, `preset`.
+    """
+    rankers = rankers_of(recipe)
+    lines = ["from core.rankers.initial import ListRecipe"] if changed_lists(facts) else []
+    lines += [
+        "from core.studies import attention, attention_text",
+        "from core.studies.result import StudyResult",
+        "from core.studies.workbench import Workbench, finished",
+        "",
+        f"bench = finished(Workbench.opened({', '.join(opened(facts))}))",
+        f"rankers, queries, dead_below = {rankers!r}, {recipe['queries']}, {recipe['dead_below']}",
+        "stored = finished(attention.run(bench, rankers, queries, dead_below))",
+        "print(attention_text.finding(StudyResult.open(stored.path), rankers[0]))",
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def attention_python(

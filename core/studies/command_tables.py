@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from core.errors import UsageError
+from core.studies import command_runs
 from core.studies.command import changed_lists, list_flags, opened, usual_preset
 from core.studies.ranker_sets import NAMED
 
@@ -34,6 +35,8 @@ def benchmark_command(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> st
     >>> benchmark_command({"rows": rows, "measures": ["RR"]}, {"data": "mine"})
     'shuffleproof study benchmark --rankers dlcm --data mine --seeds 2 --measures RR'
     """
+    if command_runs.is_of_runs(recipe):
+        return command_runs.runs_command(recipe, facts)
     words = ["shuffleproof", "study", "benchmark"]
     asked = _asked(recipe)
     if asked != [SET]:
@@ -48,6 +51,8 @@ def benchmark_command(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> st
 
 def benchmark_python(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     """The lines that make a benchmark and print its table; arguments as the command's."""
+    if command_runs.is_of_runs(recipe):
+        return command_runs.runs_python(recipe, facts)
     names = [fold["name"] for fold in facts["folds"]]
     first, *rest = opened(facts)
     lines = ["from core.rankers.initial import ListRecipe"] if changed_lists(facts) else []

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from core.errors import UnknownNameError
-from core.rankers import registry
+from core.rankers import outside, registry
 from core.rankers.initial import ListRecipe
 
 
@@ -19,6 +19,8 @@ def from_preset(recipe: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     ('small', {'epochs': 3})
     """
     own = _flat(recipe)
+    if str(recipe["name"]) in outside.KINDS:  # a file has no preset
+        return "", {}
     try:
         entry = registry.entry(str(recipe["name"]))
     except UnknownNameError:

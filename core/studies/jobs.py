@@ -21,11 +21,11 @@ from core.store.artefacts import Store, default_store
 from core.store.keys import ArtefactKey
 from core.studies import uploads
 from core.studies.jobs_attention import attention
-from core.studies.jobs_groups import group_shuffles
 from core.studies.jobs_library import export, take
 from core.studies.jobs_opened import Lists, Reports, answer, opened, preset_of, text_of
+from core.studies.jobs_outside import bring, runs
 from core.studies.jobs_perturbations import perturbations, worst_case
-from core.studies.jobs_tables import ablation, benchmark, bring, card, initial_rankings, set_size
+from core.studies.jobs_tables import ablation, benchmark, card, initial_rankings, set_size
 from core.studies.ranker_sets import expanded
 
 if TYPE_CHECKING:
@@ -192,6 +192,7 @@ KINDS: Mapping[str, Callable[..., Reports]] = {
     "ablation": ablation,
     "card": card,
     "bring": bring,
+    "runs": runs,
     "set-size": set_size,
     "initial-rankings": initial_rankings,
     "attention": attention,
@@ -199,7 +200,6 @@ KINDS: Mapping[str, Callable[..., Reports]] = {
     "library-import": take,
     "perturbations": perturbations,
     "worst-case": worst_case,
-    "group-shuffles": group_shuffles,
 }
 """Every kind of job; nothing else can be handed in or run."""
 

@@ -183,34 +183,3 @@ def card(  # noqa: PLR0913 (a job's parameters are its keywords)
 
     bench = yield from opened(store, data, lists, preset, pinned)
     return answer((yield from study.run(bench, rankers, families, draws, seed)))
-
-
-def bring(  # noqa: PLR0913 (a job's parameters are its keywords)
-    store: Store,
-    *,
-    data: str,
-    kind: str,
-    upload: str,
-    file: str,
-    preset: str | None = None,
-    pinned: str | None = None,
-) -> Reports:
-    """Take a ranker from outside into the store; result: artefact.
-
-    Args:
-        store: where it goes.
-        data: the data set that it is brought to.
-        kind: scores, lightgbm or xgboost.
-        upload: what `uploads.spooled` returned.
-        file: the file's name in it.
-        preset: plays no part.
-        pinned: the data set's key, which `submit` finds from its name.
-    """
-    from core.data.catalogue import resolve  # noqa: PLC0415 (only who works pays for it)
-    from core.studies import uploads  # noqa: PLC0415 (likewise)
-    from core.studies.brought import bring as brought  # noqa: PLC0415 (likewise)
-
-    del preset
-    path = uploads.folder_of(store, upload) / uploads.safe_name(file)
-    fold = resolve(pinned or data, store)
-    return answer((yield from brought(kind, path, fold, store, file)))

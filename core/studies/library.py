@@ -7,6 +7,7 @@ from typing import Any
 
 from core.data import stored
 from core.errors import ArtefactError, DataError
+from core.rankers import outside
 from core.rankers.initial import ListRecipe
 from core.store.artefacts import Store
 from core.store.keys import ArtefactKey, key_of
@@ -179,6 +180,8 @@ def summary_of(artefact: Artefact) -> str:
         )
     if artefact.key.kind == "ranker":
         preset, changed = from_preset(recipe["ranker"])
+        if recipe["ranker"]["name"] in outside.KINDS:
+            return _of_file(artefact)
         said = f"{preset} preset" + (f", {in_words(changed)}" if changed else "")
         said += _on_lists(artefact)
         quality = facts.get("valid", {}).get("NDCG@10")
@@ -186,6 +189,18 @@ def summary_of(artefact: Artefact) -> str:
     if artefact.key.kind == "study":
         return f"on {facts.get('data', '?')}: {', '.join(rankers_of(recipe))}"
     return f"of {recipe.get('ranker', {}).get('name', '?')} on all documents"
+
+
+def _of_file(artefact: Artefact) -> str:
+    """A ranker from outside: which file, and how good it is where that was measured."""
+    ranker, facts = artefact.recipe["ranker"], artefact.facts
+    said = f"{outside.WORDS[ranker['name']]} ({ranker['file']}), from outside"
+    for part in ("valid", "test"):
+        quality = facts.get(part, {}).get("NDCG@10")
+        if quality is not None:
+            name = {"valid": "validation", "test": "test"}[part]
+            return f"{said}; {name} NDCG@10 {quality:.3f}"
+    return said
 
 
 def _own_name(artefact: Artefact) -> str:

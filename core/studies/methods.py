@@ -10,7 +10,9 @@ from typing import Any
 
 from core.metrics.measure import MEASURES, Measure
 from core.perturb.registry import PERTURBATIONS
+from core.rankers import outside
 from core.rankers.registry import RANKERS
+from core.studies.command_runs import is_of_runs
 from core.studies.initial_ranking import INITIAL
 from core.studies.registry import STUDIES
 
@@ -81,7 +83,7 @@ def paragraph(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     All rankers are measured on the 9 test queries of the data set mine.
     """
     said = [
-        _data(facts),
+        _of_runs(recipe, facts) if is_of_runs(recipe) else _data(facts),
         _lists(recipe, facts),
         _rankers(recipe, facts),
         _changed(recipe, facts),
@@ -105,6 +107,8 @@ def rankers_of(recipe: Mapping[str, Any]) -> list[str]:
     """The rankers of any study as it calls them, without what is there only to compare with."""
     labels = [str(pair[0]) for pair in recipe.get("rankers", ()) if not isinstance(pair, str)]
     labels += [str(row["label"]) for row in recipe.get("rows", ())]
+    if is_of_runs(recipe):
+        return [str(name) for name in recipe["runs"]]
     found = dict.fromkeys(labels)
     return [one for one in found if one not in GIVEN and not one.startswith("initial: ")]
 
@@ -115,6 +119,17 @@ def _data(facts: Mapping[str, Any]) -> str:
     folds = facts.get("folds", ())
     of = f", {len(folds)} folds" if isinstance(folds, Sequence) and len(folds) > 1 else ""
     return f"All rankers are measured on {counted} of the data set {facts.get('data', '?')}{of}."
+
+
+def _of_runs(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
+    """What runs from files are measured on."""
+    text = (
+        f"Compared are {_listed(rankers_of(recipe))}, runs in TREC form, on the {facts['queries']} "
+        f"topics that {facts['data']} judges. Scores decide, not the column of ranks; unjudged "
+        "documents are not relevant, and a topic that a run lacks counts as an empty answer"
+    )
+    lacking = [f"{name} lacks {count}" for name, count in facts["missing"].items() if count]
+    return f"{text}{f' ({_listed(lacking)})' if lacking else ''}."
 
 
 def _lists(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
@@ -135,7 +150,7 @@ def _lists(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
 
 def _rankers(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     told = [f"{label}{_known(label)}" for label in rankers_of(recipe)]
-    if not told:
+    if not told or is_of_runs(recipe):
         return ""
     preset = f", at the preset {facts['preset']} where none is named" if "preset" in facts else ""
     seeds = max((int(row["seeds"]) for row in recipe.get("rows", ())), default=1)
@@ -147,6 +162,9 @@ def _rankers(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
 
 
 def _known(label: str) -> str:
+    kind = label.partition("#")[0].partition(":")[0]
+    if kind in outside.KINDS:
+        return f" ({outside.WORDS[kind]}, brought from outside)"
     entry = RANKERS.get(_name(label))
     return f" ({entry.summary}; {entry.source})" if entry else ""
 
@@ -166,6 +184,10 @@ def _changed(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
         text = "At test time initial rankings are left out one by one and all together"
         text += f", and the first is exchanged for {_listed(swaps)}" if swaps else ""
         return f"{text}; candidates and the order shown stay the same."
+    if recipe["kind"] == "attention":
+        return _recorded(recipe)
+    if recipe["kind"] == "worst-case":
+        return _searched(recipe)
     families: dict[str, list[float]] = {}
     for family, level in recipe.get("perturbations", ()):
         families.setdefault(str(family), []).append(float(level))
@@ -175,6 +197,29 @@ def _changed(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     draws = f", {recipe['draws']} draws each, seed {recipe['seed']}" if "draws" in recipe else ""
     same = "; all rankers see the same draws" if draws else ""
     return f"Lists are disturbed by {'; '.join(told)}{draws}{same}."
+
+
+def _recorded(recipe: Mapping[str, Any]) -> str:
+    return (
+        f"The attention weights (for DLCM the gates) from which the scores of {recipe['queries']} "
+        f"test {'list is' if recipe['queries'] == 1 else 'lists are'} computed are recorded on "
+        "request. Kept are, for every head and list, its entropy and effective neighbours (the "
+        "exponential of the entropy), the mass that relevant documents get beside that of chance, "
+        "and how alike the heads of a block are; an induced point is dead where it gets less than "
+        f"{recipe['dead_below']:g} times its fair share. Means are over lists, with 95 % intervals "
+        "by Student's t."
+    )
+
+
+def _searched(recipe: Mapping[str, Any]) -> str:
+    search = recipe["search"]
+    budgets = _listed(recipe["budgets"])
+    shown = "the order shown" if recipe["target"] == "shown" else "the initial ranking"
+    return (
+        f"The order that hurts most within {budgets} {search['unit']} of {shown} is looked for "
+        f"by {search['method']} search, and compared with {recipe['draws']} random orders of the "
+        f"same budget (seed {recipe['seed']}); a ranker that is invariant is certified with 0."
+    )
 
 
 def _groups(recipe: Mapping[str, Any]) -> str:
@@ -235,7 +280,7 @@ def _sources(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterable[st
             yield PERTURBATIONS[family].source
     for text in _counted(recipe):
         yield MEASURES[Measure.parse(text).name].source
-    if recipe["kind"] in STUDIES:
+    if recipe["kind"] in STUDIES and not is_of_runs(recipe):
         yield STUDIES[recipe["kind"]].source
     if _counted(recipe):
         yield f"{BOOTSTRAP}; {HOLM}"

@@ -4,8 +4,8 @@ There are no features and no ranker to ask again: what is compared is what the r
 result is a benchmark of one seed and one fold, so that its table, tests and pictures are the same.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +20,18 @@ from core.data.trec import Run
 from core.errors import DataError
 from core.metrics.measure import Measure
 from core.metrics.relevance import evaluate
+from core.progress import Progress, finished
 from core.store.artefacts import Store
 from core.store.keys import key_of
 from core.store.manifest import Artefact
 from core.studies import conventions
-from core.studies.benchmark import GROUPS, KIND
+from core.studies.benchmark import GROUPS, KIND, REFERENCES
 from core.studies.result import StudyResult
 
 OUTSIDE = GROUPS[-1]
 MEASURES = ("NDCG@10", "AP", "P@10", "RR")
+RESERVED = frozenset(REFERENCES)
+"""Names that mean something else in a table."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,14 @@ def judged(qrels: Mapping[str, Mapping[str, int]], runs: Mapping[str, Run]) -> J
 
 
 def compared(qrels: Path, runs: Sequence[Path], measures: Sequence[str] = MEASURES) -> StudyResult:
-    """Read judgments and runs and measure every topic of every run.
+    """Read judgments and runs and measure every topic of every run; arguments as `comparing`'s."""
+    return finished(comparing(qrels, runs, measures))
+
+
+def comparing(
+    qrels: Path, runs: Sequence[Path], measures: Sequence[str] = MEASURES
+) -> Generator[Progress, None, StudyResult]:
+    """Read judgments and runs, then measure every topic of every run; yields a report a file.
 
     Args:
         qrels: the judgments' file.
@@ -103,11 +113,35 @@ def compared(qrels: Path, runs: Sequence[Path], measures: Sequence[str] = MEASUR
         measures: as text.
 
     Raises:
-        LetorError, DataError: a file that is malformed, or runs that are not judged.
+        LetorError, DataError: a file that is malformed, or a run that is not judged.
     """
-    named = _named([(path, trec.read_run(path)) for path in runs])
-    whole = judged(trec.read_qrels(qrels), named)
-    texts = tuple(str(Measure.parse(text)) for text in measures)
+    texts, steps = tuple(str(Measure.parse(text)) for text in measures), len(runs) + 2
+    grades = trec.read_qrels(qrels)
+    yield Progress(1, steps, "files")
+    read: list[tuple[Path, Run]] = []
+    for path in runs:
+        read.append((path, trec.read_run(path)))
+        _check_judged(*read[-1], qrels, grades)
+        yield Progress(len(read) + 1, steps, "files")
+    labels = _labels(read)
+    named = {label: run for label, (_, run) in zip(labels, read, strict=True)}
+    result = _measured(judged(grades, named), named, texts, qrels.name)
+    files = {label: path.name for label, (path, _) in zip(labels, read, strict=True)}
+    yield Progress(steps, steps, "files")
+    return replace(result, facts=dict(result.facts) | {"files": files})
+
+
+def _measured(
+    whole: Judged, named: Mapping[str, Run], texts: Sequence[str], data: str
+) -> StudyResult:
+    """The comparison, a row a run.
+
+    Args:
+        whole: runs laid over judgments.
+        named: the runs by name.
+        texts: measures in full.
+        data: what the judgments are called.
+    """
     stored = conventions.kept(texts)
     parsed = [Measure.parse(text) for text in stored]
     values = [
@@ -134,8 +168,8 @@ def compared(qrels: Path, runs: Sequence[Path], measures: Sequence[str] = MEASUR
     }
     topics = len(whole.dataset.query_ids)
     facts = {
-        "data": qrels.name,
-        "folds": [{"name": qrels.name, "start": 0, "stop": topics}],
+        "data": data,
+        "folds": [{"name": data, "start": 0, "stop": topics}],
         "fingerprints": [],
         "queries": topics,
         "groups": dict.fromkeys(named, OUTSIDE),
@@ -172,11 +206,36 @@ def _retrieved(
     return lists, np.array(scores, dtype=np.float32)
 
 
-def _named(runs: Sequence[tuple[Path, Run]]) -> dict[str, Run]:
+def _labels(runs: Sequence[tuple[Path, Run]]) -> list[str]:
+    """What the runs are called, each differently: tag, else file, else file and place."""
     tags = [run.tag for _, run in runs]
-    return {
-        run.tag if run.tag and tags.count(run.tag) == 1 else path.name: run for path, run in runs
-    }
+    files = [path.name for path, _ in runs]
+    found: list[str] = []
+    for place, (tag, file) in enumerate(zip(tags, files, strict=True), start=1):
+        tagged = bool(tag) and tags.count(tag) == 1 and tag not in (*files, *RESERVED)
+        name = tag if tagged else file
+        alone = tagged or files.count(file) == 1
+        found.append(name if alone and name not in RESERVED else f"{name} ({place})")
+    return found
+
+
+def _check_judged(
+    path: Path, run: Run, qrels: Path, grades: Mapping[str, Mapping[str, int]]
+) -> None:
+    """Refuse a run of other topics or of another collection.
+
+    Raises:
+        DataError: nothing of it is judged.
+    """
+    shared = [topic for topic in run.scores if topic in grades]
+    remedy = "Give the judgments that belong to the runs."
+    if not shared:
+        own, theirs = next(iter(run.scores)), next(iter(grades))
+        found = f"no topic of it is judged in {qrels.name} (its first is {own}, theirs {theirs})"
+        raise DataError(str(path), found, remedy)
+    if not any(grades[topic].keys() & run.scores[topic].keys() for topic in shared):
+        found = f"none of its documents is judged in {qrels.name}, though the topics are"
+        raise DataError(str(path), found, remedy)
 
 
 def _digest(run: Run) -> str:

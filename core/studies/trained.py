@@ -68,7 +68,7 @@ def trained_on(store: Store, train: str, valid: str) -> list[TrainedRanker]:
             key=str(artefact.key),
             digest=artefact.key.digest,
             name=name,
-            label=name if names.count(name) == 1 else f"{name} {artefact.key.digest[:6]}",
+            label=_label(artefact, name, names),
             preset=_preset(name, canonical_json(artefact.recipe["ranker"])),
             lists=_lists(artefact.recipe),
             valid=dict(artefact.facts.get("valid", {})),
@@ -135,6 +135,15 @@ def _lists(recipe: Mapping[str, Any]) -> ListRecipe | None:
     if made == ALL_DOCUMENTS:
         return None
     return ListRecipe(**(dict(made) | {"initial": tuple(made["initial"])}))
+
+
+def _label(artefact: Artefact, name: str, names: Sequence[str]) -> str:
+    """The name as far as it tells a ranker apart; one from outside with its file."""
+    file = str(artefact.recipe["ranker"].get("file", "")) if name in outside.KINDS else ""
+    if file and [one for one in names if one == name] == [name]:
+        return f"{name} {file}"
+    digits = f" {artefact.key.digest[:6]}" if names.count(name) > 1 else ""
+    return f"{name}{digits}{f' {file}' if file else ''}"
 
 
 def _name(artefact: Artefact) -> str:
