@@ -1,6 +1,6 @@
 """Cached doors to stored studies of disturbed inputs: cards, perturbations and worst cases."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -43,21 +43,30 @@ def stored(kind: str, data: str) -> dict[str, Artefact]:
 def short_words(artefact: Artefact) -> str:
     """What tells a stored study from others in a narrow place."""
     day = datetime.fromisoformat(artefact.created).astimezone(UTC).strftime("%d %b %H:%M")
-    count = len(rankers(artefact.recipe)) - 1
-    return f"{day} · {count} ranker{'s' if count != 1 else ''}"
+    return f"{day} · {many(len(rankers(artefact.recipe)) - 1, 'ranker')}"
+
+
+def many(count: int, one: str, several: str = "") -> str:
+    """A number of things in words.
+
+    >>> many(1, "draw"), many(1200, "query", "queries")
+    ('1 draw', '1,200 queries')
+    """
+    return f"{count:,} {one if count == 1 else several or one + 's'}"
 
 
 def words(artefact: Artefact) -> str:
     """What was done in a stored study, how often, on which lists."""
     recipe, facts = artefact.recipe, artefact.facts
-    draws = f"{recipe['draws']} draws" if recipe["draws"] != 1 else "1 draw"
-    lists = f"{facts['queries']} queries · lists by {', '.join(recipe['initial'])}"
+    draws = many(recipe["draws"], "draw")
+    lists = (
+        f"{many(facts['queries'], 'query', 'queries')} · lists by {', '.join(recipe['initial'])}"
+    )
     if recipe["kind"] == WORST_CASE:
         search = recipe["search"]
         what = f"{search['method']} over {search['unit']} of the {TARGETS[recipe['target']]}"
         return f"{what} · {draws} · {lists}"
-    count = len(families(recipe))
-    return f"{count} {'families' if count != 1 else 'family'} · {draws} · {lists}"
+    return f"{many(len(families(recipe)), 'family', 'families')} · {draws} · {lists}"
 
 
 TARGETS = {"ranking": "initial ranking", "shown": "order shown"}
@@ -214,9 +223,15 @@ def _trained(key: str, point: tuple[str, str, float], draw: int) -> str:
     return str(own.iloc[0]) if len(own) else ""
 
 
-def left_out(artefact: Artefact, families: Sequence[str]) -> str:
+def left_out(artefact: Artefact, families: Collection[str]) -> str:
     """For which rankers families of a study mean nothing, and why, in words."""
     return perturbations_notes.left_out(artefact.facts, families)
+
+
+def no_values(artefact: Artefact) -> list[tuple[str, str]]:
+    """The (ranker, family) pairs of a study of which the family means nothing for the ranker."""
+    told = artefact.facts.get("left_out", {})
+    return [(ranker, family) for family, reasons in told.items() for ranker in reasons]
 
 
 def worst_list(

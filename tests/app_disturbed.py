@@ -76,8 +76,10 @@ def desk_of(store, monkeypatch):
     return app_jobs.desk(store, monkeypatch)
 
 
-def opened(kind, **session):
+def opened(kind, query=None, **session):
     page = AppTest.from_function(PAGES[kind], default_timeout=60)
+    for name, value in (query or {}).items():
+        page.query_params[name] = value
     page.session_state["data"] = "sample"
     for name, value in session.items():
         page.session_state[name] = value

@@ -16,10 +16,12 @@ from app.views import perturbations_run as run
 from core.errors import UsageError
 from core.perturb.registry import PERTURBATIONS
 from core.store.artefacts import Store
-from core.studies import perturbations_table
+from core.studies import perturbations, perturbations_notes, perturbations_table
+from core.studies.benchmark_finding import signed
 from core.studies.command_perturbations import perturbations_command, perturbations_python
 from core.studies.initial_ranking import INITIAL
 from core.studies.result import StudyResult
+from core.studies.workbench import finished
 from tests import app_disturbed as made
 
 CHAIN = "shuffle:1+shuffle-shown"
@@ -105,7 +107,7 @@ def test_strength_rankers_and_conventions_are_choices(desk, stored):
     page = made.opened("perturbations", cells="worst", show=[INITIAL], empty="one")
     assert "no relevant: 1" in made.words(page)
     assert "At the level that hurts most" in made.words(page)
-    assert "4 families by 1 rankers" in made.alts(page)[0]
+    assert "4 families by 1 ranker;" in made.alts(page)[0]
     none = made.opened("perturbations", show=[])
     assert "Choose at least one ranker" in made.words(none)
 
@@ -116,7 +118,7 @@ def test_behind_a_cell_are_curves_levels_queries_and_both_lists(desk, stored):
     query = worst["query"][0]
     page = made.opened("perturbations", point=INITIAL, family="distractors", of=query)
     said = made.words(page)
-    assert f"query {query} loses most: {worst['change'][0]:+.3f}" in said
+    assert f"query {query} loses most: {signed(worst['change'][0])}" in said
     alts = made.alts(page)
     assert "against distractors" in alts[1]
     assert "at 2 levels" in alts[2]
@@ -231,11 +233,48 @@ def test_a_failed_study_says_why_and_can_be_tried_again(desk, stored):
     assert desk.jobs.get(job.id).state == "waiting"
 
 
-def test_families_of_labels_say_that_no_list_can_be_shown(desk, stored, monkeypatch):
-    query = disturbed.result(str(stored.key)).query_ids[0]
-    monkeypatch.setattr(disturbed, "entry", lambda _family: PERTURBATIONS["label-noise"])
-    page = made.opened("perturbations", point=INITIAL, family="cut", of=query)
-    assert "another ranker answers it, and that one is not kept" in made.words(page)
+@pytest.fixture(scope="module")
+def otherwise(bench):
+    """A study of rankers trained and asked otherwise: one that learns, one that draws."""
+    pairs = [("label-noise", 1.0), ("train-seed", 1.0), ("batches", 1.0)]
+    names = ["ranksvm", "random"]
+    setup = perturbations.Setup(pairs, draws=1, seed=2)
+    return finished(perturbations.run(bench, names, setup))
+
+
+def test_lists_are_answered_by_the_ranker_as_it_is_and_trained_otherwise(desk, otherwise):
+    point = ("ranksvm", "label-noise", 1.0)
+    query = disturbed.damage(str(otherwise.key), point, "NDCG@10")["query"][0]
+    chosen = {"study": str(otherwise.key), "family": "label-noise", "of": query, "point": "ranksvm"}
+    page = made.opened("perturbations", query=chosen)
+    said = made.words(page)
+    assert (
+        "what ranksvm answers, trained otherwise. Right: what ranksvm answers, trained as" in said
+    )
+    assert (
+        "Bump chart of 12 documents from the order shown to the answer of ranksvm"
+        in (made.alts(page)[-1])
+    )
+    moves = disturbed.replayed(otherwise, point, str(query), 0)
+    assert moves["moved"].any()
+    assert (moves["shown"] == moves["shown_before"]).all()
+    value = disturbed.result(str(otherwise.key)).draws(*point, "score-change")[0]
+    at = disturbed.result(str(otherwise.key)).query_ids.index(query)
+    change = (moves["score"] - moves["score_before"]).abs().max()
+    assert change == pytest.approx(float(value[at]), abs=1e-5)
+    same = disturbed.replayed(otherwise, ("random", "batches", 1.0), str(query), 0)
+    assert not same["moved"].any()
+
+
+def test_what_means_nothing_is_a_dash_with_a_reason(desk, otherwise):
+    chosen = {"study": str(otherwise.key), "family": "train-seed", "point": "ranksvm"}
+    page = made.opened("perturbations", query=chosen)
+    reason = "ranksvm (draws nothing in its training)"
+    assert (
+        f"–: train-seed means nothing for initial ranking (is given, not computed), {reason}"
+        in (made.words(page))
+    )
+    assert any(reason in info.value for info in page.info)
 
 
 def test_a_study_is_written_again_as_command_and_python(stored):
@@ -253,11 +292,14 @@ def test_the_map_holds_every_cell_and_rings_the_chosen_one():
     frame = pd.DataFrame(
         {"ranker": ["a", "b"], "family": ["cut", "cut"], "level": [0.5, 0.5], "loss": [0.25, 0.0]}
     )
-    drawn = figure.losses(frame, {"The set": ["cut"]}, "RR", ("b", "cut"))
+    frame = pd.concat([frame, frame.assign(ranker="c")]).drop_duplicates("ranker")
+    left_out = [("c", "cut"), ("d", "cut"), ("a", "sample")]
+    frame.loc[frame["ranker"] == "c", "loss"] = np.nan
+    drawn = figure.losses(frame, {"The set": ["cut"]}, "RR", ("b", "cut"), left_out)
     heat, marks = drawn.data
-    assert list(heat.text[1]) == ["-.250", "0"]
+    assert list(heat.text[1]) == ["−.250", "0", "–"]
     assert np.isnan(heat.z[0]).all(), "the heading's row"
-    assert [tuple(row[:2]) for row in marks.customdata] == [("a", "cut"), ("b", "cut")]
+    assert [row[0] for row in marks.customdata] == ["a", "b", "c"]
     (ring,) = drawn.layout.shapes
     assert (ring.x0, ring.y0) == (0.5, 0.5)
 
@@ -275,3 +317,23 @@ def test_every_family_belongs_to_a_group():
     for name, entry in PERTURBATIONS.items():
         group = perturbations_table.group_of(name)
         assert group in entry.changes
+
+
+def test_attacks_are_told_by_network_attacked_and_ranker_hit():
+    rows = [
+        (ranker, f"gradient-sign@{attacked}", level, loss * level)
+        for ranker, attacked, loss in (
+            (INITIAL, "dlcm", 0.0), ("dlcm", "dlcm", 0.4), ("gsf", "dlcm", 0.1),
+            (INITIAL, "gsf", 0.0), ("dlcm", "gsf", 0.2), ("gsf", "gsf", 0.3),
+        )
+        for level in (0.0, 0.5)
+    ]  # fmt: skip
+    frame = pd.DataFrame([*rows, ("gsf", "cut", 0.5, 0.9)])
+    frame.columns = ["ranker", "family", "level", "loss"]
+    wide = perturbations_notes.transfer(frame)
+    assert (list(wide.index), list(wide.columns)) == (["dlcm", "gsf"], ["dlcm", "gsf"])
+    assert wide.to_numpy().tolist() == [[0.2, 0.05], [0.1, 0.15]]
+    assert "0.175 RR on average and the others 0.075: 43 %" in (
+        perturbations_notes.transferred(wide, "RR")
+    )
+    assert perturbations_notes.transfer(frame[frame["family"] == "cut"]).empty

@@ -115,5 +115,5 @@ def test_a_callable_has_a_card_too(bench):
 
 
 def test_families_that_change_documents_make_no_card(bench):
-    with pytest.raises(UsageError, match="changes the documents"):
+    with pytest.raises(UsageError, match="a card is of order and ranking"):
         card.planned(bench, {}, ("distractors",))

@@ -1,6 +1,6 @@
 """What disturbed inputs cost, as maps: families × rankers, and queries × levels."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ def losses(
     groups: Mapping[str, Sequence[str]],
     measure: str,
     chosen: tuple[str, str] | None = None,
+    left_out: Collection[tuple[str, str]] = (),
 ) -> go.Figure:
     """Rows are families under the heading of what they change, columns are rankers.
 
@@ -37,6 +38,7 @@ def losses(
         groups: families by heading, in the order to be drawn.
         measure: that is lost.
         chosen: the cell (ranker, family) to ring.
+        left_out: cells (ranker, family) where the family means nothing for the ranker.
     """
     rankers = list(dict.fromkeys(frame["ranker"]))
     rows = [row for heading, names in groups.items()
@@ -50,7 +52,7 @@ def losses(
         go.Heatmap(
             x=list(range(len(rankers))), y=list(range(len(rows))), z=values, zmin=-largest,
             zmax=largest, zmid=0, colorscale=LOSS, showscale=False, xgap=2, ygap=2,
-            text=[[_printed(value) for value in row] for row in values],
+            text=_texts(values, (at, rankers), left_out),
             texttemplate="%{text}", hoverinfo="skip", hoverongaps=False,
         )
     )  # fmt: skip
@@ -83,6 +85,20 @@ def losses(
     return figure
 
 
+def _texts(
+    values: Any,
+    places: tuple[Mapping[str, int], list[str]],
+    left_out: Collection[tuple[str, str]],
+) -> list[list[str]]:
+    """What the cells print; a dash where a family means nothing."""
+    at, rankers = places
+    texts = [[_printed(value) for value in row] for row in values]
+    for ranker, family in left_out:
+        if ranker in rankers and family in at:
+            texts[at[family]][rankers.index(ranker)] = "–"
+    return texts
+
+
 def _marks(
     frame: pd.DataFrame, places: tuple[Mapping[str, int], list[str]], measure: str
 ) -> go.Scatter:
@@ -113,7 +129,11 @@ def _printed(loss: float) -> str:
     """The change as tables of papers print it: what is lost is negative, no leading 0."""
     if np.isnan(loss):
         return ""
-    return "0" if abs(loss) < SMALL else f"{-loss:+.3f}".replace("0.", ".", 1)
+    return "0" if abs(loss) < SMALL else _signed(-loss).replace("0.", ".", 1)
+
+
+def _signed(change: float) -> str:
+    return f"{change:+.3f}".replace("-", "−")
 
 
 def _short(family: str, longest: int = 18) -> str:
@@ -125,18 +145,19 @@ def alt_text(frame: pd.DataFrame, measure: str) -> str:
 
     >>> alt_text(pd.DataFrame({"ranker": ["dlcm"], "family": ["cut"], "level": [0.5],
     ...                        "loss": [0.25]}), "RR")
-    'Map of the change in RR, 1 family by 1 rankers; the largest loss is dlcm under cut, -0.250.'
+    'Map of the change in RR, 1 family by 1 ranker; the largest loss is dlcm under cut, −0.250.'
     """
     known = frame[frame["loss"].notna()]
     families, rankers = len(set(frame["family"])), len(set(frame["ranker"]))
-    cells = f"{families} {'families' if families != 1 else 'family'} by {rankers} rankers"
+    cells = f"{families} {'families' if families != 1 else 'family'}"
+    cells += f" by {rankers} ranker{'s' if rankers != 1 else ''}"
     said = f"Map of the change in {measure}, {cells}"
     if known.empty:
         return f"{said}; no cell has a value."
     worst: Any = known.sort_values("loss", kind="stable").iloc[-1]
     return (
         f"{said}; the largest loss is {worst['ranker']} under {worst['family']}, "
-        f"{-worst['loss']:+.3f}."
+        f"{_signed(-worst['loss'])}."
     )
 
 
@@ -192,5 +213,5 @@ def queries_alt_text(frame: pd.DataFrame, measure: str) -> str:
     shown = min(len(frame), MOST_QUERIES)
     return (
         f"Map of the change in {measure} of {shown} of {len(frame)} queries at "
-        f"{len(frame.columns)} levels, the most damaged first; the largest fall is {low:+.3f}."
+        f"{len(frame.columns)} levels, the most damaged first; the largest fall is {_signed(low)}."
     )

@@ -125,8 +125,8 @@ def _measure(artefact: Artefact, family: str) -> Measure:
         levels = disturbed.families(recipe)[family]
         parts.convention(
             measure.convention(),
-            f"N = {facts['queries']} queries",
-            f"{recipe['draws']} draws",
+            f"N = {disturbed.many(facts['queries'], 'query', 'queries')}",
+            disturbed.many(recipe["draws"], "draw"),
             f"levels {levels[0]:g} to {levels[-1]:g}: {disturbed.unit(family)}",
         )
     st.caption(

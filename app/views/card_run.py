@@ -49,7 +49,7 @@ def _first(found: Underway) -> None:
             figure.pareto(frame, measure, f"{family} {last:g}"), key="first results",
             alt=figure.alt_text(frame, measure),
         )  # fmt: skip
-    st.caption(f"First results: {len(result.trials)} trials so far.")
+    st.caption(f"First results: {disturbed.many(len(result.trials), 'trial')} so far.")
 
 
 STRIP = strip.Strip(card.KIND, "robustness card", _begun, _first)
@@ -97,8 +97,9 @@ def _cost(parameters: Mapping[str, Any], newest: Artefact | None) -> str:
         own = sorted({entry.unchanged, *entry.default_levels})
         levels += len(own)
         each += sum(entry.draws(level, draws) for level in own)
-    size = f"{newest.facts['queries']} queries × " if newest else ""
-    text = f"{size}{levels} levels × {draws} draws × {len(names) + 1} rankers = "
-    text += f"**{each * (len(names) + 1)} trials**"
+    parts = [disturbed.many(newest.facts["queries"], "query", "queries")] if newest else []
+    parts += [disturbed.many(levels, "level"), disturbed.many(draws, "draw")]
+    parts += [disturbed.many(len(names) + 1, "ranker")]
+    text = f"{' × '.join(parts)} = **{disturbed.many(each * (len(names) + 1), 'trial')}**"
     timed, unknown = shared.trials(newest, names, each, parameters["data"])
     return text + timed + shared.not_timed(unknown)

@@ -12,6 +12,7 @@ from app.plain import escaped
 from app.views.disturbed_choice import CONFIG
 from core.errors import ShuffleproofError
 from core.store.manifest import Artefact
+from core.studies.benchmark_finding import signed
 
 MAP, ROWS, BUMP, FEATURES = "query map", "behind", "bump", "features"
 
@@ -64,11 +65,12 @@ def _take_cell() -> None:
 def _said(frame: pd.DataFrame, point: tuple[str, str, float], measure: str) -> str:
     ranker, family, level = point
     lost, gained = int((frame["change"] < 0).sum()), int((frame["change"] > 0).sum())
-    text = f"By {family} at {level:g}, {ranker} loses {measure} on {lost} of {len(frame)} "
-    text += f"queries and gains on {gained}"
+    of = disturbed.many(len(frame), "query", "queries")
+    text = f"By {family} at {level:g}, {ranker} loses {measure} on {lost} of {of} "
+    text += f"and gains on {gained}"
     if lost:
         worst: Any = frame.iloc[0]
-        text += f"; query {worst['query']} loses most: {worst['change']:+.3f} "
+        text += f"; query {worst['query']} loses most: {signed(worst['change'])} "
         text += f"({worst['unchanged']:.3f} → {worst['disturbed']:.3f})"
     return escaped(f"{text}.")
 
@@ -107,12 +109,6 @@ def _one_list(artefact: Artefact, point: tuple[str, str, float], frame: pd.DataF
     if query is None:
         return
     entry = disturbed.entry(point[1])
-    if entry is not None and entry.retrains:
-        st.info(
-            "This family changes what rankers learn from: the list stays as it is, another ranker "
-            "answers it, and that one is not kept."
-        )
-        return
     draws = entry.draws(point[2], int(artefact.recipe["draws"])) if entry else 1
     worst = int(frame.loc[frame["query"].astype(str) == query, "worst_draw"].iloc[0])
     draw = right.selectbox(
@@ -127,8 +123,13 @@ def _one_list(artefact: Artefact, point: tuple[str, str, float], frame: pd.DataF
     except ShuffleproofError as error:
         st.warning(escaped(str(error)), icon=":material/info:")
         return
-    what = f"disturbed by {point[1]} at {point[2]:g}"
-    both_lists(moves, point[0], f"Query {query}. Left: the list {what}.")
+    at = f"{point[1]} at {point[2]:g}"
+    if entry is None or entry.of_input:
+        both_lists(moves, point[0], f"Query {query}. Left: the list disturbed by {at}.")
+        return
+    how = "trained" if entry.retrains else "asked"
+    head = f"Query {query}, under {at}. Left: the list, which stays as it is."
+    both_lists(moves, point[0], head, (f"{how} otherwise", f"{how} as it is"))
 
 
 def columns() -> tuple[int, ...]:
@@ -136,25 +137,31 @@ def columns() -> tuple[int, ...]:
     return tuple(int(name) for name in st.session_state.get(FEATURES, ()))
 
 
-def both_lists(moves: pd.DataFrame, ranker: str, head: str) -> None:
+def both_lists(
+    moves: pd.DataFrame, ranker: str, head: str, answers: tuple[str, str] | None = None
+) -> None:
     """Draw a list before and after as a bump chart, and its documents with their scores.
 
     Args:
         moves: as `app.disturbed.replayed` gives it.
         ranker: who answered.
         head: what the caption begins with.
+        answers: where both answers are to one list, what tells them apart: now, and before.
     """
     st.plotly_chart(
         bump.bump(moves, ranker), key=BUMP, config={"displayModeBar": False},
         alt=bump.alt_text(moves, ranker),
     )  # fmt: skip
     gone, new = (int((moves["kind"] == kind).sum()) for kind in ("gone", "new"))
-    other = f" {gone} documents left the list, {new} joined it." if gone or new else ""
+    left = f"{disturbed.many(gone, 'document')} left the list, {new} joined it."
+    middle, right = (f"what {ranker} answers to it", "what it answers to the list as it is")
+    if answers is not None:
+        middle, right = (f"what {ranker} answers, {how}" for how in answers)
     st.caption(
         escaped(
-            f"{head} Middle: what {ranker} answers to it. Right: what it answers to the list as "
-            "it is. Dotted: from the list as it is to that answer. Full marks are relevant "
-            f"documents, strong lines are documents that passed another.{other}"
+            f"{head} Middle: {middle}. Right: {right}. Dotted: from the list as it is to that "
+            "answer. Full marks are relevant documents, strong lines are documents that passed "
+            f"another. {left if gone or new else ''}"
         )
     )
     number = st.column_config.NumberColumn

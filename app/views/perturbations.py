@@ -104,7 +104,10 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     drawn = _picture(chosen, cell, drawing)
     with said:
         parts.finding(perturbations_table.finding(chosen.losses, str(measure), rankers, strength))
-    details.section(artefact, rankers, str(measure))
+        left = disturbed.left_out(artefact, disturbed.families(artefact.recipe))
+        if left:
+            st.caption(escaped(f"–: {left}"))
+    details.section(artefact, rankers, chosen.losses, str(measure))
     _numbers(chosen)
     choice.take_away(artefact, drawn, chosen.losses, (perturbations_command, perturbations_python))
 
@@ -130,8 +133,8 @@ def _measure(artefact: Artefact, strength: str) -> Measure:
     with words:
         parts.convention(
             measure.convention(),
-            f"N = {facts['queries']} queries",
-            f"{recipe['draws']} draws",
+            f"N = {disturbed.many(facts['queries'], 'query', 'queries')}",
+            disturbed.many(recipe["draws"], "draw"),
             STRENGTHS[strength],
         )
     return measure
@@ -152,7 +155,9 @@ def _drawn(_chosen: Chosen, cell: tuple[str, str] | None, identity: tuple[Any, .
     """The figure; shared between sessions and never changed (files are made from copies)."""
     del identity  # the memory's key: `_chosen` in values that can be compared
     groups = perturbations_table.headed(_chosen.cells["family"])
-    return figure.losses(_chosen.cells, groups, str(_chosen.measure), cell)
+    return figure.losses(
+        _chosen.cells, groups, str(_chosen.measure), cell, disturbed.no_values(_chosen.artefact)
+    )
 
 
 def _numbers(chosen: Chosen) -> None:

@@ -8,8 +8,9 @@ from app.figures import initial_ranking as curves
 from app.plain import escaped
 from app.views import disturbed_queries as queries
 from app.views.disturbed_choice import CONFIG
-from core.perturb.registry import PERTURBATIONS
+from core.perturb.registry import ATTACK, PERTURBATIONS
 from core.store.manifest import Artefact
+from core.studies import perturbations_notes
 from core.studies.perturbations_table import headed
 
 MAP, CURVES = "losses", "curves"
@@ -43,8 +44,17 @@ def cell(artefact: Artefact, rankers: tuple[str, ...]) -> tuple[str, str] | None
     return (ranker, family) if ranker in rankers and family in families else None
 
 
-def section(artefact: Artefact, rankers: tuple[str, ...], measure: str) -> None:
-    """Draw the curves of a family, and the queries of a ranker under it."""
+def section(
+    artefact: Artefact, rankers: tuple[str, ...], losses: pd.DataFrame, measure: str
+) -> None:
+    """Draw the curves of a family, and the queries of a ranker under it.
+
+    Args:
+        artefact: the study.
+        rankers: those shown.
+        losses: theirs, as `core.studies.perturbations_table.losses` gives them.
+        measure: that is lost.
+    """
     families = list(disturbed.families(artefact.recipe))
     st.subheader("One family, level by level", anchor=False)
     left, right = st.columns(2)
@@ -62,8 +72,14 @@ def section(artefact: Artefact, rankers: tuple[str, ...], measure: str) -> None:
         st.caption(escaped(f"{entry.summary} Level: {entry.unit}. From: {entry.source}."))
     summary = disturbed.summary(str(artefact.key), family, measure)
     _curves(summary[summary["ranker"].isin(rankers)], family, measure)
-    if ranker is not None:
-        queries.section(artefact, str(ranker), family, measure)
+    if family.startswith(f"{ATTACK}@"):
+        _transfer(losses, measure)
+    if ranker is None:
+        return
+    if (ranker, family) in disturbed.no_values(artefact):
+        st.info(escaped(disturbed.left_out(artefact, [family])))
+        return
+    queries.section(artefact, str(ranker), family, measure)
 
 
 def _curves(summary: pd.DataFrame, family: str, measure: str) -> None:
@@ -76,6 +92,19 @@ def _curves(summary: pd.DataFrame, family: str, measure: str) -> None:
         alt=curves.alt_text(summary, family, measure), on_select=_take_point,
         selection_mode="points", config=CONFIG,
     )  # fmt: skip
+
+
+def _transfer(losses: pd.DataFrame, measure: str) -> None:
+    """Whom the attacks reach: a row a network attacked, a column a ranker that was hit."""
+    wide = perturbations_notes.transfer(losses)
+    st.markdown(f"**{escaped(measure)} lost by attacks: made on a row, felt by a column**")
+    st.dataframe(
+        wide.rename_axis("Made on"), key="transfer", placeholder="",
+        column_config={str(name): st.column_config.NumberColumn(format="%+.3f") for name in wide},
+        alt="Losses by the network attacked and the ranker hit, at the last level",
+    )  # fmt: skip
+    said = perturbations_notes.transferred(wide, measure)
+    st.caption(escaped(f"At the last level of each attack. {said}"))
 
 
 def catalogue() -> None:
@@ -101,5 +130,6 @@ def catalogue() -> None:
             )  # fmt: skip
         st.caption(
             "Families can be chained, one on what the other left: transpositions:5+shuffle-shown. "
-            "gradient-sign@RANKER attacks one network; the others are hit too."
+            "gradient-sign@RANKER attacks one network; the others are hit too. What is no input "
+            "(labels, seeds, precision, batches, threads) is studied one by one."
         )

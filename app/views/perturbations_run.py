@@ -18,7 +18,6 @@ from core.perturb.registry import PERTURBATIONS, entry_of
 from core.rankers.initial import ListRecipe
 from core.store.manifest import Artefact
 from core.studies import cost, perturbations, perturbations_table
-from core.studies.retraining import check_trainable
 from core.studies.underway import Underway
 
 DRAWS, MOST_DRAWS = 5, 1000
@@ -51,7 +50,7 @@ def _first(found: Underway) -> None:
         figure.losses(cells, groups, measure), key="first results",
         alt=figure.alt_text(cells, measure),
     )  # fmt: skip
-    st.caption(f"First results: {len(result.trials)} trials so far.")
+    st.caption(f"First results: {disturbed.many(len(result.trials), 'trial')} so far.")
 
 
 STRIP = strip.Strip(perturbations.KIND, "study of perturbations", _begun, _first)
@@ -85,9 +84,8 @@ def _form(data: str, newest: Artefact | None) -> None:
     try:
         parameters, recipe = shared.asked(data, names, usual.lists, chosen)
         pairs = perturbations.pairs_of(families, levels.strip() or None)
-        if any(entry_of(family).retrains for family in families):
-            for name in names:
-                check_trainable(name)
+        if names:
+            perturbations.check(names, families)
         parameters |= {
             "perturbations": [list(pair) for pair in pairs],
             "measures": [str(Measure.parse(text)) for text in measures.split(";")],
@@ -128,17 +126,17 @@ def _cost(parameters: Mapping[str, Any], newest: Artefact | None) -> str:
     """What the button will cost, from what a trial took last time."""
     draws, names, pairs = (parameters[name] for name in ("draws", "rankers", "perturbations"))
     each = sum(entry_of(family).draws(level, draws) for family, level in pairs)
-    count = len({family for family, _ in pairs})
-    families = f"{count} {'families' if count != 1 else 'family'}"
-    size = f"{newest.facts['queries']} queries × " if newest else ""
-    text = f"{size}{families} with {len(pairs)} levels × {draws} draws × "
-    text += f"{len(names) + 1} rankers = **{each * (len(names) + 1)} trials**"
+    families = disturbed.many(len({family for family, _ in pairs}), "family", "families")
+    parts = [disturbed.many(newest.facts["queries"], "query", "queries")] if newest else []
+    parts += [f"{families} with {disturbed.many(len(pairs), 'level')}"]
+    parts += [disturbed.many(draws, "draw"), disturbed.many(len(names) + 1, "ranker")]
+    text = f"{' × '.join(parts)} = **{disturbed.many(each * (len(names) + 1), 'trial')}**"
     timed, unknown = shared.trials(newest, names, each, parameters["data"])
     return text + timed + shared.not_timed(unknown)
 
 
 def _retrained(parameters: Mapping[str, Any], recipe: ListRecipe) -> str:
-    """What families of labels add: a training for every ranker, level and draw."""
+    """What families of labels and seeds add: a training for every ranker, level and draw."""
     draws = parameters["draws"]
     count = sum(
         entry_of(family).draws(level, draws)
@@ -147,7 +145,8 @@ def _retrained(parameters: Mapping[str, Any], recipe: ListRecipe) -> str:
     )
     if not count:
         return ""
-    text = f"; labels train each ranker anew: **{count * len(parameters['rankers'])} trainings**"
+    trained = disturbed.many(count * len(parameters["rankers"]), "training")
+    text = f"; labels and seeds train each ranker anew: **{trained}**"
     try:
         fitting, costs = training.fitting(parameters["data"]), []
         for name in parameters["rankers"]:

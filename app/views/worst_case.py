@@ -123,8 +123,8 @@ def _convention(chosen: Chosen) -> None:
     recipe, facts = chosen.artefact.recipe, chosen.artefact.facts
     parts.convention(
         Measure.parse(chosen.measure).convention(),
-        f"N = {facts['queries']} queries",
-        f"{recipe['draws']} random orders a budget",
+        f"N = {disturbed.many(facts['queries'], 'query', 'queries')}",
+        f"{disturbed.many(recipe['draws'], 'random order')} a budget",
         "95 % intervals over queries",
     )
     st.caption(

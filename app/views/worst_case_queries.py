@@ -68,7 +68,8 @@ def section(artefact: Artefact, rankers: tuple[str, ...]) -> None:
 
 def _said(frame: pd.DataFrame, ranker: str, budget: str, measure: str) -> str:
     hurt = int((frame["damage"] > 0).sum())
-    text = f"{budget} at worst cost {ranker} {measure} on {hurt} of {len(frame)} queries"
+    text = f"{budget} at worst cost {ranker} {measure} on {hurt} of "
+    text += disturbed.many(len(frame), "query", "queries")
     if hurt:
         worst: Any = frame.iloc[0]
         text += f"; query {worst['query']} loses most: {worst['as_is']:.3f} → {worst['worst']:.3f}"

@@ -58,7 +58,8 @@ def _first(found: Underway) -> None:
             alt=figure.alt_text(frame, measure, unit),
         )  # fmt: skip
     whole = len(set(frame["ranker"]))
-    st.caption(f"First results: {whole} of {len(found.recipe['rankers'])} rankers are searched.")
+    all_ = disturbed.many(len(found.recipe["rankers"]), "ranker")
+    st.caption(f"First results: {whole} of {all_} searched.")
 
 
 STRIP = strip.Strip(KIND, "search for the worst case", _begun, _first)
@@ -143,7 +144,7 @@ def _cost(parameters: Mapping[str, Any], search: Search, newest: Artefact | None
     queries = parameters["queries"] or (newest.facts["queries"] if newest else None)
     each = orders(search, max(parameters["budgets"]))
     each += parameters["draws"] * len(parameters["budgets"])
-    of = f"{queries} queries" if queries else "each query"
+    of = disturbed.many(queries, "query", "queries") if queries else "each query"
     text = f"At most **{each:,} orders** of {of} for each ranker that reads them"
     paces = _paces(newest) if newest else {}
     names = [name for name in parameters["rankers"] if name in paces]

@@ -7,7 +7,7 @@ Rankers that read nothing of what was changed are scored once, with proofs; fami
 train. A ranker for which a family means nothing has no values under it, and a reason.
 """
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -86,6 +86,7 @@ def run(
         UsageError: labels change and a ranker cannot be trained again, an attack on none, or a
             family that means nothing for any of them.
     """
+    check(names, [family for family, _ in setup.perturbations])
     found: dict[str, Identified] = {}
     for name in names:
         found[name] = yield from bench.identified(name)
@@ -117,10 +118,9 @@ def planned(bench: Workbench, found: Mapping[str, Identified], setup: Setup) -> 
         UsageError: labels change and a ranker cannot be trained again, or an attack on none.
     """
     labels = [INITIAL, *found]
-    for family in dict(setup.perturbations):
-        if entry_of(family).retrains:
-            for name in found:
-                check_trainable(name)
+    families = dict(setup.perturbations)
+    check(list(found), families)
+    for family in families:
         attacked = family.partition("@")[2]
         if family.startswith(ATTACK) and attacked not in labels:
             raise UsageError(f"{family}: name a network among the rankers that are studied")
@@ -137,6 +137,25 @@ def planned(bench: Workbench, found: Mapping[str, Identified], setup: Setup) -> 
         seed=setup.seed,
         stored=(*conventions.kept(texts), *OWN),
     )
+
+
+def check(names: Sequence[str], families: Iterable[str]) -> None:
+    """Refuse what can be known before anything is trained.
+
+    Args:
+        names: of the rankers.
+        families: of perturbations.
+
+    Raises:
+        UnknownNameError: no such family.
+        UsageError: rankers are to be trained again and one cannot be, or a family that means
+            nothing for any of them.
+    """
+    for family in dict.fromkeys(families):
+        if entry_of(family).retrains:
+            for name in names:
+                check_trainable(name)
+        meaningless(family, [INITIAL, *names])
 
 
 def as_is(result: StudyResult, ranker: str, measure: str) -> Float32[np.ndarray, " queries"]:
@@ -201,7 +220,7 @@ def _computed(
     without = replace(study, perturbations=scored)
     if scored:
         yield from run_study(without, base, rankers, records, step, made=made)
-    left_out = _left_out(study, rankers)
+    left_out = _left_out(study)
     work = [
         Cell(trial, 0, study.digest_of(trial))
         for trial in plan(study)
@@ -212,9 +231,10 @@ def _computed(
     yield from cells.run_cells(work, records, compute)
 
 
-def _left_out(study: Study, rankers: Mapping[str, Ranker]) -> dict[str, dict[str, str]]:
+def _left_out(study: Study) -> dict[str, dict[str, str]]:
     """By family, the rankers for which it means nothing, and why."""
-    return {family: meaningless(family, rankers) for family, _ in study.perturbations}
+    labels = [label for label, _ in study.rankers]
+    return {family: meaningless(family, labels) for family, _ in study.perturbations}
 
 
 def _relevance(study: Study) -> list[Measure]:
@@ -247,7 +267,7 @@ def _facts(bench: Workbench, study: Study, rankers: Mapping[str, Ranker]) -> dic
         "reads": {label: sorted(ranker.reads) for label, ranker in rankers.items()},
         "changes": {family: sorted(entry.changes) for family, entry in families.items()},
         "units": {family: entry.unit for family, entry in families.items()},
-        "left_out": {family: why for family, why in _left_out(study, rankers).items() if why},
+        "left_out": {family: why for family, why in _left_out(study).items() if why},
         "queries": len(base.lists),
         "candidates": int(base.lists.offsets[-1]),
         "lists": asdict(bench.recipe),

@@ -11,6 +11,7 @@ from core.metrics.measure import Measure
 from core.metrics.relevance import mean_of
 from core.perturb.registry import entry_of
 from core.studies.answer_changes import OWN
+from core.studies.benchmark_finding import signed
 from core.studies.conventions import derived
 from core.studies.initial_ranking import INITIAL
 from core.studies.perturbations import as_is
@@ -30,6 +31,7 @@ GROUPS = {
     "set": "The set of documents",
     "features": "The features",
     "labels": "The labels learnt from",
+    "system": "How rankers are trained and asked",
     "several": "Several at once",
 }
 """What a family changes, as headings, from what should not matter to what must."""
@@ -191,15 +193,15 @@ def finding(frame: pd.DataFrame, measure: str, rankers: Sequence[str], strength:
         return f"{words}no ranker loses {measure} under any of them."
     at = "" if np.isnan(worst["level"]) else f" at {worst['level']:g}"
     words += f"the largest loss is {worst['ranker']}'s under {worst['family']}{at} "
-    words += f"({-worst['loss']:+.3f} {measure})"
+    words += f"({signed(-worst['loss'])} {measure})"
     lost: dict[str, list[float]] = {}
     for row in rows:
         lost.setdefault(str(row["ranker"]), []).append(float(row["loss"]))
     if len(lost) > 1:
         means = sorted(lost, key=lambda name: float(np.mean(lost[name])))
         first, last = means[0], means[-1]
-        words += f"; on average {first} loses least ({-np.mean(lost[first]):+.3f}) and "
-        words += f"{last} most ({-np.mean(lost[last]):+.3f})"
+        words += f"; on average {first} loses least ({signed(-float(np.mean(lost[first])))}) and "
+        words += f"{last} most ({signed(-float(np.mean(lost[last])))})"
     unharmed = [name for name, each in lost.items() if max(each) <= 0]
     if unharmed:
         words += f"; nothing here harms {', '.join(unharmed)}"

@@ -5,7 +5,7 @@ be changed: a tree has no bfloat16, an initial ranking is not computed at all. T
 the reason, and have no values; a 0 is always a measured one.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -18,45 +18,45 @@ from core.perturb.registry import entry_of
 from core.perturb.system import BATCHES, BFLOAT16, SEED, THREADS
 from core.rankers import registry
 from core.rankers.base import Ranker
-from core.rankers.recipes import NeuralSpec
+from core.rankers.recipes import FIXED
 from core.studies.initial_ranking import INITIAL
 from core.studies.retraining import seed_of
 
-GIVEN = "is given, not computed"
 NETWORKS = frozenset({BFLOAT16, THREADS})
 
 
-def meaningless(family: str, rankers: Mapping[str, Ranker]) -> dict[str, str]:
+def meaningless(family: str, labels: Iterable[str]) -> dict[str, str]:
     """Why a family means nothing for some of a study's rankers; empty for those of the input.
 
     Args:
         family: of perturbations.
-        rankers: of the study, by label; all can be trained again if the family asks for it.
+        labels: of the rankers, as a study names them; all can be trained again if the family
+            asks for it.
 
     Raises:
         UsageError: it means nothing for any of them.
 
-    >>> from core.studies.initial_ranking import InitialRanking
-    >>> meaningless("batches", {INITIAL: InitialRanking(), "random": InitialRanking()})
-    {'initial ranking': 'is given, not computed'}
+    >>> meaningless("bfloat16", ["dlcm#0123", "feature:3"])
+    {'feature:3': 'is no network: it has no bfloat16'}
     """
     if "system" not in entry_of(family).changes:
         return {}
-    reasons = {label: _reason(family, label, ranker) for label, ranker in rankers.items()}
+    reasons = {label: _reason(family, label) for label in labels}
     found = {label: reason for label, reason in reasons.items() if reason}
-    if len(found) == len(rankers):
+    if len(found) == len(reasons):
         told = "; ".join(f"{label} {reason}" for label, reason in found.items())
         raise UsageError(f"{family} means nothing for these rankers: {told}")
     return found
 
 
-def _reason(family: str, label: str, ranker: Ranker) -> str:
+def _reason(family: str, label: str) -> str:
+    name = label.partition("@")[0].partition("#")[0]
     if label == INITIAL:
-        return GIVEN
-    if family in NETWORKS and not isinstance(getattr(ranker, "spec", None), NeuralSpec):
+        return "is given, not computed"
+    if family in NETWORKS and name not in FIXED:
         what = "has no bfloat16" if family == BFLOAT16 else "adds nothing up in parallel"
         return f"is no network: it {what}"
-    if family == SEED and seed_of(registry.spec(label.partition("@")[0])) is None:
+    if family == SEED and seed_of(registry.spec(name)) is None:
         return "draws nothing in its training"
     return ""
 

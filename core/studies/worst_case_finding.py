@@ -4,6 +4,7 @@ from typing import Any
 
 import pandas as pd
 
+from core.studies.benchmark_finding import signed
 from core.studies.initial_ranking import INITIAL
 
 
@@ -35,11 +36,11 @@ def finding(table: pd.DataFrame, measure: str, unit: str) -> str:
         first = hurt[0]
         text = f"The worst {budget} {unit} found cost {first['ranker']} "
         text += f"{first['worst_damage']:.3f} {measure} ({first['as_is']:.3f} → "
-        text += f"{first['worst']:.3f}), random ones {first['random_damage']:+.3f}"
+        text += f"{first['worst']:.3f}), random ones {signed(first['random_damage'])}"
         if len(hurt) > 1:
             last = hurt[-1]
             text += f"; {last['ranker']} loses least of those that can be hurt: "
-            text += f"{last['worst_damage']:.3f}, at random {last['random_damage']:+.3f}"
+            text += f"{last['worst_damage']:.3f}, at random {signed(last['random_damage'])}"
         sentences.append(f"{text}.")
     if certified:
         verb = "are" if len(certified) > 1 else "is"

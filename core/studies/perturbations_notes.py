@@ -1,0 +1,68 @@
+"""What a study of perturbations says beside its losses: whom attacks reach, what means nothing."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from core.perturb.registry import ATTACK
+from core.studies.initial_ranking import INITIAL
+
+
+def transfer(frame: pd.DataFrame) -> pd.DataFrame:
+    """What an attack on one network costs every ranker, at the last level of each attack.
+
+    Args:
+        frame: `core.studies.perturbations_table.losses`.
+
+    Returns:
+        The loss; a row a network attacked, a column a ranker that was hit: all but the initial
+        ranking, which reads no feature. Empty without attacks.
+    """
+    attacks = frame[frame["family"].str.startswith(f"{ATTACK}@") & (frame["ranker"] != INITIAL)]
+    last = attacks.groupby(["ranker", "family"], sort=False).tail(1)
+    named = last.assign(attacked=last["family"].str.removeprefix(f"{ATTACK}@"))
+    wide = named.pivot_table("loss", "attacked", "ranker", sort=False, dropna=False)
+    return wide.rename_axis(index=None, columns=None)
+
+
+def transferred(wide: pd.DataFrame, measure: str) -> str:
+    """How much of an attack reaches the rankers that it was not made for, in words.
+
+    Args:
+        wide: `transfer`.
+        measure: that is lost.
+
+    >>> frame = pd.DataFrame({"dlcm": [0.2, 0.05], "gsf": [0.1, 0.3]}, index=["dlcm", "gsf"])
+    >>> print(transferred(frame, "RR"))
+    Attacks cost the network that they are made on 0.250 RR on average and the others 0.075: 30 %.
+    """
+    known = [name for name in wide.index if name in wide.columns]
+    own = [float(wide.loc[name, name]) for name in known]
+    others = wide.to_numpy(float)[wide.index.to_numpy()[:, None] != wide.columns.to_numpy()]
+    others = others[~np.isnan(others)]
+    if not own or not len(others):
+        return ""
+    hit, passed = float(np.mean(own)), float(others.mean())
+    share = f": {100 * passed / hit:.0f} %" if hit > 0 and passed > 0 else ""
+    text = f"Attacks cost the network that they are made on {hit:.3f} {measure} on average and "
+    return f"{text}the others {passed:.3f}{share}.".replace(" -", " −")
+
+
+def left_out(facts: Mapping[str, Any], families: Collection[str]) -> str:
+    """For which rankers families mean nothing, and why, in words.
+
+    Args:
+        facts: of the study.
+        families: to speak of.
+
+    >>> left_out({"left_out": {"threads": {"mart": "is no network"}}}, ["threads", "cut"])
+    'threads means nothing for mart (is no network).'
+    """
+    told = []
+    for family, reasons in facts.get("left_out", {}).items():
+        if family in families:
+            each = ", ".join(f"{label} ({reason})" for label, reason in reasons.items())
+            told.append(f"{family} means nothing for {each}.")
+    return " ".join(told)
