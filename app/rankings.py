@@ -1,6 +1,6 @@
 """Cached doors to stored studies of initial rankings: every answer by the study's content key."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,11 +9,12 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app import proposals, services
+from app import answering, proposals, services
 from core.rankers.ordinal_geometry import OrdinalGeometry, geometries
 from core.store.manifest import Artefact
 from core.studies import initial_rankings, initial_rankings_table
 from core.studies.claims import Verdict
+from core.studies.exchanged import TRAINED
 from core.studies.initial_rankings_table import Sentences
 from core.studies.result import StudyResult
 
@@ -97,6 +98,55 @@ def sentences(key: str, measure: str) -> Sentences:
 def queries(key: str, point: tuple[str, str], measure: str) -> pd.DataFrame:
     """What a condition did to every query of a ranker."""
     return initial_rankings_table.queries(result(key), point, measure)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def by_condition(key: str, ranker: str, measure: str) -> pd.DataFrame:
+    """The change of every query under every condition, the most damaged first."""
+    return initial_rankings_table.by_condition(result(key), ranker, measure)
+
+
+def seeds(key: str, point: tuple[str, str]) -> list[int]:
+    """The seeds that a ranker was trained with."""
+    return [int(seed) for seed in _of(key, point)["draw"]]
+
+
+def replayed(
+    artefact: Artefact,
+    point: tuple[str, str],
+    query: str,
+    seed: int,
+    columns: Sequence[int],
+) -> pd.DataFrame:
+    """One query as a ranker answers it under a condition and as trained, for the bump chart.
+
+    Args:
+        artefact: the study.
+        point: ranker and condition.
+        query: its id.
+        seed: of the ranker.
+        columns: features to be shown.
+
+    Raises:
+        ShuffleproofError: the scoring process has no answer, or the ranker, the data set or a
+            ranking that was put in another's place is gone.
+    """
+    recipe = artefact.recipe
+    rows = [row for row in recipe["rows"] if (row["label"], row["condition"]) == point]
+    trained = point[1] == TRAINED
+    question = {
+        "recipe": artefact.facts["lists"], "lists": recipe["lists"],
+        "preset": artefact.facts["preset"], "initial": list(recipe["initial"]), "query": query,
+        "ranker": answering.ranker_of(_of(str(artefact.key), point), seed), "before": None,
+        "now": None if trained else list(rows[0]["columns"]), "features": list(columns),
+    }  # fmt: skip
+    return answering.moves("conditions", question)
+
+
+def _of(key: str, point: tuple[str, str]) -> pd.DataFrame:
+    """The trials of a ranker under a condition."""
+    trials = result(key).trials
+    return trials[(trials["ranker"] == point[0]) & (trials["family"] == point[1])]
 
 
 def learnt(data: str, study: str | None) -> list[Learnt]:

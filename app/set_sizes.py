@@ -1,6 +1,6 @@
 """Cached doors to stored studies of set size: every answer by the study's content key."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,13 +9,19 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app import services
+from app import answering, services
 from core.store.manifest import Artefact
 from core.studies import set_size, set_size_table
 from core.studies.initial_ranking import INITIAL
 from core.studies.result import StudyResult
 from core.studies.set_size import ANY, CEILING
 from core.studies.set_size_table import Sentences
+
+Point = tuple[str, str, int]
+"""A cell: ranker, N0 as text, N1."""
+
+Side = tuple[str, int]
+"""N0 as text, N1."""
 
 KIND = set_size.KIND
 CANDIDATES = (CEILING, INITIAL)
@@ -94,6 +100,51 @@ def sentences(key: str, measure: str) -> Sentences:
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
-def queries(key: str, point: tuple[str, str, int], measure: str) -> tuple[int, pd.DataFrame]:
-    """What another size did to every query (ranker, N0, N1), and the size compared with."""
-    return set_size_table.queries(result(key), point, measure)
+def queries(
+    key: str, point: Point, measure: str, against: Side | None = None
+) -> tuple[Side, pd.DataFrame]:
+    """What another size did to every query (ranker, N0, N1), and the N0 and N1 compared with."""
+    return set_size_table.queries(result(key), point, measure, against)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def by_size(key: str, ranker: str, trained_on: str, measure: str) -> pd.DataFrame:
+    """The change of every query at every N1, the most damaged first."""
+    return set_size_table.by_size(result(key), ranker, trained_on, measure)
+
+
+def seeds(key: str, point: Point) -> list[int]:
+    """The seeds that a ranker was trained with."""
+    return [int(seed) for seed in _of(key, point)["draw"]]
+
+
+def replayed(
+    artefact: Artefact, pair: tuple[Point, Point], query: str, seed: int, columns: Sequence[int]
+) -> pd.DataFrame:
+    """One query as a study answered it at two of its cells, as a frame for the bump chart.
+
+    Args:
+        artefact: the study.
+        pair: the cell, and the one that it is compared with; of the same ranker.
+        query: its id.
+        seed: of the rankers.
+        columns: features to be shown.
+
+    Raises:
+        ShuffleproofError: the scoring process has no answer, or a ranker or the data set is gone.
+    """
+    key, recipe = str(artefact.key), artefact.recipe
+    sides = [[answering.ranker_of(_of(key, point), seed), point[2]] for point in pair]
+    question = {
+        "recipe": artefact.facts["lists"], "digests": recipe["lists"], "query": query,
+        "now": sides[0], "before": sides[1], "features": list(columns),
+    }  # fmt: skip
+    return answering.moves("sizes", question)
+
+
+def _of(key: str, point: Point) -> pd.DataFrame:
+    """The trials of one cell."""
+    ranker, trained_on, size = point
+    trials = result(key).trials
+    own = (trials["ranker"] == ranker) & (trials["family"] == trained_on)
+    return trials[own & (trials["level"] == size)]

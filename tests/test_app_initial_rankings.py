@@ -16,6 +16,7 @@ from core.seeds import generator
 from core.store.artefacts import Store
 from core.store.keys import key_of
 from core.studies import initial_rankings_table, jobs, underway
+from core.studies.benchmark_finding import signed
 from core.studies.result import StudyResult
 from tests import app_sizes as made
 from tests import app_tables as tables
@@ -139,10 +140,34 @@ def test_behind_a_dot_stand_its_queries(stored):
     point = ("setrank-imsab-init", "without any")
     test = opened(**{"behind dot": point})
     frame = rankings.queries(str(stored.key), point, "NDCG@5")
-    assert f"query {frame['query'][0]} loses most: {frame['change'][0]:+.3f}" in words(test)
+    assert f"query {frame['query'][0]} loses most: {signed(frame['change'][0])}" in words(test)
     table = next(one.value for one in test.dataframe if "as_trained" in one.value)
     assert list(table["query"]) == list(frame["query"])
     assert test.query_params["condition"] == "without any"
+    charts = test.get("plotly_chart")
+    assert "of 40 queries over 4 conditions" in charts[1].proto.alt
+    test.selectbox(key="dot").set_value(("setrank-imsab", "as trained")).run()
+    assert "reads no initial ranking: there is one condition" in words(test)
+
+
+def test_behind_a_query_stand_both_answers(stored, monkeypatch):
+    asked = []
+
+    def moves(what, question):
+        asked.append((what, question))
+        return tables.two_answers()
+
+    monkeypatch.setattr(rankings.answering, "ranker_of", lambda _trials, _seed: "ranker-1")
+    monkeypatch.setattr(rankings.answering, "moves", moves)
+    test = opened(**{"behind dot": ("setrank-imsab-init", "oracle for mart@small")})
+    query = test.selectbox(key="of").options[0]
+    test.selectbox(key="of").set_value(query).run()
+    assert not test.exception, test.exception
+    ((what, question),) = asked
+    assert (what, question["query"], question["before"]) == ("conditions", query, None)
+    assert question["initial"][question["now"][0]] == "oracle"
+    assert "with oracle in the place of mart@small" in words(test)
+    assert "Bump chart of 3 documents" in test.get("plotly_chart")[2].proto.alt
 
 
 def test_a_click_chooses_its_dot(monkeypatch):

@@ -14,6 +14,7 @@ from core.execution.jobs import Jobs
 from core.store.artefacts import Store
 from core.store.keys import key_of
 from core.studies import jobs, set_size_table, underway
+from core.studies.benchmark_finding import signed
 from core.studies.result import StudyResult
 from tests import app_sizes as made
 from tests import app_tables as tables
@@ -122,12 +123,46 @@ def test_conventions_and_the_size_trained_on_change_at_once(stored):
 def test_behind_a_cell_stand_its_queries(stored):
     test = opened(cell="dlcm-without-init|3|12")
     at, frame = set_sizes.queries(str(stored.key), ("dlcm-without-init", "3", 12), "NDCG@5")
-    assert at == 3
-    assert f"query {frame['query'][0]} loses most: {frame['change'][0]:+.3f}" in words(test)
+    assert at == ("3", 3)
+    assert f"query {frame['query'][0]} loses most: {signed(frame['change'][0])}" in words(test)
     table = next(one.value for one in test.dataframe if "home" in one.value)
     assert list(table["query"]) == list(frame["query"])
     assert test.query_params["cell"] == "dlcm-without-init|3|12"
+    charts = test.get("plotly_chart")
+    assert "Map of the change in NDCG@5 of 40 queries over 3 sizes" in charts[2].proto.alt
+    test.selectbox(key="against").set_value("6|12").run()
+    _, other = set_sizes.queries(
+        str(stored.key), ("dlcm-without-init", "3", 12), "NDCG@5", ("6", 12)
+    )
+    table = next(one.value for one in test.dataframe if "home" in one.value)
+    assert list(table["change"]) == list(other["change"])
+    assert "From trained on 6, lists of 12 to trained on 3, lists of 12" in words(test)
     assert "cell" not in opened(cell="nobody|3|12").query_params
+
+
+def test_behind_a_query_stand_both_answers(stored, monkeypatch):
+    test = opened(cell="setrank-msab|3|12", of="q5")
+    query = test.selectbox(key="of").options[0]
+    test.selectbox(key="of").set_value(query).run()
+    assert "is not stored, so it cannot be asked again here" in words(test)
+    asked = []
+
+    def moves(what, question):
+        asked.append((what, question))
+        return tables.two_answers()
+
+    monkeypatch.setattr(set_sizes.answering, "ranker_of", lambda _trials, _seed: "ranker-1")
+    monkeypatch.setattr(set_sizes.answering, "moves", moves)
+    test.run()
+    assert not test.exception, test.exception
+    ((what, question),) = asked
+    assert (what, question["query"]) == ("sizes", query)
+    assert (question["now"], question["before"]) == (["ranker-1", 12], ["ranker-1", 3])
+    assert "1 document joined the list" in words(test)
+    bump = test.get("plotly_chart")[-1]
+    assert "Bump chart of 3 documents" in bump.proto.alt
+    table = next(one.value for one in test.dataframe if "kind" in one.value)
+    assert list(table["feature 7"]) == [0.5, 0.25, 0.125]
 
 
 def test_a_click_chooses_its_cell(monkeypatch):

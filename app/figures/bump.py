@@ -1,6 +1,7 @@
 """A bump chart: where each document is shown, where the ranker puts it, where it put it before."""
 
 import html
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,12 @@ SMALLEST, LARGEST = 260, 900
 
 
 def bump(
-    moves: pd.DataFrame, ranker: str, *, chosen: int | None = None, height: int | None = None
+    moves: pd.DataFrame,
+    ranker: str,
+    *,
+    chosen: int | None = None,
+    height: int | None = None,
+    heads: Sequence[str] = HEADS,
 ) -> go.Figure:
     """Lines from the order shown to the answer, and on to the answer before.
 
@@ -28,6 +34,7 @@ def bump(
         ranker: its label, which gives the colour.
         chosen: the row of a document to bring out.
         height: pixels; by default as the number of documents asks for.
+        heads: what stands over the three columns.
     """
     color = stroke(ranker).color
     figure = go.Figure()
@@ -41,7 +48,7 @@ def bump(
         figure.add_trace(_marks(moves, at, column, color))
     count = max(len(moves), 1)
     figure.update_xaxes(
-        tickvals=[0, 1, 2], ticktext=HEADS, side="top", range=[-0.15, 2.2], showgrid=False,
+        tickvals=[0, 1, 2], ticktext=list(heads), side="top", range=[-0.15, 2.2], showgrid=False,
         fixedrange=True,
     )  # fmt: skip
     figure.update_yaxes(

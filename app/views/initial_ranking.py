@@ -17,6 +17,7 @@ from app.views import parts
 from core.metrics.measure import Measure
 from core.parameters import parameters
 from core.store.manifest import Artefact
+from core.studies.benchmark_finding import signed
 from core.studies.command import command_of, python_of
 from core.studies.initial_ranking import INITIAL
 from core.studies.registry import STUDIES
@@ -228,7 +229,7 @@ def _finding(chosen: Chosen) -> None:
     if claim:
         st.markdown(
             f"{claim['whose']} that {escaped(claim['claim'])}: **{claim['verdict']}** here "
-            f"(difference of the falls {claim['difference']:+.3f}, p = {claim['p']:.2g}, "
+            f"(difference of the falls {signed(claim['difference'])}, p = {claim['p']:.2g}, "
             f"N = {claim['n']}, paired t)."
         )
 

@@ -10,6 +10,7 @@ from app.figures import bump
 from app.plain import escaped
 from core.errors import ShuffleproofError
 from core.store.manifest import Artefact
+from core.studies.benchmark_finding import signed
 
 CHART = "curves"
 ROWS = "behind"
@@ -63,7 +64,7 @@ def _said(frame: pd.DataFrame, ranker: str, disturbed: str, measure: str) -> str
     if lost:
         worst = frame.iloc[0]
         text += (
-            f"; query {worst['query']} loses most: {worst.change:+.3f} "
+            f"; query {worst['query']} loses most: {signed(worst.change)} "
             f"({worst.unchanged:.3f} → {worst.disturbed:.3f})"
         )
     return escaped(text + ".")

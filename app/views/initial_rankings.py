@@ -103,7 +103,7 @@ def _study(data: str, stored: Mapping[str, Artefact]) -> None:
     drawn = _picture(chosen, point, drawing)
     with said:
         _said(chosen)
-    details.section(chosen.key, str(measure), point)
+    details.section(artefact, str(measure), point)
     geometry.section(data, chosen.key, artefact.facts["lists"]["depth"])
     taken.row(artefact, str(measure), drawn)
 
@@ -184,7 +184,7 @@ def _take() -> None:
     for clicked in st.session_state[CHART]["selection"]["points"]:
         facts = clicked.get("customdata")
         if facts:
-            st.session_state["behind dot"] = (str(facts[0]), str(facts[1]))
+            st.session_state[details.POINT] = (str(facts[0]), str(facts[1]))
             return
 
 

@@ -1,4 +1,4 @@
-"""Below the dots: the queries behind one of them, and every number with its test."""
+"""Below the dots: every number with its test, and the claim's steps."""
 
 from dataclasses import asdict
 
@@ -7,10 +7,12 @@ import streamlit as st
 
 from app import rankings
 from app.plain import escaped
+from app.views import initial_rankings_queries as queries
 from app.views import parts
+from core.store.manifest import Artefact
 
-POINT = "behind dot"
-Point = tuple[str, str]
+POINT = queries.POINT
+Point = queries.Point
 
 
 def point(key: str, measure: str) -> Point | None:
@@ -28,45 +30,12 @@ def point(key: str, measure: str) -> Point | None:
     return str(asked[0]), str(asked[1])
 
 
-def section(key: str, measure: str, chosen: Point | None) -> None:
+def section(artefact: Artefact, measure: str, chosen: Point | None) -> None:
     """Draw the queries behind the chosen dot, then the table and the claim's steps."""
-    _behind(key, measure, chosen)
+    key = str(artefact.key)
+    queries.section(artefact, measure, chosen)
     _numbers(key, measure)
     _claim(key, measure)
-
-
-def _behind(key: str, measure: str, chosen: Point | None) -> None:
-    if chosen is None:
-        return
-    ranker, condition = chosen
-    st.subheader(escaped(f"{ranker}, {condition}"), anchor=False)
-    frame = rankings.queries(key, chosen, measure)
-    if len(frame):
-        st.markdown(escaped(_said(frame, measure)))
-    number = st.column_config.NumberColumn
-    st.dataframe(
-        frame,
-        hide_index=True,
-        key="behind",
-        placeholder="",
-        column_config={
-            "query": st.column_config.TextColumn("Query", pinned=True),
-            "as_trained": number("as trained", format="%.3f"),
-            "here": number("here", format="%.3f"),
-            "change": number("change", format="%+.3f"),
-        },
-        alt=f"Queries of {ranker} {condition}, the most damaged first",
-    )
-
-
-def _said(frame: pd.DataFrame, measure: str) -> str:
-    worse, better = int((frame["change"] < 0).sum()), int((frame["change"] > 0).sum())
-    text = f"Against the ranker as trained, {worse} of {len(frame)} queries lose {measure} and "
-    text += f"{better} gain"
-    first = frame.iloc[0]
-    if first["change"] < 0:
-        text += f"; query {first['query']} loses most: {first['change']:+.3f}"
-    return f"{text}."
 
 
 def _numbers(key: str, measure: str) -> None:

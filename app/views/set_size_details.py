@@ -1,4 +1,4 @@
-"""Below the curves: the map of N0 and N1, the queries behind a cell, the drops in numbers."""
+"""Below the curves: the map of N0 and N1, the drops in numbers, the claim."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,6 +10,7 @@ from app import set_sizes
 from app.figures import set_size_map
 from app.plain import escaped
 from app.views import parts
+from app.views import set_size_queries as queries
 from app.views.set_size_chosen import Chosen
 
 MAP = "map"
@@ -29,7 +30,6 @@ EXPLAINED = {
     "scores": "How far the scores of the shared documents moved against each other, in standard "
     "deviations of them.",
 }
-Point = tuple[str, str, int]
 
 
 def section(chosen: Chosen) -> None:
@@ -37,7 +37,7 @@ def section(chosen: Chosen) -> None:
     if len(chosen.points):
         point = _point(chosen)
         _map(chosen, point)
-        _behind(chosen, point)
+        queries.section(chosen, point)
     _drops(chosen)
     _claim(chosen)
     with st.expander("Every number of the picture and the map"):
@@ -47,19 +47,21 @@ def section(chosen: Chosen) -> None:
         )  # fmt: skip
 
 
-def _point(chosen: Chosen) -> Point | None:
+def _point(chosen: Chosen) -> set_sizes.Point | None:
     """The cell in the address, where the study has it."""
-    asked = (st.session_state.get("cell") or st.query_params.get("cell", "")).split("|")
+    known_so_far = queries.CELL in st.session_state
+    text = st.session_state[queries.CELL] if known_so_far else st.query_params.get("cell")
+    asked = (text or "").split("|")
     cells = chosen.points[["ranker", "trained_on", "size"]].itertuples(index=False)
     known = {(str(a), str(b), str(c)) for a, b, c in cells}
     if len(asked) != 3 or tuple(asked) not in known:
         st.query_params.pop("cell", None)
         return None
-    st.query_params["cell"] = "|".join(asked)
+    st.session_state[queries.CELL] = st.query_params["cell"] = "|".join(asked)
     return asked[0], asked[1], int(asked[2])
 
 
-def _map(chosen: Chosen, point: Point | None) -> None:
+def _map(chosen: Chosen, point: set_sizes.Point | None) -> None:
     st.subheader("Every size trained on, every size tested on")
     shown = st.segmented_control(
         "Cells show", list(SHOWN), default="quality", required=True, key="cells",
@@ -79,7 +81,9 @@ def _map(chosen: Chosen, point: Point | None) -> None:
 
 
 @st.cache_resource(max_entries=128, show_spinner=False)
-def _drawn(_chosen: Chosen, shown: str, point: Point | None, identity: tuple[Any, ...]) -> Any:
+def _drawn(
+    _chosen: Chosen, shown: str, point: set_sizes.Point | None, identity: tuple[Any, ...]
+) -> Any:
     """The figure; shared between sessions and never changed."""
     del identity  # the memory's key: `_chosen` in values that can be compared
     return set_size_map.sizes(_chosen.points, shown, point)
@@ -94,46 +98,8 @@ def take(chart: str) -> None:
     for clicked in st.session_state[chart]["selection"]["points"]:
         facts = clicked.get("customdata")
         if facts:
-            st.session_state["cell"] = "|".join(str(one) for one in facts[:3])
+            st.session_state[queries.CELL] = "|".join(str(one) for one in facts[:3])
             return
-
-
-def _behind(chosen: Chosen, point: Point | None) -> None:
-    if point is None:
-        return
-    ranker, trained_on, size = point
-    at, frame = set_sizes.queries(chosen.key, point, str(chosen.measure))
-    st.subheader(escaped(f"{ranker}, trained on {trained_on}, tested on {size}"), anchor=False)
-    if size == at:
-        st.caption("This is the size that the others are compared with: nothing changes.")
-    elif len(frame):
-        st.markdown(escaped(_said(frame, point, at, str(chosen.measure))))
-    number = st.column_config.NumberColumn
-    st.dataframe(
-        frame,
-        hide_index=True,
-        key="behind",
-        placeholder="",
-        column_config={
-            "query": st.column_config.TextColumn("Query", pinned=True),
-            "home": number(f"on lists of {at}", format="%.3f"),
-            "here": number(f"on lists of {size}", format="%.3f"),
-            "change": number("change", format="%+.3f"),
-            "order_stability": number("τ of shared", format="%.2f"),
-            "score_shift": number("scores shifted", format="%.2f"),
-        },
-        alt=f"Queries of {ranker} on lists of {size}, the most damaged first",
-    )
-
-
-def _said(frame: pd.DataFrame, point: Point, at: int, measure: str) -> str:
-    worse, better = int((frame["change"] < 0).sum()), int((frame["change"] > 0).sum())
-    text = f"From lists of {at} to lists of {point[2]}, {worse} of {len(frame)} queries lose "
-    text += f"{measure} and {better} gain"
-    first = frame.iloc[0]
-    if first["change"] < 0:
-        text += f"; query {first['query']} loses most: {first['change']:+.3f}"
-    return f"{text}."
 
 
 def _drops(chosen: Chosen) -> None:

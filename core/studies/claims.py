@@ -9,6 +9,7 @@ from jaxtyping import Float64
 
 from core.metrics.significance import PairedTest, bootstrap_interval, paired_t
 from core.seeds import generator
+from core.studies.benchmark_finding import signed
 
 ALPHA = 0.05
 HOLDS, NOT, UNTOLD = "holds", "does not hold", "cannot be told"
@@ -53,8 +54,8 @@ class Verdict:
     def text(self) -> str:
         """The verdict with its numbers, as it stands at the end of a sentence."""
         said = [
-            f"{step.more} − {step.less} = {step.difference:+.3f} "
-            f"(95 % {step.low:+.3f} to {step.high:+.3f}, p = {step.p:.2g}, n = {step.n})"
+            f"{step.more} − {step.less} = {signed(step.difference)} "
+            f"(95 % {signed(step.low)} to {signed(step.high)}, p = {step.p:.2g}, n = {step.n})"
             for step in self.steps
         ]
         return f"{self.word} here: {'; '.join(said)}."

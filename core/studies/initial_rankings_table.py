@@ -10,6 +10,7 @@ from jaxtyping import Float64
 
 from core.metrics.significance import bootstrap_interval, holm, paired_t
 from core.seeds import generator
+from core.studies.benchmark_finding import signed
 from core.studies.claims import Verdict, rising
 from core.studies.damage import most_damaged
 from core.studies.exchanged import NONE, TRAINED
@@ -128,7 +129,7 @@ def sentences(result: StudyResult, measure: str) -> Sentences:
             continue
         (start,) = (row["mean"] for row in rows if row["condition"] == TRAINED)
         without = [row["change"] for row in changed if row["condition"] == NONE]
-        none = f" without any initial ranking {without[0]:+.3f};" if without else ""
+        none = f" without any initial ranking {signed(without[0])};" if without else ""
         said.append(f"{label} reaches {start:.3f};{none} {_worst(changed)}.")
     found = claim(result, measure)
     if found is None:
@@ -149,7 +150,7 @@ def _worst(changed: Sequence[Mapping[Any, Any]]) -> str:
     if worst["change"] >= 0:
         return "nothing that was left out or exchanged hurts"
     chance = "" if worst["change_p"] <= LEVEL_OF_SIGNIFICANCE else ", which may be chance"
-    return f"what hurts most is {worst['condition']} ({worst['change']:+.3f}{chance})"
+    return f"what hurts most is {worst['condition']} ({signed(worst['change'])}{chance})"
 
 
 def _change(

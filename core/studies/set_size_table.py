@@ -12,6 +12,7 @@ from jaxtyping import Float32, Float64
 
 from core.metrics.significance import bootstrap_interval
 from core.seeds import generator
+from core.studies.benchmark_finding import signed
 from core.studies.claims import rising
 from core.studies.damage import most_damaged
 from core.studies.initial_ranking import INITIAL
@@ -218,7 +219,7 @@ def _loses(drop: Drop) -> str:
     word = "loses" if drop.loss >= 0 else "gains"
     return (
         f"{drop.ranker} {word} {abs(drop.loss):.3f} from {drop.trained_on} to {drop.tested_on} "
-        f"candidates (95 % of the change: {-drop.high:+.3f} to {-drop.low:+.3f})."
+        f"candidates (95 % of the change: {signed(-drop.high)} to {signed(-drop.low)})."
     )
 
 

@@ -1,0 +1,126 @@
+"""The queries behind a dot of several rankings: by condition, by damage, one answered twice."""
+
+from typing import Any
+
+import streamlit as st
+
+from app import rankings
+from app.figures import query_map
+from app.figures.perturbations import MOST_QUERIES
+from app.plain import escaped
+from app.views import two_answers
+from core.store.manifest import Artefact
+from core.studies.exchanged import TRAINED
+
+POINT, DOT, MAP = "behind dot", "dot", "query map"
+CONFIG = {"displayModeBar": False}
+Point = tuple[str, str]
+"""Ranker and condition."""
+
+
+def section(artefact: Artefact, measure: str, point: Point | None) -> None:
+    """Draw the choice of a dot; once there is one, its queries and one query's two answers."""
+    key = str(artefact.key)
+    st.subheader("Queries behind a dot")
+    _dot(key, measure, point)
+    if point is None:
+        return
+    ranker, condition = point
+    frame = rankings.queries(key, point, measure)
+    if not len(frame):
+        st.caption("Every query is left out by this measure.")
+        return
+    if condition == TRAINED:
+        st.caption("This is what the other conditions are compared with: nothing changes.")
+    else:
+        start = "Against the ranker as trained"
+        st.markdown(escaped(two_answers.said(frame, start, measure)))
+    picture, table = st.columns([3, 2], gap="medium")
+    with picture:
+        _map(key, measure, ranker)
+    with table:
+        number = st.column_config.NumberColumn
+        columns = {
+            "as_trained": number("as trained", format="%.3f"),
+            "here": number("here", format="%.3f"),
+            "change": number("change", format="%+.3f"),
+        }
+        alt = f"Queries of {ranker} {condition}, the most damaged first"
+        two_answers.rows(frame, columns, alt)
+    if not ranker.startswith(rankings.ALONE):
+        _answers(artefact, point, [str(query) for query in frame["query"]])
+
+
+def _dot(key: str, measure: str, point: Point | None) -> None:
+    """The choice of a dot; a click on the picture or the map sets it too."""
+    frame = rankings.table(key, measure)
+    dots = [(str(a), str(b)) for a, b in zip(frame["ranker"], frame["condition"], strict=True)]
+    st.session_state[DOT] = point
+
+    def take() -> None:
+        st.session_state[POINT] = st.session_state[DOT] or ("", "")
+
+    st.selectbox(
+        "Dot", dots, index=None, key=DOT, on_change=take,
+        placeholder="Click a dot of the picture, or choose",
+        format_func=lambda dot: f"{dot[0]}, {dot[1]}",
+    )  # fmt: skip
+
+
+def _map(key: str, measure: str, ranker: str) -> None:
+    frame = rankings.by_condition(key, ranker, measure)
+    if not len(frame.columns):
+        st.caption(escaped(f"{ranker} reads no initial ranking: there is one condition."))
+        return
+    st.plotly_chart(
+        query_map.queries(frame, "what it reads", measure), key=MAP, config=CONFIG,
+        alt=query_map.alt_text(frame, "conditions", measure), on_select=_take(ranker),
+        selection_mode="points",
+    )  # fmt: skip
+    more = f" The {MOST_QUERIES} most damaged of {len(frame)}." if len(frame) > MOST_QUERIES else ""
+    st.caption(escaped(f"Change from the ranker as trained. Click a cell for its list.{more}"))
+
+
+def _take(ranker: str) -> Any:
+    """A click on the map chooses its query and condition."""
+
+    def taken() -> None:
+        for clicked in st.session_state[MAP]["selection"]["points"]:
+            facts = clicked.get("customdata")
+            if facts:
+                st.session_state["of"] = str(facts[0])
+                st.session_state[POINT] = (ranker, str(facts[1]))
+                return
+
+    return taken
+
+
+def _answers(artefact: Artefact, point: Point, ids: list[str]) -> None:
+    ranker, condition = point
+    put, _, place = condition.partition(" for ")
+    left = put if place else artefact.recipe["initial"][0]
+    compared = two_answers.Compared(
+        ranker,
+        (left, condition if not place else f"answer with<br>{put}", "answer as<br>trained"),
+        f"Left: the list by {left}. Middle: what {ranker} answers {_reading(condition)}. Right: "
+        f"what it answers as trained. Dotted: from the list by {artefact.recipe['initial'][0]} to "
+        "that answer.",
+        before=TRAINED,
+        now=condition,
+    )
+    two_answers.one_query(
+        ids, rankings.seeds(str(artefact.key), point), compared,
+        lambda query, seed, features: rankings.replayed(artefact, point, query, seed, features),
+    )  # fmt: skip
+
+
+def _reading(condition: str) -> str:
+    """What a ranker reads under a condition, as a sentence says it.
+
+    >>> _reading("without any"), _reading("oracle for mart")
+    ('without any initial ranking', 'with oracle in the place of mart')
+    """
+    put, found, place = condition.partition(" for ")
+    if found:
+        return f"with {put} in the place of {place}"
+    return "without any initial ranking" if condition == "without any" else condition

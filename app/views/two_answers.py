@@ -1,0 +1,177 @@
+"""One query as a study answered it twice: choosing it, both answers as a bump chart, documents."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from app import disturbed
+from app.figures import bump
+from app.plain import escaped
+from core.errors import ShuffleproofError
+from core.studies.benchmark_finding import signed
+
+ROWS, BUMP, FEATURES = "behind", "bump", "features"
+Replay = Callable[[str, int, tuple[int, ...]], pd.DataFrame]
+"""Query, seed and features to both answers."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What is compared, in words.
+
+    Attributes:
+        ranker: its label, which gives the colour.
+        heads: of the three columns: what the lists were shown by, the answer, the other answer.
+        caption: what the columns are, in full.
+        before: what stands on the right of the numbers.
+        now: what stands on the left of them.
+    """
+
+    ranker: str
+    heads: tuple[str, str, str]
+    caption: str
+    before: str
+    now: str
+
+
+def said(frame: pd.DataFrame, start: str, measure: str) -> str:
+    """How many queries lose and gain, and which loses most.
+
+    Args:
+        frame: query and change, the most damaged first.
+        start: how the sentence begins.
+        measure: that changed.
+
+    >>> frame = pd.DataFrame({"query": ["7"], "change": [-0.25]})
+    >>> said(frame, "Here", "NDCG@10")
+    'Here, 1 of 1 query loses NDCG@10 and 0 gain; query 7 loses most: −0.250.'
+    """
+    worse, better = int((frame["change"] < 0).sum()), int((frame["change"] > 0).sum())
+    of = f"{len(frame)} {'query' if len(frame) == 1 else 'queries'}"
+    text = f"{start}, {worse} of {of} {'loses' if worse == 1 else 'lose'} {measure} and {better} "
+    text += "gains" if better == 1 else "gain"
+    first = frame.iloc[0] if len(frame) else None
+    if first is not None and first["change"] < 0:
+        text += f"; query {first['query']} loses most: {signed(first['change'])}"
+    return f"{text}."
+
+
+def rows(frame: pd.DataFrame, columns: Mapping[str, Any], alt: str) -> None:
+    """Draw the queries, the most damaged first; a click on a row chooses its query.
+
+    Args:
+        frame: query and its numbers.
+        columns: how its columns are drawn, but for the query.
+        alt: the table in words.
+    """
+    ids = [str(query) for query in frame["query"]]
+
+    def take() -> None:
+        for row in st.session_state[ROWS]["selection"]["rows"]:
+            st.session_state["of"] = ids[row]
+
+    st.dataframe(
+        frame,
+        hide_index=True,
+        height=330,
+        key=ROWS,
+        on_select=take,
+        selection_mode="single-row",
+        placeholder="",
+        column_config={"query": st.column_config.TextColumn("Query", pinned=True), **columns},
+        alt=alt,
+    )
+
+
+def one_query(ids: Sequence[str], seeds: Sequence[int], compared: Compared, replay: Replay) -> None:
+    """Draw the choice of a query and, once there is one, both answers to it.
+
+    Args:
+        ids: of the queries, the most damaged first.
+        seeds: that the ranker was trained with.
+        compared: what is compared.
+        replay: scores the list again.
+    """
+    if st.session_state.get("of") not in {None, *ids}:  # of another study
+        del st.session_state["of"]
+    left, right = st.columns(2)
+    query = left.selectbox(
+        "Query", ids, index=None, key="of", bind="query-params",
+        placeholder="Choose a row or a cell above, or a query here",
+    )  # fmt: skip
+    if query is None:
+        return
+    seed = seeds[0] if seeds else 0
+    if len(seeds) > 1:
+        if st.session_state.get("seed") not in {None, *seeds}:
+            del st.session_state["seed"]
+        seed = right.selectbox(
+            "Seed", list(seeds), key="seed", bind="query-params",
+            help="The numbers above are means over all of them.",
+        )  # fmt: skip
+    features = tuple(int(name) for name in st.session_state.get(FEATURES, ()))
+    try:
+        with st.spinner("Scoring the list again …", show_time=True):
+            moves = replay(str(query), int(seed or 0), features)
+    except ShuffleproofError as error:
+        st.warning(escaped(str(error)), icon=":material/info:")
+        return
+    _drawn(moves, f"Query {query}", compared)
+
+
+def _drawn(moves: pd.DataFrame, query: str, compared: Compared) -> None:
+    st.plotly_chart(
+        bump.bump(moves, compared.ranker, heads=compared.heads), key=BUMP,
+        config={"displayModeBar": False}, alt=bump.alt_text(moves, compared.ranker),
+    )  # fmt: skip
+    gone, new = (int((moves["kind"] == kind).sum()) for kind in ("gone", "new"))
+    other = f" {new} {_documents(new)} joined the list." if new else ""
+    other += f" {gone} {_documents(gone)} left the list." if gone else ""
+    st.caption(
+        escaped(
+            f"{query}. {compared.caption} Full marks are relevant documents, strong lines are "
+            f"documents that passed another.{other}"
+        )
+    )
+    number = st.column_config.NumberColumn
+    now, before = compared.now, compared.before
+    with st.expander("Documents, labels, scores and features of this list"):
+        st.multiselect(
+            "Features", disturbed.features(), key=FEATURES, wrap=True, placeholder="none",
+            help="Of every document of the list.",
+        )  # fmt: skip
+        st.dataframe(
+            _once(moves),
+            hide_index=True,
+            key="documents",
+            placeholder="",
+            column_config={
+                "document": st.column_config.TextColumn("Document", pinned=True),
+                "label": number("Label", format="%g"),
+                "kind": st.column_config.TextColumn("In", help="kept: in both lists"),
+                "moved": st.column_config.CheckboxColumn("Passed another"),
+                "shown": number(f"Shown: {now}"),
+                "answered": number(f"Answered: {now}"),
+                "shown_before": number(f"Shown: {before}"),
+                "answered_before": number(f"Answered: {before}"),
+                "score": number(f"Score: {now}", format="%.4g"),
+                "score_before": number(f"Score: {before}", format="%.4g"),
+            },
+            alt="Every document of the list with both answers",
+        )
+
+
+def _documents(count: int) -> str:
+    return "document" if count == 1 else "documents"
+
+
+def _once(moves: pd.DataFrame) -> pd.DataFrame:
+    """The documents with each feature once: what they hold does not change here."""
+    names = [str(name) for name in moves]
+    kept = [name for name in names if not name.startswith("feature ")]
+    there = [name for name in names if name not in kept and not name.endswith(" as it is")]
+    features = {name: moves[name].combine_first(moves[f"{name} as it is"]) for name in there}
+    return moves[kept].assign(**features)
