@@ -1,5 +1,6 @@
 """The page Attention and what it asks for: maps, clicks, zoom, errors; the whole-set study."""
 
+import html
 import json
 import os
 import subprocess
@@ -19,11 +20,13 @@ from app.views import attention_map, attention_taken
 from app.views.attention_asked import Overview, Wanted
 from core.data.lists import JudgedLists
 from core.errors import ParameterError, ScoringError, UsageError
+from core.perturb.base import origins
 from core.rankers.attention_kinds import KINDS
-from core.rankers.attention_maps import by_document, document_order, recorded
+from core.rankers.attention_maps import by_document, recorded
 from core.store.artefacts import Store
 from core.studies import attention, attention_list, attention_text, jobs, underway
-from core.studies.attention_list import Change, packed, unpacked
+from core.studies.attention_change import Change, offered
+from core.studies.attention_list import packed, unpacked
 from core.studies.command_attention import attention_python
 from core.studies.jobs_attention import attention as attention_job
 from core.studies.result import StudyResult, stored_summary
@@ -212,10 +215,9 @@ def seen(docs=5, kinds=(("documents", 2, 2),)):
         ranks=np.tile(np.arange(docs), (2, 1)),
         scores=generator.random((2, docs)).astype(np.float32),
         shown=np.stack([np.arange(docs), generator.permutation(docs)]),
-        heads=(),
-        small=(),
         changes=(),
         reads=(),
+        came=0,
         seconds=0.1,
     )
 
@@ -269,7 +271,7 @@ def test_a_click_zooms_or_opens(monkeypatch):
     for docs, name in ((700, "zoom"), (5, "cell")):
         weights = square(docs)
         found = attention_map.laid(seen(docs), (weights, weights), Wanted("documents", 0, 0), view)
-        points = [{"customdata": [2, 3]}]
+        points = [{"y": 2, "x": 3}]
         Page.session_state[attention_map.CHART] = {"selection": {"points": points}}
         attention_map.take(found)()
         assert name in Page.query_params
@@ -283,14 +285,42 @@ def test_the_figure_escapes_names_and_says_itself_in_words():
     found = attention_map.laid(seen(), (square(5), square(5)), Wanted("documents", 0, 0), view)
     drawn = figure.heat(found.cells)
     marks = json.loads(drawn.to_json())["data"][1]
-    assert marks["customdata"][:2] == [[0, 0], [0, 1]]
+    assert marks["type"] == "scatter"
+    assert [names(mark) for mark in marks["text"][:6]] == [
+        (found.cells.rows.names[at // 5], found.cells.columns.names[at % 5]) for at in range(6)
+    ]
     assert all("<d" not in text for text in marks["text"])
+    assert [drawn.data[1].y[7], drawn.data[1].x[7]] == [1, 2]
     row, column = np.unravel_index(found.cells.values.argmax(), (5, 5))
     words = figure.alt_text(found.cells)
     assert f"{found.cells.values.max():.3g}" in words
     assert found.cells.rows.names[row] in words
     assert found.cells.columns.names[column] in words
     assert figure.heat(found.cells).data[0].zmin == 0
+
+
+def names(text):
+    """Row and column that the words at a mark begin with."""
+    row, _, rest = html.unescape(text).partition("</b> ← ")
+    return row.removeprefix("<b>"), rest.partition("<br>")[0]
+
+
+def test_a_document_that_is_gone_is_empty_and_said_to_be():
+    list_, before = seen(), square(5)
+    after = before.copy()
+    after[1, :] = after[:, 1] = np.nan
+    list_ = replace(list_, ranks=np.array([[0, 1, 2, 3, 4], [0, -1, 1, 2, 3]]))
+    list_.scores[1, 1] = np.nan
+    view = attention_map.View("difference", "shown", None, None)
+    found = attention_map.laid(list_, (before, after), Wanted("documents", 0, 0), view)
+    assert np.isnan(found.cells.values[1]).all()
+    assert found.cells.limits == pytest.approx((-0.01 * before.max(), 0.01 * before.max()))
+    assert figure.MISSING in figure.heat(found.cells).data[1].text[1]
+    assert "nan" not in figure.alt_text(found.cells)
+    table = attention_map.documents_table(list_, [0, 1, 2])
+    assert table["initial rank after"].isna().tolist() == [False, True, False]
+    assert table["initial rank after"].tolist()[2] == 2
+    assert table["ranked after"].isna().tolist() == [False, True, False]
 
 
 def test_a_difference_of_rounding_is_pale():
@@ -306,10 +336,20 @@ def test_a_difference_of_rounding_is_pale():
 def test_small_pictures_know_their_block_and_head():
     pictures = [np.random.default_rng(0).random((3, 4, 4)) for _ in range(2)]
     drawn = json.loads(attention_heads.small(pictures, (1, 2)).to_json())
-    marks = [trace for trace in drawn["data"] if trace["type"] == "scatter"]
-    found = [tuple(trace["customdata"][0]) for trace in marks]
+    (marks,) = [trace for trace in drawn["data"] if trace["type"] == "scatter"]
+    found = [tuple(place) for place in marks["customdata"]]
     assert found == [(block, head) for block in range(2) for head in range(3)]
-    assert len(drawn["layout"]["shapes"]) == 1
+    (ring,) = drawn["layout"]["shapes"]
+    colors = attention_heads.small(pictures, (1, 2)).data[0]
+    inside = [
+        (np.searchsorted(edges, ring[low]), np.searchsorted(edges, ring[high] - 1e-9))
+        for edges, low, high in ((colors.y, "y0", "y1"), (colors.x, "x0", "x1"))
+    ]
+    tile = colors.z[slice(*inside[0]), slice(*inside[1])]
+    own = pictures[1][2]
+    np.testing.assert_allclose(tile, (own - own.min()) / np.ptp(own), atol=1e-6)
+    assert len(attention_heads.small(pictures, (0, None)).layout.shapes) == 3
+    assert not attention_heads.small(pictures, (-1, None)).layout.shapes
     assert "2 × 3 heads" in attention_heads.small_alt_text(pictures)
 
 
@@ -359,9 +399,10 @@ def test_answers_by_json_are_the_record_itself(trained_sample, name):
     at = test.dataset.query_ids.index("503")
     one = JudgedLists(test.dataset, test.lists.select(np.array([at])))
     changed = Change.parse("shuffled:3").of(one)
-    order = document_order(one.lists, changed)
+    place = {row: at for at, row in enumerate(one.lists.rows.tolist())}
+    order = np.array([place[row] for row in changed.lists.rows.tolist()])
     before = recorded(ranker, one)
-    after = by_document(recorded(ranker, JudgedLists(one.dataset, changed)), order)
+    after = by_document(recorded(ranker, changed), order)
     assert [kind for kind, _, _ in told["kinds"]] == list(before.kinds)
     assert told["shown"][1] == order.tolist()
     np.testing.assert_allclose(told["scores"], [before.scores, after.scores], rtol=1e-5)
@@ -376,6 +417,32 @@ def test_answers_by_json_are_the_record_itself(trained_sample, name):
         )
 
 
+@pytest.mark.parametrize("text", [text for text in offered() if "reverse" not in text])
+def test_what_a_change_left_is_matched_by_document(trained_sample, text):
+    item, ranker, bench = question(trained_sample, "setrank-imsab-init", change=text)
+    test = bench.prepared.test
+    one = JudgedLists(
+        test.dataset, test.lists.select(np.array([test.dataset.query_ids.index("503")]))
+    )
+    told = attention_list.overview(item)
+    changed = Change.parse(text).of(one)
+    record, own = recorded(ranker, changed), origins(one, changed).tolist()
+    weights = unpacked(
+        attention_list.chosen_map(item | {"kind": "spread", "block": 0, "head": 1})["after"]
+    )
+    for at, row in enumerate(one.lists.rows.tolist()):
+        if row in own:
+            due = record.weights["spread"][0][1][own.index(row)]
+            np.testing.assert_allclose(weights[at], due, atol=1e-6)
+            assert told["ranks"][1][at] == changed.lists.ranks[own.index(row), 0]
+        else:
+            assert np.isnan(weights[at]).all()
+            assert told["ranks"][1][at] == -1
+    assert sorted(told["shown"][1]) == list(range(len(one.lists.rows)))
+    assert told["came"] == own.count(-1)
+    assert all(np.isfinite(change) for _, _, change in told["changes"])
+
+
 def test_a_pair_of_documents_by_json(trained_sample):
     item, _, bench = question(trained_sample, "dlcm", documents=[0, 2])
     found = attention_list.pair(item)["features"]
@@ -388,16 +455,25 @@ def test_a_pair_of_documents_by_json(trained_sample):
         if feature in by_id:
             assert by_id[feature] == pytest.approx(due[at], rel=1e-5)
     assert abs(found[0][3]) == pytest.approx(np.abs(due).max(), rel=1e-5)
+    alone = attention_list.pair(item | {"documents": [1, 1]})["features"]
+    due = (values[1] - values.mean(axis=0)) / values.std(axis=0)
+    assert abs(alone[0][3]) == pytest.approx(np.abs(due).max(), rel=1e-5)
 
 
 @pytest.mark.parametrize(
-    "text", ["shuffled:7", "-initial", "label", "transpositions:5:2", "rotate-shown:5:0"]
-)
-def test_changes_read_back(text):
+    ("text", "what"),
+    [
+        ("shuffled:7", "order shown"), ("-initial", "order shown"), ("label", "order shown"),
+        ("transpositions:5:2", "initial ranking"), ("rotate-shown:5:0", "order shown"),
+        ("cut:0.5:0", "set of documents"), ("feature-noise:0.1:3", "features"),
+        ("transpositions:5+cut:0.5:0", "set of documents"),
+    ],
+)  # fmt: skip
+def test_changes_read_back(text, what):
     change = Change.parse(text)
     assert str(change) == text
     assert change.words()
-    assert change.shows_only == (not text.startswith("transpositions"))
+    assert change.what == what
 
 
 @pytest.mark.parametrize(
@@ -406,7 +482,10 @@ def test_changes_read_back(text):
         "",
         "nonsense",
         "transpositions:x",
-        "cut:0.5:0",
+        "cut",
+        "label-flips:0.1",
+        "gradient-sign:0.1",
+        "batches:1",
         "transpositions:-1:0",
         "feature:3",
         "by-hand:1.0",

@@ -26,6 +26,7 @@ RELEVANT, RING = "#E69F00", "#D55E00"
 HEIGHT, PLOT = 560, 470
 MOST_TICKS = 8
 LEAST_MARK = 5
+MISSING = "not in both lists"
 ANYWHERE = {"hovermode": "closest", "hoverdistance": -1}
 """A click belongs to the nearest mark, however far it is: cells need not be square."""
 
@@ -71,34 +72,36 @@ class Cells:
 
 
 def heat(cells: Cells) -> go.Figure:
-    """The map, row 0 at the top; `customdata` of a mark is its row and column.
+    """The map, row 0 at the top; a mark's x and y are its column and row.
 
     Heat maps report no clicks: transparent marks stand over the cells. Amber marks beside the
-    axes are relevant documents.
+    axes are relevant documents. A cell that is NaN stays empty.
     """
     count_rows, count_columns = cells.values.shape
     low, high = cells.limits
-    figure = go.Figure(
-        go.Heatmap(
-            z=cells.values,
-            zmin=low,
-            zmax=high,
-            colorscale=CHANGES if cells.signed else WEIGHTS,
-            colorbar={
-                "title": {"text": cells.what, "side": "right"},
-                "thickness": 12,
-                "len": 0.9,
-                "outlinewidth": 0,
-                "tickformat": "~g",
-            },
-            hoverinfo="skip",
-        )
+    colors = go.Heatmap(
+        z=cells.values,
+        zmin=low,
+        zmax=high,
+        colorscale=CHANGES if cells.signed else WEIGHTS,
+        colorbar={
+            "title": {"text": cells.what, "side": "right"},
+            "thickness": 12,
+            "len": 0.9,
+            "outlinewidth": 0,
+            "tickformat": "~g",
+        },
+        hoverinfo="skip",
     )
-    figure.add_trace(_marks(cells))
-    for side, across in ((cells.rows, False), (cells.columns, True)):
-        if any(side.relevant):
-            beside = _room(count_rows if across else count_columns)
-            figure.add_trace(_relevant(side, -beside, across=across))
+    beside = [
+        _relevant(side, -_room(count), across=across)
+        for side, count, across in (
+            (cells.rows, count_columns, False),
+            (cells.columns, count_rows, True),
+        )
+        if any(side.relevant)
+    ]
+    figure = go.Figure([colors, _marks(cells), *beside])
     if cells.chosen is not None:
         row, column = cells.chosen
         figure.add_shape(
@@ -115,14 +118,15 @@ def heat(cells: Cells) -> go.Figure:
 
 
 def _marks(cells: Cells) -> go.Scatter:
-    rows, columns = (axis.ravel() for axis in np.indices(cells.values.shape))
-    names = [html.escape(name) for name in cells.rows.names]
-    across = [html.escape(name) for name in cells.columns.names]
-    mean = "mean " if cells.grouped else ""
+    names = [f"<b>{html.escape(name)}</b> ← " for name in cells.rows.names]
+    across = [html.escape(name) + "<br>" for name in cells.columns.names]
+    what = "mean %.3g" if cells.grouped else "%.3g"
     texts = [
-        f"<b>{names[row]}</b> ← {across[column]}<br>{mean}{value:.3g}"
-        for row, column, value in zip(rows, columns, cells.values.ravel(), strict=True)
+        row + column + (what % value if value == value else MISSING)  # noqa: PLR0124 (NaN is not)
+        for row, values in zip(names, cells.values.tolist(), strict=True)
+        for column, value in zip(across, values, strict=True)
     ]
+    rows, columns = np.indices(cells.values.shape).reshape(2, -1)
     size = max(LEAST_MARK, min(40, PLOT / max(cells.values.shape)))
     return go.Scatter(
         x=columns,
@@ -131,8 +135,7 @@ def _marks(cells: Cells) -> go.Scatter:
         marker={"symbol": "square", "size": size, "color": "rgba(0,0,0,0)"},
         selected={"marker": {"opacity": 0}},
         unselected={"marker": {"opacity": 0}},
-        customdata=np.stack([rows, columns], axis=1).tolist(),  # packed arrays come back unreadable
-        text=texts,
+        text=np.array(texts, dtype=object),  # a list is looked at piece by piece
         hovertemplate="%{text}<extra></extra>",
     )
 
@@ -185,7 +188,8 @@ def alt_text(cells: Cells) -> str:
     words = f"Heat map of {rows} × {columns} cells, {cells.what}"
     if not cells.values.size:
         return words + "; it is empty."
-    row, column = np.unravel_index(int(np.abs(cells.values).argmax()), cells.values.shape)
+    known = np.nan_to_num(np.abs(cells.values), nan=-1.0)
+    row, column = np.unravel_index(int(known.argmax()), cells.values.shape)
     return (
         f"{words}; {cells.rows.title} by {cells.columns.title}; the largest is "
         f"{float(cells.values[row, column]):.3g}, at {cells.rows.names[int(row)]} and "

@@ -3,76 +3,86 @@
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
 from app.figures.attention import ANYWHERE, RING, WEIGHTS
 from app.figures.style import REFERENCE, laid_out, stroke
 
-ROW = 110
-DOTS = 340
+ROW, DOTS = 110, 340
+TILE = 0.94
+"""How much of its unit a head's picture fills."""
 
 
 def small(pictures: list[np.ndarray], chosen: tuple[int, int | None]) -> go.Figure:
     """A small heat map of every head, blocks from top to bottom; `customdata` is block and head.
 
-    Every picture has its own colours, from its smallest weight to its largest: compare patterns,
-    not shades.
+    All are one picture, a head a unit wide: as many plots would take seconds to draw. Every head
+    has its own colours, from its smallest weight to its largest: compare patterns, not shades.
 
     Args:
         pictures: one array [heads, rows, columns] a block.
         chosen: block and head to bring out; no head: the whole block.
     """
     blocks, heads = len(pictures), len(pictures[0])
-    figure = make_subplots(
-        rows=blocks, cols=heads, horizontal_spacing=0.012, vertical_spacing=0.05 / max(blocks, 1)
-    )
-    for block, of_block in enumerate(pictures):
-        for head, values in enumerate(of_block):
-            place = {"row": block + 1, "col": head + 1}
-            figure.add_trace(
-                go.Heatmap(
-                    z=values, zmin=float(values.min()), zmax=float(values.max()) or 1.0,
-                    colorscale=WEIGHTS, showscale=False, hoverinfo="skip",
-                ),
-                **place,
-            )  # fmt: skip
-            figure.add_trace(_mark(values, block, head), **place)
-            if block == chosen[0] and chosen[1] in {None, head}:
-                figure.add_shape(
-                    type="rect", x0=-0.5, y0=-0.5, x1=values.shape[1] - 0.5,
-                    y1=values.shape[0] - 0.5, line={"color": RING, "width": 3}, **place,
-                )  # fmt: skip
-    laid_out(
-        figure, height=60 + ROW * blocks, showlegend=False, dragmode=False, **ANYWHERE,
+    figure = go.Figure(
+        [
+            go.Heatmap(
+                x=_edges(heads, pictures[0].shape[2]), y=_edges(blocks, pictures[0].shape[1]),
+                z=_tiled(pictures), zmin=0, zmax=1, colorscale=WEIGHTS, showscale=False,
+                hoverinfo="skip",
+            ),
+            _middles(blocks, heads),
+        ]
     )  # fmt: skip
-    figure.update_xaxes(visible=False, fixedrange=True)
-    figure.update_yaxes(visible=False, fixedrange=True, autorange="reversed")
-    for head in range(heads):
-        figure.update_xaxes(
-            visible=True, showticklabels=False, showgrid=False, side="top",
-            title={"text": f"head {head + 1}", "standoff": 2}, row=1, col=head + 1,
+    for head in range(heads) if chosen[1] is None else (chosen[1],):
+        if 0 <= chosen[0] < blocks:
+            figure.add_shape(
+                type="rect", x0=head, x1=head + TILE, y0=chosen[0], y1=chosen[0] + TILE,
+                line={"color": RING, "width": 3},
+            )  # fmt: skip
+    laid_out(figure, height=60 + ROW * blocks, showlegend=False, dragmode=False, **ANYWHERE)
+    for update, count, what in (
+        (figure.update_xaxes, heads, "head"), (figure.update_yaxes, blocks, "block")
+    ):  # fmt: skip
+        update(
+            title=what, tickvals=[at + TILE / 2 for at in range(count)],
+            ticktext=[str(at + 1) for at in range(count)], showgrid=False, fixedrange=True,
+            ticks="", range=[0, count - 1 + TILE],
         )  # fmt: skip
-    for block in range(blocks):
-        figure.update_yaxes(
-            visible=True, showticklabels=False, showgrid=False,
-            title={"text": f"block {block + 1}", "standoff": 2}, row=block + 1, col=1,
-        )  # fmt: skip
-    figure.update_layout(margin={"l": 28, "r": 4, "t": 28, "b": 4})
+    figure.update_xaxes(side="top")
+    figure.update_yaxes(range=[blocks - 1 + TILE, 0])
+    figure.update_layout(margin={"l": 44, "r": 4, "t": 44, "b": 4})
     return figure
 
 
-def _mark(values: np.ndarray, block: int, head: int) -> go.Scatter:
-    """A transparent mark in the middle, which every click on the picture is nearest to."""
-    height, width = values.shape
+def _edges(tiles: int, cells: int) -> np.ndarray:
+    """Where the cells of tiles begin and end along an axis, a gap after each tile but the last."""
+    own = np.linspace(0.0, TILE, cells + 1)
+    return np.concatenate([tile + own for tile in range(tiles)])
+
+
+def _tiled(pictures: list[np.ndarray]) -> np.ndarray:
+    """All heads in one array, each from 0 to 1, empty cells between them."""
+    pages = np.stack(pictures).astype(np.float32)
+    low, high = (pick(pages, axis=(2, 3), keepdims=True) for pick in (np.min, np.max))
+    pages = (pages - low) / np.where(high > low, high - low, 1.0)
+    padded = np.pad(pages, ((0, 0), (0, 0), (0, 1), (0, 1)), constant_values=np.nan)
+    blocks, heads, rows, columns = padded.shape
+    return padded.transpose(0, 2, 1, 3).reshape(blocks * rows, heads * columns)[:-1, :-1]
+
+
+def _middles(blocks: int, heads: int) -> go.Scatter:
+    """A transparent mark in the middle of every head: clicks on its picture are nearest to it."""
+    places = [(block, head) for block in range(blocks) for head in range(heads)]
     return go.Scatter(
-        x=[(width - 1) / 2],
-        y=[(height - 1) / 2],
+        x=[head + TILE / 2 for _, head in places],
+        y=[block + TILE / 2 for block, _ in places],
         mode="markers",
         marker={"symbol": "square", "size": 40, "color": "rgba(0,0,0,0)"},
         selected={"marker": {"opacity": 0}},
         unselected={"marker": {"opacity": 0}},
-        customdata=[[block, head]],
-        hovertemplate=f"block {block + 1}, head {head + 1}<extra></extra>",
+        customdata=places,
+        text=[f"block {block + 1}, head {head + 1}" for block, head in places],
+        hovertemplate="%{text}<extra></extra>",
     )
 
 

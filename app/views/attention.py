@@ -18,7 +18,7 @@ from app.views import (
     parts,
     train,
 )
-from app.views.attention_asked import Overview, Wanted
+from app.views.attention_asked import Heads, Overview, Wanted
 from app.views.attention_map import (
     CHART,
     Laid,
@@ -31,7 +31,7 @@ from app.views.attention_map import (
 from core.errors import ShuffleproofError
 from core.rankers.attention_kinds import attends
 from core.rankers.attention_summary import MEASURES
-from core.studies.attention_list import Change
+from core.studies.attention_change import Change
 from core.studies.attention_text import verdict
 from core.studies.registry import STUDIES
 from core.studies.trained import TrainedRanker
@@ -99,7 +99,7 @@ def _study(data: scoring.Described, rankers: list[TrainedRanker]) -> None:
         st.caption(escaped(_caption(one, seen, change, wanted)))
     if cell is not None:
         opened_cell(one, seen, maps, wanted, cell)
-    _heads(seen, wanted)
+    _heads(attention_asked.heads(one, ranker.key), wanted)
     attention_study.section(data, one, ranker, seen.seconds)
     taken = attention_taken.Taken(one, ranker, wanted, str(change), view)
     attention_taken.row(taken, seen, drawn, found, said)
@@ -137,20 +137,29 @@ def _whole() -> None:
 def _caption(one: scoring.List, seen: Overview, change: Change, wanted: Wanted) -> str:
     relevant = int((seen.labels > 0).sum())
     blocks, heads = seen.size(wanted.kind)
+    moved = [
+        f"{'1 document' if count == 1 else f'{count} documents'} {what}"
+        for count, what in (
+            (seen.gone, "taken out, empty in the map"),
+            (seen.came, "added, left out"),
+        )
+        if count
+    ]
     return (
         f"Query {one.query}, {len(seen.documents)} documents, {relevant} of them relevant (amber "
-        f"marks) · {wanted.words(blocks, heads)} · change: the list {change.words()}. The largest "
-        "change is that over all blocks and heads; documents are matched by identity."
+        f"marks) · {wanted.words(blocks, heads)} · change: the list {change.words()}"
+        f"{''.join(f' · {words}' for words in moved)}. The largest change is that over all blocks "
+        "and heads; documents are matched by identity."
     )
 
 
-def _heads(seen: Overview, wanted: Wanted) -> None:
+def _heads(seen: Heads, wanted: Wanted) -> None:
     """The heads side by side, and the numbers of this list."""
-    numbers = pd.DataFrame(seen.heads, columns=list(NUMBERS))
+    numbers = pd.DataFrame(seen.numbers, columns=list(NUMBERS))
     pictures = list(seen.small)
     if len(pictures) * len(pictures[0]) > 1:
         st.subheader("Every head")
-        kind = seen.kinds[0][0]
+        kind = seen.numbers[0][0]
         own = (wanted.block, wanted.head) if wanted.kind == kind else (-1, None)
         st.plotly_chart(
             heads_figure.small(pictures, own),

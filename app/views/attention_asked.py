@@ -22,13 +22,12 @@ class Overview:
         kinds: (name, blocks, heads) of every map that there is.
         documents: names, in the order of the initial ranking; so is everything by document.
         labels: grades.
-        ranks: under the initial ranking before and after, from 0.
-        scores: before and after.
+        ranks: under the initial ranking before and after, from 0; −1: taken out.
+        scores: before and after; NaN: taken out.
         shown: the document at each position, before and after.
-        heads: kind, block, head and then the numbers of `core.rankers.attention_summary`.
-        small: a picture of each head of the first kind, by block.
         changes: (kind, block, largest change).
         reads: what the ranker declares to read.
+        came: how many documents the change added.
         seconds: what the answer took.
     """
 
@@ -38,11 +37,15 @@ class Overview:
     ranks: np.ndarray
     scores: np.ndarray
     shown: np.ndarray
-    heads: tuple[tuple[Any, ...], ...]
-    small: tuple[np.ndarray, ...]
     changes: tuple[tuple[str, int, float], ...]
     reads: tuple[str, ...]
+    came: int
     seconds: float
+
+    @property
+    def gone(self) -> int:
+        """How many documents the change took out."""
+        return int((self.ranks[1] < 0).sum())
 
     def size(self, kind: str) -> tuple[int, int]:
         """Blocks and heads of a kind."""
@@ -75,12 +78,40 @@ def _overview(asked: str, root: str, ranker: str, change: str, _one: List) -> Ov
         ranks=np.array(found["ranks"], dtype=np.int64),
         scores=np.array(found["scores"], dtype=np.float32),
         shown=np.array(found["shown"], dtype=np.int64),
-        heads=tuple(map(tuple, found["heads"])),
-        small=tuple(map(unpacked, found["small"])),
         changes=tuple((kind, block, change) for kind, block, change in found["changes"]),
         reads=tuple(found["reads"]),
+        came=int(found["came"]),
         seconds=float(found["seconds"]),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Heads:
+    """Every head of a list at a glance.
+
+    Attributes:
+        numbers: kind, block, head and then the numbers of `core.rankers.attention_summary`.
+        small: a picture of each head of the first kind, by block.
+    """
+
+    numbers: tuple[tuple[Any, ...], ...]
+    small: tuple[np.ndarray, ...]
+
+
+def heads(one: List, ranker: str) -> Heads:
+    """Every head of a list as it is.
+
+    Raises:
+        ScoringError: the process has no answer.
+    """
+    return _heads(repr(one), str(services.store().root), ranker, one)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _heads(asked: str, root: str, ranker: str, _one: List) -> Heads:
+    del asked, root  # parts of the memory's key alone
+    found = scoring.resident().ask(f"{WORK}:heads", _one.question() | {"ranker": ranker})
+    return Heads(tuple(map(tuple, found["numbers"])), tuple(map(unpacked, found["small"])))
 
 
 @dataclass(frozen=True)
@@ -129,6 +160,8 @@ def _maps(
 
 def differing_features(one: List, first: int, second: int) -> list[list[float]]:
     """Features of two documents: id, both values, difference in standard deviations of the list.
+
+    One document twice is compared with the mean of the list.
 
     Raises:
         ScoringError: the process has no answer.

@@ -10,13 +10,14 @@ from app.views.shown_list import recipe_words
 from core.errors import ParameterError
 from core.rankers.attention_kinds import KINDS
 from core.rankers.attention_order import Sorting
-from core.studies.attention_list import Change
+from core.studies.attention_change import Change, offered
 from core.studies.trained import TrainedRanker, list_recipes
 
 FIRST_CHANGE = "shuffled:1"
-CHANGES = (
+CHANGES = tuple(dict.fromkeys((
     FIRST_CHANGE, "-initial", "label", "transpositions:5:0", "transpositions:20:0", "reverse:1:0",
-)  # fmt: skip
+    *offered(),
+)))  # fmt: skip
 MEAN = "mean"
 
 
@@ -55,18 +56,22 @@ def forget() -> None:
 
 
 def change() -> Change:
-    """Draw the choice of the change; one that the address alone knows is offered too."""
+    """Draw the choice of the change; what the address knows or is typed in is offered too."""
     options = list(CHANGES)
-    for text in (st.query_params.get("change"), st.session_state.get("change")):
+    for place, held in (("address", st.query_params), ("field", st.session_state)):
+        text = held.get("change")
         if text and text not in options:
             try:
-                options.append(str(Change.parse(text)))
+                held["change"] = str(Change.parse(text))
+                options.append(held["change"])
             except ParameterError as error:
-                st.warning(escaped(f"The address has no readable change: {error}"))
+                st.warning(escaped(f"The {place} has no readable change: {error}"))
     _chosen_in("change", options)
     found = st.selectbox(
-        "Change", options, key="change", format_func=_short,
-        help="What happens to the list between the two looks at the weights.",
+        "Change", options, key="change", format_func=_short, accept_new_options=True,
+        help="What happens to the list between the two looks at the weights. Type for another "
+        "level or draw: `mallows:0.3:2` is family, level, draw; `cut:0.2+feature-noise:0.1` does "
+        "one after the other.",
     )  # fmt: skip
     return Change.parse(found)
 
@@ -80,8 +85,10 @@ def _short(text: str) -> str:
     found = Change.parse(text)
     if found.order is not None:
         return found.words()
-    what = "shown" if found.shows_only else "ranking"
-    return f"{what}: {found.family} {found.level:g}" + (f", draw {found.seed}" * bool(found.seed))
+    what = {"order shown": "shown", "initial ranking": "ranking", "set of documents": "set"}
+    return f"{what.get(found.what, found.what)}: {found.family} {found.level:g}" + (
+        f", draw {found.seed}" * bool(found.seed)
+    )
 
 
 def _shuffle_again(change: Change) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -118,10 +119,10 @@ def laid(seen: Overview, maps: tuple[np.ndarray, np.ndarray], wanted: Wanted, vi
     ]
     values = {"before": drawn[0], "after": drawn[1]}.get(view.look)
     signed = values is None or float(before.min(initial=0.0)) < 0
-    span = float(max(np.abs(one).max(initial=0.0) for one in drawn)) or 1.0
+    span = max(map(_largest, drawn)) or 1.0
     if values is None:
         values = drawn[1] - drawn[0]
-        span = max(float(np.abs(values).max(initial=0.0)), LEAST_SPAN * span)
+        span = max(_largest(values), LEAST_SPAN * span)
     taken = " taken from" if kind.distribution else ""
     chosen = _ring(rows, columns, view.cell)
     cells = Cells(
@@ -139,8 +140,13 @@ def laid(seen: Overview, maps: tuple[np.ndarray, np.ndarray], wanted: Wanted, vi
 
 def _foot(drawn: list[np.ndarray]) -> float:
     """Where the colours begin: at 0, or at the smallest number where all are far above it."""
-    low, high = (float(pick([pick(one) for one in drawn])) for pick in (np.min, np.max))
-    return low if low > FLAT * high else 0.0
+    low = min(float(np.fmin.reduce(one, axis=None, initial=np.inf)) for one in drawn)
+    return low if FLAT * max(map(_largest, drawn)) < low < np.inf else 0.0
+
+
+def _largest(values: np.ndarray) -> float:
+    """The largest size of a number; 0 where there is none."""
+    return float(np.fmax.reduce(np.abs(values), axis=None, initial=0.0))
 
 
 def _placed(
@@ -198,10 +204,12 @@ def take(found: Laid) -> Callable[[], None]:
 
     def taken() -> None:
         points = st.session_state[CHART]["selection"]["points"]
-        facts = points[0].get("customdata") if points else None
-        if facts is None:
+        rows, columns = found.cells.values.shape
+        if not points:
             return
-        row, column = int(facts[0]), int(facts[1])
+        row, column = int(points[0]["y"]), int(points[0]["x"])
+        if not (0 <= row < rows and 0 <= column < columns):
+            return
         if found.grouped:
             places = found.rows.middle(row), found.columns.middle(column)
             st.query_params["zoom"] = f"{places[0]}.{places[1]}"
@@ -233,57 +241,74 @@ def opened_cell(
     names = [_called(seen, kind.rows, row), _called(seen, kind.columns, column)]
     before, after = (float(one_map[row, column]) for one_map in maps)
     st.subheader("The cell")
-    st.markdown(
-        f"**{escaped(names[0])}** ← **{escaped(names[1])}**: {before:.4f}, after the change "
-        f"{after:.4f} ({after - before:+.2g})."
-    )
+    said = f"{before:.4f}, after the change {after:.4f} ({after - before:+.2g})"
+    if not np.isfinite(after):
+        said = f"{before:.4f}; the change took a document out"
+    st.markdown(f"**{escaped(names[0])}** ← **{escaped(names[1])}**: {said.replace('-', '−')}.")
     items = [
         item for item, what in ((row, kind.rows), (column, kind.columns)) if what == "documents"
     ]
     left, right = st.columns(2, gap="medium")
     left.dataframe(_side_by_side(seen, items), alt="The documents of the cell")
-    if len(items) == 2 and items[0] != items[1]:
-        table = pd.DataFrame(
-            differing_features(one, *items),
-            columns=["feature", names[0], names[1], "difference in σ"],
-        )
-        right.dataframe(
-            table.astype({"feature": int}), hide_index=True,
-            column_config={
-                name: st.column_config.NumberColumn(format="%.4g") for name in table.columns[1:]
-            },
-            alt="Features in which both documents differ most",
-        )  # fmt: skip
-        right.caption("Features that differ most, in standard deviations of this list.")
+    if not items:
+        return
+    same = items[0] == items[-1]
+    other = "mean of the list" if same else names[1]
+    table = pd.DataFrame(
+        differing_features(one, items[0], items[-1]),
+        columns=["feature", seen.documents[items[0]], other, "difference in σ"],
+    )
+    right.dataframe(
+        table.astype({"feature": int}), hide_index=True,
+        column_config={
+            name: st.column_config.NumberColumn(format="%.4g") for name in table.columns[1:]
+        },
+        alt="Features in which both documents differ most",
+    )  # fmt: skip
+    right.caption(
+        "Features in which the document differs most from the list’s mean, in standard deviations "
+        "of this list."
+        if same
+        else "Features that differ most, in standard deviations of this list."
+    )
 
 
 def _side_by_side(seen: Overview, items: list[int]) -> pd.DataFrame:
     """The documents of a cell as columns, so that both fit on a phone."""
     table = documents_table(seen, list(dict.fromkeys(items))).set_index("document")
-    texts = table.map(lambda value: f"{value:.4g}" if isinstance(value, float) else str(value))
-    return texts.T
+    return table.map(_text).T
+
+
+def _text(value: Any) -> str:
+    """A value of the table, or a dash where there is none."""
+    if pd.isna(value):
+        return "–"
+    return f"{value:.4g}".replace("-", "−") if isinstance(value, float) else str(value)
 
 
 def documents_table(seen: Overview, items: list[int]) -> pd.DataFrame:
-    """Label, initial rank, and score and rank of the ranker before and after, from 1."""
-    places = [_ranks(scores) for scores in seen.scores]
-    return pd.DataFrame(
-        {
-            "document": [seen.documents[item] for item in items],
-            "label": [float(seen.labels[item]) for item in items],
-            "initial rank": [int(seen.ranks[0][item]) + 1 for item in items],
-            "ranked": [int(places[0][item]) for item in items],
-            "score": [float(seen.scores[0][item]) for item in items],
-            "ranked after": [int(places[1][item]) for item in items],
-            "score after": [float(seen.scores[1][item]) for item in items],
-        }
-    )
+    """Label, initial rank, and score and rank of the ranker before and after, from 1.
+
+    Missing where the change took a document out.
+    """
+    initial = [[place + 1 if place >= 0 else None for place in ranks] for ranks in seen.ranks]
+    ranked = [_ranks(scores) for scores in seen.scores]
+    columns: dict[str, list[Any]] = {
+        "document": list(seen.documents), "label": seen.labels.tolist(),
+        "initial rank": initial[0], "ranked": ranked[0], "score": seen.scores[0].tolist(),
+        "ranked after": ranked[1], "score after": seen.scores[1].tolist(),
+    }  # fmt: skip
+    if initial[0] != initial[1]:
+        columns["initial rank after"] = initial[1]
+    frame = pd.DataFrame({name: [values[at] for at in items] for name, values in columns.items()})
+    whole = [name for name in columns if "rank" in name]
+    return frame.astype(dict.fromkeys(whole, "Int64"))
 
 
-def _ranks(scores: np.ndarray) -> np.ndarray:
-    ranks = np.empty(len(scores), dtype=np.int64)
-    ranks[np.argsort(-scores, kind="stable")] = np.arange(1, len(scores) + 1)
-    return ranks
+def _ranks(scores: np.ndarray) -> list[int | None]:
+    order = np.argsort(-scores, kind="stable").tolist()
+    places = {document: place for place, document in enumerate(order, 1)}
+    return [places[at] if np.isfinite(scores[at]) else None for at in range(len(scores))]
 
 
 def _called(seen: Overview, what: str, item: int) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -150,7 +151,7 @@ class AttentionRecord:
             UnknownNameError: the ranker has no such map.
         """
         if kind == "rollout":
-            return self._rollout()[None]
+            return self._rollout[None]
         if kind == "through":
             return measures.through(self._known("spread")[block], self._known("gather")[block])
         return self._known(kind)[block]
@@ -163,6 +164,8 @@ class AttentionRecord:
         Raises:
             UnknownNameError: the ranker has no such map.
         """
+        if kind == "through" and head is None:
+            return measures.through_all(self._known("spread")[block], self._known("gather")[block])
         found = self.block(kind, block)
         chosen: Float32[np.ndarray, "rows columns"] = (
             found.mean(axis=0) if head is None else found[head]
@@ -175,6 +178,7 @@ class AttentionRecord:
             for block, weights in enumerate(blocks):
                 yield kind, block, weights
 
+    @cached_property
     def _rollout(self) -> Float32[np.ndarray, "docs docs"]:
         kind = "through" if "spread" in self.weights else "documents"
         means = [self.map_of(kind, block) for block in range(self.blocks(kind))]

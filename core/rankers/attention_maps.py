@@ -11,7 +11,7 @@ from jaxtyping import Float32
 from torch import Tensor
 
 from core.data.batches import held
-from core.data.lists import CandidateLists, JudgedLists
+from core.data.lists import JudgedLists
 from core.errors import UsageError
 from core.models.dlcm import DLCM
 from core.models.setrank import SetRank
@@ -51,30 +51,27 @@ def recorded(ranker: Ranker, judged: JudgedLists) -> AttentionRecord:
     return record if order is None else by_document(record, order)
 
 
-def by_document(record: AttentionRecord, order: np.ndarray) -> AttentionRecord:
-    """The record of a list shown in an order, by document.
+def by_document(
+    record: AttentionRecord, order: np.ndarray, docs: int | None = None
+) -> AttentionRecord:
+    """The record of a changed list, by document of the list before.
 
     Args:
         record: documents by shown position.
-        order: the document shown at each position.
+        order: the document shown at each position; −1: a new one, which is left out.
+        docs: how many documents the list had; None: as many as are shown. Weights and scores of
+            those that are not shown are NaN.
     """
+    docs = len(order) if docs is None else docs
+    if np.array_equal(order, np.arange(docs)):
+        return record
+    place = np.full(docs, -1, dtype=np.int64)
+    place[order[order >= 0]] = np.flatnonzero(order >= 0)
     weights = {
-        name: tuple(reindexed(block, order, KINDS[name].document_axes) for block in blocks)
+        name: tuple(reindexed(block, place, KINDS[name].document_axes) for block in blocks)
         for name, blocks in record.weights.items()
     }
-    return AttentionRecord(weights, record.scores[np.argsort(order)])
-
-
-def document_order(base: CandidateLists, changed: CandidateLists) -> np.ndarray:
-    """The document of one list (its place in `base`) at each position of the changed one.
-
-    >>> base = CandidateLists(np.array([0, 3]), np.array([0]), np.array([7, 5, 9]),
-    ...                       np.zeros((3, 0), np.int32), np.zeros((3, 0), np.float32))
-    >>> document_order(base, base.shown_as(np.array([2, 0, 1]))).tolist()
-    [2, 0, 1]
-    """
-    order = np.argsort(base.rows, kind="stable")
-    return order[np.searchsorted(base.rows, changed.rows, sorter=order)].astype(np.int64)
+    return AttentionRecord(weights, reindexed(record.scores[None], place, (-1,))[0])
 
 
 @torch.inference_mode()

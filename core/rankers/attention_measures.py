@@ -13,6 +13,9 @@ from jaxtyping import Bool, Float
 RESIDUAL = 0.5
 """Share of a block's residual connection in a rollout (Abnar & Zuidema, ACL 2020, section 3)."""
 
+ROUNDING = 64
+"""Rows whose sum is this many machine epsilons from one are distributions already."""
+
 
 def entropy(
     weights: Float[np.ndarray, "*heads rows columns"],
@@ -23,8 +26,8 @@ def entropy(
     [0.6931, 0.0]
     """
     shares = _shares(weights)
-    logs = np.log(shares, where=shares > 0, out=np.zeros_like(shares))
-    return np.abs((shares * logs).sum(-1))
+    logs = np.log(np.maximum(shares, np.finfo(shares.dtype).tiny))  # of 0 finite, times 0
+    return np.abs(np.einsum("...rc,...rc->...r", shares, logs))
 
 
 def effective_neighbours(
@@ -48,7 +51,8 @@ def relevant_mass(
     >>> relevant_mass(np.array([[0.7, 0.2, 0.1]]), np.array([0.0, 2.0, 1.0])).round(6).tolist()
     [0.3]
     """
-    return _shares(weights)[..., labels > 0].sum(-1)
+    shares = _shares(weights)
+    return np.einsum("...rd,d->...r", shares, (labels > 0).astype(shares.dtype))
 
 
 def relevant_chance(labels: Float[np.ndarray, " docs"]) -> float:
@@ -74,8 +78,8 @@ def overlaps(
     found = np.eye(heads)
     for one in range(heads):
         for other in range(one + 1, heads):
-            shared = np.minimum(shares[one], shares[other]).sum(-1).mean()
-            found[one, other] = found[other, one] = shared
+            shared = np.minimum(shares[one], shares[other]).sum() / shares.shape[1]
+            found[one, other] = found[other, one] = min(shared, 1.0)
     return found
 
 
@@ -129,6 +133,22 @@ def through(
     return np.einsum("...dp,...pe->...de", spread, gather)
 
 
+def through_all(
+    spread: Float[np.ndarray, "heads docs points"], gather: Float[np.ndarray, "heads points docs"]
+) -> Float[np.ndarray, "docs docs"]:
+    """The mean of `through` over the heads, as one product.
+
+    >>> spread = np.array([[[1.0, 0.0], [0.5, 0.5]]] * 2)
+    >>> through_all(spread, np.array([[[0.25, 0.75], [0.75, 0.25]]] * 2)).tolist()
+    [[0.25, 0.75], [0.5, 0.5]]
+    """
+    heads, docs, _ = spread.shape
+    product: Float[np.ndarray, "docs docs"] = spread.transpose(1, 0, 2).reshape(
+        docs, -1
+    ) @ gather.reshape(-1, docs)
+    return product / heads
+
+
 def rollout(
     blocks: Sequence[Float[np.ndarray, "rows rows"]], residual: float = RESIDUAL
 ) -> Float[np.ndarray, "rows rows"]:
@@ -144,17 +164,28 @@ def rollout(
     >>> rollout([np.array([[0.0, 1.0], [1.0, 0.0]])] * 2).tolist()
     [[0.5, 0.5], [0.5, 0.5]]
     """
-    identity = np.eye(len(blocks[0]), dtype=blocks[0].dtype)
-    flow = identity
-    for weights in blocks:
-        mixed = (1 - residual) * weights + residual * identity
-        flow = (mixed / mixed.sum(-1, keepdims=True)) @ flow
+    first, *others = (_with_residual(weights, residual) for weights in blocks)
+    flow = first
+    for mixed in others:
+        flow = mixed @ flow
     return flow
+
+
+def _with_residual(
+    weights: Float[np.ndarray, "rows rows"], residual: float
+) -> Float[np.ndarray, "rows rows"]:
+    """(1 − r) A + r I, rows over their sums."""
+    mixed = (1 - residual) * weights
+    mixed.flat[:: len(mixed) + 1] += residual
+    mixed /= mixed.sum(-1, keepdims=True)
+    return mixed
 
 
 def _shares(
     weights: Float[np.ndarray, "*heads rows columns"],
 ) -> Float[np.ndarray, "*heads rows columns"]:
-    """Every row over its sum; a row of zeros stays one."""
+    """Every row over its sum; a row of zeros stays one, and a softmax as it is."""
     sums = weights.sum(-1, keepdims=True)
+    if (np.abs(sums - 1) < ROUNDING * np.finfo(weights.dtype).eps).all():
+        return weights
     return np.divide(weights, sums, out=np.zeros_like(weights), where=sums > 0)

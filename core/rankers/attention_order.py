@@ -19,22 +19,26 @@ MOST_CELLS = 60
 
 def reindexed(
     weights: Float[np.ndarray, "*heads rows columns"],
-    order: Int64[np.ndarray, " docs"],
+    place: Int64[np.ndarray, " docs"],
     axes: Sequence[int],
-) -> Float[np.ndarray, "*heads rows columns"]:
+) -> Float[np.ndarray, "*heads _rows _columns"]:
     """A map by shown position, as one by document.
 
     Args:
         weights: by shown position along `axes`.
-        order: the document shown at each position.
+        place: the position at which each document is shown; −1: it is not, and NaN stands there.
         axes: the axes that are documents: −2 for rows, −1 for columns.
 
     >>> reindexed(np.array([[0.0, 1.0], [2.0, 3.0]]), np.array([1, 0]), (-2, -1)).tolist()
     [[3.0, 2.0], [1.0, 0.0]]
+    >>> reindexed(np.array([[0.25, 0.75]]), np.array([1, -1, 0]), (-1,)).tolist()
+    [[0.75, nan, 0.25]]
     """
-    place = np.argsort(order)
+    gone = np.flatnonzero(place < 0)
     for axis in axes:
         weights = np.take(weights, place, axis=axis)
+        if len(gone):
+            weights[(..., gone) if axis == -1 else (..., gone, slice(None))] = np.nan
     return weights
 
 
@@ -42,12 +46,14 @@ def largest_change(
     before: Float[np.ndarray, "*heads rows columns"],
     after: Float[np.ndarray, "*heads rows columns"],
 ) -> float:
-    """The largest difference of one cell; 0 for empty maps.
+    """The largest difference of one cell that both have (not NaN); 0 for empty maps.
 
     >>> largest_change(np.array([[0.1, 0.9]]), np.array([[0.4, 0.6]]))
     0.30000000000000004
     """
-    return float(np.abs(after - before).max(initial=0.0))
+    apart = after - before
+    highest, lowest = (pick.reduce(apart, axis=None, initial=0.0) for pick in (np.fmax, np.fmin))
+    return float(max(highest, -lowest))
 
 
 def sorted_documents(
@@ -88,8 +94,20 @@ def clustered(profiles: Float[np.ndarray, "docs _width"]) -> Int64[np.ndarray, "
     """
     if len(profiles) < 3:
         return np.arange(len(profiles), dtype=np.int64)
-    tree = linkage(profiles.astype(np.float64), "average")
+    tree = linkage(_distances(profiles.astype(np.float64)), "average")
     return leaves_list(tree).astype(np.int64)
+
+
+def _distances(profiles: Float[np.ndarray, "docs _width"]) -> Float[np.ndarray, " pairs"]:
+    """Euclidean distances of all pairs, as scipy's `pdist` has them; one product of matrices."""
+    centred = profiles - profiles.mean(axis=0)
+    products = centred @ centred.T
+    squares = np.diag(products)
+    upper = np.triu_indices(len(profiles), 1)
+    found: Float[np.ndarray, " pairs"] = np.sqrt(
+        np.maximum(squares[:, None] + squares - 2 * products, 0.0)[upper]
+    )
+    return found
 
 
 def bounds(count: int, most: int = MOST_CELLS) -> Int64[np.ndarray, " bounds"]:
@@ -109,18 +127,30 @@ def binned(
 ) -> Float[np.ndarray, "row_bins column_bins"]:
     """The mean weight of every block of cells between these bounds; what lies outside is left out.
 
+    NaN has no say; a block of nothing else is NaN.
+
     >>> binned(np.array([[1.0, 3.0], [5.0, 7.0]]), np.array([0, 2]), np.array([0, 1, 2])).tolist()
     [[3.0, 5.0]]
+    >>> binned(np.array([[1.0, np.nan], [5.0, 7.0]]), np.array([0, 2]), np.array([1, 2])).tolist()
+    [[7.0]]
     """
     if not weights.size:
         return np.zeros((max(len(rows) - 1, 0), max(len(columns) - 1, 0)), weights.dtype)
     inside = weights[rows[0] : rows[-1], columns[0] : columns[-1]]
-    sums = np.add.reduceat(inside, rows[:-1] - rows[0], axis=0)
-    sums = np.add.reduceat(sums, columns[:-1] - columns[0], axis=1)
-    found: Float[np.ndarray, "row_bins column_bins"] = sums / np.outer(
-        np.diff(rows), np.diff(columns)
-    ).astype(weights.dtype)
-    return found
+    edges = rows[:-1] - rows[0], columns[:-1] - columns[0]
+    sums, missing = _sums(inside, *edges), np.isnan(inside)
+    if not missing.any():
+        means: Float[np.ndarray, "row_bins column_bins"] = sums / np.outer(
+            np.diff(rows), np.diff(columns)
+        ).astype(weights.dtype)
+        return means
+    sums = _sums(np.where(missing, np.zeros_like(inside), inside), *edges)
+    counts = _sums((~missing).astype(weights.dtype), *edges)
+    return np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
+
+
+def _sums(cells: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    return np.add.reduceat(np.add.reduceat(cells, rows, axis=0), columns, axis=1)
 
 
 def window(centre: int, count: int, most: int = MOST_CELLS) -> tuple[int, int]:

@@ -17,104 +17,24 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float32, Int64
 
-from core.data.lists import CandidateLists, JudgedLists
-from core.errors import ParameterError
-from core.perturb.base import disturbed
-from core.perturb.registry import PERTURBATIONS, perturbation
+from core.data.lists import JudgedLists
+from core.perturb.base import origins, sources
+from core.rankers import attention_measures as measures
 from core.rankers.attention_kinds import AttentionRecord
 from core.rankers.attention_order import binned, bounds, largest_change
 from core.rankers.attention_summary import Summary, summary
-from core.seeds import generator
 from core.studies import scoring
-from core.studies.shown_order import Documents, ShownOrder, document_names
+from core.studies.attention_change import NO_CHANGE, Change
+from core.studies.shown_order import document_names
 
 THUMBNAIL = 16
 """Rows and columns of a head's small picture."""
 
-NO_CHANGE = "initial"
-ORDERS = ("initial", "shuffled", "label", "id")
 MOST_FEATURES = 8
-ALLOWED = "an order shown (shuffled:7, -initial, label, id) or a ranking ({{family}}:level:seed)"
-
-
-@dataclass(frozen=True)
-class Change:
-    """What happens to a list between two looks at a ranker's weights, as a text that reads back.
-
-    Attributes:
-        order: another order shown, prior ranks as they are; None: a family says it.
-        family: a perturbation of the initial ranking, or of the order shown.
-        level: its strength.
-        seed: of the draw.
-
-    >>> str(Change.parse("transpositions:5:2")), Change.parse("shuffled:7").shows_only
-    ('transpositions:5:2', True)
-    """
-
-    order: ShownOrder | None = None
-    family: str = ""
-    level: float = 0.0
-    seed: int = 0
-
-    @classmethod
-    def parse(cls, text: str) -> "Change":
-        """The change that a text means.
-
-        Raises:
-            ParameterError: the text has another form.
-        """
-        family, _, rest = text.partition(":")
-        if family not in PERTURBATIONS:
-            order = ShownOrder.parse(text)
-            if order.kind not in ORDERS:
-                raise ParameterError("change", text, ALLOWED)
-            return cls(order)
-        level, _, seed = rest.partition(":")
-        try:
-            found = cls(None, family, float(level), int(seed or 0))
-        except ValueError:
-            raise ParameterError("change", text, ALLOWED) from None
-        if not perturbation(family, found.level).changes <= {"order", "ranking"}:
-            raise ParameterError("change", text, ALLOWED)
-        return found
-
-    @property
-    def shows_only(self) -> bool:
-        """Whether nothing but the order shown changes."""
-        if self.order is not None:
-            return True
-        return "ranking" not in perturbation(self.family, self.level).changes
-
-    def __str__(self) -> str:
-        """As `parse` reads it."""
-        return str(self.order) if self.order else f"{self.family}:{self.level:g}:{self.seed}"
-
-    def words(self) -> str:
-        """The change in words, to follow “the list”.
-
-        >>> Change.parse("transpositions:5").words()
-        'under another initial ranking (transpositions, level 5)'
-        """
-        if self.order is not None:
-            return f"shown {self.order.words()}"
-        what = "order shown" if self.shows_only else "initial ranking"
-        return f"under another {what} ({self.family}, level {self.level:g})"
-
-    def of(self, judged: JudgedLists) -> CandidateLists:
-        """The changed list."""
-        dataset, lists = judged.dataset, judged.lists
-        query = dataset.query_ids[int(lists.queries[0])]
-        if self.order is None:
-            drawn = generator(self.seed, "attention", query, self.family)
-            return disturbed(perturbation(self.family, self.level), judged, drawn).lists
-        names = tuple(document_names(dataset.doc_ids, lists.rows))
-        labels = tuple(map(float, dataset.labels[lists.rows]))
-        order = self.order.arranged(Documents(query, names, labels, (), {}))
-        return lists.shown_as(np.array(order, dtype=np.int64))
 
 
 def overview(item: Mapping[str, Any]) -> dict[str, Any]:
-    """Everything about a list's weights but the maps themselves.
+    """What there is to see of a list's weights: what the maps are of, and what the change did.
 
     Args:
         item: `store`, `data`, `recipe`, `query`, `ranker` (an artefact key) and `change`, a text
@@ -122,27 +42,21 @@ def overview(item: Mapping[str, Any]) -> dict[str, Any]:
 
     Returns:
         `kinds` (name, blocks, heads), `documents` (names), `labels`, `ranks` (by the initial
-        ranking, 0-based), `scores` and `shown` (the document at each position) before and after,
-        `heads` (kind, block, head and then MEASURES, null where they mean nothing), `small` (a
-        picture of each head of the first kind, by block), `changes` (largest change of a weight
-        by kind and block), `reads` (what the ranker declares) and `seconds`.
+        ranking, 0-based) and `scores` before and after, `shown` (the document at each position)
+        before and after, `changes` (largest change of a weight by kind and block), `reads` (what
+        the ranker declares), `came` (documents that the change added) and `seconds`. A document
+        that the change took out has rank −1 and score NaN after it, and is shown last.
     """
     began = time.perf_counter()
-    judged, before, after, shown = _both(item)
+    judged, before, after = _both(item)
     lists, record = judged.lists, before.record
-    numbers = before.numbers
     return {
         "kinds": [[name, record.blocks(name), record.heads(name)] for name in record.kinds],
         "documents": document_names(judged.dataset.doc_ids, lists.rows),
         "labels": before.labels.tolist(),
         "ranks": [before.ranks.tolist(), after.ranks.tolist()],
         "scores": [before.record.scores.tolist(), after.record.scores.tolist()],
-        "shown": [np.arange(len(lists.rows)).tolist(), shown.tolist()],
-        "heads": [
-            [*row, *map(_plain, values)]
-            for row, values in zip(numbers.rows, numbers.values.tolist(), strict=True)
-        ],
-        "small": [packed(picture) for picture in before.small],
+        "shown": [before.shown.tolist(), after.shown.tolist()],
         "changes": [
             [kind, block, largest_change(left, right)]
             for (kind, block, left), (_, _, right) in zip(
@@ -150,7 +64,26 @@ def overview(item: Mapping[str, Any]) -> dict[str, Any]:
             )
         ],
         "reads": sorted(scoring.ranker_for(item).reads),
+        "came": after.came,
         "seconds": time.perf_counter() - began,
+    }
+
+
+def heads(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Every head of a list as it is, at a glance.
+
+    Args:
+        item: as for `overview`; there is no change.
+
+    Returns:
+        `numbers` (kind, block, head and then MEASURES, null where they mean nothing) and `small`
+        (a picture of each head of the first kind, by block).
+    """
+    seen = _looked(*_asked(item), NO_CHANGE)
+    rows = zip(seen.numbers.rows, seen.numbers.values.tolist(), strict=True)
+    return {
+        "numbers": [[*row, *map(_plain, values)] for row, values in rows],
+        "small": [packed(picture) for picture in seen.small],
     }
 
 
@@ -160,7 +93,7 @@ def chosen_map(item: Mapping[str, Any]) -> dict[str, Any]:
     Args:
         item: as for `overview`, and `kind`, `block`, `head` (null: the mean over the heads).
     """
-    _, before, after, _ = _both(item)
+    _, before, after = _both(item)
     wanted = item["kind"], item["block"], item["head"]
     return {
         "before": packed(before.record.map_of(*wanted)),
@@ -172,17 +105,18 @@ def pair(item: Mapping[str, Any]) -> dict[str, Any]:
     """Two documents' features, those that differ most first.
 
     Args:
-        item: `store`, `data`, `recipe`, `query` and `documents`, two places in the list.
+        item: `store`, `data`, `recipe`, `query` and `documents`, two places in the list. Where
+            they are the same, the document is compared with the mean of the list.
 
     Returns:
         `features`: (id, value of the first, value of the second, difference in standard
         deviations of the list), the largest differences first.
     """
     judged = scoring.list_for(item)
-    first, second = (judged.lists.rows[place] for place in item["documents"])
     values = judged.dataset.features[judged.lists.rows].astype(np.float64)
+    first, second = item["documents"]
+    left, right = values[first], values.mean(axis=0) if first == second else values[second]
     spread = values.std(axis=0)
-    left, right = (judged.dataset.features[row].astype(np.float64) for row in (first, second))
     apart = np.divide(left - right, spread, out=np.zeros_like(spread), where=spread > 0)
     most = np.argsort(-np.abs(apart), kind="stable")[:MOST_FEATURES]
     return {
@@ -210,11 +144,21 @@ def unpacked(item: Mapping[str, Any]) -> Float32[np.ndarray, "*shape"]:
 
 @dataclass(frozen=True, eq=False)
 class _Look:
-    """A list as the ranker saw it: its weights by document, and the ranks that it read."""
+    """A list as the ranker saw it, by document of the list as it is.
+
+    Attributes:
+        record: the weights; NaN of a document that is not there.
+        ranks: under the initial ranking that it read; −1 of a document that is not there.
+        labels: of the documents.
+        shown: the document at each position, those that are not there last.
+        came: how many documents it saw that the list as it is does not hold.
+    """
 
     record: AttentionRecord
     ranks: Int64[np.ndarray, " docs"]
     labels: Float32[np.ndarray, " docs"]
+    shown: Int64[np.ndarray, " docs"]
+    came: int
 
     @cached_property
     def numbers(self) -> Summary:
@@ -225,39 +169,54 @@ class _Look:
     def small(self) -> list[Float32[np.ndarray, "heads rows columns"]]:
         """A picture of each head of the first kind, by block."""
         kind = self.record.kinds[0]
-        return [_small(self.record.block(kind, at)) for at in range(self.record.blocks(kind))]
+        if kind != "through":
+            return [_small(one) for one in self.record.weights[kind]]
+        spread, gather = (self.record.weights[step] for step in ("spread", "gather"))
+        return [  # the mean of a product is the product of the means
+            measures.through(_small(to, of_points=-1), _small(whence, of_points=-2))
+            for to, whence in zip(spread, gather, strict=True)
+        ]
 
 
-def _both(item: Mapping[str, Any]) -> tuple[JudgedLists, _Look, _Look, Int64[np.ndarray, " docs"]]:
-    """The list, what is seen of it before and after the change, and the order shown after."""
-    judged = scoring.list_for(item)
-    question = json.dumps(
-        {name: item[name] for name in ("store", "data", "recipe", "query", "ranker")},
-        sort_keys=True,
-    )
-    before, _ = _looked(question, scoring.named(item), NO_CHANGE)
-    after, shown = _looked(question, scoring.named(item), str(Change.parse(item["change"])))
-    return judged, before, after, shown
+def _both(item: Mapping[str, Any]) -> tuple[JudgedLists, _Look, _Look]:
+    """The list, and what is seen of it before and after the change."""
+    asked, change = _asked(item), str(Change.parse(item["change"]))
+    return scoring.list_for(item), _looked(*asked, NO_CHANGE), _looked(*asked, change)
+
+
+def _asked(item: Mapping[str, Any]) -> tuple[str, str]:
+    """The list and the ranker of a question, and what the data set's name means now."""
+    names = ("store", "data", "recipe", "query", "ranker")
+    return json.dumps({name: item[name] for name in names}, sort_keys=True), scoring.named(item)
 
 
 @lru_cache(maxsize=3)
-def _looked(question: str, named: str, change: str) -> tuple[_Look, Int64[np.ndarray, " docs"]]:
+def _looked(question: str, named: str, change: str) -> _Look:
     del named  # part of the memory's key alone
     item = json.loads(question)
     judged, maps = scoring.list_for(item), import_module("core.rankers.attention_maps")
     changed = Change.parse(change).of(judged)
-    order = maps.document_order(judged.lists, changed)
-    seen = maps.recorded(scoring.ranker_for(item), JudgedLists(judged.dataset, changed))
-    ranks = np.empty(len(order), dtype=np.int64)
-    ranks[order] = changed.ranks[:, 0]
-    labels = judged.dataset.labels[judged.lists.rows]
-    return _Look(maps.by_document(seen, order), ranks, labels), order
+    places = sources(judged.lists, changed.lists.offsets, origins(judged, changed))
+    known, docs = places[places >= 0], len(judged.lists.rows)
+    ranks = np.full(docs, -1, dtype=np.int64)
+    ranks[known] = changed.lists.ranks[places >= 0, 0]
+    return _Look(
+        maps.by_document(maps.recorded(scoring.ranker_for(item), changed), places, docs),
+        ranks,
+        judged.dataset.labels[judged.lists.rows],
+        np.concatenate([known, np.flatnonzero(ranks < 0)]),
+        len(places) - len(known),
+    )
 
 
 def _small(
-    weights: Float32[np.ndarray, "heads docs others"],
-) -> Float32[np.ndarray, "heads rows columns"]:
-    edges = [bounds(size, THUMBNAIL) for size in weights.shape[1:]]
+    weights: Float32[np.ndarray, "heads rows columns"], of_points: int | None = None
+) -> Float32[np.ndarray, "heads _rows _columns"]:
+    """Means of cells; an axis of induced points stays as it is."""
+    edges = [
+        bounds(size, size if axis == of_points else THUMBNAIL)
+        for axis, size in zip((-2, -1), weights.shape[1:], strict=True)
+    ]
     return np.stack([binned(head, *edges) for head in weights]).astype(np.float32)
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 from core.rankers.attention_kinds import KINDS
 from core.rankers.attention_summary import MEASURES, POINT
 from core.studies.attention import interval
-from core.studies.attention_list import Change
+from core.studies.attention_change import WORDS, Change
 from core.studies.one_list import amount, spoken
 from core.studies.result import StudyResult
 
@@ -23,6 +23,8 @@ ROUNDING = 1e-5
 """Weights lie in [0, 1]; differences below this are arithmetic in float32."""
 
 ALMOST_ALWAYS = 0.95
+READ_AS = {"order": "order", "ranking": "ranks", "set": "neighbours", "features": "features"}
+"""What a ranker reads that a change touches."""
 
 
 def table(result: StudyResult) -> pd.DataFrame:
@@ -102,8 +104,8 @@ def _relevance(result: StudyResult, ranker: str, main: pd.DataFrame) -> str:
         )
     return (
         f" Relevant documents get {main['relevant'].mean():.3f} of the mass, {told} chance "
-        f"gives them ({main['chance'].mean():.3f}; difference {mean:+.4f}, 95 % interval "
-        f"{mean - half:+.4f} to {mean + half:+.4f}, n = {len(apart)}){most}."
+        f"gives them ({main['chance'].mean():.3f}; difference {_minus(f'{mean:+.4f}')}, 95 % "
+        f"interval {_minus(f'{mean - half:+.4f} to {mean + half:+.4f}')}, n = {len(apart)}){most}."
     )
 
 
@@ -142,15 +144,17 @@ def verdict(
     """
     weights = [one for one in changes if KINDS[one[0]].distribution]
     kind, block, largest = max(weights, key=lambda one: one[2])
-    name, what = spoken(ranker), "order shown" if change.shows_only else "initial ranking"
-    said = f"After re-indexing the largest change of a weight is {amount(largest)}"
-    reads_it = "order" in reads or ("ranks" in reads and not change.shows_only)
+    name, what = spoken(ranker), change.what
+    said = f"After re-indexing the largest change of a weight is {_minus(amount(largest))}"
+    many = what == WORDS["features"]
+    reads_it = any(READ_AS[touched] in reads for touched in change.touches)
     if largest < ROUNDING:
-        part = "changes nothing here for" if reads_it else "plays no part in"
-        return f"{said}: the {what} {part} {name}."
+        part = "change nothing here for" if many else "changes nothing here for"
+        return f"{said}: the {what} {part if reads_it else 'plays no part in'} {name}."
     place = f" ({KINDS[kind].words}, block {block + 1})"
     if reads_it:
-        return f"{said}{place}: the {what} is part of what {name} reads."
+        is_part = "are part" if many else "is part"
+        return f"{said}{place}: the {what} {is_part} of what {name} reads."
     return (
         f"{said}{place}, more than rounding ({ROUNDING:g}), although {name} declares not to read "
         f"the {what}: the declaration or the code is wrong."
@@ -163,6 +167,11 @@ def _means(values: np.ndarray) -> np.ndarray:
     count = known.sum(axis=-1)
     sums = np.where(known, values, 0.0).sum(axis=-1, dtype=np.float64)
     return np.divide(sums, count, out=np.full(count.shape, np.nan), where=count > 0)
+
+
+def _minus(number: str) -> str:
+    """A number with the sign that prose has."""
+    return number.replace("-", "−")
 
 
 def _count(number: int, what: str) -> str:
