@@ -160,8 +160,8 @@ def test_a_running_search_shows_its_first_curves(desk, bench):
     given = {"budgets": [1], "queries": 3}
     made.running(desk, bench, "worst-case", 5, given)
     page = made.opened("worst-case")
-    assert "of 3 rankers are searched" in made.words(page)
-    assert "NDCG@10 lost by the worst 1 inversions found" in made.alts(page)[0]
+    assert "of 3 rankers searched" in made.words(page)
+    assert "NDCG@10 lost by the worst 1 inversion found" in made.alts(page)[0]
 
 
 def test_the_report_has_picture_sentence_and_numbers(desk, stored):
@@ -205,6 +205,8 @@ def test_certified_rankers_say_so_and_marks_at_edges_are_relevant():
     drawn = figure.damages(frame, "RR", "inversions", ("dlcm", 2))
     texts = [label.text for label in drawn.layout.annotations if label.name == "end"]
     assert texts == ["dlcm", "mart<br>certified 0"]
+    searched = frame.assign(worst_damage=[0.1, np.nan], low=[0.0, np.nan], high=[0.2, np.nan])
+    assert len(figure.damages(searched, "RR", "inversions").data) == len(drawn.data) - 3, "no ring"
     assert drawn.data[2].x[0] == 0, "curves begin at no damage"
     map_ = figure.swaps([[0, 0.2], [0.2, 0]], ["<a>", "b"], [1.0, 0.0], "RR")
     assert "&lt;a&gt;" in map_.data[0].customdata[0][1]

@@ -203,9 +203,15 @@ def test_found_again_drawn_while_it_runs_and_resumed(bench, artefact, monkeypatc
     facts = dict(result.facts)
     seen = Underway(result.recipe, result.query_ids, facts).result(bench.store)
     np.testing.assert_array_equal(seen.values, result.values)
-    half = {cell.digest: bench.store.records.get(cell.digest) for cell in plan.cells(30)[:4]}
+    half = {cell.digest: bench.store.records.get(cell.digest) for cell in plan.cells(30)[:3]}
     part = worst_case_cells.assembled(plan, half, result.query_ids, facts)
     assert set(part.trials.family) == {RANDOM}
+    early = table(part)
+    assert early["worst"].isna().all()
+    assert set(early["ranker"]) == {INITIAL}
+    whole = table(result).set_index(["ranker", "budget"])
+    expected = whole.loc[[(INITIAL, 1), (INITIAL, 4)], "random"]
+    assert early["random"].tolist() == expected.tolist(), "random means stand there first"
 
 
 def test_what_makes_no_plan_is_refused(bench):

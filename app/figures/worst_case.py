@@ -22,7 +22,8 @@ def damages(
     """Damage over the budget: strong the worst found with its interval, thin the random mean.
 
     Args:
-        frame: ranker, budget, random_damage, worst_damage, low, high, certified.
+        frame: ranker, budget, random_damage, worst_damage (NaN while a ranker is searched), low,
+            high, certified.
         measure: that is lost.
         unit: what the budget counts.
         chosen: (ranker, budget) of a point to ring.
@@ -31,13 +32,17 @@ def damages(
     ends: list[tuple[str, float, float]] = []
     for name, rows in frame.groupby("ranker", sort=False):
         ranker, points = str(name), _from_nothing(rows)
-        figure.add_trace(_ribbon(ranker, points))
+        searched = points["worst_damage"].notna().all()
+        if searched:
+            figure.add_trace(_ribbon(ranker, points))
         figure.add_trace(_random(ranker, points, measure))
-        figure.add_trace(_worst(ranker, points, (measure, unit)))
+        if searched:
+            figure.add_trace(_worst(ranker, points, (measure, unit)))
         last: Any = points.iloc[-1]
-        ends.append((ranker, float(last["budget"]), float(last["worst_damage"])))
+        end = last["worst_damage" if searched else "random_damage"]
+        ends.append((ranker, float(last["budget"]), float(end)))
     budgets = [0, *sorted(set(frame["budget"]))]
-    high = max([float(frame["high"].max()), 0.01] if len(frame) else [0.01])
+    high = float(np.nanmax([0.01, *frame["high"], *frame["random_damage"]]))
     low = min([0.0, float(frame["random_damage"].min())] if len(frame) else [0.0])
     bounds = (low - 0.05 * (high - low), high + 0.05 * (high - low))
     laid_out(figure, height=HEIGHT, hovermode="closest", showlegend=False)
@@ -148,9 +153,12 @@ def alt_text(frame: pd.DataFrame, measure: str, unit: str) -> str:
     parts = [
         f"{row['ranker']} {row['worst_damage']:.3f} and {row['random_damage']:.3f}"
         + (" (certified)" if row["certified"] else "")
-        for row in frame[frame["budget"] == largest].to_dict("records")
+        for row in frame[frame["budget"] == largest]
+        .dropna(subset="worst_damage")
+        .to_dict("records")
     ]
-    head = f"{measure} lost by the worst {largest} {unit} found and by random ones"
+    steps = unit if largest != 1 else unit.removesuffix("s")
+    head = f"{measure} lost by the worst {largest} {steps} found and by random ones"
     return f"{head}: {'; '.join(parts)}."
 
 

@@ -12,6 +12,7 @@ from app.plain import escaped
 from app.views.disturbed_queries import both_lists, columns
 from core.errors import ShuffleproofError
 from core.store.manifest import Artefact
+from core.studies.worst_case_finding import steps
 
 CHART, ROWS, MAP = "damages", "behind", "swaps"
 PLACES = (10, 20, 40)
@@ -56,7 +57,7 @@ def section(artefact: Artefact, rankers: tuple[str, ...]) -> None:
     if not len(frame):
         st.caption("Every query is left out by this measure.")
         return
-    st.markdown(_said(frame, ranker, f"{budget} {unit}", artefact.recipe["measure"]))
+    st.markdown(_said(frame, ranker, steps(budget, unit), artefact.recipe["measure"]))
     _rows(frame)
     query = st.selectbox(
         "Query", [str(query) for query in frame["query"]], index=None, key="of",
@@ -109,7 +110,7 @@ def _one_list(artefact: Artefact, ranker: str, query: str, budget: int) -> None:
     except ShuffleproofError as error:
         st.warning(escaped(str(error)), icon=":material/info:")
         return
-    what = f"{budget} {artefact.recipe['search']['unit']} of the "
+    what = f"{steps(budget, artefact.recipe['search']['unit'])} of the "
     what += disturbed.TARGETS[artefact.recipe["target"]]
     both_lists(moves, ranker, f"Query {query}. Left: the worst order found within {what}.")
     _swaps(artefact, ranker, query, len(moves))

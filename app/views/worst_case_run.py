@@ -57,7 +57,7 @@ def _first(found: Underway) -> None:
             figure.damages(frame, measure, unit), key="first results",
             alt=figure.alt_text(frame, measure, unit),
         )  # fmt: skip
-    whole = len(set(frame["ranker"]))
+    whole = len(set(frame[frame["worst"].notna()]["ranker"]))
     all_ = disturbed.many(len(found.recipe["rankers"]), "ranker")
     st.caption(f"First results: {whole} of {all_} searched.")
 

@@ -67,12 +67,12 @@ class Plan:
         return cls(**values | {"search": Search(**recipe["search"])})
 
     def cells(self, lists: int) -> list[Cell]:
-        """Random orders of all rankers first, then the searches, in parts of the queries."""
+        """Ranker by ranker, random orders before the search, in parts of the queries."""
         parts = range(-(-lists // PART))
         return [
             Cell(Trial(label, family, float(self.budgets[-1]), 0), part, self._digest(*one))
-            for family in (RANDOM, self.search.method)
             for label, digest in self.rankers
+            for family in (RANDOM, self.search.method)
             for part in parts
             for one in [(digest, family, part)]
         ]

@@ -23,7 +23,8 @@ def table(result: StudyResult) -> pd.DataFrame:
     Returns:
         Columns COLUMNS: means of the measure as it is, over random orders and at the worst
         order found; the damages (as it is − that), the worst one with a bootstrap interval over
-        queries; `certified`: proven to be 0 without a search.
+        queries; `certified`: proven to be 0 without a search. While a ranker is being searched
+        its worst order is NaN.
     """
     method, measure = result.recipe["search"]["method"], result.recipe["measure"]
     summary = result.summary([measure])
@@ -40,14 +41,11 @@ def table(result: StudyResult) -> pd.DataFrame:
         for ranker, _ in result.recipe["rankers"]
         for budget in result.recipe["budgets"]
     ]:
-        points = [(RANDOM, 0.0), (RANDOM, float(budget)), (method, float(budget))]
-        if any((ranker, *point) not in means for point in points):  # it is being searched
+        if (ranker, RANDOM, float(budget)) not in means:
             continue
-        as_is, random, worst = (float(means[ranker, *point]) for point in points)
-        spread = result.per_query(ranker, method, 0.0, measure) - result.per_query(
-            ranker, method, float(budget), measure
-        )
-        low, high = _interval(spread)
+        points = [(RANDOM, 0.0), (RANDOM, float(budget)), (method, float(budget))]
+        as_is, random, worst = (float(means.get((ranker, *point), np.nan)) for point in points)
+        low, high = _interval(_damage(result, (ranker, method, float(budget))))
         rows.append(
             {
                 "ranker": ranker, "budget": budget, "as_is": as_is,
@@ -58,6 +56,17 @@ def table(result: StudyResult) -> pd.DataFrame:
             }
         )  # fmt: skip
     return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def _damage(result: StudyResult, point: tuple[str, str, float]) -> np.ndarray:
+    """What is lost at a point, query by query; nothing while it is being searched."""
+    ranker, method, budget = point
+    rows = result.trials[(result.trials["ranker"] == ranker) & (result.trials["family"] == method)]
+    if rows.empty:
+        return np.zeros(0)
+    measure = result.recipe["measure"]
+    before, after = (result.per_query(ranker, method, level, measure) for level in (0.0, budget))
+    return before - after
 
 
 def _interval(damage: np.ndarray) -> tuple[float, float]:
