@@ -9,6 +9,7 @@ from app.views import (
     benchmark,
     card,
     data,
+    group_shuffles,
     initial_ranking,
     initial_rankings,
     invariance,
@@ -35,6 +36,7 @@ SECTIONS = {  # the pages by heading, as the sidebar shows them
     ],
     "Studies": [
         st.Page(invariance.page, title="Invariance", url_path="invariance"),
+        st.Page(group_shuffles.page, title="Group shuffles", url_path="group-shuffles"),
         st.Page(initial_ranking.page, title="Initial ranking", url_path="initial-ranking"),
         st.Page(set_size.page, title="Set size", url_path="set-size"),
         st.Page(initial_rankings.page, title="Several rankings", url_path="initial-rankings"),

@@ -9,12 +9,19 @@ from pathlib import Path
 import pandas as pd
 from plotly.offline import get_plotlyjs
 
-from app import report_disturbed, report_groups, report_sizes, report_tables
+from app import (
+    report_attention,
+    report_disturbed,
+    report_groups,
+    report_parts,
+    report_sizes,
+    report_tables,
+)
 from app.figures.initial_ranking import alt_text, curves
-from app.figures.style import on_paper
+from core.errors import UsageError
 from core.metrics.measure import Measure
 from core.perturb.registry import entry_of
-from core.studies.again import PYTHON
+from core.studies.again import Written, study_command, study_python
 from core.studies.initial_ranking import claim, finding
 from core.studies.invariance import certificates
 from core.studies.methods import paragraph, references
@@ -55,6 +62,8 @@ def _study(directory: Path) -> str:
         drawn = report_disturbed.section(result)
     elif kind in report_groups.KINDS:
         drawn = report_groups.section(result)
+    elif kind in report_attention.KINDS:
+        drawn = report_attention.section(result)
     elif kind == "invariance":
         drawn = _invariance(result)
     elif kind == "initial-ranking":
@@ -68,7 +77,11 @@ def _other(result: StudyResult, summary: pd.DataFrame) -> str:
     """A study without a picture of its own here: its question and its numbers."""
     entry = STUDIES.get(result.recipe["kind"])
     question = entry.question if entry else result.recipe["kind"]
-    return f"<h2>{html.escape(question)}</h2>{_table(summary)}"
+    return f"<h2>{html.escape(question)}</h2>{report_parts.table(summary)}"
+
+
+def _asked(kind: str) -> str:
+    return f"<h2>{html.escape(STUDIES[kind].question)}</h2>"
 
 
 def _methods(result: StudyResult) -> str:
@@ -81,14 +94,11 @@ def _methods(result: StudyResult) -> str:
 
 
 def _initial_ranking(result: StudyResult, summary: pd.DataFrame) -> str:
-    parts = ["<h2>If the initial ranking gets worse, how fast does each ranker follow?</h2>"]
+    parts = [_asked("initial-ranking")]
     for family, measure in summary[["family", "measure"]].drop_duplicates().itertuples(index=False):
         figure = curves(summary, family, measure, entry_of(family).unit)
-        picture = on_paper(figure).to_html(full_html=False, include_plotlyjs=False)
-        words = html.escape(alt_text(summary, family, measure))
-        parts.append(f"<figure role='img' aria-label='{words}'>{picture}")
-        parts.append(f"<figcaption>{words}</figcaption></figure>")
-        parts.append(f"<p><b>{html.escape(finding(result, family, measure))}</b></p>")
+        parts.append(report_parts.figure(figure, alt_text(summary, family, measure)))
+        parts.append(report_parts.finding(finding(result, family, measure)))
         convention = html.escape(Measure.parse(measure).convention())
         parts.append(f"<p class='said'>{convention}</p>")
         verdict = claim(result, family, measure)
@@ -100,7 +110,7 @@ def _initial_ranking(result: StudyResult, summary: pd.DataFrame) -> str:
             )
         parts.append(_significance(result, family, measure))
     parts.append("<details><summary>Every number</summary>")
-    parts.append(_table(summary))
+    parts.append(report_parts.table(summary))
     parts.append("</details>")
     return "".join(parts)
 
@@ -111,32 +121,29 @@ def _significance(result: StudyResult, family: str, measure: str) -> str:
         "<details><summary>Is it more than chance?</summary>"
         "<p class='said'>change: from the unchanged lists; against: the initial ranking at the "
         "same level. Paired t tests, p adjusted by Holm over each column, effect: Cohen's d, "
-        f"▲ ▼: p ≤ 0.05.</p>{_table(frame)}</details>"
+        f"▲ ▼: p ≤ 0.05.</p>{report_parts.table(frame)}</details>"
     )
 
 
 def _invariance(result: StudyResult) -> str:
     reads = {name: frozenset(found) for name, found in result.facts["reads"].items()}
     frame = pd.DataFrame([card.plain() for card in certificates(result, reads)])
-    return (
-        "<h2>Does the order in which documents are shown change a ranker's answer?</h2>"
-        + _table(frame)
-    )
-
-
-def _table(frame: pd.DataFrame) -> str:
-    return frame.to_html(
-        index=False, border=0, na_rep="", float_format=lambda value: f"{value:.4g}"
-    )
+    return _asked("invariance") + report_parts.table(frame)
 
 
 def _recipe(result: StudyResult) -> str:
+    """What makes it again, and all that determines it."""
+    again = [("As a command", study_command), ("In Python", study_python)]
+    parts = [report_parts.folded(head, _written(write, result)) for head, write in again]
     text = html.escape(json.dumps(result.recipe, indent=1))
-    again, write = "", PYTHON.get(result.recipe["kind"])
-    if write is not None:
-        python = html.escape(write(result.recipe, result.facts))
-        again = f"<details><summary>Again</summary><pre>{python}</pre></details>"
-    return f"{again}<details><summary>Recipe</summary><pre>{text}</pre></details>"
+    return "".join([*parts, report_parts.folded("Recipe", f"<pre>{text}</pre>")])
+
+
+def _written(write: Written, result: StudyResult) -> str:
+    try:
+        return f"<pre>{html.escape(write(result.recipe, result.facts))}</pre>"
+    except UsageError as error:  # no flags say it
+        return report_parts.said(str(error))
 
 
 if __name__ == "__main__":

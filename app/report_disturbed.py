@@ -2,13 +2,10 @@
 
 import html
 
-import pandas as pd
-import plotly.graph_objects as go
-
+from app import report_parts
 from app.figures import card as card_figure
 from app.figures import perturbations as losses_figure
 from app.figures import worst_case as worst_figure
-from app.figures.style import on_paper
 from core.metrics.measure import Measure
 from core.studies import card, card_table, perturbations, perturbations_table, worst_case_table
 from core.studies.registry import STUDIES
@@ -25,10 +22,12 @@ def section(result: StudyResult) -> str:
     kind, measure = str(result.recipe["kind"]), str(result.measures[0])
     drawn = {card.KIND: _cards, perturbations.KIND: _losses, WORST_CASE: _worst}[kind]
     convention = html.escape(Measure.parse(measure).convention())
-    draws = f"{result.recipe['draws']} draws"
+    count, queries = result.recipe["draws"], result.facts["queries"]
+    draws = f"{count} draw{'' if count == 1 else 's'}"
+    of = f"N = {queries} {'query' if queries == 1 else 'queries'}"
     return (
         f"<h2>{html.escape(STUDIES[kind].question)}</h2>{drawn(result, measure)}"
-        f"<p class='said'>{convention}, N = {result.facts['queries']} queries, {draws}</p>"
+        f"<p class='said'>{convention} · {of} · {draws}</p>"
     )
 
 
@@ -39,9 +38,9 @@ def _cards(result: StudyResult, measure: str) -> str:
         family = str(name)
         frame = card_table.pareto(card_table.cards(result, family, measure))
         picture = card_figure.pareto(frame, measure, f"{family} {level:g}")
-        parts.append(_figure(picture, card_figure.alt_text(frame, measure)))
-        parts.append(_said(card_table.finding(frame, family, measure)))
-        parts.append(_table(frame))
+        parts.append(report_parts.figure(picture, card_figure.alt_text(frame, measure)))
+        parts.append(report_parts.finding(card_table.finding(frame, family, measure)))
+        parts.append(report_parts.table(frame))
     return "".join(parts)
 
 
@@ -52,9 +51,11 @@ def _losses(result: StudyResult, measure: str) -> str:
     rankers = list(dict.fromkeys(frame["ranker"]))
     said = perturbations_table.finding(frame, measure, rankers, "last")
     picture = losses_figure.losses(cells, groups, measure)
+    words = losses_figure.alt_text(cells, measure)
     return (
-        f"{_figure(picture, losses_figure.alt_text(cells, measure))}{_said(said)}"
-        f"<details><summary>Every level</summary>{_table(frame)}</details>"
+        report_parts.figure(picture, words)
+        + report_parts.finding(said)
+        + report_parts.folded("Every level", report_parts.table(frame))
     )
 
 
@@ -62,22 +63,8 @@ def _worst(result: StudyResult, measure: str) -> str:
     frame, unit = worst_case_table.table(result), str(result.recipe["search"]["unit"])
     picture = worst_figure.damages(frame, measure, unit)
     words = worst_figure.alt_text(frame, measure, unit)
-    return f"{_figure(picture, words)}{_said(finding(frame, measure, unit))}{_table(frame)}"
-
-
-def _figure(figure: go.Figure, words: str) -> str:
-    picture = on_paper(figure).to_html(full_html=False, include_plotlyjs=False)
-    said = html.escape(words)
     return (
-        f"<figure role='img' aria-label='{said}'>{picture}<figcaption>{said}</figcaption></figure>"
-    )
-
-
-def _said(text: str) -> str:
-    return f"<p><b>{html.escape(text)}</b></p>" if text else ""
-
-
-def _table(frame: pd.DataFrame) -> str:
-    return frame.to_html(
-        index=False, border=0, na_rep="", float_format=lambda value: f"{value:.4g}"
+        report_parts.figure(picture, words)
+        + report_parts.finding(finding(frame, measure, unit))
+        + report_parts.table(frame)
     )

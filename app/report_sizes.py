@@ -2,13 +2,10 @@
 
 import html
 
-import pandas as pd
-import plotly.graph_objects as go
-
+from app import report_parts
 from app.figures import initial_rankings as conditions_figure
 from app.figures import set_size as sizes_figure
 from app.figures import set_size_map
-from app.figures.style import on_paper
 from core.metrics.measure import Measure
 from core.studies import initial_rankings, initial_rankings_table, set_size, set_size_table
 from core.studies.initial_ranking import INITIAL
@@ -38,17 +35,21 @@ def _sizes(result: StudyResult, measure: str) -> str:
     for home in sizes or [None]:
         own = frame[frame["trained_on"].isin((ANY, str(home)))]
         picture = sizes_figure.curves(own, measure, home)
-        parts.append(_figure(picture, sizes_figure.alt_text(own, measure)))
+        parts.append(report_parts.figure(picture, sizes_figure.alt_text(own, measure)))
     said = set_size_table.sentences(result, measure)
-    parts += [_said(said.losses), _said(said.candidates), _said(said.verdict)]
+    parts += [
+        report_parts.said(said.losses),
+        report_parts.said(said.candidates),
+        report_parts.said(said.verdict),
+    ]
     short = [f"{count} lists are shorter than {size}" for size, count in
              result.facts["shorter"].items() if count]  # fmt: skip
-    parts.append(_said("; ".join([*short, *result.facts["left_out"]])))
+    parts.append(report_parts.said("; ".join([*short, *result.facts["left_out"]])))
     rankers = frame[~frame["ranker"].isin((CEILING, INITIAL))]
     for shown in ("quality", "shift", "order", "scores") if len(rankers) else ():
         words = set_size_map.alt_text(rankers, shown, measure)
-        parts.append(_figure(set_size_map.sizes(rankers, shown), words))
-    return f"{''.join(parts)}<details><summary>Every number</summary>{_table(frame)}</details>"
+        parts.append(report_parts.figure(set_size_map.sizes(rankers, shown), words))
+    return "".join(parts) + report_parts.folded("Every number", report_parts.table(frame))
 
 
 def _rankings(result: StudyResult, measure: str) -> str:
@@ -56,25 +57,7 @@ def _rankings(result: StudyResult, measure: str) -> str:
     words = conditions_figure.alt_text(frame, measure)
     said = initial_rankings_table.sentences(result, measure)
     return (
-        f"{_figure(conditions_figure.conditions(frame, measure), words)}"
-        f"{_said(said.rankers)}{_said(said.verdict)}"
-        f"<details><summary>Is it more than chance?</summary>{_table(frame)}</details>"
-    )
-
-
-def _said(text: str) -> str:
-    return f"<p>{html.escape(text)}</p>" if text else ""
-
-
-def _figure(figure: go.Figure, words: str) -> str:
-    picture = on_paper(figure).to_html(full_html=False, include_plotlyjs=False)
-    said = html.escape(words)
-    return (
-        f"<figure role='img' aria-label='{said}'>{picture}<figcaption>{said}</figcaption></figure>"
-    )
-
-
-def _table(frame: pd.DataFrame) -> str:
-    return frame.to_html(
-        index=False, border=0, na_rep="", float_format=lambda value: f"{value:.4g}"
+        f"{report_parts.figure(conditions_figure.conditions(frame, measure), words)}"
+        f"{report_parts.said(said.rankers)}{report_parts.said(said.verdict)}"
+        f"<details><summary>Is it more than chance?</summary>{report_parts.table(frame)}</details>"
     )

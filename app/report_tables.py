@@ -4,14 +4,10 @@ import html
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import pandas as pd
-import plotly.graph_objects as go
-
+from app import report_parts
 from app.figures import ablation as ablation_figure
 from app.figures import benchmark as benchmark_figure
 from app.figures import benchmark_ranks as ranks_figure
-from app.figures.style import on_paper
-from core.data.published import CONVENTION, SOURCE
 from core.studies import (
     ablation,
     ablation_finding,
@@ -33,7 +29,7 @@ KINDS: Mapping[str, Callable[[Mapping[str, Any], Mapping[str, Any]], str]] = {
 }
 """The studies that this module draws, and what writes each as Python."""
 
-TEST = "paired t"
+TEST, USUAL = "paired t", "NDCG@10"
 
 
 def section(result: StudyResult) -> str:
@@ -43,43 +39,52 @@ def section(result: StudyResult) -> str:
 
 
 def _benchmark(result: StudyResult) -> str:
-    measures, measure = result.measures, result.measures[-1]
-    frame = benchmark_table.compared(result, measure, INITIAL)
+    measures = result.measures
+    measure = USUAL if USUAL in measures else measures[-1]
+    labels = benchmark_table.rankers_of(result)
+    baseline = INITIAL if INITIAL in labels else labels[0]
+    frame = benchmark_table.compared(result, measure, baseline)
     drawn = frame[~frame["ranker"].isin(("ideal", "random"))]
-    words = benchmark_figure.alt_text(drawn, INITIAL, measure)
-    note = html.escape(benchmark_text.note(result, measures, [INITIAL], TEST))
+    words = benchmark_figure.alt_text(drawn, baseline, measure)
+    said = [
+        benchmark_text.runs_in_words(result, measures[0]),
+        *benchmark_text.notes(measures[0], [baseline], TEST),
+    ]
     parts = [
-        _figure(benchmark_figure.differences(drawn, INITIAL, measure), words),
+        report_parts.figure(benchmark_figure.differences(drawn, baseline, measure), words),
         f"<p><b>{html.escape(benchmark_finding.finding(result, measure))}</b></p>",
-        _printed_table(result, measures),
-        f"<p class='said'>{note}</p>",
+        _printed_table(result, measures, baseline),
+        *(f"<p class='said'>{html.escape(line)}</p>" for line in said),
         "<details><summary>Is it more than chance?</summary>",
-        f"{_table(frame.drop(columns=['group']))}</details>",
+        f"{report_parts.table(frame.drop(columns=['group']))}</details>",
     ]
     if len(drawn) > 1:
         found = benchmark_ranks.critical_difference(result, measure)
         places = [(str(name), float(place)) for name, place in found.ranks.items()]
         picture = ranks_figure.ranks(places, found.cliques, found.difference)
-        parts.append(_figure(picture, ranks_figure.alt_text(places, found.cliques)))
+        parts.append(report_parts.figure(picture, ranks_figure.alt_text(places, found.cliques)))
     printed = benchmark_printed.printed_for(result.facts)
     if printed is not None:
-        said = f"{SOURCE}, {printed.collection}: {CONVENTION}. {printed.remark}"
-        parts.append(f"<p class='said'>{html.escape(said)}</p>")
-        parts.append(_table(benchmark_printed.beside(result, printed)))
+        parts.append("<h3>As the paper printed it</h3>")
+        parts.append(f"<p class='said'>{html.escape(benchmark_printed.in_words(printed))}</p>")
+        parts.append(report_parts.table(benchmark_printed.beside(result, printed)))
     return "".join(parts)
 
 
-def _printed_table(result: StudyResult, measures: tuple[str, ...]) -> str:
-    cells = benchmark_text.cells(result, measures, [INITIAL], TEST)
+def _printed_table(result: StudyResult, measures: tuple[str, ...], baseline: str) -> str:
+    cells = benchmark_text.cells(result, measures, [baseline], TEST)
     rows = []
-    for label in benchmark_table.rankers_of(result):
-        texts = [html.escape(label)]
-        for measure in measures:
-            cell = cells[label, measure]
-            mean = f"<b>{cell.mean}</b>" if cell.best else cell.mean
-            texts.append(f"{mean} {cell.marks} <small>{cell.spread}</small>")
-        rows.append(f"<tr><td>{'</td><td>'.join(texts)}</td></tr>")
-    heads = "".join(f"<th>{html.escape(name)}</th>" for name in ("Ranker", *measures))
+    for group, labels in benchmark_text.grouped(result):
+        rows.append(f"<tr><td colspan='{len(measures) + 1}'><i>{html.escape(group)}</i></td></tr>")
+        for label in labels:
+            texts = [html.escape(label)]
+            for measure in measures:
+                cell = cells[label, measure]
+                mean = f"<b>{cell.mean}</b>" if cell.best else cell.mean
+                texts.append(f"{mean} {cell.marks} <small>{cell.spread}</small>")
+            rows.append(f"<tr><td>{'</td><td>'.join(texts)}</td></tr>")
+    names = ("Ranker", *benchmark_text.heads(measures))
+    heads = "".join(f"<th>{html.escape(name)}</th>" for name in names)
     return f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
 
@@ -90,21 +95,7 @@ def _ablation(result: StudyResult) -> str:
         for effect in ("quality", "robustness"):
             picture = ablation_figure.effects(table, effect, ablation.MEASURE)
             words = ablation_figure.alt_text(table, effect, ablation.MEASURE)
-            parts.append(_figure(picture, words))
+            parts.append(report_parts.figure(picture, words))
     parts.append(f"<p><b>{html.escape(ablation_finding.finding(result))}</b></p>")
-    parts.append(_table(table))
+    parts.append(report_parts.table(table))
     return "".join(parts)
-
-
-def _figure(figure: go.Figure, words: str) -> str:
-    picture = on_paper(figure).to_html(full_html=False, include_plotlyjs=False)
-    said = html.escape(words)
-    return (
-        f"<figure role='img' aria-label='{said}'>{picture}<figcaption>{said}</figcaption></figure>"
-    )
-
-
-def _table(frame: pd.DataFrame) -> str:
-    return frame.to_html(
-        index=False, border=0, na_rep="", float_format=lambda value: f"{value:.4g}"
-    )

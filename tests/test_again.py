@@ -1,24 +1,45 @@
 """A stored study's command and Python find it again; its methods and references are its own."""
 
+import html
 import json
+import re
 import shlex
+from dataclasses import replace
 
 import pytest
 
+from app.report import report
 from core.cli.arguments import main
 from core.errors import UsageError
 from core.metrics.measure import MEASURES
 from core.perturb.registry import PERTURBATIONS
+from core.perturb.worst_case import Search
 from core.rankers import registry
 from core.rankers.initial import ListRecipe
 from core.store.artefacts import Store
-from core.studies import again, initial_rankings, initial_rankings_table, set_size, set_size_table
+from core.studies import (
+    ablation,
+    again,
+    attention,
+    benchmark,
+    card,
+    group_shuffles,
+    initial_rankings,
+    outside_runs,
+    perturbations,
+    set_size,
+    worst_case,
+)
 from core.studies.methods import WORKS, _works, paragraph, rankers_of, references
-from core.studies.result import StudyResult
+from core.studies.registry import STUDIES
+from core.studies.study import levels_of
 from core.studies.workbench import Workbench, finished
 from tests import app_tables as tables
 
 SIZES = (3, 6, 12)
+SHORT = {"epochs": "1", "steps_per_epoch": "2"}
+RUNS = "benchmark of runs"
+KINDS = (*STUDIES, RUNS)
 
 
 @pytest.fixture(scope="module")
@@ -29,45 +50,101 @@ def store(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def studies(store):
-    """A study of each table with rankers that need no training."""
-    lists = ListRecipe(("feature:3",), scores="in-sample")
-    benches = finished(set_size.opened(tables.DATA, SIZES, lists, store, "paper"))
-    sized = set_size.planned(benches, ("feature:1", "file-order"), (3,), ("NDCG@5", "RR"))
-    bench = finished(
-        Workbench.opened(tables.DATA, ListRecipe(("feature:3", "feature:1"), 12), store)
-    )
-    many = initial_rankings.planned(bench, ("feature:2",), ("oracle",), ("NDCG@5",))
-    return {
-        "set-size": finished(set_size.run(benches, sized, tables.DATA)),
-        "initial-rankings": finished(initial_rankings.run(bench, many)),
+def folder(tmp_path_factory):
+    """Two runs that carry the same tag, with their judgments."""
+    place = tmp_path_factory.mktemp("runs")
+    (place / "qrels.txt").write_text("1 0 a 1\n1 0 b 0\n2 0 c 2\n")
+    (place / "first.run").write_text("1 Q0 a 1 2.5 mine\n1 Q0 b 2 1 mine\n2 Q0 c 1 1 mine\n")
+    (place / "second.run").write_text("1 Q0 b 1 2 mine\n1 Q0 a 2 1 mine\n")
+    return place
+
+
+@pytest.fixture(scope="module")
+def studies(store, folder):
+    """A small study of every kind, with settings that are nobody's default."""
+    lists = ListRecipe(("feature:3",), 10, "in-sample")
+    bench = finished(Workbench.opened(tables.DATA, lists, store, "small"))
+    sizes = finished(set_size.opened(tables.DATA, SIZES, replace(lists, depth=40), store, "paper"))
+    two = replace(lists, initial=("feature:3", "feature:1"))
+    many = finished(Workbench.opened(tables.DATA, two, store, "paper"))
+    nets = {name: finished(bench.trained(name, SHORT)).artefact for name in ("setrank-msab", "gsf")}
+    net, gsf = (f"{name}#{one.key.digest[:8]}" for name, one in nets.items())
+    table = benchmark.planned([bench], ["feature:1", "random"], ["RR", "NDCG@3"], 2)
+    sized = set_size.planned(sizes, ("feature:1", "file-order"), (3,), ("NDCG@5", "RR"))
+    several = initial_rankings.planned(many, ("feature:2",), ("oracle",), ("NDCG@5",))
+    pairs = perturbations.pairs_of(["cut", "shuffle-shown"], "0.25")
+    setup = perturbations.Setup(pairs, ("NDCG@3", "RR"), draws=2, seed=3)
+    worst = {"budgets": [1, 2], "measure": "NDCG@5", "draws": 2, "seed": 1, "queries": 3}
+    shuffles = {"shuffles": [1, 2], "orders": 2, "seed": 1, "queries": 3}
+    levels = [("mallows", level) for level in levels_of("mallows", "0.5")]
+    variants = ablation.variants("dlcm", "small", ["released"], 1)
+    work = {
+        "invariance": bench.invariance([net], 2, 4),
+        "initial-ranking": bench.initial_ranking(["feature:1"], levels, ["RR"], 2, 5),
+        "benchmark": benchmark.run([bench], table, tables.DATA),
+        "ablation": ablation.run(bench, variants, [0.0, 3.0], 1, 1),
+        "set-size": set_size.run(sizes, sized, tables.DATA),
+        "initial-rankings": initial_rankings.run(many, several),
+        "attention": attention.run(bench, [net], 3, 0.2),
+        "perturbations": perturbations.run(bench, ["feature:1"], setup),
+        "worst-case": worst_case.run(bench, ["feature:1"], Search(method="beam"), **worst),
+        "group-shuffles": group_shuffles.run(bench, [gsf], **shuffles),
+        "card": card.run(bench, ["feature:1"], ["shuffle"], 2, 6),
     }
+    found = {kind: finished(one) for kind, one in work.items()}
+    files = [folder / "first.run", folder / "second.run"]
+    compared = outside_runs.compared(folder / "qrels.txt", files, ("AP", "RR"))
+    return found | {RUNS: outside_runs.keep(compared, store)}
 
 
-@pytest.mark.parametrize("kind", ["set-size", "initial-rankings"])
+@pytest.fixture(autouse=True)
+def beside_the_runs(folder, monkeypatch):
+    """Commands name files as they lie here."""
+    monkeypatch.chdir(folder)
+
+
+def test_no_study_is_forgotten(studies):
+    assert set(studies) == set(KINDS)
+    assert set(again.COMMANDS) == set(again.PYTHON) == set(STUDIES)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_the_command_finds_the_study_again(kind, studies, store, capsys):
     artefact = studies[kind]
     words = shlex.split(again.study_command(artefact.recipe, artefact.facts))
-    assert words[:3] == ["shuffleproof", "study", kind]
+    assert words[0] == "shuffleproof"
     assert main([*words[1:], "--json", "--store", str(store.root)]) == 0
     assert json.loads(capsys.readouterr().out)["result"] == str(artefact.key)
 
 
-FINDINGS = {
-    "set-size": set_size_table.finding,
-    "initial-rankings": initial_rankings_table.finding,
-}
-
-
-@pytest.mark.parametrize("kind", FINDINGS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_the_python_finds_the_study_again(kind, studies, store, capsys, monkeypatch):
     monkeypatch.setenv("SHUFFLEPROOF_HOME", str(store.root))
+    opened = []
+    find = Store.find
+    monkeypatch.setattr(Store, "find", lambda own, key: opened.append(key) or find(own, key))
     before = {artefact.key for artefact in store.artefacts("study")}
     artefact = studies[kind]
     exec(again.study_python(artefact.recipe, artefact.facts), {})  # noqa: S102 (our own lines)
-    result = StudyResult.open(artefact.path)
-    assert capsys.readouterr().out.strip() == FINDINGS[kind](result, "NDCG@5")
+    assert capsys.readouterr().out, "it prints what was found"
+    assert kind == RUNS or artefact.key in opened
     assert {one.key for one in store.artefacts("study")} == before
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_report_has_question_methods_references_and_needs_nothing_else(kind, studies):
+    artefact = studies[kind]
+    page = report([artefact.path])
+    body = page.partition("<body>")[2]
+    assert html.escape(STUDIES[artefact.recipe["kind"]].question) in body
+    assert "<figure" in body or kind == "invariance"
+    assert "<h3>Methods</h3>" in body
+    assert "<li>" in body or kind == "card"
+    assert "shuffleproof " in body
+    assert "nan" not in body.partition("<h3>Methods")[2].partition("<details>")[0]
+    assert not re.search(r"""(src|href)=["'](?!#|data:)""", body)
+    for name in rankers_of(artefact.recipe):
+        assert html.escape(name) in body
 
 
 def test_what_no_flag_says_is_refused(studies):

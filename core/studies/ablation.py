@@ -26,7 +26,7 @@ from core.seeds import generator
 from core.store.keys import key_of
 from core.store.manifest import Artefact
 from core.studies import conventions, underway
-from core.studies.ablation_steps import BATCHES, SIZES, differences
+from core.studies.ablation_steps import BATCHES, SIZES, claimed, differences
 from core.studies.initial_ranking import PAPER_FAMILY, measured_by
 from core.studies.result import StudyResult
 from core.studies.run import query_ids_of, run_study
@@ -38,6 +38,8 @@ LEVELS = (0.0, 5.0, 20.0)
 BASE = "paper"
 MEASURE = "NDCG@10"
 TOWARDS = ("released", "tuned")
+PAPER = "claims"
+"""Towards what the paper compares beside its own recipe."""
 
 Queries = Float64[np.ndarray, " queries"]
 COLUMNS = (
@@ -77,17 +79,19 @@ def variants(
         ranker: a neural ranker with the presets paper, released and tuned.
         sizes: the preset whose widths, depth, batches and epochs all variants take; None: each
             keeps its own.
-        towards: the presets whose differences from `paper` are taken one at a time.
+        towards: the presets whose differences from `paper` are taken one at a time; `claims`:
+            those that the ranker's paper compares and no preset has.
         seed: of every variant.
 
     >>> [variant.label for variant in variants("setrank-msab", "small")][:4]
     ['paper', 'released', 'tuned', 'paper + input layer gaussian-kernels']
     """
-    presets = (BASE, *towards)
+    presets = (BASE, *(name for name in towards if name != PAPER))
     made = {name: _sized(NeuralSpec.preset(ranker, name), sizes, seed) for name in presets}
     found = [Variant(name, spec, "", sizes=sizes) for name, spec in made.items()]
     for name in towards:
-        for difference in differences(made[BASE], made[name]):
+        steps = claimed(made[BASE]) if name == PAPER else differences(made[BASE], made[name])
+        for difference in steps:
             spec = made[BASE].changed(difference.values)
             label = f"{BASE} + {difference.label}"
             source = difference.source + ("; this value is ours" if name == "tuned" else "")
@@ -159,12 +163,12 @@ def table(result: StudyResult, measure: str = MEASURE) -> pd.DataFrame:
     """
     facts = result.facts
     seconds = facts.get("training_seconds", {})
-    points = _points(result, measure)
-    labels = list(points)
+    found = points(result, measure)
+    labels = list(found)
     if not labels:
         return pd.DataFrame(columns=list(COLUMNS))
-    starts = np.stack([points[label][0] for label in labels])
-    losses = starts - np.stack([points[label][1] for label in labels])
+    starts = np.stack([found[label][0] for label in labels])
+    losses = starts - np.stack([found[label][1] for label in labels])
     frame = pd.DataFrame(
         {
             "variant": labels,
@@ -179,8 +183,13 @@ def table(result: StudyResult, measure: str = MEASURE) -> pd.DataFrame:
     return frame.assign(**own, **fall)[list(COLUMNS)]
 
 
-def _points(result: StudyResult, measure: str) -> dict[str, tuple[Queries, Queries]]:
-    """Every whole variant's values at the lowest level and at the highest."""
+def points(result: StudyResult, measure: str) -> dict[str, tuple[Queries, Queries]]:
+    """Every whole variant's values at the lowest level and at the highest, by label.
+
+    Args:
+        result: an ablation, finished or not.
+        measure: one that follows from what is stored.
+    """
     ends = (result.trials.level.min(), result.trials.level.max())
     measured = set(zip(result.trials.ranker, result.trials.level, strict=True))
     found = {}
@@ -265,7 +274,7 @@ def _facts(bench: Workbench, made: Sequence[Variant]) -> dict[str, Any]:
         "lists": asdict(bench.recipe),
         "preset": bench.preset,
         "sizes": made[0].sizes,
-        "towards": list(dict.fromkeys(one.towards for one in made if one.towards)),
+        "towards": [one.label for one in made if not one.towards and one.label != BASE],
         "of": {one.label: one.towards for one in made},
         "sources": {one.label: one.source for one in made},
         "parameters": {one.label: size.parameters(one.spec.model, features) for one in made},

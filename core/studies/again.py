@@ -9,6 +9,7 @@ from core.rankers import outside
 from core.studies import (
     command,
     command_attention,
+    command_groups,
     command_perturbations,
     command_tables,
 )
@@ -32,6 +33,7 @@ COMMANDS: Mapping[str, Written] = {
     "perturbations": command_perturbations.perturbations_command,
     "worst-case": command_perturbations.worst_case_command,
     "card": command_perturbations.card_command,
+    "group-shuffles": command_groups.group_shuffles_command,
 }
 """What writes a study as a command, by its kind."""
 
@@ -48,6 +50,7 @@ PYTHON: Mapping[str, Written] = {
     "perturbations": command_perturbations.perturbations_python,
     "worst-case": command_perturbations.worst_case_python,
     "card": command_perturbations.card_python,
+    "group-shuffles": command_groups.group_shuffles_python,
 }
 """What writes a study as Python, by its kind."""
 

@@ -97,8 +97,8 @@ def ablation_command(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str
     usual = "small" if facts.get("preset", usual_preset(facts)) == "small" else None
     if facts["sizes"] != usual:
         words += ["--sizes", facts["sizes"] or "own"]
-    if list(facts["towards"]) != TOWARDS:
-        words += ["--towards", ",".join(facts["towards"])]
+    if _towards(recipe, facts) != TOWARDS:
+        words += ["--towards", ",".join(_towards(recipe, facts))]
     if _levels(recipe) != LEVELS:
         words += ["--levels", ",".join(f"{level:g}" for level in _levels(recipe))]
     if recipe["draws"] != DRAWS:
@@ -111,7 +111,7 @@ def ablation_command(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str
 def ablation_python(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     """The lines that make an ablation and print its table; arguments as the command's."""
     _noted(facts)
-    how = f"sizes={facts['sizes']!r}, towards={list(facts['towards'])!r}, seed={recipe['seed']}"
+    how = f"sizes={facts['sizes']!r}, towards={_towards(recipe, facts)!r}, seed={recipe['seed']}"
     lines = ["from core.rankers.initial import ListRecipe"] if changed_lists(facts) else []
     lines += [
         "from core.studies import ablation",
@@ -134,6 +134,11 @@ def _asked(recipe: Mapping[str, Any]) -> list[str]:
         label for label in given if label not in REFERENCES and not label.startswith("initial: ")
     ]
     return next(([name] for name, own in NAMED.items() if list(own) == labels), labels)
+
+
+def _towards(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> list[str]:
+    """The presets whose differences were taken; older ablations noted those that have several."""
+    return list(facts["towards"]) or [label for label, _ in recipe["rankers"][1:]]
 
 
 def _seeds(recipe: Mapping[str, Any]) -> int:

@@ -21,6 +21,7 @@ from core.store.artefacts import Store, default_store
 from core.store.keys import ArtefactKey
 from core.studies import uploads
 from core.studies.jobs_attention import attention
+from core.studies.jobs_groups import group_shuffles
 from core.studies.jobs_library import export, take
 from core.studies.jobs_opened import Lists, Reports, answer, opened, preset_of, text_of
 from core.studies.jobs_outside import bring, runs
@@ -200,6 +201,7 @@ KINDS: Mapping[str, Callable[..., Reports]] = {
     "library-import": take,
     "perturbations": perturbations,
     "worst-case": worst_case,
+    "group-shuffles": group_shuffles,
 }
 """Every kind of job; nothing else can be handed in or run."""
 
