@@ -36,7 +36,8 @@ def bump(
         height: pixels; by default as the number of documents asks for.
         heads: what stands over the three columns.
     """
-    color = stroke(ranker).color
+    color, count = stroke(ranker).color, _places(moves)
+    size = 7 if count <= 60 else 4
     figure = go.Figure()
     figure.add_trace(_lines(moves, ("shown_before", "answered_before"), BEHIND, 1, dash="dot"))
     path = ("shown", "answered", "answered_before")
@@ -45,8 +46,7 @@ def bump(
     if chosen is not None and chosen in moves.index:
         figure.add_trace(_lines(moves.loc[[chosen]], path, color, 5))
     for at, column in enumerate(path):
-        figure.add_trace(_marks(moves, at, column, color))
-    count = max(len(moves), 1)
+        figure.add_trace(_marks(moves, at, column, color, size))
     figure.update_xaxes(
         tickvals=[0, 1, 2], ticktext=list(heads), side="top", range=[-0.15, 2.2], showgrid=False,
         fixedrange=True,
@@ -58,6 +58,12 @@ def bump(
     laid_out(figure, height=height or own, showlegend=False, hovermode="closest", dragmode=False)
     figure.update_layout(margin={"l": 28, "r": 24, "t": 44, "b": 8})
     return figure
+
+
+def _places(moves: pd.DataFrame) -> int:
+    """How many places there are; more than documents where only some of a list are drawn."""
+    taken = moves[["shown", "answered", "answered_before"]].to_numpy(float)
+    return max(len(moves), int(np.nanmax(taken, initial=1)))
 
 
 def _lines(
@@ -76,7 +82,7 @@ def _lines(
     )
 
 
-def _marks(moves: pd.DataFrame, at: int, column: str, color: str) -> go.Scatter:
+def _marks(moves: pd.DataFrame, at: int, column: str, color: str, size: int) -> go.Scatter:
     relevant = moves["label"] > 0
     facts = moves[["document", "label", "shown", "answered", "answered_before"]].copy()
     facts["document"] = facts["document"].map(html.escape)
@@ -86,7 +92,7 @@ def _marks(moves: pd.DataFrame, at: int, column: str, color: str) -> go.Scatter:
         y=moves[column],
         mode="markers",
         marker={
-            "size": 7 if len(moves) <= 60 else 4,
+            "size": size,
             "color": [color if full else "rgba(127,127,127,0.25)" for full in relevant],
             "line": {"color": color, "width": 1},
         },

@@ -1,12 +1,17 @@
 """Queries by what was done to them: a row a query, a column a size or condition."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
 from app.figures import perturbations
 
-LONGEST = 22  # characters of a column's name
+LONGEST, UPRIGHT, CHARACTER = 22, 6, 5
+"""Characters of a column's name at most, and until it is turned; pixels that each then takes."""
+
+PRESET = re.compile(r"@\w+")
 
 
 def queries(frame: pd.DataFrame, axis: str, measure: str) -> go.Figure:
@@ -26,19 +31,25 @@ def queries(frame: pd.DataFrame, axis: str, measure: str) -> go.Figure:
         "<b>query %{customdata[0]}</b><br>%{customdata[1]}<br>"
         f"{measure}: %{{customdata[2]:+.3f}}<extra></extra>"
     )
+    texts = [_short(name) for name in names]
+    longest = max(map(len, texts), default=0)
+    turned = longest > UPRIGHT
     figure.update_xaxes(
-        tickvals=[f"{at}" for at in range(len(names))], ticktext=[_short(name) for name in names],
-        tickangle=-35 if max(map(len, names), default=0) > 6 else 0,
+        tickvals=[f"{at}" for at in range(len(names))], ticktext=texts,
+        tickangle=-45 if turned else 0, title_standoff=8,
     )  # fmt: skip
+    if turned:
+        figure.update_layout(height=figure.layout.height + CHARACTER * longest)
     return figure
 
 
 def _short(name: str) -> str:
-    """A column's name, its end left out where it is long.
+    """A column's name without presets, its end left out where it is still long.
 
     >>> _short("rankboost@tuned for lambdamart@tuned")
-    'rankboost@tuned for …'
+    'rankboost for lambda …'
     """
+    name = PRESET.sub("", name)
     return name if len(name) <= LONGEST else f"{name[: LONGEST - 2].rstrip()} …"
 
 

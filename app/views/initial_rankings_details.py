@@ -62,7 +62,8 @@ def _numbers(key: str, measure: str) -> None:
         alt=f"{measure} of every ranker under every condition",
     )
     parts.convention(
-        "Every condition is scored on the same candidates in the same order shown",
+        "Every condition is scored on the same candidates; DLCM is fed in the order of what stands "
+        "in the initial ranking's place",
         "paired t, Holm over all changes",
     )
 

@@ -41,7 +41,7 @@ def section(chosen: Chosen, point: Point | None) -> None:
     if at == point[1:]:
         st.caption("This is the cell that the others are compared with: nothing changes.")
     else:
-        start = f"From {_side(at)} to {_side(point[1:])}"
+        start = f"From {_beside(at, point)} to {_beside(point[1:], point, at)}"
         st.markdown(escaped(two_answers.said(frame, start, measure)))
     picture, table = st.columns([3, 2], gap="medium")
     with picture:
@@ -64,6 +64,12 @@ def _side(side: Side) -> str:
     return (
         f"trained on {side[0]}, lists of {side[1]}" if side[0].isdigit() else f"lists of {side[1]}"
     )
+
+
+def _beside(side: Side, point: Point, other: Side | None = None) -> str:
+    """N0 and N1 in words beside another cell; N0 only where it tells the two apart."""
+    alike = (other or side)[0] == point[1]
+    return f"lists of {side[1]}" if alike else _side(side)
 
 
 def _compared(chosen: Chosen, point: Point, place: Any) -> tuple[Side, pd.DataFrame]:
@@ -119,8 +125,8 @@ def _take(point: Point) -> Any:
 def _rows(frame: pd.DataFrame, point: Point, at: Side) -> None:
     number = st.column_config.NumberColumn
     columns = {
-        "home": number(_side(at), format="%.3f"),
-        "here": number(_side(point[1:]), format="%.3f"),
+        "home": number(_short(at, point), format="%.3f"),
+        "here": number(_short(point[1:], point, at), format="%.3f"),
         "change": number("change", format="%+.3f"),
         "order_stability": number("τ of shared", format="%.2f"),
         "score_shift": number("scores shifted", format="%.2f"),
@@ -129,16 +135,27 @@ def _rows(frame: pd.DataFrame, point: Point, at: Side) -> None:
     two_answers.rows(frame, columns, alt)
 
 
+def _short(side: Side, point: Point, other: Side | None = None) -> str:
+    """N1 of a column; N0 too where it tells the two apart."""
+    alike = (other or side)[0] == point[1]
+    return f"N1 {side[1]}" if alike else f"N0 {side[0]}, N1 {side[1]}"
+
+
 def _answers(chosen: Chosen, point: Point, at: Side, ids: list[str]) -> None:
     ranker, trained_on, size = point
-    alike = f"to its list of {at[1]}" if at[0] == trained_on else f"when {_side(at)}"
+    if at[0] == trained_on:
+        heads = (f"list of {size}", f"answer<br>to {size}", f"answer<br>to {at[1]}")
+        other = f"what it answers to its list of {at[1]}"
+    else:
+        heads = (f"list of {size}", f"trained<br>on {trained_on}", f"trained<br>on {at[0]}")
+        other = f"what it answers to the list of {at[1]} when trained on {at[0]}"
     compared = two_answers.Compared(
         ranker,
-        (f"list of {size}", f"answer, N0 {trained_on}", f"answer, N0 {at[0]}<br>to {at[1]}"),
+        heads,
         f"Left: the list of {size} in its initial order. Middle: what {ranker} answers to it. "
-        f"Right: what it answers {alike}. Dotted: from that list's initial order to that answer.",
-        before=f"N0 {at[0]}, N1 {at[1]}",
-        now=f"N0 {trained_on}, N1 {size}",
+        f"Right: {other}. Dotted: from that list's initial order to that answer.",
+        before=_short(at, point),
+        now=_short(point[1:], point, at),
     )
     two_answers.one_query(
         ids, set_sizes.seeds(chosen.key, point), compared,

@@ -14,6 +14,9 @@ from core.errors import ShuffleproofError
 from core.studies.benchmark_finding import signed
 
 ROWS, BUMP, FEATURES = "behind", "bump", "features"
+LONG, FIRST = 100, 10
+"""Documents beyond which a list is drawn in part, and how many of each answer always are."""
+
 Replay = Callable[[str, int, tuple[int, ...]], pd.DataFrame]
 """Query, seed and features to both answers."""
 
@@ -123,13 +126,19 @@ def one_query(ids: Sequence[str], seeds: Sequence[int], compared: Compared, repl
 
 
 def _drawn(moves: pd.DataFrame, query: str, compared: Compared) -> None:
+    telling = moves if len(moves) <= LONG else moves[_telling(moves)]
     st.plotly_chart(
-        bump.bump(moves, compared.ranker, heads=compared.heads), key=BUMP,
-        config={"displayModeBar": False}, alt=bump.alt_text(moves, compared.ranker),
+        bump.bump(telling, compared.ranker, heads=compared.heads), key=BUMP,
+        config={"displayModeBar": False}, alt=bump.alt_text(telling, compared.ranker),
     )  # fmt: skip
     gone, new = (int((moves["kind"] == kind).sum()) for kind in ("gone", "new"))
     other = f" {new} {_documents(new)} joined the list." if new else ""
     other += f" {gone} {_documents(gone)} left the list." if gone else ""
+    if len(telling) < len(moves):
+        other += (
+            f" Drawn are {len(telling)} of {len(moves)}: those of both lists, the relevant ones "
+            f"and the first {FIRST} of each answer."
+        )
     st.caption(
         escaped(
             f"{query}. {compared.caption} Full marks are relevant documents, strong lines are "
@@ -162,6 +171,12 @@ def _drawn(moves: pd.DataFrame, query: str, compared: Compared) -> None:
             },
             alt="Every document of the list with both answers",
         )
+
+
+def _telling(moves: pd.DataFrame) -> pd.Series:
+    """Which documents of a long list are drawn: some lists hold hundreds that only fill it."""
+    first = (moves["answered"] <= FIRST) | (moves["answered_before"] <= FIRST)
+    return (moves["kind"] == "kept") | (moves["label"] > 0) | first
 
 
 def _documents(count: int) -> str:
