@@ -22,12 +22,14 @@ from core.studies import (
     benchmark_printed,
     benchmark_query,
     benchmark_ranks,
+    benchmark_retrieved,
     benchmark_runs,
     benchmark_table,
     benchmark_text,
 )
 from core.studies.benchmark_ranks import CriticalDifference
 from core.studies.benchmark_text import Cell
+from core.studies.command_runs import is_of_runs
 from core.studies.result import StudyResult
 
 KIND = benchmark.KIND
@@ -47,7 +49,8 @@ def stored(data: str) -> dict[str, Artefact]:
 def _stored(data: str, fingerprint: str | None, now: tuple[tuple[str, int], ...]) -> Any:
     """Manifests are read again only when something was stored or removed."""
     del now  # part of the memory's key alone
-    found = [one for one in services.store().artefacts("study") if one.recipe["kind"] == KIND]
+    studies = services.store().artefacts("study")
+    found = [one for one in studies if one.recipe["kind"] == KIND and not is_of_runs(one.recipe)]
     own = [
         one
         for one in found
@@ -55,6 +58,19 @@ def _stored(data: str, fingerprint: str | None, now: tuple[tuple[str, int], ...]
     ]
     own.sort(key=lambda one: one.created, reverse=True)
     return {str(one.key): one for one in own}
+
+
+def of_runs() -> dict[str, Artefact]:
+    """The stored comparisons of runs from files, which belong to no data set, newest first."""
+    return _of_runs(str(services.store().root), _now())
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def _of_runs(root: str, now: tuple[tuple[str, int], ...]) -> Any:
+    del root, now  # part of the memory's key alone
+    found = [one for one in services.store().artefacts("study") if is_of_runs(one.recipe)]
+    found.sort(key=lambda one: one.created, reverse=True)
+    return {str(one.key): one for one in found}
 
 
 def _now() -> tuple[tuple[str, int], ...]:
@@ -74,26 +90,49 @@ def stem(data: str) -> str:
 
 
 def rankers(recipe: Mapping[str, Any]) -> list[str]:
-    """The rankers that a benchmark was asked for, without the references."""
+    """The rankers that a benchmark was asked for, without the references; or its runs."""
+    if is_of_runs(recipe):
+        return list(recipe["runs"])
     labels = [row["label"] for row in recipe["rows"]]
     return [label for label in labels if label not in benchmark.REFERENCES]
+
+
+def seeds(recipe: Mapping[str, Any]) -> dict[str, int]:
+    """How many seeds every row was planned with."""
+    if is_of_runs(recipe):
+        return dict.fromkeys(recipe["runs"], 1)
+    return {row["label"]: int(row["seeds"]) for row in recipe["rows"]}
 
 
 def short_words(artefact: Artefact) -> str:
     """What tells a stored benchmark from others in a narrow place."""
     day = datetime.fromisoformat(artefact.created).astimezone(UTC).strftime("%d %b %H:%M")
     count = len(rankers(artefact.recipe))
-    return f"{day} · {count} ranker{'s' if count != 1 else ''}"
+    noun = "run" if is_of_runs(artefact.recipe) else "ranker"
+    return f"{day} · {count} {noun}{'s' if count != 1 else ''}"
 
 
 def words(artefact: Artefact) -> str:
     """A stored benchmark in a line: which rankers, how often, on which lists."""
-    seeds = max((row["seeds"] for row in artefact.recipe["rows"]), default=1)
+    named = ", ".join(rankers(artefact.recipe))
+    if is_of_runs(artefact.recipe):
+        return f"{named} · from files, judged by {artefact.facts['data']}"
+    most = max(seeds(artefact.recipe).values(), default=1)
     folds = len(artefact.recipe["folds"])
-    parts = [", ".join(rankers(artefact.recipe)), f"{seeds} seed{'s' if seeds != 1 else ''}"]
+    parts = [named, f"{most} seed{'s' if most != 1 else ''}"]
     parts += [f"{folds} folds"] if folds > 1 else []
-    lists = artefact.facts["lists"]
-    return " · ".join([*parts, f"on {', '.join(lists['initial'])}, top {lists['depth'] or 'all'}"])
+    return " · ".join([*parts, on_lists(artefact.facts)])
+
+
+def on_lists(facts: Mapping[str, Any]) -> str:
+    """Which candidates were ranked.
+
+    >>> on_lists({"lists": {"initial": ["lambdamart@paper"], "depth": 40}})
+    'top 40 by lambdamart@paper'
+    """
+    lists = facts["lists"]
+    how = f"top {lists['depth']}" if lists["depth"] else "all candidates"
+    return f"{how} by {', '.join(lists['initial'])}"
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
@@ -114,10 +153,16 @@ def labels(key: str) -> list[str]:
 
 @st.cache_data(max_entries=128, show_spinner=False)
 def cells(
-    key: str, measures: tuple[str, ...], baselines: tuple[str, ...], test: str
+    key: str, measures: tuple[str, ...], marked: tuple[tuple[str, ...], str], test: str
 ) -> dict[tuple[str, str], Cell]:
-    """The table as it is printed."""
-    return benchmark_text.cells(result(key), measures, baselines, test)
+    """The table as it is printed; `marked`: the baselines and their symbols."""
+    return benchmark_text.cells(result(key), measures, marked[0], test, marked[1])
+
+
+@st.cache_data(max_entries=128, show_spinner=False)
+def runs_in_words(key: str, measure: str) -> str:
+    """What the means are over."""
+    return benchmark_text.runs_in_words(result(key), measure)
 
 
 @st.cache_data(max_entries=128, show_spinner=False)
@@ -158,16 +203,42 @@ def printed(key: str) -> tuple[Published, pd.DataFrame] | None:
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
-def answers(key: str, query: tuple[str, str], pair: tuple[str, str], seed: int) -> pd.DataFrame:
+def answers(
+    key: str, query: tuple[str, str], pair: tuple[str, str], seed: int, columns: tuple[int, ...]
+) -> pd.DataFrame:
     """One query (id, fold) as two rankers answered it, from the stored scores.
+
+    Args:
+        key: of the benchmark.
+        query: its id and its fold.
+        pair: the two rankers.
+        seed: of those that have several.
+        columns: ids of features to stand beside each document.
 
     Raises:
         DataError: the fold's data is not stored any more.
     """
     opened = result(key)
     place = benchmark_query.place_of(opened, *query)
+    if is_of_runs(opened.recipe):
+        return benchmark_retrieved.retrieved(path(key), place, pair)
     fold = fold_of(str(opened.facts["fingerprints"][place.fold]), query[1])
-    return benchmark_query.answers(path(key), fold.test, place, pair, seed)
+    asked = benchmark_query.Asked(place, pair, seed, columns)
+    return benchmark_query.answers(path(key), fold.test, asked)
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def features(key: str, fold: str) -> list[int]:
+    """Ids of the features of a fold's documents; none where it is not stored any more."""
+    facts = result(key).facts
+    names = [one["name"] for one in facts["folds"]]
+    if not facts["fingerprints"]:
+        return []
+    try:
+        opened = fold_of(str(facts["fingerprints"][names.index(fold)]), fold)
+    except DataError:
+        return []
+    return [int(feature) for feature in opened.test.feature_ids]
 
 
 def fold_of(fingerprint: str, name: str) -> Fold:

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app import services
+from app import combinations, services
 from core.data import stored
 from core.data.catalogue import SAMPLE, find
 from core.errors import ArtefactError
@@ -259,6 +259,8 @@ def parameters(data: Fitting, lists: ListRecipe, plan: Plan) -> dict[str, Any]:
 def trained(data: Fitting) -> pd.DataFrame:
     """The rankers trained on a data set, newest first; what is not learnt is left out.
 
+    Combinations with a member of this data set stand among them.
+
     Columns ranker, recipe (preset and what differs from it), lists, NDCG@10 on the validation
     part, epochs, seconds, created, key.
     """
@@ -269,8 +271,9 @@ def trained(data: Fitting) -> pd.DataFrame:
 def _trained(parts: tuple[str, str], stored: tuple[tuple[str, int], ...]) -> pd.DataFrame:
     del stored  # part of the memory's key alone
     artefacts = {str(artefact.key): artefact for artefact in services.store().artefacts("ranker")}
-    rows = []
-    for ranker in trained_on(services.store(), *parts):
+    own = trained_on(services.store(), *parts)
+    rows: list[dict[str, Any]] = []
+    for ranker in own:
         if ranker.name in NOT_LEARNT or ranker.name.startswith("feature:"):
             continue
         artefact = artefacts[ranker.key]
@@ -288,6 +291,8 @@ def _trained(parts: tuple[str, str], stored: tuple[tuple[str, int], ...]) -> pd.
                 "key": ranker.key,
             }
         )
+    rows += combinations.made_of(artefacts.values(), {ranker.key for ranker in own})
+    rows.sort(key=lambda row: row["created"], reverse=True)
     columns = ["ranker", "recipe", "lists", "valid", "epochs", "seconds", "created", "key"]
     return pd.DataFrame(rows, columns=columns)
 

@@ -21,7 +21,7 @@ from core.studies.result import StudyResult
 DATA = "my_set"
 LISTS = asdict(ListRecipe(("lambdamart@small",)))
 NOISE = {"ideal": 0.0, INITIAL: 1.2, "random": 9.0, "lambdamart": 1.2, "dlcm": 0.6, "gsf": 0.62}
-GROUPS = dict(zip(NOISE, ["reference"] * 3 + list(benchmark.GROUPS[1:4]), strict=True))
+GROUPS = dict(zip(NOISE, [benchmark.GROUPS[0]] * 3 + list(benchmark.GROUPS[1:4]), strict=True))
 SEEDS = {"random": 2, "dlcm": 2, "gsf": 2}
 
 

@@ -13,8 +13,8 @@ from streamlit.testing.v1 import AppTest
 from app import benchmarks, exports, report
 from app.plain import escaped
 from app.views import benchmark as view
-from app.views import benchmark_details, benchmark_run, benchmark_taken
-from app.views.benchmark_chosen import Chosen
+from app.views import benchmark_queries, benchmark_run, benchmark_taken
+from app.views.benchmark_chosen import Chosen, Marked
 from core.execution.jobs import Jobs
 from core.metrics.measure import Measure
 from core.store.artefacts import Store
@@ -111,10 +111,13 @@ def test_letters_say_who_is_above_whom(stored):
     assert " ab" in table.loc["dlcm", "NDCG@10"]
     assert "(b)" not in table.loc["dlcm", "NDCG@10"]
     assert escaped("(a)") in table.loc[":gray[random]", "NDCG@10"]
-    assert "a initial ranking, b random" in plain(test)
+    assert "a above initial ranking, (a) below, b above random, (b) below" in plain(test)
+    test.segmented_control(key="marks").set_value("daggers").run()
+    assert escaped("+†") in test.table[0].value.loc["dlcm", "NDCG@10"]
+    assert "+ above initial ranking, (+) below, † above random" in plain(test)
     none = opened(letters=[])
     assert " a" not in none.table[0].value.loc["dlcm", "NDCG@10"]
-    assert "No letters" in plain(none)
+    assert "Marks:" not in plain(none)
 
 
 def test_conventions_change_the_whole_table_at_once(stored):
@@ -160,9 +163,25 @@ def test_two_rankers_by_query_and_one_query_as_they_answered_it(stored, fold):
     assert not test.exception
     chart = test.get("plotly_chart")[2]
     assert "documents from the initial ranking to the answers of gsf and dlcm" in chart.proto.alt
-    assert f"Query {query} of my_set, seed 0" in plain(test)
+    assert f"Query {query} of my_set · seed 0" in plain(test)
     test.selectbox(key="seed").set_value(1).run()
-    assert f"Query {query} of my_set, seed 1" in plain(test)
+    assert f"Query {query} of my_set · seed 1" in plain(test)
+    test.session_state["documents opened"] = True
+    test.run()
+    test.multiselect(key="features").set_value([2, 3]).run()
+    documents = next(one.value for one in test.dataframe if "document" in one.value)
+    at = list(fold.test.query_ids).index(query)
+    rows = slice(*fold.test.offsets[at : at + 2])
+    np.testing.assert_array_equal(
+        np.sort(documents["feature 3"]), np.sort(fold.test.feature(3)[rows])
+    )
+    assert list(documents.sort_values("gsf")["score of gsf"]) == sorted(
+        documents["score of gsf"], reverse=True
+    )
+    queries = next(
+        one.value for one in test.dataframe if "difference" in one.value and "query" in one.value
+    )
+    assert list(queries["query"]) == list(frame["query"])
 
 
 def test_a_click_chooses_ranker_and_query(monkeypatch):
@@ -171,8 +190,8 @@ def test_a_click_chooses_ranker_and_query(monkeypatch):
     monkeypatch.setattr(view.st, "session_state", state)
     view._take()
     assert state["ranker"] == "dlcm"
-    state[benchmark_details.BARS] = {"selection": {"points": [{"customdata": ["q7", "fold2"]}]}}
-    benchmark_details._take()
+    state[benchmark_queries.BARS] = {"selection": {"points": [{"customdata": ["q7", "fold2"]}]}}
+    benchmark_queries._take()
     assert (state["of"], state["fold of"]) == ("q7", "fold2")
 
 
@@ -185,11 +204,15 @@ def test_printed_rows_stand_beside_where_the_set_is_recognised(store, fold, monk
     said = plain(test)
     assert "As the paper printed it" in [one.value for one in test.subheader]
     assert "SIGIR 2020, Table 2, Istella" in said
-    assert "judged ideal, no relevant: 0" in said
-    frame = next(one.value for one in test.dataframe if "NDCG@10 printed" in one.value)
-    row = frame.set_index("ranker").loc["gsf"]
-    assert row["NDCG@10 printed"] == 0.6508
-    assert row["NDCG@10 here"] > 0.6508
+    assert "ideal: judged · no relevant: 0 · ties: not stated · top 40 by LambdaMART" in said
+    measured, printed = (one.value for one in test.table)
+    result = StudyResult.open(benchmarks.path(next(iter(benchmarks.stored(tables.DATA)))))
+    own = benchmark_table.means(result, ["NDCG@10"]).set_index("ranker")["mean"]["gsf"]
+    assert printed.loc["gsf", "NDCG@10"] == f"0.6508 :gray[:small[here\u00a0{own:.4f}]]"
+    assert printed.loc["rankboost", "NDCG@1"] == "0.4457"  # not measured here
+    assert not any("**" in cell for cell in printed.to_numpy().ravel())
+    assert "rankboost" not in measured.index
+    assert sum("**" in cell for cell in measured["NDCG@10"]) == 1
 
 
 def test_an_address_that_asks_for_what_is_not_there_is_told(stored):
@@ -212,15 +235,19 @@ def chosen_of(artefact):
 def test_files_hold_the_table_and_the_runs(stored):
     services_store = benchmarks.path(str(stored.key))
     assert services_store == stored.path
-    files = {file.label: file for file in benchmark_taken.tables(chosen_of(stored), ["random"])}
+    files = {
+        file.label: file for file in benchmark_taken.tables(chosen_of(stored), Marked(("random",)))
+    }
     latex = files["LaTeX (booktabs)"].make().decode()
     assert r"\toprule" in latex
     assert latex.count(r"\textbf") == 2
-    assert "a random" in files["Markdown"].make().decode()
+    assert "a above random" in files["Markdown"].make().decode()
     exact = pd.read_parquet(io.BytesIO(files["Parquet"].make()))
     means = benchmark_table.means(StudyResult.open(stored.path), ["NDCG@5", "NDCG@10"])
     np.testing.assert_array_equal(exact["mean"], means["mean"])
     assert set(exact["marks"]) <= {"", "a", "(a)"}
+    assert exact[exact.ranker == "random"]["p"].isna().all()
+    assert {"sd", "runs", "n", "against", "p", "effect", "wins", "low"} <= set(exact.columns)
     assert files["CSV"].make().decode().count("\n") == 1 + len(means)
     with zipfile.ZipFile(io.BytesIO(benchmarks.runs(str(stored.key)))) as archive:
         assert {"qrels.txt", "dlcm.seed0.run", "dlcm.seed1.run"} <= set(archive.namelist())
@@ -242,7 +269,7 @@ def test_the_form_says_the_cost_and_hands_the_benchmark_in(store):
     test.number_input(key="new.seeds").set_value(2)
     test.run()
     said = plain(test)
-    assert "2 rankers × up to 2 seeds × 1 fold: **4 trainings**, from **" in said
+    assert "3 rows × up to 2 seeds × 1 fold: **2 trainings**, from **" in said
     test.button(key="new.run").click().run()
     (job,) = jobs.jobs_of(store).list()
     assert (job.kind, job.state) == ("benchmark", "waiting")
@@ -276,7 +303,7 @@ def test_folds_of_one_name_are_run_together(store):
     test.multiselect(key="new.rankers").set_value(["mart"])
     test.run()
     assert not test.exception
-    assert "1 ranker × up to 3 seeds × 2 folds: **6 trainings**" in plain(test)
+    assert "1 row × up to 3 seeds × 2 folds: **2 trainings**" in plain(test)
     test.button(key="new.run").click().run()
     (job,) = jobs.jobs_of(store).list()
     assert job.parameters["data"] == "other"
@@ -336,7 +363,7 @@ def test_what_this_session_handed_in_is_shown_when_it_is_done(store, stored):
 
 def test_names_of_users_are_shown_letter_by_letter(store, fold, monkeypatch):
     odd = "feature:3 ![x](http://e.org/x)"
-    groups = tables.GROUPS | {odd: "documents alone"}
+    groups = tables.GROUPS | {odd: "each document by itself"}
     monkeypatch.setattr(tables, "GROUPS", groups)
     monkeypatch.setattr(tables, "NOISE", tables.NOISE | {odd: 0.4})
     tables.benchmark_in(store, fold)

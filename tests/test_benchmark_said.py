@@ -9,7 +9,10 @@ import pandas as pd
 import pytest
 
 from core.cli.arguments import main, parser
+from core.data.dataset import RankingDataset
+from core.data.lists import CandidateLists
 from core.data.published import TABLES
+from core.data.text import TextColumn
 from core.errors import DataError, UsageError
 from core.metrics.randomisation import randomised
 from core.metrics.significance import paired_randomisation
@@ -21,6 +24,7 @@ from core.studies import (
     benchmark_printed,
     benchmark_query,
     benchmark_ranks,
+    benchmark_retrieved,
     benchmark_runs,
     benchmark_table,
     command_tables,
@@ -123,7 +127,9 @@ def test_one_query_is_answered_from_the_stored_scores(result, artefact, bench):
     place = benchmark_query.place_of(result, query, "sample")
     assert place == benchmark_query.Place(0, 7)
     test = bench.prepared.test
-    found = benchmark_query.answers(artefact.path, bench.fold.test, place, ("feature:2", "random"))
+    pair = ("feature:2", "random")
+    asked = benchmark_query.Asked(place, pair, features=(4,))
+    found = benchmark_query.answers(artefact.path, bench.fold.test, asked)
     rows = test.lists.rows[test.lists.offsets[7] : test.lists.offsets[8]]
     assert list(found.label) == list(test.dataset.labels[rows])
     assert list(found.initial) == list(range(1, len(rows) + 1))
@@ -131,13 +137,50 @@ def test_one_query_is_answered_from_the_stored_scores(result, artefact, bench):
         range(len(rows)), key=lambda at: (-test.dataset.feature(2)[rows[at]], rows[at])
     )
     assert [by_hand[place - 1] for place in found["feature:2"]] == list(range(len(rows)))
-    other = benchmark_query.answers(
-        artefact.path, bench.fold.test, place, ("feature:2", "random"), seed=1
-    )
+    for column, feature in (("score of feature:2", 2), ("feature 4", 4)):
+        np.testing.assert_array_equal(found[column], test.dataset.feature(feature)[rows])
+    asked = benchmark_query.Asked(place, pair, seed=1)
+    other = benchmark_query.answers(artefact.path, bench.fold.test, asked)
     pd.testing.assert_series_equal(other["feature:2"], found["feature:2"])
     assert not other["random"].equals(found["random"])
     with pytest.raises(DataError, match="not in the test part"):
         benchmark_query.place_of(result, "nobody", "sample")
+
+
+def test_two_runs_from_files_are_laid_over_each_other(tmp_path):
+    offsets = np.array([0, 1, 5])
+    dataset = RankingDataset(
+        np.zeros((5, 0), np.float32), np.float32([0, 1, 0, 2, 0]), offsets, ("q1", "q2"), (),
+        doc_ids=TextColumn.of(["z", "a", "b", "c", "d"]),
+    )  # fmt: skip
+
+    def lists(rows):
+        none = np.zeros((len(rows), 0))
+        return CandidateLists(
+            np.array([0, 0, len(rows)]), np.arange(2), np.array(rows),
+            none.astype(np.int32), none.astype(np.float32),
+        )  # fmt: skip
+
+    own = {"bm25": lists([3, 1]), "ql": lists([1, 4, 2])}
+    scores = {"bm25": np.float32([2, 5]), "ql": np.float32([1, 9, 1])}
+    frame = pd.DataFrame({"ranker": list(own), "family": "benchmark", "level": 0.0, "draw": 0,
+                          "tau": 1.0, "set_size": 2.0})  # fmt: skip
+    recipe = {"kind": "benchmark", "measures": ["RR"], "stored": ["RR"]}
+    arrays = benchmark_retrieved.arrays_of(dataset, own, scores)
+    values = np.zeros((2, 1, 2), np.float32)
+    made = benchmark_retrieved.RetrievedResult(recipe, frame, values, ("q1", "q2"), {}, arrays)
+    replace(made, facts={"noted": 1}).save(tmp_path)
+    assert StudyResult.open(tmp_path).facts == {"noted": 1}
+    place = benchmark_query.Place(0, 1)
+    found = benchmark_retrieved.retrieved(tmp_path, place, ("bm25", "ql"))
+    assert list(found.document) == ["a", "c", "d", "b"]
+    assert list(found.label) == [1, 2, 0, 0]
+    np.testing.assert_array_equal(found.bm25, [1, 2, np.nan, np.nan])
+    np.testing.assert_array_equal(found.ql, [2, np.nan, 1, 3])  # equal scores by row
+    np.testing.assert_array_equal(found["score of ql"], [1, np.nan, 9, 1])
+    (tmp_path / benchmark_retrieved.FILE).unlink()
+    with pytest.raises(DataError, match="stored without what they retrieved"):
+        benchmark_retrieved.retrieved(tmp_path, place, ("bm25", "ql"))
 
 
 def test_many_randomisation_tests_at_once_are_the_single_ones():

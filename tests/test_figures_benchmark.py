@@ -24,31 +24,50 @@ def compared():
 
 
 def dots(figure):
+    """The trace of the dots."""
+    (trace,) = [trace for trace in figure.data if trace.mode == "markers"]
+    return trace
+
+
+def by_variant(figure):
     return {trace.name or trace.y[0]: trace for trace in figure.data if trace.mode == "markers"}
+
+
+def intervals(figure):
+    """(low, high) by ranker and the colour that they are drawn in."""
+    found = {}
+    for trace in figure.data:
+        if trace.mode == "lines+markers":
+            ends = list(zip(trace.x, trace.y, strict=True))
+            for (low, name), (high, same), (gap, _) in zip(*[iter(ends)] * 3, strict=True):
+                assert (same, gap) == (name, None)
+                found[name] = (low, high, trace.line.color)
+    return found
 
 
 def test_differences_are_dots_with_their_intervals_best_on_top(compared):
     figure = benchmark.differences(compared, "initial ranking", "NDCG@10", "dlcm")
-    drawn = dots(figure)
-    assert list(drawn) == ["setrank-imsab-init", "dlcm", "mart"]  # undefined ones are left out
-    for row in compared.dropna().to_dict("records"):
-        trace = drawn[row["ranker"]]
-        assert trace.x[0] == row["difference"]
-        assert trace.x[0] + trace.error_x.array[0] == pytest.approx(row["high"])
-        assert trace.x[0] - trace.error_x.arrayminus[0] == pytest.approx(row["low"])
-        assert trace.customdata[0][0] == row["ranker"]
+    drawn, spans = dots(figure), intervals(figure)
+    assert list(drawn.y) == ["setrank-imsab-init", "dlcm", "mart"]  # undefined ones are left out
+    rows = compared.dropna().set_index("ranker").loc[list(drawn.y)]
+    assert list(drawn.x) == list(rows["difference"])
+    for name, facts, color in zip(drawn.y, drawn.customdata, drawn.marker.line.color, strict=True):
+        assert spans[name] == (rows["low"][name], rows["high"][name], color)
+        assert facts[0] == name
     assert figure.layout.yaxis.categoryarray[-1] == "setrank-imsab-init"
     assert "initial ranking" in figure.layout.xaxis.title.text
+    assert figure.layout.shapes[0].x0 == figure.layout.shapes[0].x1 == 0
     json.dumps(figure.to_plotly_json(), default=str)
 
 
 def test_chance_is_told_by_more_than_colour(compared):
     drawn = dots(benchmark.differences(compared, "random", "NDCG@10", "dlcm"))
-    assert drawn["dlcm"].marker.color == drawn["dlcm"].marker.line.color
-    assert drawn["mart"].marker.color != drawn["mart"].marker.line.color
-    assert drawn["dlcm"].marker.size > drawn["mart"].marker.size  # the chosen one
+    marker, at = drawn.marker, {name: place for place, name in enumerate(drawn.y)}
+    assert marker.color[at["dlcm"]] == marker.line.color[at["dlcm"]]
+    assert marker.color[at["mart"]] != marker.line.color[at["mart"]]
+    assert marker.size[at["dlcm"]] > marker.size[at["mart"]]  # the chosen one
     words = benchmark.alt_text(compared, "random", "NDCG@10")
-    assert "setrank-imsab-init +0.080; dlcm +0.050; mart -0.020 (may be chance)" in words
+    assert "setrank-imsab-init +0.080; dlcm +0.050; mart −0.020 (may be chance)" in words
 
 
 def test_nobody_to_compare_is_an_empty_picture():
@@ -78,8 +97,8 @@ def test_ranks_stand_at_their_place_and_lines_join_the_cliques():
     cliques = [("dlcm", "gsf"), ("gsf", "mart")]
     figure = benchmark_ranks.ranks(places, cliques, 0.8)
     drawn = dots(figure)
-    assert {name: trace.x[0] for name, trace in drawn.items()} == dict(places)
-    assert [drawn[name].y[0] for name, _ in places] == [1, 2, 3, 4]
+    assert dict(zip(drawn.text, drawn.x, strict=True)) == dict(places)
+    assert (list(drawn.text), list(drawn.y)) == ([name for name, _ in places], [1, 2, 3, 4])
     joining = [trace for trace in figure.data if trace.mode == "lines" and trace.line.width == 6]
     spans = [(min(trace.x), max(trace.x)) for trace in joining]
     for (low, high), clique in zip(spans, cliques, strict=True):
@@ -111,6 +130,21 @@ def test_two_answers_are_drawn_from_the_initial_ranking():
     assert "2 relevant ones" in benchmark_query.alt_text(answers, ("dlcm", "mart"))
 
 
+def test_two_runs_are_joined_where_both_have_a_document_among_their_first():
+    found = pd.DataFrame(
+        {"document": ["x", "y", "z", "far"], "label": [1.0, 0.0, 2.0, 0.0],
+         "bm25": [1.0, 2.0, np.nan, 50.0], "ql": [2.0, np.nan, 1.0, 60.0]}
+    )  # fmt: skip
+    figure = benchmark_query.two_runs(found, ("bm25", "ql"))
+    left, right, _ = (trace for trace in figure.data if trace.mode == "markers")
+    np.testing.assert_array_equal(left.y, [1, 2, np.nan])
+    np.testing.assert_array_equal(right.y, [2, np.nan, 1])
+    assert list(figure.layout.xaxis.ticktext) == ["bm25", "ql"]
+    assert figure.layout.yaxis.range[0] < 3
+    words = benchmark_query.runs_alt_text(found, ("bm25", "ql"))
+    assert "1 are in both; 1 and 2 are relevant" in words
+
+
 @pytest.fixture
 def table():
     return pd.DataFrame(
@@ -136,7 +170,7 @@ def table():
 )  # fmt: skip
 def test_every_effect_is_a_dot_a_variant_whole_recipes_first(table, effect, column):
     figure = ablation.effects(table, effect, "NDCG@10")
-    drawn = dots(figure)
+    drawn = by_variant(figure)
     known = table.iloc[1:].dropna(subset=[column]).set_index("variant")[column]
     assert {name: trace.x[0] for name, trace in drawn.items()} == known.to_dict()
     assert next(iter(drawn)) == "released"

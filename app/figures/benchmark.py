@@ -1,7 +1,6 @@
 """Table 2 as one picture: every ranker's difference from one of them, the best on top."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Sequence
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -13,6 +12,11 @@ ROW, FRAME = 34, 90
 
 SIGNIFICANT = 0.05
 LONGEST = 16
+OPEN = "rgba(127,127,127,0.15)"
+ZERO = {
+    "type": "line", "xref": "x", "yref": "paper", "x0": 0, "x1": 0, "y0": 0, "y1": 1,
+    "line": {"color": "rgba(127,127,127,0.8)", "width": 1.5, "dash": "dot"},
+}  # fmt: skip
 
 
 def differences(
@@ -27,18 +31,25 @@ def differences(
         chosen: a ranker to ring.
     """
     shown = best_first(frame)
-    figure = go.Figure()
-    figure.add_vline(x=0, line={"color": "rgba(127,127,127,0.8)", "width": 1.5, "dash": "dot"})
-    for row in shown.to_dict("records"):
-        figure.add_trace(_dot(row, measure, ringed=row["ranker"] == chosen))
     names = [str(name) for name in shown["ranker"]]
-    laid_out(figure, height=FRAME + ROW * max(len(names), 1), showlegend=False, hovermode="closest")
-    figure.update_xaxes(title=f"{measure} minus that of {baseline}", tickformat="+.3~f")
-    figure.update_yaxes(
-        tickvals=names, ticktext=end_labels(names, LONGEST), categoryorder="array",
-        categoryarray=names[::-1], showgrid=True,
+    strokes = [stroke(name).color for name in names]
+    traces = [
+        _intervals(shown[[one == color for one in strokes]], color)
+        for color in dict.fromkeys(strokes)
+    ]
+    figure = go.Figure([*traces, _dots(shown, strokes, measure, chosen)] if names else [])
+    laid_out(
+        figure, height=FRAME + ROW * max(len(names), 1), showlegend=False, hovermode="closest",
+        shapes=[ZERO],
     )  # fmt: skip
-    figure.update_layout(margin={"r": 24})
+    figure.update_layout(
+        margin={"r": 24},
+        xaxis={"title": f"{measure} minus that of {baseline}", "tickformat": "+.3~f"},
+        yaxis={
+            "tickvals": names, "ticktext": end_labels(names, LONGEST), "showgrid": True,
+            "categoryorder": "array", "categoryarray": names[::-1],
+        },
+    )  # fmt: skip
     return figure
 
 
@@ -48,43 +59,51 @@ def best_first(frame: pd.DataFrame) -> pd.DataFrame:
     return known.sort_values("difference", ascending=False, kind="stable")
 
 
-def _dot(row: Mapping[Any, Any], measure: str, *, ringed: bool) -> go.Scatter:
-    color = stroke(str(row["ranker"])).color
-    counted = row["p"] <= SIGNIFICANT
-    middle = row["difference"]
+def _intervals(rows: pd.DataFrame, color: str) -> go.Scatter:
+    """The intervals of the rankers of one colour: a line each, with a stroke at either end."""
+    ends = [(row["low"], row["high"], None) for row in rows.to_dict("records")]
     return go.Scatter(
-        x=[middle],
-        y=[row["ranker"]],
-        name=str(row["ranker"]),
+        x=[end for pair in ends for end in pair],
+        y=[name for ranker in rows["ranker"] for name in (ranker, ranker, None)],
+        mode="lines+markers",
+        line={"color": color, "width": 2.2},
+        marker={"symbol": "line-ns", "size": 9, "line": {"color": color, "width": 2.2}},
+        hoverinfo="skip",
+        unselected={"marker": {"opacity": 1}},
+    )
+
+
+def _dots(
+    shown: pd.DataFrame, strokes: Sequence[str], measure: str, chosen: str | None
+) -> go.Scatter:
+    counted = shown["p"] <= SIGNIFICANT
+    facts = ["ranker", "low", "high", "p", "n", "wins", "ties", "losses"]
+    return go.Scatter(
+        x=shown["difference"],
+        y=shown["ranker"],
         mode="markers",
         marker={
-            "size": 16 if ringed else 12,
-            "color": color if counted else "rgba(127,127,127,0.15)",
-            "line": {"color": color, "width": 2.5},
-        },
-        error_x={
-            "type": "data", "symmetric": False, "color": color, "thickness": 2.2, "width": 5,
-            "array": [row["high"] - middle],
-            "arrayminus": [middle - row["low"]],
+            "size": [16 if name == chosen else 12 for name in shown["ranker"]],
+            "color": [own if full else OPEN for own, full in zip(strokes, counted, strict=True)],
+            "line": {"color": list(strokes), "width": 2.5},
         },
         selected={"marker": {"opacity": 1}},
         unselected={"marker": {"opacity": 1}},
-        customdata=[
-            [row[name] for name in ("ranker", "low", "high", "p", "n", "wins", "ties", "losses")]
-        ],
+        customdata=shown[facts].to_numpy(dtype=object),
         hovertemplate=(
             f"<b>%{{customdata[0]}}</b><br>{measure} %{{x:+.3f}} "
             "[%{customdata[1]:+.3f}, %{customdata[2]:+.3f}]<br>p %{customdata[3]:.2g} (Holm), "
             "N = %{customdata[4]}<br>better on %{customdata[5]}, equal on %{customdata[6]}, "
             "worse on %{customdata[7]}<extra></extra>"
         ),
-    )  # fmt: skip
+    )
 
 
 def alt_text(frame: pd.DataFrame, baseline: str, measure: str) -> str:
     """The picture in words: every difference and whether it is more than chance."""
     said = [
-        f"{row['ranker']} {row['difference']:+.3f}"
+        str(row["ranker"])
+        + f" {row['difference']:+.3f}".replace("-", "−")
         + ("" if row["p"] <= SIGNIFICANT else " (may be chance)")
         for row in best_first(frame).to_dict("records")
     ]

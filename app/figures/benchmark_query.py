@@ -48,3 +48,62 @@ def alt_text(answers: pd.DataFrame, pair: tuple[str, str]) -> str:
         f"Bump chart of {len(answers)} documents from the initial ranking to the answers of "
         f"{pair[0]} and {pair[1]}, which put {moved} relevant ones at different places."
     )
+
+
+DEPTH = 40
+"""Places of a run that are drawn."""
+
+
+def two_runs(found: pd.DataFrame, pair: tuple[str, str]) -> go.Figure:
+    """The first places of two runs, a line from a document's place in one to that in the other.
+
+    Args:
+        found: document, label, and a column of positions for each of the pair, NaN where a run
+            did not retrieve the document.
+        pair: the two runs.
+    """
+    places = _first(found, pair)
+    first, second = places[pair[0]], places[pair[1]]
+    frame = pd.DataFrame(
+        {
+            "document": places["document"],
+            "label": places["label"],
+            "shown": first,
+            "answered": second,
+            "shown_before": float("nan"),
+            "answered_before": float("nan"),
+            "moved": (first != second) & (places["label"] > 0),
+        }
+    )
+    figure = bump.bump(frame, pair[0])
+    lowest = max(int(first.max(skipna=True) or 1), int(second.max(skipna=True) or 1))
+    figure.update_xaxes(tickvals=[0, 1], ticktext=list(pair), range=[-0.1, 1.1])
+    figure.update_yaxes(range=[lowest + 0.7, 0.3])
+    figure.update_layout(height=bump.SMALLEST + lowest * bump.ROW // 2)
+    figure.update_traces(
+        selector={"mode": "markers"},
+        hovertemplate=(
+            f"<b>%{{customdata[1]}}</b><br>label %{{customdata[2]:g}}<br>{pair[0]}: "
+            f"%{{customdata[3]}}<br>{pair[1]}: %{{customdata[4]}}<extra></extra>"
+        ),
+    )
+    return figure
+
+
+def _first(found: pd.DataFrame, pair: tuple[str, str]) -> pd.DataFrame:
+    """The documents within the first places of either run; places further down are NaN."""
+    places = found.copy()
+    for name in pair:
+        places[name] = places[name].where(places[name] <= DEPTH)
+    return places[places[list(pair)].notna().any(axis=1)]
+
+
+def runs_alt_text(found: pd.DataFrame, pair: tuple[str, str]) -> str:
+    """The runs' chart in words."""
+    places = _first(found, pair)
+    both = int(places[list(pair)].notna().all(axis=1).sum())
+    relevant = [int((places[name].notna() & (places["label"] > 0)).sum()) for name in pair]
+    return (
+        f"Bump chart of the first {DEPTH} documents of {pair[0]} and {pair[1]}: {both} are in "
+        f"both; {relevant[0]} and {relevant[1]} are relevant."
+    )

@@ -4,6 +4,7 @@ Demšar, JMLR 2006, Figure 1; the names stand in rows, so that they fit on a pho
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import plotly.graph_objects as go
 
@@ -30,10 +31,11 @@ def ranks(
     figure = go.Figure()
     top = (len(cliques) + 0.5) * LINE / ROW  # stems end above the joining lines
     above = top + 2 * LINE / ROW
-    for at, (ranker, place) in enumerate(places, start=1):
-        color = stroke(ranker).color
-        figure.add_trace(_line((place, place), (-top, at), color, 1))
-        figure.add_trace(_dot(ranker, place, at))
+    for color, own in _by_color(places).items():
+        stems = [point for at, place in own for point in ((place, -top), (place, at), (None, None))]
+        xs, ys = zip(*stems, strict=True)
+        figure.add_trace(_line(xs, ys, color, 1))
+    figure.add_trace(_dots(places))
     for at, clique in enumerate(cliques):
         height = -(at + 0.5) * LINE / ROW
         ends = (of[clique[0]] - BEYOND, of[clique[-1]] + BEYOND)
@@ -48,30 +50,40 @@ def ranks(
     names = [f"{ranker} {place:.2f}" for ranker, place in places]
     height = FRAME + round(ROW * (len(places) + above))
     laid_out(figure, height=height, showlegend=False, hovermode="closest")
-    figure.update_xaxes(title="mean rank (1 = best)", side="top", range=[0.7, highest])
-    figure.update_yaxes(
-        range=[len(places) + 0.7, -above], tickvals=list(range(1, len(places) + 1)),
-        ticktext=end_labels(names, LONGEST), showgrid=False,
+    figure.update_layout(
+        margin={"t": 56, "b": 12},
+        xaxis={"title": "mean rank (1 = best)", "side": "top", "range": [0.7, highest]},
+        yaxis={
+            "range": [len(places) + 0.7, -above], "tickvals": list(range(1, len(places) + 1)),
+            "ticktext": end_labels(names, LONGEST), "showgrid": False,
+        },
     )  # fmt: skip
-    figure.update_layout(margin={"t": 56, "b": 12})
     return figure
 
 
-def _line(x: tuple[float, float], y: tuple[float, float], color: str, width: float) -> go.Scatter:
+def _by_color(places: Sequence[tuple[str, float]]) -> dict[str, list[tuple[int, float]]]:
+    """Row and mean rank of the rankers of each colour: a trace a colour, not one a ranker."""
+    found: dict[str, list[tuple[int, float]]] = {}
+    for at, (ranker, place) in enumerate(places, start=1):
+        found.setdefault(stroke(ranker).color, []).append((at, place))
+    return found
+
+
+def _line(x: Sequence[Any], y: Sequence[Any], color: str, width: float) -> go.Scatter:
     return go.Scatter(
         x=x, y=y, mode="lines", line={"color": color, "width": width}, hoverinfo="skip"
     )
 
 
-def _dot(ranker: str, place: float, at: int) -> go.Scatter:
+def _dots(places: Sequence[tuple[str, float]]) -> go.Scatter:
     return go.Scatter(
-        x=[place],
-        y=[at],
-        name=ranker,
+        x=[place for _, place in places],
+        y=list(range(1, len(places) + 1)),
+        text=[ranker for ranker, _ in places],
         mode="markers",
-        marker={"color": stroke(ranker).color, "size": 11},
+        marker={"color": [stroke(ranker).color for ranker, _ in places], "size": 11},
         cliponaxis=False,
-        hovertemplate=f"<b>{ranker}</b><br>mean rank %{{x:.2f}}<extra></extra>",
+        hovertemplate="<b>%{text}</b><br>mean rank %{x:.2f}<extra></extra>",
     )
 
 

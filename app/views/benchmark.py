@@ -13,36 +13,57 @@ from app.views import benchmark_run as run
 from app.views import benchmark_table as printed
 from app.views import benchmark_taken as taken
 from app.views import parts
-from app.views.benchmark_chosen import Chosen
+from app.views.benchmark_chosen import Chosen, Marked
 from core.metrics.measure import Measure
 from core.store.manifest import Artefact
+from core.studies import benchmark_text
+from core.studies.benchmark_rows import groups_of
+from core.studies.command_runs import is_of_runs
 from core.studies.initial_ranking import INITIAL
 from core.studies.registry import STUDIES
 from core.studies.table import TESTS
 
 QUESTION = STUDIES["benchmark"].question
 CHART = "differences"
+STYLES = {"letters": "a b c", "daggers": "+ † ‡"}
 
 
 def page() -> None:
     """Draw a stored benchmark of the data set in use: picture, finding, table, details."""
     data = state.data()
     parts.header("Benchmark", QUESTION)
-    stored = benchmarks.stored(data)
+    own, of_runs = benchmarks.stored(data), benchmarks.of_runs()
     at_work = run.progress(data)
-    if stored:
-        _study(stored)
+    asked_for_runs = st.query_params.get("study", "") in of_runs
+    if own or asked_for_runs:
+        _study(own | of_runs)
     elif not at_work:
-        parts.not_yet(
-            f"No benchmark of {data} is stored yet.",
-            "Press the button below: the rankers of Table 2 are trained with several seeds and "
-            "measured on the same lists. Or on the command line:",
-            f"shuffleproof study benchmark --data {data} --rankers table2 --seeds 3",
-        )
-    run.form(data, next(iter(stored.values()), None), opened=not stored and not at_work)
+        _none_yet(data, of_runs)
+    if not asked_for_runs:
+        run.form(data, next(iter(own.values()), None), opened=not own and not at_work)
 
 
+def _none_yet(data: str, of_runs: Mapping[str, Artefact]) -> None:
+    parts.not_yet(
+        f"No benchmark of {data} is stored yet.",
+        "Press the button below: the rankers of Table 2 are trained with several seeds and "
+        "measured on the same lists. Or on the command line:",
+        f"shuffleproof study benchmark --data {data} --rankers table2 --seeds 3",
+    )
+    for key, artefact in of_runs.items():
+        st.button(
+            f"Show the comparison of {benchmarks.words(artefact)}", key=f"show {key}",
+            on_click=_show, args=(key,),
+        )  # fmt: skip
+
+
+def _show(key: str) -> None:
+    st.query_params["study"] = key
+
+
+@st.fragment
 def _study(stored: Mapping[str, Artefact]) -> None:
+    """All that is drawn of a benchmark; a control here draws nothing else of the page."""
     no_study = state.absent("study", stored)
     notices = st.container()
     picture, controls = st.columns([5, 2], gap="medium")
@@ -77,6 +98,8 @@ def _key(stored: Mapping[str, Artefact]) -> str:
     st.caption(escaped(benchmarks.words(stored[key])))
     if wanted != key:
         st.query_params["study"] = key
+    if is_of_runs(stored[key].recipe) != (wanted in stored and is_of_runs(stored[wanted].recipe)):
+        st.rerun()  # the form under it comes or goes
     return str(key)
 
 
@@ -112,12 +135,11 @@ def _measures(artefact: Artefact) -> tuple[Measure, tuple[str, ...]]:
             )  # fmt: skip
             wanted = printed.conventions()
     measure = offered[name].under(**wanted)
-    folds = len(recipe["folds"])
     with words:
         parts.convention(
             measure.convention(),
-            f"{artefact.facts['queries']} queries" + (f" of {folds} folds" if folds > 1 else ""),
-            "95 % intervals over queries",
+            benchmarks.runs_in_words(str(artefact.key), str(measure)).partition(" · ")[2],
+            "95 % intervals over queries, not adjusted",
         )
     return measure, tuple(str(offered[name].under(**wanted)) for name in columns or asked)
 
@@ -160,28 +182,40 @@ def _take() -> None:
             return
 
 
-def _table(chosen: Chosen) -> tuple[str, ...]:
-    """The table itself; returns whom its letters compare with."""
+def _table(chosen: Chosen) -> Marked:
+    """The table itself; returns whom its marks compare with."""
     st.subheader("The table")
     usual = [label for label in (INITIAL, "lambdamart") if label in chosen.labels]
-    baselines = st.multiselect(
-        "Letters compare with", chosen.labels, default=usual, key="letters", bind="query-params",
+    left, right = st.columns([5, 2], vertical_alignment="bottom")
+    baselines = left.multiselect(
+        "Marks compare with", chosen.labels, default=usual, key="letters", bind="query-params",
         max_selections=printed.MOST_BASELINES, wrap=True,
     )  # fmt: skip
-    marked = tuple(label for label in baselines if label in chosen.labels)
-    cells = benchmarks.cells(chosen.key, chosen.columns, marked, chosen.test)
-    groups = chosen.artefact.facts["groups"]
+    style = right.segmented_control(
+        "Marks", list(STYLES), default="letters", format_func=STYLES.__getitem__, required=True,
+        key="marks", bind="query-params", help="+ and † are those of the paper.",
+    )  # fmt: skip
+    labels = tuple(label for label in baselines if label in chosen.labels)
+    marked = Marked.by(labels, style or "letters")
+    how = (marked.baselines, marked.symbols)
+    cells = benchmarks.cells(chosen.key, chosen.columns, how, chosen.test)
+    groups = groups_of(chosen.artefact.facts)
     st.table(printed.frame(cells, chosen.labels, groups, chosen.columns))
-    st.caption(escaped(_runs(chosen.artefact)))
-    st.caption(escaped(printed.letters(marked, chosen.test)))
+    notes = benchmark_text.notes(chosen.columns[0], *_marks(marked, chosen.test))
+    parts.convention(notes[0], benchmarks.runs_in_words(chosen.key, chosen.columns[0]))
+    for text in (*notes[1:], *_missing(chosen)):
+        st.caption(escaped(text))
     return marked
 
 
-def _runs(artefact: Artefact) -> str:
-    """What the means are over."""
-    seeds = max((row["seeds"] for row in artefact.recipe["rows"]), default=1)
-    folds = len(artefact.recipe["folds"])
-    text = f"mean ± standard deviation of {seeds} seed{'s' if seeds > 1 else ''}"
-    text += f" × {folds} folds" if folds > 1 else ""
-    queries = artefact.facts["queries"]
-    return f"{text} (one run where nothing is drawn), N = {queries} queries. Bold: best."
+def _marks(marked: Marked, test: str) -> tuple[tuple[str, ...], str, str]:
+    return marked.baselines, test, marked.symbols
+
+
+def _missing(chosen: Chosen) -> list[str]:
+    """Topics that runs from files lack, where they lack any."""
+    missing = chosen.artefact.facts.get("missing", {})
+    named = ", ".join(f"{run} {count}" for run, count in missing.items() if count)
+    if not named:
+        return []
+    return [f"Judged topics that a run did not answer count as nothing retrieved: {named}"]

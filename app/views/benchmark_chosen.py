@@ -8,9 +8,30 @@ import pandas as pd
 from app import benchmarks
 from core.metrics.measure import Measure
 from core.store.manifest import Artefact
+from core.studies.benchmark_table import LETTERS, SYMBOLS
+from core.studies.command_runs import is_of_runs
 
 UNDRAWN = ("ideal", "random")
 """References so far away that the picture would show nothing else."""
+
+
+@dataclass(frozen=True)
+class Marked:
+    """Whom the table's marks compare with.
+
+    Attributes:
+        baselines: the rows.
+        symbols: the mark of each in turn.
+    """
+
+    baselines: tuple[str, ...] = ()
+    symbols: str = LETTERS
+
+    @classmethod
+    def by(cls, baselines: tuple[str, ...], style: str) -> "Marked":
+        """Marks of one of the styles; no more baselines than it has symbols."""
+        symbols = SYMBOLS[style]
+        return cls(baselines[: len(symbols)], symbols)
 
 
 @dataclass(frozen=True)
@@ -35,6 +56,11 @@ class Chosen:
     def key(self) -> str:
         """The benchmark's key."""
         return str(self.artefact.key)
+
+    @property
+    def of_runs(self) -> bool:
+        """Whether it compares runs from files: nothing was trained, and there are no features."""
+        return is_of_runs(self.artefact.recipe)
 
     @property
     def labels(self) -> list[str]:

@@ -13,20 +13,22 @@ from app.jobs import duration
 from app.plain import escaped
 from app.views import benchmark_job as strip
 from app.views import benchmark_table as printed
+from app.views import combination
 from core.data.folds import folds_of
 from core.errors import ShuffleproofError, UsageError
 from core.execution.jobs import Job
 from core.metrics.measure import Measure
 from core.parameters import parsed
-from core.rankers import registry
+from core.rankers import ensemble, registry
 from core.rankers.initial import ListRecipe
 from core.store.keys import key_of
 from core.store.manifest import Artefact
-from core.studies import benchmark, benchmark_table, benchmark_text, cost
+from core.studies import benchmark, benchmark_rows, benchmark_table, benchmark_text, cost
 from core.studies.ranker_sets import NAMED, expanded
 from core.studies.underway import Underway
 
 SEEDS, MOST_SEEDS = 3, 100
+MADE = "new combinations"
 SETS = tuple(name for name, own in NAMED.items() if set(own) <= set(registry.RANKERS))
 SAID = {
     "table2": "the paper's Table 2",
@@ -77,16 +79,20 @@ def _so_far(digest: str, done: int, _found: Underway) -> pd.DataFrame | None:
         return None
     labels = benchmark_table.rankers_of(result)
     cells = benchmark_text.cells(result, result.measures, ())
-    return printed.frame(cells, labels, result.facts["groups"], result.measures)
+    return printed.frame(cells, labels, benchmark_rows.groups_of(result.facts), result.measures)
 
 
 STRIP = strip.Strip(benchmarks.KIND, "benchmark", _begun, _first)
 
 
 def form(data: str, newest: Artefact | None, *, opened: bool) -> None:
-    """Draw the form that starts a benchmark."""
-    with st.expander("Run a benchmark", expanded=opened, icon=":material/play_arrow:"):
-        _form(data, newest)
+    """Draw the form that starts a benchmark; one that is closed is not drawn."""
+    with st.expander(
+        "Run a benchmark", expanded=opened, icon=":material/play_arrow:", key="run opened",
+        on_change="rerun",
+    ) as place:  # fmt: skip
+        if place.open:
+            _form(data, newest)
 
 
 @st.fragment
@@ -133,8 +139,10 @@ def _rankers(newest: Artefact | None) -> list[str]:
     usual = next((name for name in SETS if expanded([name]) == before), None)
     first = [usual] if usual else before or [*SETS[:1]] or list(proposals.TELLING)
     plain = [name for name in registry.RANKERS if name not in {registry.FEATURE, "random", "ideal"}]
-    return st.multiselect(
-        "Rankers", list(dict.fromkeys([*first, *SETS, *plain])), default=first, wrap=True,
+    place = st.container()
+    made = _combined([name for name in plain if name in training.FITTED])
+    return place.multiselect(
+        "Rankers", list(dict.fromkeys([*first, *made, *SETS, *plain])), default=first, wrap=True,
         accept_new_options=True, key="new.rankers",
         format_func=lambda name: f"{name}: {SAID[name]}" if name in SAID else name,
         help="Sets and single rankers; add @preset (dlcm@tuned), or feature:<id>. The ideal, the "
@@ -142,10 +150,37 @@ def _rankers(newest: Artefact | None) -> list[str]:
     )  # fmt: skip
 
 
+def _combined(offered: Sequence[str]) -> list[str]:
+    """A popover that puts rankers together into one more row; all that were made so."""
+    rows: list[str] = st.session_state.setdefault(MADE, [])
+    with st.popover("Combine rankers into a row", icon=":material/merge:"):
+        made = combination.drawn(offered, "new.combine")
+        if made is not None:
+            name = str(made)
+            st.markdown(escaped(name))
+            st.caption(f"{combination.cost(made)}; run at every seed of its members.")
+            st.button("Add this row", key="new.combine.add", on_click=_add, args=(name,))
+    return rows
+
+
+def _add(name: str) -> None:
+    st.session_state[MADE] = list(dict.fromkeys([*st.session_state[MADE], name]))
+    st.session_state["new.rankers"] = list(dict.fromkeys([*st.session_state["new.rankers"], name]))
+
+
 def _presets(rankers: Sequence[str]) -> list[str]:
     """The presets that all chosen rankers without one of their own have."""
-    plain = [name for name in expanded(rankers) if name in training.FITTED]
+    leaves = [leaf for name in expanded(rankers) for leaf in _leaves(name)]
+    plain = [name for name in leaves if name in training.FITTED]
     return training.presets(plain) or list(training.PRESETS)
+
+
+def _leaves(name: str) -> tuple[str, ...]:
+    """Whom a row is made of; a name that means nothing is told of elsewhere."""
+    try:
+        return ensemble.leaves(name)
+    except UsageError:
+        return (name,)
 
 
 def _measures(newest: Artefact | None) -> list[str]:
@@ -201,20 +236,19 @@ def _cost(parameters: Mapping[str, Any], folds: Sequence[str], lists: ListRecipe
         fitting = training.fitting(fold)
         first = training.preparing(fitting, lists)
         made += [first] if first else []
-        for row in rows:
-            name, _, own = row.label.partition("@")
-            if name not in training.FITTED:
-                continue
-            for seed in range(row.seeds):
-                changes = {"seed": str(seed)} if row.seeds > 1 else {}
-                plan = training.planned(fitting, lists, name, own or preset, changes)
-                there += plan.there
-                costs += [] if plan.there else [plan.cost]
+        plans = {
+            plan.key: plan
+            for row in rows
+            for leaf in ensemble.leaves(row.label)
+            for plan in _plans(fitting, lists, leaf, (preset, row.seeds))
+        }
+        there += sum(plan.there for plan in plans.values())
+        costs += [plan.cost for plan in plans.values() if not plan.there]
     if not costs and not there:
         raise UsageError("no ranker is chosen that could be trained")
-    fitted = sum(row.label.partition("@")[0] in training.FITTED for row in rows)
+    fitted = sum(not benchmark.REFERENCES.count(row.label) for row in rows)
     seeds = parameters["seeds"]
-    text = f"{_counted(fitted, 'ranker')} × {'up to ' if seeds > 1 else ''}"
+    text = f"{_counted(fitted, 'row')} × {'up to ' if seeds > 1 else ''}"
     text += f"{_counted(seeds, 'seed')} × {_counted(len(folds), 'fold')}: "
     text += f"**{_counted(len(costs), 'training')}**"
     text += f" ({there} more are stored)" if there else ""
@@ -223,6 +257,26 @@ def _cost(parameters: Mapping[str, Any], folds: Sequence[str], lists: ListRecipe
         low, high = low + sum(one.low for one in made), high + sum(one.high for one in made)
         text += f", from **{duration(low)}** to **{duration(high)}** on this machine"
     return f"{text}. What is stored is never repeated."
+
+
+def _plans(
+    fitting: training.Fitting, lists: ListRecipe, leaf: str, usual: tuple[str, int]
+) -> list[training.Plan]:
+    """The trainings of a ranker: once a seed where its seed changes anything.
+
+    Args:
+        fitting: the fold.
+        lists: how its lists are made.
+        leaf: a ranker, perhaps with a preset.
+        usual: the preset of others, and the seeds.
+    """
+    name, _, own = leaf.partition("@")
+    if name not in training.FITTED:
+        return []
+    preset, seeds = own or usual[0], usual[1]
+    drawn = benchmark_rows.draws(registry.spec(name, preset).recipe())
+    changes = [{"seed": str(seed)} for seed in range(seeds)] if drawn and seeds > 1 else [{}]
+    return [training.planned(fitting, lists, name, preset, change) for change in changes]
 
 
 def _counted(number: int, noun: str) -> str:

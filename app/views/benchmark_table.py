@@ -8,20 +8,13 @@ import streamlit as st
 from app.plain import escaped
 from core.metrics.measure import Measure
 from core.parameters import parameters
-from core.studies.benchmark import GROUPS
-from core.studies.benchmark_table import LETTERS
-from core.studies.benchmark_text import Cell
+from core.studies.benchmark_rows import GROUPS
+from core.studies.benchmark_text import Cell, heads
 
 CHOOSABLE = ("ideal", "empty", "ties", "discount")
 SAID = {"ideal": "Ideal ranking of", "empty": "No relevant document", "ties": "Equal scores"}
 MOST_BASELINES = 3
 NO_BREAK = "\u00a0"
-HEADS = {
-    "reference": "for comparison",
-    "documents alone": "each document by itself",
-    "the set": "the set of documents",
-    "the set and its initial ranking": "the set and its initial ranking",
-}
 
 
 def conventions() -> dict[str, str]:
@@ -52,29 +45,19 @@ def frame(
         groups: of each row.
         measures: the columns.
     """
-    heads, rows = [], []
+    names, rows = [], []
     for group in GROUPS:
         own = [label for label in labels if groups[label] == group]
         if own:
-            heads.append(f"*{HEADS.get(group, group)}*")
+            names.append(f"*{group}*")
             rows.append([""] * len(measures))
         grey = group == GROUPS[0]
         for label in own:
             name = escaped(label)
-            heads.append(f":gray[{name}]" if grey else name)
+            names.append(f":gray[{name}]" if grey else name)
             rows.append([_cell(cells[label, measure], grey=grey) for measure in measures])
-    names = [head(measure) for measure in measures]  # of a registry, nobody's text
-    return pd.DataFrame(rows, columns=names, index=pd.Index(heads, name="Ranker"))
-
-
-def head(measure: str) -> str:
-    """The measure without its conventions, which stand under the table.
-
-    >>> head("NDCG(ideal=shown)@10"), head("RR")
-    ('NDCG@10', 'RR')
-    """
-    parsed = Measure.parse(measure)
-    return parsed.name if parsed.cutoff is None else f"{parsed.name}@{parsed.cutoff}"
+    columns = heads(measures)  # of a registry, nobody's text
+    return pd.DataFrame(rows, columns=columns, index=pd.Index(names, name="Ranker"))
 
 
 def _cell(cell: Cell, *, grey: bool) -> str:
@@ -83,14 +66,3 @@ def _cell(cell: Cell, *, grey: bool) -> str:
     marks = f" {escaped(cell.marks)}" if cell.marks else ""
     spread = f" :gray[:small[{cell.spread.replace(' ', NO_BREAK)}]]" if cell.spread else ""
     return f"{text}{marks}{spread}"
-
-
-def letters(baselines: Sequence[str], test: str) -> str:
-    """What the letters mean, in a sentence."""
-    if not baselines:
-        return "No letters: choose whom the rankers are compared with."
-    named = ", ".join(f"{letter} {name}" for letter, name in zip(LETTERS, baselines, strict=False))
-    return (
-        f"A letter: above that one, (a letter): below it, at p ≤ .05 ({test}, Holm over rankers "
-        f"and measures): {named}."
-    )

@@ -1,19 +1,18 @@
 """What can be taken away from a benchmark: files, runs, a link, a command."""
 
-from collections.abc import Sequence
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 from app import benchmarks, exports, report
 from app.views import parts
-from app.views.benchmark_chosen import Chosen
+from app.views.benchmark_chosen import Chosen, Marked
 from core.studies import benchmark_text
+from core.studies.benchmark_numbers import numbers
 from core.studies.command_tables import benchmark_command, benchmark_python
 
 
-def row(chosen: Chosen, drawn: Any, marked: Sequence[str]) -> None:
+def row(chosen: Chosen, drawn: Any, marked: Marked) -> None:
     """Draw the row of menus.
 
     Args:
@@ -22,6 +21,9 @@ def row(chosen: Chosen, drawn: Any, marked: Sequence[str]) -> None:
         marked: whom the table's letters compare with.
     """
     recipe, facts, key = chosen.artefact.recipe, chosen.artefact.facts, chosen.key
+    runs = exports.File(
+        "TREC runs and qrels (zip)", f"{key}-runs.zip", lambda: benchmarks.runs(key)
+    )
     parts.exports_row(
         parts.Shared(
             figures=exports.figure_files(drawn, f"{key}-figure"),
@@ -32,11 +34,7 @@ def row(chosen: Chosen, drawn: Any, marked: Sequence[str]) -> None:
                 f"{key}.html",
                 lambda: report.report([benchmarks.path(key)]).encode(),
             ),
-            more=(
-                exports.File(
-                    "TREC runs and qrels (zip)", f"{key}-runs.zip", lambda: benchmarks.runs(key)
-                ),
-            ),
+            more=() if chosen.of_runs else (runs,),
             link=_link() | {"data": [st.session_state.get("data") or "sample"], "study": [key]},
             command=lambda: benchmark_command(recipe, facts),
             python=benchmark_python(recipe, facts),
@@ -45,30 +43,24 @@ def row(chosen: Chosen, drawn: Any, marked: Sequence[str]) -> None:
     )
 
 
-def tables(chosen: Chosen, marked: Sequence[str]) -> list[exports.File]:
+def tables(chosen: Chosen, marked: Marked) -> list[exports.File]:
     """The table as LaTeX and Markdown as it is printed, as CSV and Parquet with every number."""
-    result = benchmarks.result(chosen.key)
     measures, stem = list(chosen.columns), f"{chosen.key}-table"
-    numbers = numeric(chosen.key, chosen.columns, tuple(marked), chosen.test)
+    how = (measures, marked.baselines, chosen.test, marked.symbols)
     written = (benchmark_text.latex, benchmark_text.markdown)
     latex, markdown = (
-        lambda write=write: write(result, measures, marked, chosen.test).encode()
-        for write in written
+        lambda write=write: write(benchmarks.result(chosen.key), *how).encode() for write in written
+    )
+    csv, parquet = (
+        lambda kind=kind: exports.table_as(numbers(benchmarks.result(chosen.key), *how), kind)
+        for kind in ("csv", "parquet")
     )
     return [
         exports.File("LaTeX (booktabs)", f"{stem}.tex", latex),
         exports.File("Markdown", f"{stem}.md", markdown),
-        exports.File("CSV", f"{stem}.csv", lambda: exports.table_as(numbers, "csv")),
-        exports.File("Parquet", f"{stem}.parquet", lambda: exports.table_as(numbers, "parquet")),
+        exports.File("CSV", f"{stem}.csv", csv),
+        exports.File("Parquet", f"{stem}.parquet", parquet),
     ]
-
-
-def numeric(key: str, columns: tuple[str, ...], marked: tuple[str, ...], test: str) -> pd.DataFrame:
-    """Every number of the table with its letters, a row a ranker and measure."""
-    cells = benchmarks.cells(key, columns, marked, test)
-    frame = benchmarks.means(key, columns)
-    places = zip(frame["ranker"], frame["measure"], strict=True)
-    return frame.assign(marks=[cells[place].marks for place in places])
 
 
 def _link() -> dict[str, list[str]]:

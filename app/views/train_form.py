@@ -8,13 +8,14 @@ from dataclasses import fields, replace
 
 import streamlit as st
 
-from app import forms, jobs, proposals, state, training
+from app import combinations, forms, jobs, proposals, state, training
 from app.jobs import duration
 from app.plain import escaped
 from app.training import Fitting, Plan
+from app.views import combination
 from core.errors import ShuffleproofError
 from core.parameters import parsed
-from core.rankers import registry
+from core.rankers import ensemble, registry
 from core.rankers.initial import ListRecipe
 from core.rankers.recipes import FIXED, NeuralSpec
 
@@ -52,6 +53,53 @@ def _form(data: Fitting) -> None:
             job = jobs.submit("train", training.parameters(data, lists, plan))
             st.toast(escaped(f"{jobs.name(job)}: {'found' if job.ended else 'handed in'}"))
         st.rerun()
+    _combined(data, lists)
+
+
+def _combined(data: Fitting, lists: ListRecipe) -> None:
+    """A ranker made of rankers; drawn once somebody opens it."""
+    more = st.expander(
+        "Combine rankers into one", icon=":material/merge:", key="combine", on_change="rerun"
+    )
+    if not more.open:
+        return
+    with more:
+        there = training.trained(data)
+        known = (there["ranker"] + "@" + there["recipe"]).tolist()
+        made = combination.drawn(combinations.members(known, training.FITTED), "combine")
+        if made is None:
+            return
+        name = str(made)
+        plans = [
+            training.planned(data, lists, *_named(leaf), {})
+            for leaf in ensemble.leaves(name)
+            if _named(leaf)[0] in training.FITTED
+        ]
+        wanted = [plan for plan in plans if not plan.there]
+        st.markdown(escaped(name))
+        st.caption(f"{combination.cost(made)}. {_members_cost(data, lists, plans, wanted)}")
+        if st.button("Make this combination", key="combine now"):
+            asked = training.lists_asked(data.data, lists) or None
+            parameters = {"data": data.data, "ranker": name, "changes": None, "lists": asked}
+            job = jobs.submit("train", parameters)
+            st.toast(escaped(f"{jobs.name(job)}: {'found' if job.ended else 'handed in'}"))
+            st.rerun()
+
+
+def _named(leaf: str) -> tuple[str, str]:
+    name, _, preset = leaf.partition("@")
+    return name, preset
+
+
+def _members_cost(
+    data: Fitting, lists: ListRecipe, plans: Sequence[Plan], wanted: Sequence[Plan]
+) -> str:
+    """Which members are trained first, and what that takes."""
+    if not wanted:
+        return "Nothing is trained for it." if plans else "No member learns anything."
+    low, high = training.together([plan.cost for plan in wanted], training.preparing(data, lists))
+    count = "1 member is" if len(wanted) == 1 else f"{len(wanted)} members are"
+    return f"{count} trained first: {_span(low, high)}."
 
 
 def _three(data: Fitting) -> tuple[list[str], str | None, ListRecipe | None]:

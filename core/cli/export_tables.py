@@ -12,7 +12,14 @@ from core.errors import ArtefactError, UsageError
 from core.metrics.measure import Measure
 from core.store.artefacts import Store
 from core.store.manifest import Artefact
-from core.studies import ablation, benchmark, benchmark_runs, benchmark_table, benchmark_text
+from core.studies import (
+    ablation,
+    benchmark,
+    benchmark_numbers,
+    benchmark_runs,
+    benchmark_table,
+    benchmark_text,
+)
 from core.studies.benchmark_table import LETTERS
 from core.studies.initial_ranking import INITIAL
 from core.studies.result import StudyResult
@@ -93,25 +100,8 @@ def write(artefact: Artefact, chosen: str, store: Store, out: Path, how: Marking
         text = write_text(result, measures, baselines, how.test, how.symbols)
         out.write_text(text, encoding="utf-8")
         return
-    _written(numbers(result, measures, baselines, how), chosen, out)
-
-
-def numbers(
-    result: StudyResult, measures: Sequence[str], baselines: Sequence[str], how: Marking
-) -> pd.DataFrame:
-    """A benchmark in long form: means, spread, runs, n, marks, and the test against the first."""
-    table = benchmark_table.means(result, measures)
-    marked = benchmark_table.marks(result, measures, baselines, how.test, how.symbols)
-    table = table.merge(marked, how="left", on=["ranker", "measure"])
-    if not baselines:
-        return table
-    tests = [
-        benchmark_table.compared(result, measure, baselines[0], how.test).assign(measure=measure)
-        for measure in measures
-    ]
-    against = pd.concat(tests, ignore_index=True).drop(columns=["group", "n"])
-    against.insert(0, "against", baselines[0])
-    return table.merge(against, how="left", on=["ranker", "measure"])
+    frame = benchmark_numbers.numbers(result, measures, baselines, how.test, how.symbols)
+    _written(frame, chosen, out)
 
 
 def _written(frame: pd.DataFrame, chosen: str, out: Path) -> None:

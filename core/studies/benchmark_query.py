@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Float32, Int64
 from safetensors import safe_open
 
 from core.data.dataset import RankingDataset
@@ -41,22 +42,37 @@ def place_of(result: StudyResult, query: str, fold: str) -> Place:
     raise DataError(f"query {query!r}", f"not in the test part of {fold}", "Choose another.")
 
 
-def answers(
-    study: Path, part: RankingDataset, place: Place, rankers: Sequence[str], seed: int = 0
-) -> pd.DataFrame:
+@dataclass(frozen=True)
+class Asked:
+    """What of a query is to be shown.
+
+    Attributes:
+        place: of the query.
+        rankers: rows of the benchmark.
+        seed: of those that have several; the others have one answer.
+        features: ids of the columns to stand beside each document.
+    """
+
+    place: Place
+    rankers: Sequence[str]
+    seed: int = 0
+    features: Sequence[int] = ()
+
+
+def answers(study: Path, part: RankingDataset, asked: Asked) -> pd.DataFrame:
     """The documents of a query, in the order of the initial ranking, and where rankers put them.
 
     Args:
         study: the stored benchmark's directory.
         part: the test part of the query's fold.
-        place: of the query.
-        rankers: rows of the benchmark.
-        seed: of those that have several; the others have one answer.
+        asked: which query and rankers.
 
     Returns:
-        Columns document, label, initial (position from 1), and for every ranker its name with
-        the position that it gave. Equal scores stand in the order of the data set's rows.
+        Columns document, label, initial (position from 1); for every ranker its name with the
+        position that it gave and `score of` its name; `feature` and its id for every feature.
+        Equal scores stand in the order of the data set's rows.
     """
+    place = asked.place
     with safe_open(study / RUNS, framework="np") as file:
         offsets = file.get_slice(f"offsets/{place.fold}")
         start, stop = (int(bound) for bound in offsets[place.query : place.query + 2])
@@ -66,12 +82,24 @@ def answers(
             "label": part.labels[rows],
             "initial": np.arange(1, len(rows) + 1),
         }
-        names = set(file.keys())
-        for ranker in rankers:
-            own = f"scores/{ranker}/{seed}/{place.fold}"
+        names, given = set(file.keys()), {}
+        for ranker in asked.rankers:
+            own = f"scores/{ranker}/{asked.seed}/{place.fold}"
             name = own if own in names else f"scores/{ranker}/0/{place.fold}"
-            scores = np.asarray(file.get_slice(name)[start:stop])
-            positions = np.empty(len(rows), dtype=np.int64)
-            positions[np.lexsort((rows, -scores))] = np.arange(1, len(rows) + 1)
-            found[ranker] = positions
-    return pd.DataFrame(found)
+            scores = given[f"score of {ranker}"] = np.asarray(file.get_slice(name)[start:stop])
+            found[ranker] = positions_of(scores, rows)
+    columns = {f"feature {one}": part.feature(one)[rows] for one in asked.features}
+    return pd.DataFrame(found | given | columns)
+
+
+def positions_of(
+    scores: Float32[np.ndarray, " docs"], rows: Int64[np.ndarray, " docs"]
+) -> Int64[np.ndarray, " docs"]:
+    """Places from 1 by falling score, equal scores by row.
+
+    >>> positions_of(np.float32([0.5, 0.9, 0.5]), np.array([7, 8, 2])).tolist()
+    [3, 1, 2]
+    """
+    positions = np.empty(len(rows), dtype=np.int64)
+    positions[np.lexsort((rows, -scores))] = np.arange(1, len(rows) + 1)
+    return positions

@@ -1,0 +1,70 @@
+"""A ranker made of rankers, put together by hand: how, of whom, and what it costs to ask it."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from app import combinations
+from app.plain import escaped
+from core.rankers.ensemble import Combination, Fusion
+from core.rankers.shuffled import Shuffling
+
+WAYS = {
+    "rrf": "Reciprocal rank fusion of several",
+    "mean-rank": "Mean of the ranks of several",
+    "shuffled": "One ranker, asked in many orders: mean of its scores",
+    "shuffled-borda": "One ranker, asked in many orders: Borda count",
+    "shuffled-kemeny": "One ranker, asked in many orders: Kemeny, by local search",
+}
+"""What a name begins with, and what it means."""
+
+
+def drawn(offered: Sequence[str], key: str) -> Combination | None:
+    """Draw the fields; the combination that they describe, None while members are missing.
+
+    Args:
+        offered: whom it may be made of.
+        key: what the fields' keys begin with.
+    """
+    way = st.selectbox("How", list(WAYS), format_func=WAYS.__getitem__, key=f"{key}.way")
+    kind, _, aggregate = (way or "rrf").partition("-")
+    if kind == "shuffled":
+        return _shuffled(offered, aggregate or Shuffling.aggregate, key)
+    members = st.multiselect(
+        "Made of", list(offered), key=f"{key}.members", wrap=True, accept_new_options=True,
+        help="Two or more; also feature:<id>. A member that is not trained yet is trained first.",
+    )  # fmt: skip
+    k = Fusion.k
+    if way == "rrf":
+        k = int(st.number_input("k", 0, 10_000, Fusion.k, key=f"{key}.k", help="Σ 1/(k + rank)"))
+    if len(members) < 2:
+        st.caption("Choose two or more rankers.")
+        return None
+    return Combination("fusion", tuple(members), Fusion(str(way or "rrf"), k))
+
+
+def _shuffled(offered: Sequence[str], aggregate: str, key: str) -> Combination | None:
+    following = [name for name in offered if combinations.follows_the_order(name)]
+    member = st.selectbox(
+        "Around", [*following, *(name for name in offered if name not in following)],
+        key=f"{key}.member", help="Rankers that follow the order shown stand first.",
+    )  # fmt: skip
+    shuffles = int(st.number_input("Shuffles", 1, 1_000, Shuffling.shuffles, key=f"{key}.shuffles"))
+    if member is None:
+        return None
+    if member not in following:
+        st.caption(escaped(f"{member} does not read the order shown: shuffling changes nothing."))
+    return Combination("shuffled", (str(member),), Shuffling(shuffles, aggregate))
+
+
+def cost(made: Combination) -> str:
+    """What one answer of it costs, beside the training of its members.
+
+    >>> cost(Combination("shuffled", ("dlcm",), Shuffling(16)))
+    '16 scorings of every list for one answer, instead of 1'
+    """
+    if isinstance(made.options, Shuffling):
+        times = made.options.shuffles
+        plural = "s" if times != 1 else ""
+        return f"{times} scoring{plural} of every list for one answer, instead of 1"
+    return f"{len(made.members)} scorings of every list for one answer, one a member"
