@@ -91,7 +91,7 @@ def claim(key: str, measure: str) -> Verdict | None:
 @st.cache_data(max_entries=64, show_spinner=False)
 def sentences(key: str, measure: str) -> Sentences:
     """What the numbers amount to, in words."""
-    return initial_rankings_table.sentences(result(key), measure)
+    return initial_rankings_table.told(table(key, measure), claim(key, measure))
 
 
 @st.cache_data(max_entries=64, show_spinner=False)

@@ -15,7 +15,7 @@ from core.studies import set_size, set_size_table
 from core.studies.initial_ranking import INITIAL
 from core.studies.result import StudyResult
 from core.studies.set_size import ANY, CEILING
-from core.studies.set_size_table import Sentences
+from core.studies.set_size_table import Drop, Sentences
 
 Point = tuple[str, str, int]
 """A cell: ranker, N0 as text, N1."""
@@ -84,7 +84,12 @@ def curves(key: str, measure: str) -> pd.DataFrame:
 @st.cache_data(max_entries=64, show_spinner=False)
 def drops(key: str, measure: str) -> pd.DataFrame:
     """What every ranker loses between its smallest N0 and the largest N1, least first."""
-    return pd.DataFrame([asdict(drop) for drop in set_size_table.drops(result(key), measure)])
+    return pd.DataFrame([asdict(drop) for drop in _drops(key, measure)])
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _drops(key: str, measure: str) -> list[Drop]:
+    return set_size_table.drops(result(key), measure)
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
@@ -96,7 +101,7 @@ def claim(key: str, measure: str) -> dict[str, Any]:
 @st.cache_data(max_entries=64, show_spinner=False)
 def sentences(key: str, measure: str) -> Sentences:
     """What the numbers amount to, in words."""
-    return set_size_table.sentences(result(key), measure)
+    return set_size_table.told(curves(key, measure), _drops(key, measure), claim(key, measure))
 
 
 @st.cache_data(max_entries=64, show_spinner=False)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float64
 
-from core.metrics.significance import bootstrap_interval, holm, paired_t
+from core.metrics.significance import bootstrap_intervals, holm, paired_t
 from core.seeds import generator
 from core.studies.benchmark_finding import signed
 from core.studies.claims import Verdict, rising
@@ -36,21 +36,32 @@ def table(result: StudyResult, measure: str) -> pd.DataFrame:
         as trained (NaN for that itself) with its 95 % interval and p (paired t, Holm over all
         changes).
     """
-    rows = []
-    for label, condition in _points(result):
-        own = _values(result, label, condition, measure)
-        low, high = bootstrap_interval(own, generator(0, "summary"))
-        change = (float("nan"),) * 4
-        if condition != TRAINED and (label, TRAINED) in _points(result):
-            change = _change(own, _values(result, label, TRAINED, measure))
-        counted = own[~np.isnan(own)]
-        mean = float(counted.mean()) if len(counted) else float("nan")
-        rows.append((label, condition, mean, low, high, *change, len(counted)))
-    frame = pd.DataFrame(rows, columns=list(COLUMNS))
+    points = _points(result)
+    values = np.stack([_values(result, *point, measure) for point in points])
+    at = {point: row for row, point in enumerate(points)}
+    before = [at.get((label, TRAINED), row) for row, (label, _) in enumerate(points)]
+    changed = np.array([row != one for row, one in enumerate(before)])
+    changes = np.where(changed[:, None], values - values[before], np.nan)
+    intervals = [bootstrap_intervals(one, generator(0, "table")) for one in (values, changes)]
+    tests = [paired_t(own, values[one]) for own, one in zip(values, before, strict=True)]
+    frame = pd.DataFrame(
+        {
+            "ranker": [label for label, _ in points],
+            "condition": [condition for _, condition in points],
+            "mean": [_mean(own) for own in values],
+            "low": intervals[0][0],
+            "high": intervals[0][1],
+            "change": np.where(changed, [test.difference for test in tests], np.nan),
+            "change_low": intervals[1][0],
+            "change_high": intervals[1][1],
+            "change_p": np.where(changed, [test.p_value for test in tests], np.nan),
+            "n": (~np.isnan(values)).sum(axis=1),
+        }
+    )
     p_values = frame["change_p"].to_numpy(np.float64).copy()
     tested = ~np.isnan(p_values)
     p_values[tested] = holm(p_values[tested])
-    return frame.assign(change_p=p_values)
+    return frame.assign(change_p=p_values)[list(COLUMNS)]
 
 
 def queries(result: StudyResult, point: tuple[str, str], measure: str) -> pd.DataFrame:
@@ -121,8 +132,13 @@ class Sentences:
 
 def sentences(result: StudyResult, measure: str) -> Sentences:
     """What a study says of its rankers and of the paper's claim."""
+    return told(table(result, measure), claim(result, measure))
+
+
+def told(frame: pd.DataFrame, found: Verdict | None) -> Sentences:
+    """The sentences from what was computed before: `table` and `claim`."""
     said = []
-    for label, own in table(result, measure).groupby("ranker", sort=False):
+    for label, own in frame.groupby("ranker", sort=False):
         rows = own.to_dict("records")
         changed = [row for row in rows if not np.isnan(row["change"])]
         if not changed:
@@ -131,7 +147,6 @@ def sentences(result: StudyResult, measure: str) -> Sentences:
         without = [row["change"] for row in changed if row["condition"] == NONE]
         none = f" without any initial ranking {signed(without[0])};" if without else ""
         said.append(f"{label} reaches {start:.3f};{none} {_worst(changed)}.")
-    found = claim(result, measure)
     if found is None:
         return Sentences(" ".join(said), "")
     claimed = "many initial rankings beat one and one beats none"
@@ -153,13 +168,9 @@ def _worst(changed: Sequence[Mapping[Any, Any]]) -> str:
     return f"what hurts most is {worst['condition']} ({signed(worst['change'])}{chance})"
 
 
-def _change(
-    own: Float64[np.ndarray, " queries"], trained: Float64[np.ndarray, " queries"]
-) -> tuple[float, float, float, float]:
-    """The mean difference, its interval and its p, unadjusted."""
-    test = paired_t(own, trained)
-    low, high = bootstrap_interval(own - trained, generator(0, "change"))
-    return test.difference, low, high, test.p_value
+def _mean(values: Float64[np.ndarray, " queries"]) -> float:
+    counted = values[~np.isnan(values)]
+    return float(counted.mean()) if len(counted) else float("nan")
 
 
 def _points(result: StudyResult) -> list[tuple[str, str]]:

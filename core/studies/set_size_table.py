@@ -4,6 +4,7 @@ The paper's claim (Table 3): trained on the smallest lists and tested on the lar
 drops least, then SetRank MSAB, then DLCM.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -168,6 +169,7 @@ def claim(result: StudyResult, measure: str) -> dict[str, object]:
     chosen = []
     for name, words in ORDERED:
         plain = [x for x in labels if _is(x, name) and _ends(result, x) is not None]
+        plain.sort(key=lambda label: "-without-init" not in label)
         if not plain:
             return {}
         chosen.append((plain[0], words))
@@ -200,11 +202,14 @@ class Sentences:
 
 def sentences(result: StudyResult, measure: str) -> Sentences:
     """What a study says of the candidates, of the rankers and of the paper's claim."""
-    frame = curves(result, measure)
-    found = claim(result, measure)
+    return told(curves(result, measure), drops(result, measure), claim(result, measure))
+
+
+def told(frame: pd.DataFrame, lost: Sequence[Drop], found: Mapping[str, object]) -> Sentences:
+    """The sentences from what was computed before: `curves`, `drops` and `claim`."""
     return Sentences(
         _candidates(frame) if {INITIAL, CEILING} <= set(frame.ranker) else "",
-        " ".join(_loses(drop) for drop in drops(result, measure)),
+        " ".join(_loses(drop) for drop in lost),
         f"The paper's claim that {found['claim']} {found['text']}" if found else "",
     )
 
