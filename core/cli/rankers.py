@@ -132,6 +132,7 @@ def certify(arguments: argparse.Namespace) -> Answer:
             bench.test_lists(arguments.queries),
             arguments.permutations,
             arguments.seed or 0,
+            arguments.ranker,
         )
         card = done(arguments.ranker, work).plain()
     else:

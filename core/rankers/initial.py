@@ -27,6 +27,7 @@ from core.rankers.kept import ALL_DOCUMENTS, kept
 from core.seeds import derived_seed
 from core.store.artefacts import Store
 from core.store.keys import ArtefactKey, key_of
+from core.words import counted
 
 SCORES = "scores.safetensors"
 PARTS = ("train", "valid", "test")
@@ -198,9 +199,11 @@ def _cross_fitted(
     folds = min(recipe.folds, fold.train.queries)
     if folds < 2:
         raise DataError(
-            "train",
-            f"{fold.train.queries} queries, too few to cross-fit {spec.name}",
-            "Take --scores in-sample, or an initial ranker that is not fitted.",
+            f"initial ranking by {spec.name}",
+            f"the lists are made from its cross-fitted scores, which takes two training queries or "
+            f"more; here {'is' if fold.train.queries == 1 else 'are'} "
+            f"{counted(fold.train.queries, 'query')}",
+            "Take --scores in-sample, or --initial feature:1 or another that is not fitted.",
         )
     parts = part_of_query(fold.train.query_ids, folds, recipe.seed)
     everything, valid = CandidateLists.everything(fold.train), _everything(fold.valid)

@@ -16,6 +16,7 @@ from core.metrics.relevance import evaluate, mean_of
 from core.progress import Progress
 from core.rankers import registry
 from core.rankers.base import Ranker, RankerSpec
+from core.rankers.lessons import check_lessons
 from core.store.artefacts import Store
 from core.store.keys import ArtefactKey, key_of
 from core.store.manifest import Artefact
@@ -54,6 +55,9 @@ def kept(
         valid: lists to select on; the ranker's quality is measured on them.
         made: how the lists were made from their data sets, as plain JSON: ALL_DOCUMENTS, or more.
         store: where the ranker is kept.
+
+    Raises:
+        DataError: no training query has documents of different labels.
     """
     recipe = {"ranker": spec.recipe(), "lists": made}
     key = ranker_key(spec, made, train.dataset.fingerprint, valid.dataset.fingerprint)
@@ -61,6 +65,7 @@ def kept(
         found = store.find(key)
         if found is not None:
             return Kept(registry.load(found.path), found, cached=True)
+        check_lessons(spec, train)
         start, done, timed = time.perf_counter(), 0, 0
         fitting = spec.fit(train, valid, store.workspace(key))
         while True:

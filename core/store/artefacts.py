@@ -125,6 +125,12 @@ class Store:
                     seen.add(artefact.key)
                     yield artefact
 
+    def _names_of(self, kind: str | None) -> str:
+        """What could have been meant, as a sentence."""
+        known = sorted(name for name, key in self.names().items() if kind in {None, key.kind})
+        shown = "`shuffleproof list stored` shows what is there."
+        return f"Names known: {', '.join(known)}; {shown}" if known else f"None has a name; {shown}"
+
     def resolve(self, text: str, kind: str | None = None) -> Artefact:
         """The artefact meant by a name, a key as printed, or an unambiguous start of either.
 
@@ -139,8 +145,7 @@ class Store:
         ]
         what = kind or "artefact"
         if not fitting:
-            known = ", ".join(sorted(self.names())) or "none"
-            raise ArtefactError(text, f"no such {what} in the store", f"Names known: {known}.")
+            raise ArtefactError(text, f"no such {what} in the store", self._names_of(kind))
         if len(fitting) > 1:
             found = ", ".join(str(key) for key in fitting)
             raise ArtefactError(text, f"could be any of {found}", "Give more digits.")

@@ -103,7 +103,7 @@ def _distance_from_exact(ranker: Ranker, base: JudgedLists, scores: Any) -> floa
 
 
 def certified(
-    ranker: Ranker, base: JudgedLists, permutations: int, seed: int
+    ranker: Ranker, base: JudgedLists, permutations: int, seed: int, label: str = ""
 ) -> Generator[Progress, None, "Certificate"]:
     """The certificate of one ranker on these lists, without a store (a callable, a foreign model).
 
@@ -112,10 +112,12 @@ def certified(
         base: the lists as they are.
         permutations: random orders shown, for every list.
         seed: of the permutations.
+        label: what the certificate calls the ranker; by default its own name.
     """
+    label = label or ranker.name
     study = Study(
         kind="invariance",
-        rankers=((ranker.name, ""),),
+        rankers=((label, ""),),
         lists="",
         initial=(),
         perturbations=((FAMILY, 1.0),),
@@ -123,8 +125,8 @@ def certified(
         draws=permutations,
         seed=seed,
     )
-    result = yield from run_study(study, base, {ranker.name: ranker}, Memory(), measured)
-    return certificates(result, {ranker.name: ranker.reads})[0]
+    result = yield from run_study(study, base, {label: ranker}, Memory(), measured)
+    return certificates(result, {label: ranker.reads})[0]
 
 
 @dataclass(frozen=True)

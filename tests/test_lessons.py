@@ -1,0 +1,64 @@
+"""Training labels that tell nothing apart are refused in a sentence, for every ranker."""
+
+import numpy as np
+import pytest
+
+from core.data.dataset import RankingDataset
+from core.data.lists import CandidateLists, JudgedLists
+from core.errors import DataError
+from core.rankers import registry
+from core.rankers.lessons import check_lessons
+from core.rankers.registry import RANKERS
+from core.words import counted
+
+FITTED = [name for name, entry in RANKERS.items() if entry.fitted]
+
+
+def judged(labels, queries):
+    docs = len(labels) // queries
+    features = np.arange(len(labels), dtype=np.float32)[:, None]
+    bounds = np.arange(queries + 1, dtype=np.int64) * docs
+    ids = tuple(map(str, range(queries)))
+    dataset = RankingDataset(features, np.array(labels, np.float32), bounds, ids, (1,))
+    return JudgedLists(dataset, CandidateLists.everything(dataset))
+
+
+@pytest.mark.parametrize("name", FITTED)
+def test_one_label_everywhere_is_refused_by_every_fitted_ranker(name):
+    spec = registry.spec(name, "small")
+    with pytest.raises(DataError, match=f"{name}: every label of its 2 training queries is 3"):
+        check_lessons(spec, judged([3] * 6, 2))
+    check_lessons(spec, judged([0, 0, 1, 0, 0, 0], 2))
+
+
+@pytest.mark.parametrize("name", FITTED)
+def test_labels_that_differ_between_queries_alone_teach_grades_and_no_order(name):
+    between, spec = judged([0, 0, 2, 2], 2), registry.spec(name, "small")
+    if name == "mart":
+        check_lessons(spec, between)
+    else:
+        with pytest.raises(DataError, match="in none of its 2 training queries"):
+            check_lessons(spec, between)
+
+
+def test_a_pointwise_loss_learns_grades_and_what_is_not_fitted_learns_nothing():
+    between = judged([0, 0, 2, 2], 2)
+    check_lessons(registry.spec("mlp", "small", loss="mse"), between)
+    check_lessons(registry.spec("random", "paper"), judged([0, 0], 1))
+
+
+@pytest.mark.parametrize("name", ["mart", "mlp"])
+def test_the_cache_refuses_before_it_fits(name, tmp_path):
+    from core.rankers.kept import ALL_DOCUMENTS, kept
+    from core.store.artefacts import Store
+
+    zero = judged([0] * 4, 1)
+    with pytest.raises(DataError, match="every label of its 1 training query is 0"):
+        next(kept(registry.spec(name, "small"), zero, zero, ALL_DOCUMENTS, Store(tmp_path)))
+
+
+def test_what_is_counted_agrees_with_its_number():
+    assert counted(1, "day") == "1 day"
+    assert counted(3, "day") == "3 days"
+    assert counted(12_000, "query") == "12,000 queries"
+    assert counted(0, "loss", "losses") == "0 losses"
