@@ -15,11 +15,8 @@ from core.studies import jobs as work
 from core.studies import uploads
 from core.studies.benchmark import KIND as BENCHMARK
 from core.studies.command_runs import is_of_runs
-from core.studies.jobs_outside import QRELS, RUNS
+from core.studies.jobs_outside import FILE, QRELS, RUNS
 from core.studies.trained import TrainedRanker
-
-FILE = "file"
-"""The part of a draft that a ranker's file is in."""
 
 RUNS_JOB, BRING_JOB = "runs", "bring"
 

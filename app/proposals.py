@@ -11,7 +11,7 @@ import streamlit as st
 from app import services, training
 from core.data.catalogue import SAMPLE
 from core.errors import ShuffleproofError
-from core.rankers import registry
+from core.rankers import ensemble, outside, registry
 from core.rankers.initial import ListRecipe
 from core.store.manifest import Artefact
 from core.studies.initial_ranking import INITIAL
@@ -59,6 +59,25 @@ def cheapest_lists() -> ListRecipe:
     """
     usual = ListRecipe().initial[0].partition("@")[0]
     return ListRecipe((cheapest(usual),))
+
+
+def brought(data: str) -> list[str]:
+    """The rankers that came to a data set from outside, as a job names them, newest first."""
+    return [as_asked(one, data) for one in trained(data) if one.name in outside.KINDS]
+
+
+def check(name: str) -> None:
+    """Refuse a ranker that there is not; a stored one or a file is looked up by the job.
+
+    Raises:
+        UnknownNameError: no such ranker.
+
+    >>> for name in ("dlcm@tuned", "scores#0123abcd", "rrf:dlcm+mart"):
+    ...     check(name)
+    """
+    for leaf in ensemble.leaves(name):
+        if "#" not in leaf and not outside.is_outside(leaf):
+            registry.entry(leaf.partition("@")[0])
 
 
 def as_asked(ranker: TrainedRanker, data: str) -> str:

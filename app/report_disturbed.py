@@ -7,7 +7,14 @@ from app.figures import card as card_figure
 from app.figures import perturbations as losses_figure
 from app.figures import worst_case as worst_figure
 from core.metrics.measure import Measure
-from core.studies import card, card_table, perturbations, perturbations_table, worst_case_table
+from core.studies import (
+    card,
+    card_table,
+    perturbations,
+    perturbations_notes,
+    perturbations_table,
+    worst_case_table,
+)
 from core.studies.registry import STUDIES
 from core.studies.result import StudyResult
 from core.studies.worst_case_finding import finding
@@ -55,6 +62,7 @@ def _losses(result: StudyResult, measure: str) -> str:
     return (
         report_parts.figure(picture, words)
         + report_parts.finding(said)
+        + report_parts.said(perturbations_notes.left_out(result.facts, set(cells["family"])))
         + report_parts.folded("Every level", report_parts.table(frame))
     )
 

@@ -15,7 +15,7 @@ from core.rankers import outside, registry
 from core.rankers.initial import ListRecipe
 from core.rankers.outside_process import columns
 from core.store.artefacts import Store
-from core.studies import benchmark_table, outside_runs
+from core.studies import benchmark_table, outside_runs, perturbations, perturbations_notes
 from core.studies.brought import bring
 from core.studies.result import StudyResult
 from core.studies.trained import trained_on
@@ -94,9 +94,30 @@ def test_scores_of_a_file_are_not_asked_again_for_changed_features(bench, files)
         ranker.score(valid, CandidateLists.everything(valid))
 
 
+def test_a_study_leaves_out_what_scores_of_a_file_cannot_be_asked_and_says_so(bench, files):
+    folder, _ = files
+    artefact = finished(bring("scores", folder / "scores.txt", bench.fold, bench.store))
+    label = f"scores#{artefact.key.digest[:8]}"
+    families = ["cut", "feature-noise", "duplicates", "cut:0.5+feature-noise", "shuffle-shown"]
+    levels = {"duplicates": 2.0, families[3]: 1.0}
+    setup = perturbations.Setup([(name, levels.get(name, 0.5)) for name in families], draws=1)
+    study = finished(perturbations.run(bench, [label, "feature:1"], setup))
+    trials = StudyResult.open(study.path).trials
+    asked = {name: set(own["family"]) for name, own in trials.groupby("ranker")}
+    assert asked[label] == {"cut", "shuffle-shown"}
+    assert asked["feature:1"] == set(families)
+    assert set(study.facts["left_out"]) == set(families) - asked[label]
+    assert "cannot be asked anew" in perturbations_notes.left_out(study.facts, families)
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
-    [("1\n2\n", "2 scores where the part has"), (None, "nan"), ("", "0 scores")],
+    [
+        ("1\n2\n", "2 scores where the part has"),
+        (None, "scores.txt:1: no score in 'nan'"),
+        ("1\n\n1e39\n", "scores.txt:3: no score in '1e39'"),
+        ("", "0 scores"),
+    ],
 )
 def test_files_of_scores_that_do_not_fit_are_told_by_line(bench, tmp_path, text, words):
     count = bench.fold.test.documents
@@ -187,6 +208,43 @@ def test_the_same_files_are_one_stored_comparison(tmp_path):
     opened = StudyResult.open(store.find(keys.pop()).path)
     frame = benchmark_table.compared(opened, "AP", "poor")
     assert frame.set_index("ranker").loc["good"][["wins", "losses"]].tolist() == [3, 0]
+
+
+@pytest.mark.parametrize(
+    ("qrels", "words"),
+    [
+        ("9 0 a 1\n", "good.run.gz: no topic of it is judged in other.txt"),
+        ("1 0 q 1\n", "good.run.gz: none of its documents is judged in other.txt"),
+        ("", "other.txt: no lines"),
+        ("1 0 a\n", "other.txt:1: 3 columns instead of 4"),
+        ("1 0 a good\n", "other.txt:1: 'good' where a whole number is due"),
+    ],
+)
+def test_judgments_that_do_not_belong_to_the_runs_are_told(tmp_path, qrels, words):
+    _, runs = written(tmp_path)
+    (tmp_path / "other.txt").write_text(qrels)
+    with pytest.raises(DataError, match=words):
+        outside_runs.compared(tmp_path / "other.txt", runs)
+
+
+def test_a_truncated_run_is_told(tmp_path):
+    qrels, (good, _) = written(tmp_path)
+    good.write_bytes(good.read_bytes()[:-9])
+    with pytest.raises(DataError, match=r"good.run.gz: damaged or incomplete"):
+        outside_runs.compared(qrels, [good])
+
+
+def test_runs_of_one_tag_and_one_file_name_are_told_apart(tmp_path):
+    qrels, (good, _) = written(tmp_path)
+    (tmp_path / "copy").mkdir()
+    copy = tmp_path / "copy" / good.name
+    copy.write_bytes(good.read_bytes())
+    named = tmp_path / "random.run"
+    named.write_text("1 Q0 a 1 1.0 random\n")
+    result = outside_runs.compared(qrels, [good, copy, named])
+    names = ["good.run.gz (1)", "good.run.gz (2)", "random.run"]
+    assert list(result.recipe["runs"]) == names
+    assert result.facts["files"][names[2]] == "random.run"
 
 
 def test_runs_without_judged_topics_are_refused():

@@ -6,14 +6,14 @@ from typing import Any
 
 import streamlit as st
 
-from app import disturbed, proposals, training
+from app import disturbed, proposals, state, training
 from app.forms import drawn
 from app.jobs import duration
 from app.plain import escaped
 from core.errors import ShuffleproofError
 from core.execution.jobs import Job
 from core.parameters import parsed
-from core.rankers import outside, registry
+from core.rankers import registry
 from core.rankers.initial import ListRecipe
 from core.store.manifest import Artefact
 from core.studies import cost
@@ -24,9 +24,10 @@ from core.studies.underway import Underway
 def rankers(before: Sequence[str]) -> list[str]:
     """Draw the choice of the rankers to be studied."""
     plain = [name for name in registry.RANKERS if name != registry.FEATURE]
+    brought = proposals.brought(state.data())
     found: list[str] = st.multiselect(
-        "Rankers", list(dict.fromkeys([*before, *plain])), default=list(before), wrap=True,
-        accept_new_options=True, key="new.rankers",
+        "Rankers", list(dict.fromkeys([*before, *brought, *plain])), default=list(before),
+        wrap=True, accept_new_options=True, key="new.rankers",
         help="Add @preset (dlcm@tuned), #digits of a trained ranker's key, or feature:<id>.",
     )  # fmt: skip
     return found
@@ -56,8 +57,7 @@ def asked(
     """
     recipe = replace(parsed(usual, chosen["changes"]), initial=chosen["initial"])
     for name in names:
-        if not outside.is_outside(name):
-            registry.entry(name.partition("@")[0].partition("#")[0])
+        proposals.check(name)
     parameters: dict[str, Any] = {"data": data, "rankers": list(names)}
     made = training.lists_asked(data, recipe)
     return parameters | ({"lists": made} if made else {}), recipe

@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from app import curves, proposals, services, training
+from app import curves, proposals, services, state, training
 from app.figures import initial_ranking as figure
 from app.forms import drawn
 from app.jobs import act, duration, far, submit, table
@@ -163,7 +163,7 @@ def _form(data: str, newest: Artefact | None) -> None:
             str(Measure.parse(text)) for text in parameters.pop("measures").split(";")
         ]
         for name in parameters["rankers"]:
-            registry.entry(str(name).partition("@")[0].partition("#")[0])
+            proposals.check(str(name))
     except ShuffleproofError as error:
         st.warning(escaped(str(error)), icon=":material/error:")
         return
@@ -184,8 +184,9 @@ def _initial_rankers(data: str, lists: ListRecipe) -> list[str]:
 
 def _rankers_and_levels(before: list[str]) -> dict[str, Any]:
     plain = [name for name in registry.RANKERS if name != registry.FEATURE]
+    brought = proposals.brought(state.data())
     rankers = st.multiselect(
-        "Rankers", list(dict.fromkeys([*before, *plain])), default=before, wrap=True,
+        "Rankers", list(dict.fromkeys([*before, *brought, *plain])), default=before, wrap=True,
         accept_new_options=True, key="new.rankers",
         help="Add @preset (dlcm@tuned), #digits of a trained ranker's key, or feature:<id>.",
     )  # fmt: skip

@@ -155,7 +155,7 @@ def _cost(parameters: Mapping[str, Any], lists: ListRecipe, preset: str) -> str:
     for label in expanded(parameters["rankers"]):
         name, _, own = label.partition("@")
         if name not in training.FITTED:
-            registry.entry(name)
+            proposals.check(label)
             continue
         reads = registry.spec(name, own or preset).rankings
         if reads > len(lists.initial):

@@ -6,8 +6,7 @@ from app import state
 from app.views import outside_ranker, outside_runs, parts
 
 QUESTION = "You have a ranker of your own: how good is it, and does it survive?"
-RUNS, FILE, FUNCTION = "runs", "file", "function"
-WAYS = {RUNS: "TREC runs with judgments", FILE: "Scores or a model", FUNCTION: "A Python function"}
+RUNS, FILE, FUNCTION = "TREC runs", "Scores or a model", "A Python function"
 EXAMPLE = '''# mine.py
 def score(features, ranks):
     """One list: float32 [documents, features], int32 [documents, rankings] -> [documents]."""
@@ -18,11 +17,11 @@ def score(features, ranks):
 def page() -> None:
     """Draw the choice of what there is, then what is to be done with it."""
     parts.header("From outside", QUESTION)
+    ways = {RUNS: outside_runs.section, FILE: outside_ranker.section, FUNCTION: _function}
     way = st.segmented_control(
-        "What you have", list(WAYS), default=RUNS, required=True, key="have", bind="query-params",
-        format_func=WAYS.__getitem__,
-    )  # fmt: skip
-    {RUNS: outside_runs.section, FILE: outside_ranker.section, FUNCTION: _function}[way or RUNS]()
+        "What you have", list(ways), default=RUNS, required=True, key="have", bind="query-params"
+    )
+    ways[way or RUNS]()
 
 
 def _function() -> None:

@@ -9,6 +9,7 @@ from app.views import outside_job
 from core.errors import ShuffleproofError
 from core.execution.jobs import Job
 from core.rankers.outside import LIGHTGBM, SCORES, WORDS, XGBOOST
+from core.studies.jobs_outside import FILE
 
 DRAFT, MINE = "ranker chosen", "ranker handed in"
 KINDS = {SCORES: "Scores in a file", LIGHTGBM: "LightGBM text model", XGBOOST: "XGBoost JSON"}
@@ -44,15 +45,16 @@ def section() -> None:
     """Draw the form, the job under way, and what was brought before."""
     outside_job.settle(MINE)
     data = state.data()
-    kind = st.segmented_control(
-        "What it is", list(KINDS), default=SCORES, required=True, key="brought",
-        bind="query-params", format_func=KINDS.__getitem__,
-    ) or SCORES  # fmt: skip
+    words = list(KINDS.values())
+    what = st.segmented_control(
+        "What it is", words, default=words[0], required=True, key="brought", bind="query-params"
+    )
+    kind = list(KINDS)[words.index(what or words[0])]
     st.markdown(_asked(data, kind))
-    files.uploader(DRAFT, outside.FILE, KINDS[kind], hint=HINTS[kind])
+    files.uploader(DRAFT, FILE, KINDS[kind], hint=HINTS[kind])
     files.errors(DRAFT)
     draft = files.draft(DRAFT)
-    chosen = bool(draft and draft.files(outside.FILE))
+    chosen = bool(draft and draft.files(FILE))
     pressed = st.button(
         f"Bring it to {escaped(data)}", type="primary", disabled=not chosen, key="bring ranker",
         help=None if chosen else "Choose its file first.",

@@ -208,7 +208,7 @@ def _trainings(parameters: Mapping[str, Any]) -> Sequence[tuple[str, int | None,
     for name in expanded(parameters["rankers"]):
         plain, _, own = name.partition("@")
         if plain not in training.FITTED:
-            registry.entry(plain)
+            proposals.check(name)
             continue
         spec = registry.spec(plain, own or registry.RANKERS[plain].presets[0])
         sizes = [None] if spec.fits_documents else parameters["trained_on"]

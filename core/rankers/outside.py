@@ -174,7 +174,8 @@ class OutsideModel:
             found = f"it has not answered within {SECONDS:.0f} s"
             raise DataError(self.name, found, "Check the model file.") from error
         if ended.returncode:
-            words = ended.stderr.strip()[-DETAIL:] or f"its process ended with {ended.returncode}"
+            lines = ended.stderr.strip().splitlines() or [f"its process ended: {ended.returncode}"]
+            words = lines[-1][-DETAIL:]
             raise DataError(self.name, words, "Check the model file.")
 
 

@@ -24,7 +24,8 @@ def main(arguments: list[str]) -> int:
             Path(model), features, ids
         )
     except Exception as error:  # noqa: BLE001 (whatever a foreign file makes its library raise)
-        print(f"{type(error).__name__}: {str(error)[:200]}", file=sys.stderr)  # noqa: T201
+        words = " ".join(str(error).partition("Stack trace")[0].split())
+        print(f"{type(error).__name__}: {words[:200]}", file=sys.stderr)  # noqa: T201
         return 1
     np.save(answer, np.asarray(scores, dtype=np.float32))
     return 0

@@ -1,5 +1,6 @@
 """The jobs about rankers from outside: a file becomes a ranker, runs are judged and compared."""
 
+import re
 import shutil
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from core.studies import uploads
 from core.studies.jobs_opened import Reports, answer
 
 MEASURES = ("NDCG@10", "AP", "P@10", "RR")
-QRELS, RUNS = "qrels", "runs"
+QRELS, RUNS, FILE = "qrels", "runs", "file"
 """Folders of an upload."""
 
 
@@ -81,9 +82,7 @@ def _away(folder: Path) -> Iterator[None]:
     try:
         yield
     except ShuffleproofError as error:
-        places = (f"{folder}/{QRELS}/", f"{folder}/{RUNS}/", f"{folder}/")
-        words = str(error)
-        for place in places:
-            words = words.replace(place, "")
+        inside = f"({QRELS}/|{RUNS}/|{FILE}/)?"
+        words = re.sub(f"{re.escape(str(folder))}/{inside}", "", str(error))
         raise ShuffleproofError(words) from error
     shutil.rmtree(folder, ignore_errors=True)

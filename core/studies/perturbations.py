@@ -28,6 +28,7 @@ from core.store.manifest import Artefact
 from core.studies import cells, conventions, underway
 from core.studies.answer_changes import OWN, measured_by
 from core.studies.cells import Cell
+from core.studies.frozen import apart, beyond
 from core.studies.initial_ranking import INITIAL, InitialRanking
 from core.studies.perturbations_cells import Otherwise
 from core.studies.result import StudyResult
@@ -217,9 +218,9 @@ def _computed(
     step = measured_by(_relevance(study))
     made: Make = Armed(rankers, base)
     scored = tuple(pair for pair in study.perturbations if entry_of(pair[0]).of_input)
-    without = replace(study, perturbations=scored)
-    if scored:
-        yield from run_study(without, base, rankers, records, step, made=made)
+    for own, pairs in apart(study, scored):
+        part = replace(study, rankers=own, perturbations=pairs)
+        yield from run_study(part, base, rankers, records, step, made=made)
     left_out = _left_out(study)
     work = [
         Cell(trial, 0, study.digest_of(trial))
@@ -234,7 +235,10 @@ def _computed(
 def _left_out(study: Study) -> dict[str, dict[str, str]]:
     """By family, the rankers for which it means nothing, and why."""
     labels = [label for label, _ in study.rankers]
-    return {family: meaningless(family, labels) for family, _ in study.perturbations}
+    return {
+        family: meaningless(family, labels) | beyond(family, labels)
+        for family, _ in study.perturbations
+    }
 
 
 def _relevance(study: Study) -> list[Measure]:

@@ -1,0 +1,64 @@
+"""Scores that are known for given documents alone: which disturbances they can be asked about.
+
+A file of scores answers for the documents of one part as they are. Another order, another initial
+ranking or fewer documents leave those answers as they are; other features or documents do not.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from core.perturb.registry import entry_of
+from core.rankers.outside import SCORES
+from core.studies.study import Study
+
+FEWER = frozenset({"cut", "sample", "remove-top", "singleton"})
+"""Families that change the set by leaving documents out, and bring none."""
+
+REASON = "its scores are in a file and cannot be asked anew"
+
+
+def is_frozen(label: str) -> bool:
+    """Whether a ranker, as a study names it, is scores in a file.
+
+    >>> [is_frozen(label) for label in ("scores#0123", "scores:mine.txt", "dlcm@small")]
+    [True, True, False]
+    """
+    return label.partition("#")[0].partition(":")[0] == SCORES
+
+
+def beyond(family: str, labels: Iterable[str]) -> dict[str, str]:
+    """Why a family cannot be put to some of a study's rankers.
+
+    >>> beyond("feature-noise", ["dlcm", "scores#0123"])
+    {'scores#0123': 'its scores are in a file and cannot be asked anew'}
+    >>> beyond("cut", ["scores#0123"]), beyond("cut:0.5+duplicates", ["scores#0123"])
+    ({}, {'scores#0123': 'its scores are in a file and cannot be asked anew'})
+    """
+    changes = entry_of(family).changes
+    names = {part.partition(":")[0].partition("@")[0] for part in family.split("+")}
+    brings = "set" in changes and any(
+        "set" in entry_of(name).changes and name not in FEWER for name in names
+    )
+    if not ("features" in changes or brings):
+        return {}
+    return {label: REASON for label in labels if is_frozen(label)}
+
+
+def apart(
+    study: Study, perturbations: Sequence[tuple[str, float]]
+) -> list[tuple[tuple[tuple[str, str], ...], tuple[tuple[str, float], ...]]]:
+    """Rankers with the perturbations that can be put to them: files of scores, then the others.
+
+    Args:
+        study: whose rankers they are.
+        perturbations: (family, level) pairs.
+
+    >>> study = Study("perturbations", (("scores#01", "1"), ("dlcm", "2")), "", (), (), (), 1, 0)
+    >>> pairs = [("shuffle", 0.5), ("feature-noise", 0.5)]
+    >>> [([label for label, _ in rankers], len(own)) for rankers, own in apart(study, pairs)]
+    [(['scores#01'], 1), (['dlcm'], 2)]
+    """
+    frozen = tuple(pair for pair in study.rankers if is_frozen(pair[0]))
+    others = tuple(pair for pair in study.rankers if not is_frozen(pair[0]))
+    asked = tuple(pair for pair in perturbations if not beyond(pair[0], [SCORES + "#"]))
+    found = [(frozen, asked), (others, tuple(perturbations))]
+    return [(rankers, own) for rankers, own in found if rankers and own]
