@@ -18,6 +18,7 @@ from core.progress import finished
 from core.store import archive
 from core.store.tags import Tags
 from core.studies import again, jobs, library
+from core.studies.command_runs import is_of_runs
 from core.studies.library import KINDS, Entry
 
 AT_ONCE = 100_000_000
@@ -169,6 +170,8 @@ def _short(value: Any) -> str:
 def page_of(entry: Entry) -> tuple[str, dict[str, str]]:
     """The page where an entry lives and what its address must say; none for scores."""
     kind = entry.key.kind
+    if kind == "study" and is_of_runs(entry.artefact.recipe):
+        return "benchmark", {"study": str(entry.key)}
     data = data_of(entries()).get(str(entry.key), "")
     if kind == "scores" or data not in state.data_sets():
         return "", {}

@@ -6,6 +6,7 @@ import zipfile
 import numpy as np
 import pytest
 
+from core.cli.arguments import main
 from core.data.catalogue import ingest
 from core.errors import ArtefactError, DataError, ParameterError
 from core.rankers.initial import ListRecipe
@@ -170,3 +171,27 @@ def test_only_what_differs_is_laid_side_by_side(made):
     table = library.differing(rankers)
     assert sorted(table["ranker.trees"]) == [3, 4]
     assert "ranker.leaves" not in table
+
+
+def test_the_commands_show_one_and_compare_several(made, capsys):
+    store, ranker, study = made
+    place = ["--json", "--store", str(store.root)]
+    assert main(["library", "show", str(study.key), *place]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["needs"] == sorted(told["needs"])
+    assert str(ranker.key) in told["needs"]
+    assert told["command"].startswith("shuffleproof study initial-ranking --rankers 'mart#")
+    assert "bench.initial_ranking(" in told["python"]
+    assert any("Friedman" in work for work in told["references"])
+    assert "the data set mine" in told["methods"]
+    assert told["recipe"]["kind"] == "initial-ranking"
+    assert main(["library", "show", str(ranker.key), *place]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["command"] == "shuffleproof train mart@small --data mine --set trees=3"
+    assert str(study.key) in told["needed_by"]
+    rankers = [str(one.key) for one in store.artefacts("ranker")]
+    assert main(["library", "compare", *rankers[:2], *place]) == 0
+    fields = {row["field"] for row in json.loads(capsys.readouterr().out)}
+    assert "ranker.leaves" not in fields
+    assert main(["library", "compare", rankers[0], rankers[0], "--store", str(store.root)]) == 0
+    assert "do not differ" in capsys.readouterr().out

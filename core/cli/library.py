@@ -1,6 +1,8 @@
 """`library`: what is stored, its names and tags, and taking it to another machine."""
 
 import argparse
+import json
+from collections.abc import Callable
 from typing import Any
 
 from core.cli.answer import Answer
@@ -9,7 +11,7 @@ from core.errors import UsageError
 from core.store import archive
 from core.store.artefacts import Store
 from core.store.tags import Tags
-from core.studies import library
+from core.studies import again, library, methods
 from core.studies.library import Entry
 
 
@@ -23,6 +25,68 @@ def listing(arguments: argparse.Namespace) -> Answer:
         if wanted[0] in ("", *entry.tags) and wanted[1] in (None, entry.key.kind)
     ]
     return Answer(rows)
+
+
+def show(arguments: argparse.Namespace) -> Answer:
+    """`library show`: one entry with its recipe, what it needs, and what makes it again."""
+    store = store_of(arguments)
+    found = library.entries(store)
+    entry = _entry(store, found, arguments.what)
+    artefact = entry.artefact
+    told = _row(entry) | {
+        "needed_by": [str(one.key) for one in library.dependents(found, entry.key)]
+    }
+    told |= {name: text for name, text in _again(entry, found).items() if text}
+    if entry.key.kind == "study":
+        told["methods"] = methods.paragraph(artefact.recipe, artefact.facts)
+        told["references"] = methods.references(artefact.recipe, artefact.facts)
+    told |= {"recipe": dict(artefact.recipe), "facts": dict(artefact.facts)}
+    return Answer(told, "\n".join(_told(name, value) for name, value in told.items()))
+
+
+def compare(arguments: argparse.Namespace) -> Answer:
+    """`library compare`: any number of entries side by side, only the fields that differ."""
+    store = store_of(arguments)
+    found = library.entries(store)
+    chosen = [_entry(store, found, text) for text in arguments.what]
+    shown: dict[str, list[Any]] = {
+        "summary": [entry.summary for entry in chosen],
+        "bytes": [entry.artefact.size for entry in chosen],
+        "seconds": [entry.seconds for entry in chosen],
+    }
+    fields = {name: values for name, values in shown.items() if len(set(values)) > 1}
+    heads = [str(entry.key) for entry in chosen]
+    rows: list[dict[str, Any]] = [
+        {"field": name} | dict(zip(heads, values, strict=True))
+        for name, values in (fields | library.differing(chosen)).items()
+    ]
+    return Answer(rows, "" if rows else "They do not differ in anything that was noted.")
+
+
+def _again(entry: Entry, found: list[Entry]) -> dict[str, str]:
+    """What makes it again, as a command and in Python; the reason where nothing says it."""
+    recipe, facts = entry.artefact.recipe, entry.artefact.facts
+    if entry.key.kind == "ranker":
+        return {"command": _or_why(again.ranker_command, recipe, library.data_of(entry, found))}
+    if entry.key.kind == "study":
+        writers = {"command": again.study_command, "python": again.study_python}
+        return {name: _or_why(write, recipe, facts) for name, write in writers.items()}
+    return {}
+
+
+def _or_why(write: Callable[..., str], *given: Any) -> str:
+    try:
+        return write(*given)
+    except UsageError as error:
+        return f"# {error}"
+
+
+def _told(name: str, value: Any) -> str:
+    """A field and its value; what has lines or parts stands below its name."""
+    if isinstance(value, dict):
+        return f"{name}\n{json.dumps(value, indent=1, ensure_ascii=False)}"
+    text = "\n".join(map(str, value)) if isinstance(value, list) else str(value)
+    return f"{name}\n{text}" if "\n" in text else f"{name}: {text}"
 
 
 def export(arguments: argparse.Namespace) -> Answer:

@@ -167,7 +167,8 @@ def _level_flags(recipe: Mapping[str, Any]) -> list[str]:
     words = [] if families == DEFAULT_LEVELS else ["--families", families]
     if all(found == levels_of(family) for family, found in levels.items()):
         return words
-    first = next(iter(levels.values()))[1:]
+    first = next(iter(levels.values()))
+    first = first[1:] or first
     said = ",".join(f"{level:g}" for level in first)
     if said and all(found == levels_of(family, said) for family, found in levels.items()):
         return [*words, "--levels", said]

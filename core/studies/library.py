@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.data import stored
+from core.data.catalogue import SAMPLE, SAMPLE_FOLDER
 from core.errors import ArtefactError, DataError
 from core.rankers import outside
 from core.rankers.initial import ListRecipe
@@ -115,6 +116,12 @@ def dependents(found: Iterable[Entry], key: ArtefactKey) -> list[Entry]:
         more = {entry.key for entry in every if entry.needs & reached} - reached
         grown, reached = bool(more), reached | more
     return [entry for entry in every if entry.key in reached - {key}]
+
+
+def data_of(entry: Entry, found: Iterable[Entry]) -> str:
+    """The name of the data set that something was made from; `sample` where none is stored."""
+    named = [one.name for one in found if one.key in entry.needs and one.key.kind == "data"]
+    return next((name for name in named if name != SAMPLE_FOLDER.name), SAMPLE)
 
 
 def required(found: Iterable[Entry], keys: Iterable[ArtefactKey]) -> list[Entry]:
