@@ -77,11 +77,13 @@ def _alike(chosen: Chosen) -> None:
         config=PLAIN,
         alt=benchmark_ranks.alt_text(places, found.cliques),
     )
+    seeded = max(benchmarks.seeds(chosen.artefact.recipe).values(), default=1) > 1
+    over_seeds = ", each the mean over seeds" if seeded else ""
     p = "< 0.0001" if found.p_value < 1e-4 else f"= {found.p_value:.2g}"
     st.caption(
         escaped(
-            f"Mean ranks over {found.queries} queries ({chosen.measure}), each the mean over "
-            f"seeds · a thick line joins rankers that differ by less than Nemenyi's critical "
+            f"Mean ranks over {found.queries} queries ({chosen.measure}){over_seeds} · "
+            f"a thick line joins rankers that differ by less than Nemenyi's critical "
             f"difference {found.difference:.2f} (α = .05) · Friedman's χ² = {found.statistic:.1f}, "
             f"p {p} · ranks say how often a ranker is ahead, not by how much"
         )

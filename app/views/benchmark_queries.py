@@ -154,7 +154,8 @@ def _answers(chosen: Chosen, pair: Pair, query: Query, seed: int) -> None:
         escaped(
             f"Query {query[0]} of {query[1]} · seed {seed} · left: the initial ranking · middle: "
             f"the answer of {pair[0]} · right: that of {pair[1]} · full marks are relevant "
-            "documents, strong lines relevant ones that the two put at different places"
+            "documents, strong lines relevant ones that the two put at different places, dotted "
+            f"lines lead from the initial ranking to the answer of {pair[1]}"
         )
     )
     more = _documents(answers, pair)
@@ -186,10 +187,8 @@ def _chart(figure: Any, words: str) -> None:
 def _documents(frame: pd.DataFrame, pair: Pair) -> Any:
     """The documents of the list in numbers, once somebody opens them."""
     number = st.column_config.NumberColumn
-    more = st.expander(
-        "Documents, labels, scores and features of this list", key="documents opened",
-        on_change="rerun",
-    )  # fmt: skip
+    what = "labels, scores and features" if "initial" in frame else "labels and scores"
+    more = st.expander(f"Documents, {what} of this list", key="documents opened", on_change="rerun")
     if more.open:
         more.dataframe(
             frame,

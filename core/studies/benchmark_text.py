@@ -158,17 +158,17 @@ def notes(measure: str, baselines: Sequence[str], test: str, symbols: str = LETT
         symbols: the marks.
 
     >>> notes("NDCG@10", ["mart"], "paired t")[1]
-    'Marks: a above mart, (a) below, at p ≤ .05 (paired t, Holm over rankers and measures)'
+    'Marks: a above mart, (a) below, at p ≤ .05 (paired t, Holm over rows and measures)'
     """
     said = Measure.parse(measure).convention().partition(" · ")[2]
-    first = f"{said} · bold: best ranker" if said else "bold: best ranker"
+    first = f"{said} · bold: best row" if said else "bold: best row"
     if not baselines:
         return [first]
     named = ", ".join(
         f"{mark} above {name}, ({mark}) below"
         for mark, name in zip(symbols, baselines, strict=False)
     )
-    return [first, f"Marks: {named}, at p ≤ .05 ({test}, Holm over rankers and measures)"]
+    return [first, f"Marks: {named}, at p ≤ .05 ({test}, Holm over rows and measures)"]
 
 
 def _counted(number: int, noun: str, several: str = "") -> str:

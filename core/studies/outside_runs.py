@@ -24,7 +24,7 @@ from core.progress import Progress, finished
 from core.store.artefacts import Store
 from core.store.keys import key_of
 from core.store.manifest import Artefact
-from core.studies import conventions
+from core.studies import benchmark_retrieved, conventions
 from core.studies.benchmark import GROUPS, KIND, REFERENCES
 from core.studies.result import StudyResult
 
@@ -175,8 +175,10 @@ def _measured(
         "groups": dict.fromkeys(named, OUTSIDE),
         "missing": {label: int((whole.lists[label].lengths == 0).sum()) for label in named},
     }
-    return StudyResult(
-        recipe, trials, np.stack(values).astype(np.float32), whole.dataset.query_ids, facts
+    arrays = benchmark_retrieved.arrays_of(whole.dataset, whole.lists, whole.scores)
+    per_query = np.stack(values).astype(np.float32)
+    return benchmark_retrieved.RetrievedResult(
+        recipe, trials, per_query, whole.dataset.query_ids, facts, arrays
     )
 
 
