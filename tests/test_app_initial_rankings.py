@@ -8,7 +8,7 @@ import streamlit as st
 from safetensors.numpy import save_file
 from streamlit.testing.v1 import AppTest
 
-from app import rankings, report
+from app import disturbed, rankings, report
 from app.views import initial_rankings as view
 from core.execution.jobs import Jobs
 from core.rankers import registry
@@ -159,6 +159,7 @@ def test_behind_a_query_stand_both_answers(stored, monkeypatch):
 
     monkeypatch.setattr(rankings.answering, "ranker_of", lambda _trials, _seed: "ranker-1")
     monkeypatch.setattr(rankings.answering, "moves", moves)
+    monkeypatch.setattr(disturbed, "features", lambda: (7,))
     test = opened(**{"behind dot": ("setrank-imsab-init", "oracle for mart@small")})
     query = test.selectbox(key="of").options[0]
     test.selectbox(key="of").set_value(query).run()
@@ -200,6 +201,8 @@ def test_too_few_initial_rankings_are_a_sentence(store):
 def test_the_study_is_handed_in(store):
     test = opened()
     test.multiselect(key="new.rankers").set_value(["setrank-imsab-init", "dlcm-without-init"])
+    test.multiselect(key="new.swaps").set_value(["dlcm"]).run()
+    assert "cannot be the initial one" in words(test)
     test.multiselect(key="new.swaps").set_value(["oracle"]).run()
     assert "**2 trainings**" in words(test)
     test.button(key="new.run").click().run()

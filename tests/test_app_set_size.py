@@ -5,7 +5,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from app import report, set_sizes
+from app import disturbed, report, set_sizes
 from app.plain import escaped
 from app.views import set_size as view
 from app.views import set_size_details as details
@@ -153,6 +153,7 @@ def test_behind_a_query_stand_both_answers(stored, monkeypatch):
 
     monkeypatch.setattr(set_sizes.answering, "ranker_of", lambda _trials, _seed: "ranker-1")
     monkeypatch.setattr(set_sizes.answering, "moves", moves)
+    monkeypatch.setattr(disturbed, "features", lambda: (7,))
     test.run()
     assert not test.exception, test.exception
     ((what, question),) = asked
@@ -196,7 +197,13 @@ def test_the_study_is_handed_in(store):
     test.multiselect(key="new.rankers").set_value(["setrank-imsab", "lambdamart"])
     test.text_input(key="new.home").set_value("3, 6")
     test.number_input(key="new.seeds").set_value(2).run()
-    assert "**6 trainings**" in words(test)
+    assert "2 rankers on lists of 3, 6: **6 trainings**" in words(test)
+    combined = ["rrf:setrank-imsab+lambdamart", "setrank-imsab", "scores#12ab"]
+    test.multiselect(key="new.rankers").set_value(combined).run()
+    assert "3 rankers on lists of 3, 6: **5 trainings**" in words(test)  # two seeds, and trees
+    test.multiselect(key="new.rankers").set_value(["rrf:dlcm"]).run()
+    assert "name two or more rankers" in words(test)
+    test.multiselect(key="new.rankers").set_value(["setrank-imsab", "lambdamart"]).run()
     test.button(key="new.run").click().run()
     (job,) = jobs.jobs_of(store).list()
     assert (job.kind, job.state) == ("set-size", "waiting")

@@ -94,10 +94,10 @@ def test_a_map_of_differences_has_zero_in_its_middle_and_leaves_gaps(frame):
     made = set_size_map.sizes(own, "shift", ("dlcm-without-init", "240", 40))
     assert made.layout.coloraxis.cmid == 0
     assert made.data[0].text[0][2] == ""
-    assert made.data[0].text[0][0] == "-0.060"
+    assert made.data[0].text[0][0] == "−0.060"
     widths = list(made.data[1].marker.line.width)
     assert sum(width > 0 for width in widths) == 1
-    assert "from -0.060 (dlcm-without-init, trained on 40, tested on 40)" in set_size_map.alt_text(
+    assert "from −0.060 (dlcm-without-init, trained on 40, tested on 40)" in set_size_map.alt_text(
         own, "shift", "NDCG@10"
     )
 
@@ -146,7 +146,7 @@ def test_changes_stand_around_zero_without_the_rankers_as_trained(conditions):
 
 def test_dots_in_words_name_the_lowest(conditions):
     words = dots.alt_text(conditions, "NDCG@10")
-    assert "setrank-imsab-init 0.600 (lowest: without any, -0.200)" in words
+    assert "setrank-imsab-init 0.600 (lowest: without any, −0.200)" in words
 
 
 def test_geometry_draws_what_it_is_given():

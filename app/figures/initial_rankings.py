@@ -125,6 +125,10 @@ def alt_text(frame: pd.DataFrame, measure: str) -> str:
         if changed:
             worst = min(changed, key=lambda row: row["change"])
             chance = "" if worst["change_p"] <= SIGNIFICANT else ", may be chance"
-            text += f" (lowest: {worst['condition']}, {worst['change']:+.3f}{chance})"
+            text += f" (lowest: {worst['condition']}, {_signed(worst['change'])}{chance})"
         said.append(text)
     return f"Dot plot of {measure} by ranker and condition: {'; '.join(said)}."
+
+
+def _signed(change: float) -> str:
+    return f"{change:+.3f}".replace("-", "−")

@@ -73,20 +73,3 @@ def path(plane: np.ndarray, explained: tuple[float, float]) -> go.Figure:
     figure.update_xaxes(title=f"component 1 ({explained[0]:.0%})")
     figure.update_yaxes(title=f"component 2 ({explained[1]:.0%})")
     return figure
-
-
-def alt_text(cosines: np.ndarray, norms: np.ndarray, explained: tuple[float, float]) -> str:
-    """The three pictures in words.
-
-    >>> alt_text(np.array([[1.0, 0.5], [0.5, 1.0]]), np.array([2.0, 1.0]), (1.0, 0.0))
-    'Ordinal embeddings of ranks 1 to 2: neighbouring ranks have a mean cosine of 0.50, the first \
-and the last one of 0.50; lengths from 1.00 to 2.00; two components hold 100 % of the variance.'
-    """
-    last = len(cosines)
-    near = float(np.diagonal(cosines, 1).mean()) if last > 1 else 1.0
-    return (
-        f"Ordinal embeddings of ranks 1 to {last}: neighbouring ranks have a mean cosine of "
-        f"{near:.2f}, the first and the last one of {cosines[0, -1]:.2f}; lengths from "
-        f"{norms.min():.2f} to {norms.max():.2f}; two components hold "
-        f"{100 * sum(explained):.0f} % of the variance."
-    )

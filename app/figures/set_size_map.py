@@ -83,7 +83,7 @@ def _cells(own: pd.DataFrame, rows: list[str], columns: list[str], what: Shown) 
         what.column, "trained_on", "column", dropna=False
     )
     values = wide.reindex(index=rows, columns=columns)
-    texts = [["" if pd.isna(one) else format(one, what.format) for one in row]
+    texts = [["" if pd.isna(one) else _number(one, what) for one in row]
              for row in values.to_numpy(float)]  # fmt: skip
     return go.Heatmap(
         x=columns, y=rows, z=values.to_numpy(float), text=texts, texttemplate="%{text}",
@@ -117,6 +117,10 @@ def _marks(own: pd.DataFrame, chosen: tuple[str, str, int] | None) -> go.Scatter
     )  # fmt: skip
 
 
+def _number(value: float, what: Shown) -> str:
+    return format(value, what.format).replace("-", "−")
+
+
 def _size(text: str) -> int:
     return int(text) if text.isdigit() else 0
 
@@ -130,7 +134,7 @@ def alt_text(frame: pd.DataFrame, shown: str, measure: str) -> str:
         return f"Heat map of {said}: no cell has a value."
     rows = known.sort_values(what.column, kind="stable").to_dict("records")
     words = [
-        f"{format(row[what.column], what.format)} ({row['ranker']}, trained on "
+        f"{_number(row[what.column], what)} ({row['ranker']}, trained on "
         f"{row['trained_on']}, tested on {row['size']})"
         for row in (rows[0], rows[-1])
     ]

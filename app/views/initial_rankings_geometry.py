@@ -7,6 +7,7 @@ from app.figures import initial_rankings_geometry as figure
 from app.plain import escaped
 from app.rankings import Learnt
 from core.errors import ShuffleproofError
+from core.rankers import ordinal_geometry
 from core.rankers.ordinal_geometry import OrdinalGeometry
 
 PLAIN = {"displayModeBar": False}
@@ -45,7 +46,7 @@ def section(data: str, study: str | None, depth: int | None) -> None:
 
 
 def _drawn(ranker: Learnt, found: OrdinalGeometry) -> None:
-    words = figure.alt_text(found.similarity, found.lengths, found.explained)
+    words = ordinal_geometry.words(found)
     pictures = (
         ("similarity", "Cosine between ranks", figure.similarity(found.similarity)),
         ("lengths", "Length by rank", figure.lengths(found.lengths)),

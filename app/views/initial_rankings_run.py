@@ -9,9 +9,9 @@ import streamlit as st
 from app import proposals, rankings, services, training
 from app.figures import initial_rankings as figure
 from app.forms import drawn
-from app.jobs import duration
 from app.plain import escaped
 from app.views import benchmark_job as strip
+from app.views import table_trainings as trainings
 from core.errors import MissingRankingError, ShuffleproofError, UsageError
 from core.execution.jobs import Job
 from core.metrics.measure import Measure
@@ -19,8 +19,7 @@ from core.parameters import parsed
 from core.rankers import registry
 from core.rankers.initial import ListRecipe
 from core.store.manifest import Artefact
-from core.studies import cost, initial_rankings_table
-from core.studies.cost import Cost
+from core.studies import exchanged, initial_rankings_table
 from core.studies.exchanged import SWAPS
 from core.studies.initial_rankings import FOUR, TABLE4
 from core.studies.ranker_sets import expanded
@@ -74,10 +73,10 @@ def form(data: str, newest: Artefact | None, *, opened: bool) -> None:
 @st.fragment
 def _form(data: str, newest: Artefact | None) -> None:
     usual_preset, usual = proposals.for_training(data)
-    rankers = _rankers(newest)
+    rankers = _rankers(data, newest)
     initial, swaps = _initial(data, newest, usual_preset)
     with st.popover("Preset, seeds, measures and lists", icon=":material/tune:"):
-        presets = training.presets([name for name in rankers if name in training.FITTED])
+        presets = training.presets(trainings.plain(rankers))
         presets = presets or list(training.PRESETS)
         preset = st.selectbox(
             "Preset", presets, index=presets.index(usual_preset) if usual_preset in presets else 0,
@@ -109,14 +108,16 @@ def _form(data: str, newest: Artefact | None) -> None:
         strip.hand_in(STRIP, parameters)
 
 
-def _rankers(newest: Artefact | None) -> list[str]:
+def _rankers(data: str, newest: Artefact | None) -> list[str]:
     before = rankings.rankers(newest.recipe) if newest else list(TABLE4)
     given = {registry.FEATURE, "random", "ideal", "file-order"}
+    brought = proposals.brought(data)
     plain = [name for name in registry.RANKERS if name not in given]
     return st.multiselect(
-        "Rankers", list(dict.fromkeys([*before, *plain])), default=before, wrap=True,
+        "Rankers", list(dict.fromkeys([*before, *brought, *plain])), default=before, wrap=True,
         accept_new_options=True, key="new.rankers",
-        help="Add @preset (dlcm@tuned). Those that read no initial ranking are measured once.",
+        help=f"{trainings.HELP} Those that read no initial ranking are measured once; DLCM is fed "
+        "in the order of what stands in its place.",
     )  # fmt: skip
 
 
@@ -151,29 +152,17 @@ def _cost(parameters: Mapping[str, Any], lists: ListRecipe, preset: str) -> str:
             that reads more initial rankings than are chosen.
     """
     fitting = training.fitting(parameters["data"])
-    costs, there = [], 0
-    for label in expanded(parameters["rankers"]):
+    plans = []
+    for label, seeds in trainings.fitted(parameters["rankers"], parameters["seeds"]):
         name, _, own = label.partition("@")
-        if name not in training.FITTED:
-            proposals.check(label)
-            continue
         reads = registry.spec(name, own or preset).rankings
         if reads > len(lists.initial):
             raise MissingRankingError(label, reads, len(lists.initial))
-        for seed in range(parameters["seeds"]):
+        for seed in range(seeds):
             changes = {"rankings": str(reads)} if reads and name.endswith("-init") else {}
-            changes |= {"seed": str(seed)} if parameters["seeds"] > 1 else {}
-            plan = training.planned(fitting, lists, name, own or preset, changes)
-            there += plan.there
-            costs += [] if plan.there else [plan.cost]
-    if not costs and not there:
-        raise UsageError("no ranker is chosen that could be trained")
-    first: Cost | None = training.preparing(fitting, lists)
-    text = f"**{len(costs)} trainings**" + (f" ({there} more are stored)" if there else "")
-    if first:
-        text += f", {first.steps} fits of initial rankers"
-    if costs or first:
-        low, high = cost.added(costs)
-        low, high = low + (first.low if first else 0.0), high + (first.high if first else 0.0)
-        text += f", from **{duration(low)}** to **{duration(high)}** on this machine"
+            changes |= {"seed": str(seed)} if seeds > 1 else {}
+            plans.append(training.planned(fitting, lists, name, own or preset, changes))
+    for swap in parameters["swaps"]:
+        exchanged.swap_named(swap, preset)
+    text = trainings.said(plans, training.preparing(fitting, lists), fits=True)
     return f"{text}. What is stored is never repeated."

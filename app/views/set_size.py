@@ -16,6 +16,7 @@ from app.views.set_size_chosen import Chosen
 from app.views.set_size_measure import choice
 from core.metrics.measure import Measure
 from core.store.manifest import Artefact
+from core.studies import set_size_table
 from core.studies.registry import STUDIES
 
 QUESTION = STUDIES["set-size"].question
@@ -115,14 +116,8 @@ def _measure(artefact: Artefact) -> tuple[Measure, bool]:
 
 def _shorter(artefact: Artefact) -> list[str]:
     """How many lists are shorter than a size, and who was left out."""
-    facts = artefact.facts
-    short = {size: count for size, count in facts["shorter"].items() if count}
-    said = [
-        f"{count} of {facts['queries']} lists have fewer than {size} documents and stay as they are"
-        for size, count in short.items()
-    ]
-    return [*(map(escaped, said[:1] or ["every list is as long as asked"])), *said[1:],
-            *facts["left_out"]]  # fmt: skip
+    short = set_size_table.shorter(artefact.facts) or ["every list is as long as asked"]
+    return [*map(escaped, short), *artefact.facts["left_out"]]
 
 
 def _picture(chosen: Chosen, place: Any, *, from_zero: bool) -> Any:

@@ -1,6 +1,6 @@
 """Running a study of set size: its form and cost, its progress and its first curves."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -9,19 +9,18 @@ import streamlit as st
 from app import proposals, services, set_sizes, training
 from app.figures import set_size as figure
 from app.forms import drawn
-from app.jobs import duration
 from app.plain import escaped
 from app.views import benchmark_job as strip
+from app.views import table_trainings as trainings
 from app.views.set_size_chosen import of_home
-from core.errors import ParameterError, ShuffleproofError, UsageError
+from core.errors import ParameterError, ShuffleproofError
 from core.execution.jobs import Job
 from core.metrics.measure import Measure
 from core.parameters import parsed
 from core.rankers import registry
 from core.rankers.initial import ListRecipe
 from core.store.manifest import Artefact
-from core.studies import cost, set_size_table
-from core.studies.cost import Cost
+from core.studies import set_size_table
 from core.studies.ranker_sets import expanded
 from core.studies.set_size import SIZES
 from core.studies.underway import Underway
@@ -89,10 +88,10 @@ def form(data: str, newest: Artefact | None, *, opened: bool) -> None:
 @st.fragment
 def _form(data: str, newest: Artefact | None) -> None:
     usual_preset, usual_lists = proposals.for_training(data)
-    rankers = _rankers(newest)
+    rankers = _rankers(data, newest)
     trained_on, sizes, seeds = _sizes(data, newest)
     with st.popover("Preset, measures and lists", icon=":material/tune:"):
-        presets = training.presets([name for name in rankers if name in training.FITTED])
+        presets = training.presets(trainings.plain(rankers))
         presets = presets or list(training.PRESETS)
         preset = st.selectbox(
             "Preset", presets, index=presets.index(usual_preset) if usual_preset in presets else 0,
@@ -121,15 +120,16 @@ def _form(data: str, newest: Artefact | None) -> None:
         strip.hand_in(STRIP, parameters)
 
 
-def _rankers(newest: Artefact | None) -> list[str]:
+def _rankers(data: str, newest: Artefact | None) -> list[str]:
     before = set_sizes.rankers(newest.recipe) if newest else list(CLAIMED)
     given = {registry.FEATURE, "random", "ideal"}
+    brought = proposals.brought(data)
     plain = [name for name in registry.RANKERS if name not in given]
     return st.multiselect(
-        "Rankers", list(dict.fromkeys([*before, *plain])), default=before, wrap=True,
+        "Rankers", list(dict.fromkeys([*before, *brought, *plain])), default=before, wrap=True,
         accept_new_options=True, key="new.rankers",
-        help="Add @preset (dlcm@tuned). The ceiling and the initial ranking always stand beside "
-        "them; rankers with ordinal embeddings are not asked beyond their longest rank.",
+        help=f"{trainings.HELP} The ceiling and the initial ranking always stand beside them; "
+        "rankers with ordinal embeddings are not asked beyond their longest rank.",
     )  # fmt: skip
 
 
@@ -181,36 +181,19 @@ def _cost(parameters: Mapping[str, Any], lists: ListRecipe, preset: str) -> str:
         ShuffleproofError: a data set that cannot be read, or a ranker that cannot be trained.
     """
     fitting = training.fitting(parameters["data"])
-    costs, there = [], 0
-    for name, size, seed in _trainings(parameters):
+    plans = []
+    for name, seeds in trainings.fitted(parameters["rankers"], parameters["seeds"]):
         plain, _, own = name.partition("@")
-        changes = {"seed": str(seed)} if parameters["seeds"] > 1 else {}
-        plan = training.planned(fitting, replace(lists, depth=size), plain, own or preset, changes)
-        there += plan.there
-        costs += [] if plan.there else [plan.cost]
-    if not costs and not there:
-        raise UsageError("no ranker is chosen that could be trained")
-    first: Cost | None = training.preparing(fitting, lists)
-    text = f"{len(parameters['rankers'])} rankers on lists of "
-    text += f"{', '.join(map(str, parameters['trained_on']))}: **{len(costs)} trainings**"
-    text += f" ({there} more are stored)" if there else ""
-    if costs or first:
-        low, high = cost.added(costs)
-        low, high = low + (first.low if first else 0.0), high + (first.high if first else 0.0)
-        text += f", from **{duration(low)}** to **{duration(high)}** on this machine"
-    sizes = sorted({*parameters["sizes"], *parameters["trained_on"]})
-    return f"{text}; each is tested at {len(sizes)} sizes. What is stored is never repeated."
-
-
-def _trainings(parameters: Mapping[str, Any]) -> Sequence[tuple[str, int | None, int]]:
-    """Every training that a study needs: ranker, N0 (None: on documents), seed."""
-    found: list[tuple[str, int | None, int]] = []
-    for name in expanded(parameters["rankers"]):
-        plain, _, own = name.partition("@")
-        if plain not in training.FITTED:
-            proposals.check(name)
-            continue
-        spec = registry.spec(plain, own or registry.RANKERS[plain].presets[0])
-        sizes = [None] if spec.fits_documents else parameters["trained_on"]
-        found += [(name, size, seed) for size in sizes for seed in range(parameters["seeds"])]
-    return found
+        spec = registry.spec(plain, own or preset)
+        for size in [None] if spec.fits_documents else parameters["trained_on"]:
+            for seed in range(seeds):
+                changes = {"seed": str(seed)} if seeds > 1 else {}
+                of_size = replace(lists, depth=size)
+                plans.append(training.planned(fitting, of_size, plain, own or preset, changes))
+    first = training.preparing(fitting, lists)
+    count = len(expanded(parameters["rankers"]))
+    text = f"{count} ranker{'' if count == 1 else 's'} on lists of "
+    text += f"{', '.join(map(str, parameters['trained_on']))}: {trainings.said(plans, first)}"
+    sizes = len({*parameters["sizes"], *parameters["trained_on"]})
+    text += f"; each is tested at {sizes} size{'' if sizes == 1 else 's'}"
+    return f"{text}. What is stored is never repeated."

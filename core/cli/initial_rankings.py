@@ -1,11 +1,17 @@
 """`study initial-rankings`: Table 4 on the terminal."""
 
 import argparse
+from dataclasses import asdict
 
 from core.cli.answer import Answer, records
 from core.cli.open import done, texts_of, workbench_of
+from core.rankers.ordinal_geometry import geometries, words
 from core.studies import initial_rankings, initial_rankings_table
 from core.studies.result import StudyResult, stored_summary
+from core.studies.workbench import Workbench
+
+RANKS = 40
+"""Ranks of the geometry where lists have no depth."""
 
 
 def study(arguments: argparse.Namespace) -> Answer:
@@ -24,14 +30,35 @@ def study(arguments: argparse.Namespace) -> Answer:
     artefact = done("initial rankings", initial_rankings.run(bench, plan))
     result = StudyResult.open(artefact.path)
     frame = initial_rankings_table.table(result, plan.measures[0])
+    verdict = initial_rankings_table.claim(result, plan.measures[0])
+    learnt = _geometry(result, bench)
     answer = {
         "result": str(artefact.key),
         "summary": records(stored_summary(artefact.path)),
         "table": records(frame),
+        "claim": None if verdict is None else asdict(verdict),
+        "geometry": learnt,
     }
     parts = [
         frame.round(3).to_string(index=False, na_rep="–"),
         initial_rankings_table.finding(result, plan.measures[0]),
+        *(f"{table['ranker']}. {table['words']}" for table in learnt),
         f"stored as {artefact.key}",
     ]
     return Answer(answer, "\n".join(parts))
+
+
+def _geometry(result: StudyResult, bench: Workbench) -> list[dict[str, str]]:
+    """What every SetRank of the study has learnt of ranks, one entry a table of embeddings."""
+    found = []
+    for row in result.trials.drop_duplicates("artefacts").to_dict("records"):
+        name = str(row["ranker"]).partition("@")[0]
+        if not (name.startswith("setrank") and name.endswith("-init") and row["artefacts"]):
+            continue
+        place = bench.store.resolve(row["artefacts"], "ranker").path
+        tables = geometries(place, bench.recipe.depth or RANKS)
+        for ranking, table in zip(bench.recipe.initial, tables, strict=False):
+            of = f", {ranking}" if len(tables) > 1 else ""
+            seed = f", seed {row['draw']}" if result.trials["draw"].max() else ""
+            found.append({"ranker": f"{row['ranker']}{seed}{of}", "words": words(table)})
+    return found

@@ -2,11 +2,21 @@
 
 import argparse
 
+import pandas as pd
+
 from core.cli.answer import Answer, records
 from core.cli.open import done, recipe_of, store_of, texts_of, use_device
 from core.errors import ParameterError
 from core.studies import set_size, set_size_table
 from core.studies.result import StudyResult, stored_summary
+
+SHOWN = {
+    "mean": "{} on lists of N1",
+    "shift": "minus that of the same ranker trained on lists of N1",
+    "order_stability": "τ between the orders of the documents shared with lists of N0",
+    "score_shift": "shift of their scores, in standard deviations",
+}
+"""The tables of the answer, by column of `set_size_table.curves`."""
 
 
 def study(arguments: argparse.Namespace) -> Answer:
@@ -27,17 +37,31 @@ def study(arguments: argparse.Namespace) -> Answer:
     )
     artefact = done("set size", set_size.run(benches, plan, arguments.data))
     result = StudyResult.open(artefact.path)
-    frame = set_size_table.curves(result, plan.measures[0])
-    wide = frame.pivot_table("mean", ["ranker", "trained_on"], "size", sort=False)
+    measure = plan.measures[0]
+    frame = set_size_table.curves(result, measure)
     answer = {
         "result": str(artefact.key),
         "summary": records(stored_summary(artefact.path)),
         "table": records(frame),
-        "claim": set_size_table.claim(result, plan.measures[0]),
+        "claim": set_size_table.claim(result, measure),
+        "shorter": artefact.facts["shorter"],
     }
-    parts = [wide.round(3).to_string(na_rep="–"), *artefact.facts["left_out"]]
-    parts += [set_size_table.finding(result, plan.measures[0]), f"stored as {artefact.key}"]
+    parts = [
+        "\n".join([f"{words.format(measure)}:", _wide(frame, column)])
+        for column, words in SHOWN.items()
+        if frame[column].notna().any()
+    ]
+    parts += set_size_table.shorter(artefact.facts)
+    parts += [*artefact.facts["left_out"], set_size_table.finding(result, measure)]
+    parts.append(f"stored as {artefact.key}")
     return Answer(answer, "\n".join(parts))
+
+
+def _wide(frame: pd.DataFrame, column: str) -> str:
+    """A row a ranker and N0, a column an N1."""
+    known = frame[frame[column].notna()]
+    wide = known.pivot_table(column, ["ranker", "trained_on"], "size", sort=False)
+    return wide.round(3).to_string(na_rep="–")
 
 
 def _sizes(text: str) -> list[int]:

@@ -75,3 +75,21 @@ def geometry(table: Float32[np.ndarray, "ranks width"]) -> OrdinalGeometry:
     plane[:, :kept] = left[:, :kept] * sizes[:kept]
     shares = [*map(float, variance[:2]), 0.0, 0.0]
     return OrdinalGeometry(unit @ unit.T, lengths, plane, (shares[0], shares[1]))
+
+
+def words(found: OrdinalGeometry) -> str:
+    """A table's geometry in a sentence.
+
+    >>> words(geometry(np.array([[2.0, 0.0], [1.0, 1.0]], np.float32)))
+    'Ordinal embeddings of ranks 1 to 2: neighbouring ranks have a mean cosine of 0.71, the first \
+and the last one of 0.71; lengths from 1.41 to 2.00; two components hold 100 % of the variance.'
+    """
+    cosines, last = found.similarity, len(found.similarity)
+    near = float(np.diagonal(cosines, 1).mean()) if last > 1 else 1.0
+    ends = f"{cosines[0, -1]:.2f}".replace("-", "−")
+    return (
+        f"Ordinal embeddings of ranks 1 to {last}: neighbouring ranks have a mean cosine of "
+        f"{f'{near:.2f}'.replace('-', '−')}, the first and the last one of {ends}; lengths from "
+        f"{found.lengths.min():.2f} to {found.lengths.max():.2f}; two components hold "
+        f"{100 * sum(found.explained):.0f} % of the variance."
+    )

@@ -6,6 +6,7 @@ drops least, then SetRank MSAB, then DLCM.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -218,6 +219,24 @@ def finding(result: StudyResult, measure: str) -> str:
     """A paragraph written from the numbers: the candidates' own curve, the drops, the claim."""
     said = sentences(result, measure)
     return " ".join(filter(None, (said.candidates, said.losses, said.verdict)))
+
+
+def shorter(facts: Mapping[str, Any]) -> list[str]:
+    """How many test lists have fewer documents than were asked for, a sentence a size.
+
+    Args:
+        facts: of a stored study.
+
+    >>> shorter({"queries": 3, "shorter": {"40": 0, "240": 1}})
+    ['1 of 3 lists has fewer than 240 documents and stays as it is']
+    """
+    found = []
+    for size, count in facts["shorter"].items():
+        verbs = ("has", "stays as it is") if count == 1 else ("have", "stay as they are")
+        if count:
+            of = f"{count} of {facts['queries']} lists"
+            found.append(f"{of} {verbs[0]} fewer than {size} documents and {verbs[1]}")
+    return found
 
 
 def _loses(drop: Drop) -> str:

@@ -1,0 +1,59 @@
+"""What the forms of set size and several rankings say of the trainings that a study needs."""
+
+from collections.abc import Iterator, Sequence
+
+from app import proposals, training
+from app.jobs import duration
+from app.training import Plan
+from core.rankers import ensemble
+from core.studies import cost
+from core.studies.cost import Cost
+from core.studies.ranker_sets import expanded
+
+HELP = (
+    "Add @preset (dlcm@tuned), #digits of a trained or brought ranker's key, or combine "
+    "(rrf:dlcm+mart, mean-rank:dlcm+mart, shuffled:dlcm)."
+)
+"""What may be written into the field of rankers."""
+
+
+def fitted(names: Sequence[str], seeds: int) -> Iterator[tuple[str, int]]:
+    """Every ranker that has to be trained for these, with how many seeds; a combination has one.
+
+    Raises:
+        ShuffleproofError: a ranker that there is not, or no combination.
+    """
+    for name in expanded(names):
+        proposals.check(name)
+        leaves = ensemble.leaves(name)
+        for leaf in leaves:
+            if leaf.partition("@")[0] in training.FITTED and "#" not in leaf:
+                yield leaf, seeds if leaves == (name,) else 1
+
+
+def plain(names: Sequence[str]) -> list[str]:
+    """Those that are trained and named without a preset; none of names that cannot be read yet."""
+    return [name for name in expanded(names) if name in training.FITTED]
+
+
+def said(plans: Sequence[Plan], first: Cost | None, *, fits: bool = False) -> str:
+    """How many trainings there are and how long they take, in words.
+
+    Args:
+        plans: of all rankers; the same one counts once.
+        first: what making the lists takes, if anything.
+        fits: whether to say how often initial rankers are fitted.
+    """
+    each = {plan.key: plan for plan in plans}.values()
+    costs = [plan.cost for plan in each if not plan.there]
+    there = len(each) - len(costs)
+    text = f"**{len(costs)} training{'' if len(costs) == 1 else 's'}**"
+    text += f" ({there} more {'is' if there == 1 else 'are'} stored)" if there else ""
+    if first and fits:
+        count = first.steps
+        text += f", {count} fit{'' if count == 1 else 's'} of initial rankers"
+    if costs or first:
+        low, high = cost.added(costs)
+        low, high = low + (first.low if first else 0.0), high + (first.high if first else 0.0)
+        text += f", from **{duration(low)}** to **{duration(high)}** on this machine"
+    return text
