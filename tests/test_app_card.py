@@ -2,6 +2,7 @@
 
 import html
 import shutil
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -9,9 +10,11 @@ import pytest
 
 from app import disturbed, exports, report
 from app.figures import card as figure
+from app.figures.beside import Mark
 from app.views import card as view
 from core.store.artefacts import Store
 from core.studies import card_table
+from core.studies.benchmark_finding import signed
 from core.studies.command_perturbations import card_command, card_python
 from core.studies.initial_ranking import INITIAL
 from core.studies.result import StudyResult
@@ -75,7 +78,7 @@ def test_behind_a_mark_are_its_queries_and_the_list_of_one(desk, stored):
     worst = disturbed.damage(str(stored.key), point, "NDCG@10")
     page = made.opened("card", point=INITIAL, of=worst["query"][0])
     said = made.words(page)
-    assert f"query {worst['query'][0]} loses most: {worst['change'][0]:+.3f}" in said
+    assert f"query {worst['query'][0]} loses most: {signed(worst['change'][0])}" in said
     pd.testing.assert_frame_equal(page.dataframe[2].value, worst, check_dtype=False)
     assert "Map of the change in NDCG@10" in made.alts(page)[1]
     assert "Bump chart of 12 documents" in made.alts(page)[2]
@@ -157,10 +160,17 @@ def test_slow_rankers_are_larger_and_the_initial_ranking_has_no_say():
 
 
 def test_names_of_rankers_in_one_place_do_not_cover_each_other():
-    names = ["dlcm", "gsf", "mart"]
-    frame = cards(ranker=names, start=[0.5, 0.5, 0.5], kept=[0.8, 0.8, 0.8])
+    names = [INITIAL, *(f"{name}@tuned" for name in ("dlcm", "gsf", "mart", "setrank-imsab-init"))]
+    frame = cards(ranker=names, start=[0.5] * 5, kept=[0.8] * 5)
     drawn = figure.pareto(frame, "RR", "shuffle 1")
-    assert len({trace.textposition for trace in drawn.data}) == 3
+    told = [label for label in drawn.layout.annotations if label.name == "name"]
+    assert [label.text for label in told][3:] == ["mart", "setrank-<br>imsab-init"]
+    boxes = []
+    for label in told:
+        half = Mark(0, 0, 0, label.text).half
+        boxes.append((np.array([label.ax, label.ay]) - half, np.array([label.ax, label.ay]) + half))
+    for (low, high), (other_low, other_high) in combinations(boxes, 2):
+        assert (np.minimum(high, other_high) - np.maximum(low, other_low)).min() <= 0
 
 
 def test_the_finding_names_who_falls_below_the_initial_ranking(stored):

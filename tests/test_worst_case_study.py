@@ -1,5 +1,6 @@
 """The worst-case study: certificates, parts, budgets in real lists, and what it stores."""
 
+import json
 from dataclasses import dataclass
 
 import numpy as np
@@ -231,8 +232,23 @@ def test_commands_answer(tmp_path, capsys):
 
     lists = ["--initial", "feature:3", "--depth", "8", "--store", str(tmp_path), "--json"]
     ask = ["study", "worst-case", "--rankers", "random", "--budgets", "2", "--queries", "5"]
-    assert main([*ask, "--draws", "2", *lists]) == 0
-    assert '"certificates"' in capsys.readouterr().out
+    assert main([*ask, "--draws", "2", "--set", "places=6", "--map", "q1", *lists]) == 2
+    said = capsys.readouterr().err
+    query = said.partition("one of the")[0]
+    assert "q1" in query
+    assert main([*ask, "--draws", "2", "--set", "places", *lists]) == 2
+    assert "FIELD=VALUE" in capsys.readouterr().err
+    known = finished(Workbench.opened("sample", ListRecipe(("feature:3",), 8), Store(tmp_path)))
+    test = known.prepared.test
+    relevant = [bool(test.dataset.labels[rows].any()) for rows in test.lists.rows.reshape(-1, 8)]
+    shown = test.dataset.query_ids[relevant.index(True)]
+    assert main([*ask, "--draws", "2", "--map", shown, *lists]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert set(answer["certificates"]) == set(answer["maps"]) == {INITIAL, "random"}
+    costs = np.array(answer["maps"]["random"], dtype=float)
+    assert costs.shape == (8, 8)
+    assert np.nanmax(np.abs(costs)) == 0, "it reads nothing of the ranking"
+    assert np.nanmax(np.array(answer["maps"][INITIAL], dtype=float)) > 0
     ask = ["study", "perturbations", "--rankers", "random", "--families", "cut:0.5+shuffle-shown"]
     assert main([*ask, "--draws", "2", *lists]) == 0
     assert '"answer-tau"' in capsys.readouterr().out

@@ -4,11 +4,12 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from app.figures.style import faded, laid_out, stroke
+from app.figures.beside import Mark, places
+from app.figures.perturbations import plain_names
+from app.figures.style import end_labels, faded, laid_out, stroke
 
 HEIGHT = 460
 SMALLEST, LARGEST = 11.0, 34.0
@@ -17,9 +18,8 @@ SMALLEST, LARGEST = 11.0, 34.0
 GIVEN = "initial ranking"
 """It costs nothing, so that it has no say in the sizes."""
 
-PLACES = ("top center", "bottom center", "middle right", "middle left")
-WIDTH, LETTER, LINE = 320.0, 7.0, 17.0
-"""Pixels of the plot on a telephone, of a letter, and of a line of text."""
+WIDTH, FRAME = 270.0, 96.0
+"""Pixels of the plot on a telephone, and of what is above and below it."""
 
 
 def pareto(frame: pd.DataFrame, measure: str, worst: str) -> go.Figure:
@@ -35,17 +35,17 @@ def pareto(frame: pd.DataFrame, measure: str, worst: str) -> go.Figure:
     bounds = _bounds(known)
     rows: list[Any] = known.to_dict("records")
     sizes = _sizes([0.0 if row["ranker"] == GIVEN else row["milliseconds_a_list"] for row in rows])
-    places = _places(rows, sizes, bounds)
-    for row, size, place in zip(rows, sizes, places, strict=True):
-        figure.add_trace(_mark(row, size, place, (measure, worst)))
+    for row, size in zip(rows, sizes, strict=True):
+        figure.add_trace(_mark(row, size, (measure, worst)))
     figure.add_hline(y=1.0, line={"color": "rgba(127,127,127,0.8)", "width": 1.2, "dash": "dot"})
     laid_out(figure, height=HEIGHT, hovermode="closest", showlegend=False)
     figure.update_xaxes(title=f"{measure} on the lists as they are", range=bounds[0])
     figure.update_yaxes(title=f"share kept at {worst}", range=bounds[1], tickformat=".0%")
+    _named(figure, rows, sizes, bounds)
     return figure
 
 
-def _mark(row: Any, size: float, place: str, named: tuple[str, str]) -> go.Scatter:
+def _mark(row: Any, size: float, named: tuple[str, str]) -> go.Scatter:
     measure, worst = named
     ranker, color = str(row["ranker"]), stroke(str(row["ranker"])).color
     given = ranker == GIVEN
@@ -53,10 +53,7 @@ def _mark(row: Any, size: float, place: str, named: tuple[str, str]) -> go.Scatt
         x=[row["start"]],
         y=[row["kept"]],
         name=ranker,
-        mode="markers+text",
-        text=[ranker],
-        textposition=place,
-        textfont={"size": 12},
+        mode="markers",
         cliponaxis=False,
         marker={
             "size": size, "symbol": "diamond" if given else "circle",
@@ -104,53 +101,33 @@ def _sizes(milliseconds: Sequence[float]) -> list[float]:
     ]
 
 
-def _places(
-    rows: Sequence[Any], sizes: Sequence[float], bounds: tuple[list[float], list[float]]
-) -> list[str]:
-    """Where each name stands beside its mark, so that as few as possible cover another."""
+def _named(
+    figure: go.Figure,
+    rows: Sequence[Any],
+    sizes: Sequence[float],
+    bounds: tuple[list[float], list[float]],
+) -> None:
+    """Write the names beside the marks, with a line where a name had to go further away."""
+    texts = end_labels(plain_names([str(row["ranker"]) for row in rows]))
     (left, right), (bottom, top) = bounds
-    plot = HEIGHT - 96.0
-    middles = [
-        (
+    plot = HEIGHT - FRAME
+    marks = [
+        Mark(
             (row["start"] - left) / (right - left) * WIDTH,
             (top - row["kept"]) / (top - bottom) * plot,
+            size,
+            text,
         )
-        for row in rows
+        for row, size, text in zip(rows, sizes, texts, strict=True)
     ]
-    taken = [_box(middle, (size, size)) for middle, size in zip(middles, sizes, strict=True)]
-    found = []
-    for row, middle, size in zip(rows, middles, sizes, strict=True):
-        width = LETTER * len(str(row["ranker"]))
-        boxes = {place: _box(_beside(middle, place, (size, width)), (width, LINE))
-                 for place in PLACES}  # fmt: skip
-        best = min(PLACES, key=lambda place, boxes=boxes: _covered(boxes[place], taken, plot))  # type: ignore[misc]
-        taken.append(boxes[best])
-        found.append(best)
-    return found
-
-
-def _beside(middle: tuple[float, float], place: str, size: tuple[float, float]) -> Any:
-    mark, width = size
-    across = {"middle right": mark / 2 + width / 2 + 4, "middle left": -mark / 2 - width / 2 - 4}
-    down = {"top center": -mark / 2 - LINE / 2, "bottom center": mark / 2 + LINE / 2}
-    return middle[0] + across.get(place, 0.0), middle[1] + down.get(place, 0.0)
-
-
-def _box(middle: Any, size: tuple[float, float]) -> Any:
-    half = np.array(size) / 2
-    return np.array([middle - half, middle + half])
-
-
-def _covered(box: Any, taken: Sequence[Any], plot: float) -> float:
-    """Square pixels of a name that lie over another thing or outside the plot."""
-    overlaps = [
-        float(
-            np.prod(np.clip(np.minimum(box[1], other[1]) - np.maximum(box[0], other[0]), 0, None))
-        )
-        for other in taken
-    ]
-    outside = max(0.0, -box[0][0], box[1][0] - WIDTH) + max(0.0, -box[0][1], box[1][1] - plot)
-    return sum(overlaps) + 20.0 * outside
+    for row, mark, (x, y, far) in zip(rows, marks, places(marks, (WIDTH, plot)), strict=True):
+        color = stroke(str(row["ranker"])).color
+        figure.add_annotation(
+            x=row["start"], y=row["kept"], ax=x, ay=y, text=mark.text, showarrow=True,
+            xanchor="center", yanchor="middle", align="center", arrowhead=0, arrowwidth=1.2,
+            arrowcolor=color if far else "rgba(0,0,0,0)", standoff=mark.size / 2, borderpad=0,
+            font={"size": 12}, name="name",
+        )  # fmt: skip
 
 
 def alt_text(frame: pd.DataFrame, measure: str) -> str:

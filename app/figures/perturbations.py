@@ -15,9 +15,15 @@ ROW, FRAME = 27, 20
 SLANT, LETTER = -45, 5.2
 """Degrees of the rankers' names, so that telephones keep them apart; pixels up of a letter."""
 
+UPRIGHT, MANY = -90, 5
+"""So many rankers are named upright: slanted names would take the room of their columns."""
+
 CHOSEN = "#D55E00"
 LOSS = "PuOr_r"
 """Loss is orange, gain is purple: both survive colour blindness."""
+
+GIVEN = "initial ranking"
+"""It has no preset."""
 
 MOST_QUERIES = 60
 SMALL = 0.0005
@@ -61,28 +67,36 @@ def losses(
         x, y = rankers.index(chosen[0]), at[chosen[1]]
         ring = {"line": {"width": 3, "color": CHOSEN}, "fillcolor": "rgba(0,0,0,0)"}
         figure.add_shape(type="rect", x0=x - 0.5, x1=x + 0.5, y0=y - 0.5, y1=y + 0.5, **ring)
+    _named(figure, rows, rankers)
+    return figure
+
+
+def _named(figure: go.Figure, rows: Sequence[tuple[str, str]], rankers: Sequence[str]) -> None:
+    """The names of rows, of what they are headed by, and of columns; and room for them."""
     for place, (heading, family) in enumerate(rows):
         if not family:
             figure.add_annotation(
                 x=-0.5, y=place + 0.12, text=f"<b>{heading}</b>", xanchor="left", showarrow=False,
                 font={"size": 12},
             )  # fmt: skip
-    top = 16 + round(LETTER * max((len(_short(name)) for name in rankers), default=0))
+    names, upright = [_short(name) for name in plain_names(rankers)], len(rankers) > MANY
+    top = 16 + round(LETTER * (1.3 if upright else 1) * max(map(len, names), default=0))
     laid_out(figure, height=ROW * len(rows) + top + FRAME, hovermode="closest", showlegend=False)
     figure.update_xaxes(
-        tickvals=list(range(len(rankers))), ticktext=[_short(name) for name in rankers],
-        side="top", range=[-0.5, len(rankers) - 0.5], showgrid=False, tickangle=SLANT,
-        ticklabeloverflow="allow",
-        fixedrange=True,
+        tickvals=list(range(len(rankers))), ticktext=names, side="top", fixedrange=True,
+        range=[-0.5, len(rankers) - 0.5], showgrid=False, ticklabeloverflow="allow",
+        tickangle=UPRIGHT if upright else SLANT,
     )  # fmt: skip
+    attacked = [family.partition("@")[2] for _, family in rows if "@" in family]
+    told = dict(zip(attacked, plain_names(attacked), strict=True))
+    families = [told.get(family.partition("@")[2], family) for _, family in rows if family]
     figure.update_yaxes(
         tickvals=[place for place, (_, family) in enumerate(rows) if family],
-        ticktext=[_short(family) for _, family in rows if family],
+        ticktext=list(map(_short, families)),
         range=[len(rows) - 0.5, -0.5], showgrid=False, fixedrange=True, tickfont={"size": 11.5},
     )  # fmt: skip
-    side = round(LETTER * len(_short(rankers[-1]))) if rankers else 8
+    side = round(LETTER * len(names[-1])) if rankers and not upright else 8
     figure.update_layout(margin={"t": top, "b": 12, "r": side})
-    return figure
 
 
 def _texts(
@@ -134,6 +148,18 @@ def _printed(loss: float) -> str:
 
 def _signed(change: float) -> str:
     return f"{change:+.3f}".replace("-", "−")
+
+
+def plain_names(names: Sequence[str]) -> list[str]:
+    """Names of rankers without the preset that all of them share.
+
+    >>> plain_names(["initial ranking", "dlcm@tuned", "gsf@tuned"])
+    ['initial ranking', 'dlcm', 'gsf']
+    >>> plain_names(["dlcm@tuned", "dlcm"])
+    ['dlcm@tuned', 'dlcm']
+    """
+    presets = {name.partition("@")[2] for name in names if name != GIVEN}
+    return [name.partition("@")[0] for name in names] if len(presets) == 1 else list(names)
 
 
 def _short(family: str, longest: int = 18) -> str:

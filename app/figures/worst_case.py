@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from app.figures.perturbations import plain_names
 from app.figures.style import end_labels, faded, laid_out, spread, stroke
 
 HEIGHT = 440
@@ -123,7 +124,7 @@ def _labelled(
     """Names at the ends of the curves, none over another; certified ones say so."""
     low, high = bounds
     plot = HEIGHT - figure.layout.margin.t - figure.layout.margin.b - 20
-    names = end_labels([ranker for ranker, _, _ in ends])
+    names = end_labels(plain_names([ranker for ranker, _, _ in ends]))
     texts = [
         f"{text}<br>certified 0" if ranker in certified else text
         for text, (ranker, _, _) in zip(names, ends, strict=True)

@@ -97,7 +97,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     drawn = _picture(chosen, drawing)
     with said:
         parts.finding(card_table.finding(chosen.cards, family, str(measure)))
-    table.section(chosen.cards, family, str(measure))
+    table.section(chosen.cards, chosen.key, family, str(measure))
     ranker = _ranker(chosen)
     if ranker is not None:
         queries.section(artefact, ranker, family, str(measure))

@@ -7,15 +7,16 @@ import streamlit as st
 
 from app import disturbed
 from app.views import parts
+from core.studies import card_table
 from core.studies.card import FLIPS, MOVED
-from core.studies.card_table import RISK
 
 
-def section(cards: pd.DataFrame, family: str, measure: str) -> None:
+def section(cards: pd.DataFrame, key: str, family: str, measure: str) -> None:
     """Draw the cards of all rankers.
 
     Args:
         cards: as `app.disturbed.cards` gives them.
+        key: of the study.
         family: of perturbations.
         measure: that they are of.
     """
@@ -29,11 +30,8 @@ def section(cards: pd.DataFrame, family: str, measure: str) -> None:
         column_config=_columns(disturbed.unit(family)),
         alt=f"Robustness cards under {family}: one row a ranker",
     )
-    parts.convention(
-        f"Counted in {measure}",
-        f"worst {RISK:.0%} and flips at the last level".replace("%", " %"),
-        "empty: it never happens, or there is nothing to compare with",
-    )
+    convention = card_table.convention(disturbed.result(key), measure)
+    parts.convention(convention, "empty: it never happens, or there is nothing to compare with")
     st.subheader("Who is moved: relevant documents or others?", anchor=False)
     moved = cards[["ranker", *MOVED]].dropna(axis="columns", how="all")
     number = st.column_config.NumberColumn
@@ -48,7 +46,7 @@ def section(cards: pd.DataFrame, family: str, measure: str) -> None:
     )
     st.caption(
         "Mean number of positions that documents of a grade moved in the ranker's own answer, from "
-        "the lists as they are to the last level."
+        "the lists as they are to the last level; a mean over the queries that have the grade."
     )
 
 

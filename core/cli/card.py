@@ -1,11 +1,17 @@
 """`study card`: the robustness card on the terminal."""
 
 import argparse
+from typing import Any
+
+import pandas as pd
 
 from core.cli.answer import Answer, records
 from core.cli.open import done, workbench_of
+from core.perturb.registry import entry_of
 from core.studies import card, card_table
 from core.studies.result import StudyResult, stored_summary
+
+MEASURE = "NDCG@10"
 
 
 def study(arguments: argparse.Namespace) -> Answer:
@@ -17,16 +23,24 @@ def study(arguments: argparse.Namespace) -> Answer:
     artefact = done("card", work)
     result = StudyResult.open(artefact.path)
     frames = {
-        family: card_table.pareto(card_table.cards(result, family, "NDCG@10"))
-        for family in families
+        family: card_table.pareto(card_table.cards(result, family, MEASURE)) for family in families
     }
-    answer = {
+    units = {family: entry_of(family).unit for family in families}
+    answer: dict[str, Any] = {
         "result": str(artefact.key),
         "summary": records(stored_summary(artefact.path)),
         "cards": {family: records(frame) for family, frame in frames.items()},
     }
+    convention = card_table.convention(result, MEASURE)
+    answer |= {"convention": convention, "units": units}
     parts = [
-        f"under {family}\n{frame.set_index('ranker').T.to_string(na_rep='–')}\n"
-        for family, frame in frames.items()
+        f"under {family} ({units[family]})\n{_printed(frame)}\n" for family, frame in frames.items()
     ]
-    return Answer(answer, "\n".join([*parts, f"stored as {artefact.key}"]))
+    return Answer(answer, "\n".join([convention, "", *parts, f"stored as {artefact.key}"]))
+
+
+def _printed(frame: pd.DataFrame) -> str:
+    """The cards side by side, a column a ranker."""
+    numbers = frame.set_index("ranker").T
+    cells = numbers.map(lambda value: f"{value:.3g}" if isinstance(value, float) else str(value))
+    return str(cells.replace({"nan": "–", "None": "–"}).to_string())

@@ -8,6 +8,7 @@ FAMILIES = (
     "comma-separated names of `list perturbations`, chains such as transpositions:5+shuffle-shown, "
     "or gradient-sign@RANKER"
 )
+SEARCHED = "how it is searched: places, width, candidates, chains, rounds, hot, cold"
 RANKERS = "comma-separated, each with @preset, or a Python callable `module:function`"
 
 
@@ -53,4 +54,8 @@ def add(
         "--draws", type=count, default=10, help="random orders a budget (default 10)"
     )
     worst.add_argument("--queries", type=count, help="only the first so many test queries")
+    worst.add_argument("--set", nargs="+", default=[], metavar="FIELD=VALUE", help=SEARCHED)
+    worst.add_argument(
+        "--map", metavar="QUERY", help="also what each single exchange costs in this query"
+    )
     workbench(worst)

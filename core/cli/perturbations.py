@@ -1,19 +1,30 @@
 """`study perturbations` and `study worst-case` on the terminal."""
 
 import argparse
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from core.cli.answer import Answer, records
 from core.cli.open import done, texts_of, workbench_of
 from core.errors import ParameterError
+from core.metrics.measure import Measure
+from core.parameters import replaced
 from core.perturb.registry import ATTACK, entry_of
 from core.perturb.worst_case import Search
+from core.rankers.base import Ranker
 from core.studies import perturbations as study
 from core.studies import perturbations_notes as notes
 from core.studies import perturbations_table, worst_case_table
 from core.studies import worst_case as search
 from core.studies.answer_changes import OWN
+from core.studies.initial_ranking import INITIAL, InitialRanking
 from core.studies.result import StudyResult, stored_summary
+from core.studies.workbench import Workbench
+
+DEAREST = 10
+"""Exchanges of a map that are printed; JSON has all."""
 
 
 def perturbations(arguments: argparse.Namespace) -> Answer:
@@ -62,10 +73,12 @@ def _transfer(result: StudyResult, measure: str) -> tuple[dict[str, dict[str, fl
 def worst_case(arguments: argparse.Namespace) -> Answer:
     """`study worst-case`: random mean against worst found, a row for every ranker and budget."""
     bench = workbench_of(arguments)
+    names = arguments.rankers.split(",")
+    how = Search(method=arguments.method, unit=arguments.unit)
     work = search.run(
         bench,
-        arguments.rankers.split(","),
-        Search(method=arguments.method, unit=arguments.unit),
+        names,
+        replaced(how, _fields(arguments.set)),
         budgets=_budgets(arguments.budgets),
         target=arguments.target,
         measure=arguments.measure,
@@ -82,9 +95,47 @@ def worst_case(arguments: argparse.Namespace) -> Answer:
         "table": records(frame),
         "certificates": result.facts["certificates"],
     }
-    said = f"{arguments.measure} under {arguments.unit} of the {arguments.target}"
-    text = frame.round(3).to_string(index=False)
-    return Answer(answer, f"{said}\n{text}\nstored as {artefact.key}")
+    head = f"{Measure.parse(arguments.measure).convention()} · N = {result.facts['queries']}"
+    said = f"{head} · {arguments.unit} of the {arguments.target}"
+    lines = [said, frame.round(3).to_string(index=False), ""]
+    if arguments.map is not None:
+        maps = _maps(bench, names, arguments)
+        answer["maps"] = {ranker: costs.tolist() for ranker, costs in maps.items()}
+        lines += [line for ranker, costs in maps.items() for line in _dearest(ranker, costs)]
+    return Answer(answer, "\n".join([*lines, f"stored as {artefact.key}"]))
+
+
+def _maps(
+    bench: Workbench, names: Sequence[str], arguments: argparse.Namespace
+) -> dict[str, np.ndarray]:
+    """What every single exchange of two places costs each ranker in one query."""
+    rankers: dict[str, Ranker] = {INITIAL: InitialRanking()}
+    rankers |= {name: done(name, bench.identified(name)).ranker for name in names}
+    how = (arguments.map, arguments.target, arguments.measure)
+    return {label: search.swap_map(bench, ranker, *how) for label, ranker in rankers.items()}
+
+
+def _dearest(ranker: str, costs: np.ndarray) -> list[str]:
+    """The dearest exchanges of one ranker's map, as lines."""
+    places = np.stack(np.triu_indices(len(costs), 1), axis=1)
+    each = costs[places[:, 0], places[:, 1]]
+    order = np.argsort(-each, kind="stable")[:DEAREST]
+    known = [at for at in order.tolist() if each[at] > 0]
+    if not known:
+        return [f"{ranker}: no single exchange costs anything", ""]
+    share = f"{100 * float((each > 0).mean()):.0f} % of {len(each)} exchanges cost something"
+    rows = [f"  {places[at, 0] + 1} ↔ {places[at, 1] + 1}: {each[at]:.3f}" for at in known]
+    return [f"{ranker}: {share}; the dearest, by places", *rows, ""]
+
+
+def _fields(pairs: Sequence[str]) -> dict[str, str]:
+    fields = {}
+    for pair in pairs:
+        field, equals, value = pair.partition("=")
+        if not equals:
+            raise ParameterError("--set", pair, "FIELD=VALUE")
+        fields[field] = value
+    return fields
 
 
 def _budgets(text: str) -> list[int]:

@@ -1,5 +1,6 @@
 """What a robustness card says: one row a ranker, and the picture of all of them."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +17,7 @@ from core.metrics.robustness import (
     conditional_value_at_risk,
     worst_query,
 )
-from core.studies.card import FLIPS, MOVED
+from core.studies.card import FLIPS, MOVED, TIMED_LISTS, TIMINGS
 from core.studies.initial_ranking import INITIAL
 from core.studies.result import StudyResult
 
@@ -55,6 +56,25 @@ def cards(result: StudyResult, family: str, measure: str) -> pd.DataFrame:
     }
     shown = _Shown(result, family, measure, levels, curves)
     return pd.DataFrame([_card(shown, label) for label in curves], columns=list(COLUMNS))
+
+
+def convention(result: StudyResult, measure: str) -> str:
+    """What the numbers of the cards are of, and how they are counted.
+
+    Args:
+        result: a card study.
+        measure: that the cards are of.
+    """
+    draws = result.recipe["draws"]
+    return " · ".join(
+        [
+            Measure.parse(measure).convention(),
+            f"N = {len(result.query_ids):,} quer{'ies' if len(result.query_ids) != 1 else 'y'}",
+            f"{draws} draw{'s' if draws != 1 else ''} a level",
+            f"CVaR {RISK:.0%}, worst query, flips and moves at the last level".replace("%", " %"),
+            f"time: median of {TIMINGS} scorings of up to {TIMED_LISTS} lists in batches",
+        ]
+    )
 
 
 def pareto(frame: pd.DataFrame) -> pd.DataFrame:
@@ -108,15 +128,27 @@ def _kept(row: Mapping[str, Any]) -> str:
 def twin_of(label: str, labels: Mapping[str, Any]) -> str | None:
     """The same ranker without ordinal embeddings, where the study has it.
 
-    >>> twin_of("setrank-imsab-init@small", {"setrank-imsab@small": 0})
+    Of the same preset; where there is none, the only one of that name.
+
+    >>> twin_of("setrank-imsab-init@small", {"setrank-imsab@small": 0, "setrank-imsab": 0})
     'setrank-imsab@small'
+    >>> twin_of("setrank-imsab-init#0123", {"setrank-imsab#4567": 0})
+    'setrank-imsab#4567'
     """
-    name, at, preset = label.partition("@")
+    name, preset = _named(label)
     for ending in ("-multi-init", "-init"):
         if name.endswith(ending) and not name.endswith("without-init"):
-            twin = f"{name.removesuffix(ending)}{at}{preset}"
-            return twin if twin in labels else None
+            twins = [one for one in labels if _named(one)[0] == name.removesuffix(ending)]
+            alike = [one for one in twins if _named(one)[1] == preset]
+            found = alike or twins
+            return found[0] if len(found) == 1 else None
     return None
+
+
+def _named(label: str) -> tuple[str, str]:
+    """A label's name, and its preset or digits."""
+    found = re.split(r"(?=[@# ])", label, maxsplit=1)
+    return found[0], "".join(found[1:])
 
 
 @dataclass(frozen=True)

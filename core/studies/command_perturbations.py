@@ -95,7 +95,7 @@ def worst_case_command(recipe: Recipe, facts: Mapping[str, Any]) -> str:
     """The command that makes a study of the worst case, flags at their defaults left out.
 
     Raises:
-        UsageError: no flags say how the lists are made, or how it was searched.
+        UsageError: no flags say how the lists are made.
 
     >>> recipe = {"rankers": [["dlcm", ""]], "draws": 10, "seed": 1, "budgets": [1, 3],
     ...           "search": {"method": "beam", "unit": "inversions"}, "target": "ranking",
@@ -104,14 +104,15 @@ def worst_case_command(recipe: Recipe, facts: Mapping[str, Any]) -> str:
     'shuffleproof study worst-case --rankers dlcm --method beam --budgets 1,3 --seed 1'
     """
     words = ["shuffleproof", "study", "worst-case", "--rankers", ",".join(rankers_of(recipe))]
-    beyond = sorted(set(_changed(recipe["search"])) - SAID_BY_FLAGS)
-    if beyond:
-        raise UsageError(f"no flag of the command line says {', '.join(beyond)}; Python does")
     usual = asdict(Search()) | {"target": "ranking", "measure": MEASURE, "queries": None}
     given = dict(recipe["search"]) | {name: recipe[name] for name in ("target", "measure")}
     given["queries"] = recipe["queries"]
     for name in ("target", "unit", "method"):
         words += [] if given[name] == usual[name] else [f"--{name}", str(given[name])]
+    beyond = {
+        name: v for name, v in _changed(recipe["search"]).items() if name not in SAID_BY_FLAGS
+    }
+    words += ["--set", *(f"{name}={value}" for name, value in beyond.items())] if beyond else []
     if tuple(recipe["budgets"]) != BUDGETS:
         words += ["--budgets", ",".join(map(str, recipe["budgets"]))]
     for name in ("measure", "queries"):

@@ -9,7 +9,7 @@ import pandas as pd
 
 from core.metrics.measure import Measure
 from core.metrics.relevance import mean_of
-from core.perturb.registry import entry_of
+from core.perturb.registry import ATTACK, entry_of
 from core.studies.answer_changes import OWN
 from core.studies.benchmark_finding import signed
 from core.studies.conventions import derived
@@ -35,6 +35,8 @@ GROUPS = {
     "several": "Several at once",
 }
 """What a family changes, as headings, from what should not matter to what must."""
+
+ATTACKS = "The features, by an attack on"
 
 
 def group_of(family: str) -> str:
@@ -63,8 +65,17 @@ def grouped(families: Iterable[str]) -> dict[str, list[str]]:
 
 
 def headed(families: Iterable[str]) -> dict[str, list[str]]:
-    """As `grouped`, under headings."""
-    return {GROUPS[name]: own for name, own in grouped(families).items()}
+    """As `grouped`, under headings; attacks on one network each have their own.
+
+    >>> list(headed(["label-noise", "cut", "gradient-sign@dlcm"]))
+    ['The set of documents', 'The features, by an attack on', 'The labels learnt from']
+    """
+    found: dict[str, list[str]] = {}
+    for name, own in grouped(families).items():
+        attacks = [family for family in own if family.startswith(f"{ATTACK}@")]
+        found[GROUPS[name]] = [family for family in own if family not in attacks]
+        found |= {ATTACKS: attacks} if attacks else {}
+    return {heading: own for heading, own in found.items() if own}
 
 
 def losses(result: StudyResult, measure: str) -> pd.DataFrame:
