@@ -8,8 +8,10 @@ import streamlit as st
 
 from app import services
 from core.store.manifest import Artefact
-from core.studies import ablation, ablation_finding
+from core.studies import ablation, ablation_finding, ablation_queries
+from core.studies.ablation_queries import Effect
 from core.studies.result import StudyResult
+from core.words import counted
 
 KIND = ablation.KIND
 
@@ -31,8 +33,8 @@ def words(artefact: Artefact) -> str:
     levels = ", ".join(f"{level:g}" for _, level in recipe["perturbations"])
     sizes = f"sizes of {facts['sizes']}" if facts.get("sizes") else "each its own size"
     return (
-        f"{len(recipe['rankers'])} variants · {sizes} · {levels} transpositions, "
-        f"{recipe['draws']} draws · on {', '.join(recipe['initial'])}"
+        f"{counted(len(recipe['rankers']), 'variant')} · {sizes} · {levels} transpositions, "
+        f"{counted(recipe['draws'], 'draw')} · on {', '.join(recipe['initial'])}"
     )
 
 
@@ -57,3 +59,9 @@ def table(key: str, measure: str) -> pd.DataFrame:
 def finding(key: str, measure: str) -> str:
     """What the numbers amount to, in words."""
     return ablation_finding.finding(result(key), measure)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def by_query(key: str, variant: str, effect: Effect, measure: str) -> pd.DataFrame:
+    """A variant beside the first one, query by query, the greatest gain first."""
+    return ablation_queries.by_query(result(key), variant, effect, measure)

@@ -10,6 +10,7 @@ from app import services
 from core.store.manifest import Artefact
 from core.studies import group_shuffles, group_shuffles_table
 from core.studies.result import StudyResult
+from core.words import counted
 
 KIND = group_shuffles.KIND
 
@@ -32,11 +33,10 @@ def short_words(artefact: Artefact) -> str:
 
 def words(artefact: Artefact) -> str:
     """A stored study in a line: how many queries, orders and shuffles."""
-    recipe, queries = artefact.recipe, int(artefact.facts["queries"])
-    orders = int(recipe["orders"])
+    recipe = artefact.recipe
     return (
-        f"{queries} {'query' if queries == 1 else 'queries'} · {orders} "
-        f"{'order' if orders == 1 else 'orders'} shown · S = "
+        f"{counted(artefact.facts['queries'], 'query')} · "
+        f"{counted(recipe['orders'], 'order')} shown · S = "
         f"{', '.join(map(str, recipe['shuffles']))} · lists by {', '.join(recipe['initial'])}"
     )
 

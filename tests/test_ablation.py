@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from app.figures import ablation as figure
 from core.errors import MissingRankingError
 from core.metrics.significance import holm
 from core.models.config import SetRankConfig
@@ -14,8 +15,9 @@ from core.rankers import registry
 from core.rankers.initial import ListRecipe
 from core.rankers.recipes import FIXED, NeuralSpec
 from core.store.artefacts import Store
-from core.studies import ablation, ablation_finding, conventions, underway
+from core.studies import ablation, ablation_finding, ablation_queries, conventions, underway
 from core.studies.ablation_steps import ONLY_IMSAB, ONLY_ORDINALS, STEPS, differences
+from core.studies.benchmark_finding import signed
 from core.studies.initial_ranking import PAPER_FAMILY
 from core.studies.result import StudyResult
 from core.studies.workbench import Workbench, finished
@@ -83,6 +85,26 @@ def test_a_preset_that_is_one_step_away_carries_that_steps_source():
     released = ablation.variants("dlcm", "small", ["released"])[1]
     assert released.label == "released"
     assert released.source.startswith("paper + context φ add: Eq. 7")
+
+
+def test_what_dlcms_paper_compares_are_single_steps_too():
+    made = ablation.variants("dlcm", "small", ["claims"])
+    assert [one.label for one in made] == [
+        "paper", "paper + direction highest-first", "paper + two directions on",
+        "paper + cell lstm", "paper + loss list-mle", "paper + loss softrank",
+    ]  # fmt: skip
+    assert "worse" in made[1].source
+    listmle = [one.label for one in ablation.variants("dlcm-listmle", "small", ["claims"])]
+    assert not any("loss" in label for label in listmle), "its name says the loss"
+    assert len(ablation.variants("ranknet", "small", ["claims"])) == 1
+
+
+@pytest.mark.parametrize("ranker", ["ranknet", "listnet", "gsf", "dlcm"])
+def test_sources_speak_of_the_rankers_own_family(ranker):
+    text = " ".join(one.source for one in ablation.variants(ranker, "small"))
+    assert "paper: 0.001" not in text, "SetRank's learning rate"
+    assert ("DLCM" in text) == (ranker == "dlcm")
+    assert ("GSF" in text) == (ranker == "gsf")
 
 
 def test_what_comes_from_tuned_is_said_to_be_ours():
@@ -223,10 +245,10 @@ def test_the_finding_says_what_moves_what(result):
     frame = ablation.table(result).set_index("variant")
     assert f"NDCG@10 is {frame['mean']['paper']:.3f}" in text
     assert "by 20 transpositions" in text
-    assert f"Released as a whole: {frame.change['released']:+.3f} (more than chance)" in text
+    assert f"Released as a whole: {signed(frame.change['released'])} (more than chance)" in text
     single = frame.loc["paper + loss softmax-ce"]
-    assert f"loss softmax-ce, is not shown to change NDCG@10 ({single.change:+.3f})" in text
-    assert f"loss softmax-ce, changes what is lost ({single.loss_change:+.3f})" in text
+    assert f"loss softmax-ce, is not shown to change NDCG@10 ({signed(single.change)})" in text
+    assert f"loss softmax-ce, changes what is lost ({signed(single.loss_change)})" in text
 
 
 def test_many_differences_are_counted_and_the_largest_named(result):
@@ -244,3 +266,41 @@ def test_an_undefined_convention_is_said(result):
     skipped = ablation.table(result, "NDCG(empty=skip)@10").set_index("variant")
     zero = ablation.table(result).set_index("variant")
     assert skipped["mean"]["paper"] == pytest.approx(zero["mean"]["paper"] * 40 / 37, rel=1e-5)
+
+
+@pytest.mark.parametrize("effect", ["quality", "robustness"])
+def test_queries_gain_and_lose_as_the_table_says_on_average(result, effect):
+    variant = "paper + loss softmax-ce"
+    frame = ablation_queries.by_query(result, variant, effect, "NDCG(empty=skip)@10")
+    row = ablation.table(result, "NDCG(empty=skip)@10").set_index("variant").loc[variant]
+    wanted = row.change if effect == "quality" else -row.loss_change
+    assert frame.difference.mean() == pytest.approx(wanted, abs=1e-6)
+    assert len(frame) == 37
+    assert frame.difference.is_monotonic_decreasing
+    text = ablation_queries.finding(frame, variant, effect, "NDCG@10")
+    lost = int((frame.difference < 0).sum())
+    assert f"Of 37 queries, {variant} gains on {37 - lost} and loses on {lost}" in text
+    assert f"query {frame['query'].iloc[-1]} loses most: −" in text
+    words = figure.queries_alt_text(frame, variant, effect, "NDCG@10")
+    assert f"lost on {lost}" in words
+    assert list(figure.queries(frame, variant, effect, "NDCG@10").data[0].y) == list(
+        frame.difference
+    )
+
+
+def test_the_telling_variant_is_the_largest_single_difference(result):
+    assert ablation_queries.telling(ablation.table(result)) == "paper + loss softmax-ce"
+    whole = ablation.table(result).iloc[:2]
+    assert ablation_queries.telling(whole) == "released"
+
+
+def test_a_variant_far_out_is_an_arrow_at_the_edge_of_the_axis(result):
+    frame = ablation.table(result).iloc[[0, 2, 2, 2]].reset_index(drop=True)
+    frame["variant"] = ["paper", "paper + a", "paper + b", "paper + far"]
+    frame.loc[3, ["change", "change_low", "change_high"]] = (-0.6, -0.7, -0.5)
+    drawn = figure.effects(frame, "quality", "NDCG@10")
+    (far,) = [trace for trace in drawn.data if trace.marker.symbol == "triangle-left"]
+    assert far.text == ("−0.600",)
+    assert far.x[0] == drawn.layout.xaxis.range[0] > -0.5
+    near = figure.effects(frame.iloc[:3], "quality", "NDCG@10")
+    assert near.layout.xaxis.range is None

@@ -1,6 +1,7 @@
 """The ablation page in every state: empty, stored, other choices, at work, failed."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
@@ -79,8 +80,7 @@ def test_a_stored_ablation_is_drawn_said_and_sourced(stored):
     result = StudyResult.open(stored.path)
     assert escaped(ablation_finding.finding(result)) in words(test)
     assert str(stored.key) in test.query_params["study"]
-    (chart,) = test.get("plotly_chart")
-    assert "Dot plot, NDCG@10 minus that of paper" in chart.proto.alt
+    assert "Dot plot, NDCG@10 minus that of paper" in test.get("plotly_chart")[0].proto.alt
     frame = test.dataframe[0].value
     assert list(frame["variant"]) == list(tables.EFFECTS)
     assert set(frame["seconds"]) == {12.0}
@@ -117,6 +117,26 @@ def test_conventions_change_at_once_from_stored_values(stored):
     np.testing.assert_allclose(test.dataframe[0].value["mean"], wanted["mean"])
     undefined = opened(empty="nan")
     assert "undefined" in words(undefined)
+
+
+def test_the_queries_of_a_variant_are_drawn_and_one_can_be_chosen(stored, monkeypatch):
+    query = StudyResult.open(stored.path).query_ids[3]
+    test = opened(variant="released", effect="robustness")
+    bars = test.get("plotly_chart")[1].proto.alt
+    assert "Bars of NDCG@10 kept, gain by released for 40 queries" in bars
+    assert "released gains on" in plain(test)
+    monkeypatch.setattr(view.queries.scoring, "described", lambda _data: None)
+    monkeypatch.setattr(view.queries.scoring, "rankers_of", lambda _data: [])
+    gone = opened(variant="released", of=query)
+    assert "not stored any more: run the ablation again" in plain(gone)
+    answers = pd.DataFrame({"document": ["a", "b"], "label": [1.0, 0.0], "initial": [1, 2],
+                            "released": [2, 1], "paper": [1, 2]})  # fmt: skip
+    monkeypatch.setattr(view.queries, "_answers", lambda *_asked: answers)
+    test = opened(variant="released", of=query)
+    assert "answers of released and paper, which put 1 relevant" in (
+        test.get("plotly_chart")[2].proto.alt
+    )
+    assert f"Query {query}, the lists as they are" in plain(test)
 
 
 def test_the_report_holds_both_pictures(stored):

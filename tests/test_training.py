@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from core.data.batches import held
+from core.data.batches import ListBatch, held
 from core.data.dataset import RankingDataset
 from core.data.lists import CandidateLists, JudgedLists
 from core.data.synthetic import planted
@@ -18,9 +18,10 @@ from core.metrics.relevance import evaluate, mean_of
 from core.progress import finished
 from core.rankers import neural, registry
 from core.rankers.kept import kept
+from core.seeds import generator
 from core.store.artefacts import Store
 from core.training import checkpoint, network
-from core.training.loop import TrainingData, _batches, train
+from core.training.loop import TrainingData, _batches, _hiding, train
 from core.training.recipe import TrainingRecipe
 from core.training.schedule import ScheduleState, learning_rate
 
@@ -287,3 +288,20 @@ def test_cuda_trains_to_the_cpus_losses(name, monkeypatch):
         _, reports = fitted(small(name, epochs=1))
         losses[device] = reports[0].values["loss"]
     assert losses["cuda"] == pytest.approx(losses["cpu"], rel=1e-4)
+
+
+def test_hidden_features_are_hidden_from_whole_lists_and_the_others_grow_as_much():
+    lists, docs, features = 64, 5, 40
+    ones = torch.ones(lists, docs, features)
+    ranks = torch.zeros(lists, docs, 0, dtype=torch.int64)
+    whole = torch.ones(lists, docs, dtype=torch.bool)
+    rows = torch.arange(lists * docs).reshape(lists, docs)
+    batch = ListBatch(ones, ranks, ranks, ones[..., 0], whole, full=True, rows=rows)
+    assert _hiding(batch, 0.0, generator(0, "hidden")) is batch
+    found = _hiding(batch, 0.5, generator(0, "hidden")).features
+    assert set(found.unique().tolist()) == {0.0, 2.0}
+    assert (found == found[:, :1]).all(), "documents of a list stay comparable"
+    assert found[:, 0].mean().item() == pytest.approx(1.0, abs=0.08)
+    assert (found[0] != found[1]).any()
+    again = _hiding(batch, 0.5, generator(0, "hidden")).features
+    assert torch.equal(found, again)

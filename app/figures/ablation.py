@@ -7,13 +7,16 @@ from typing import Any, Literal
 import pandas as pd
 import plotly.graph_objects as go
 
-from app.figures.style import PALETTE, laid_out
+from app.figures.style import PALETTE, REFERENCE, laid_out
 
 Effect = Literal["quality", "robustness", "seconds", "parameters"]
 ROW, FRAME = 38, 90
 """Pixels of a variant, and of axis and margins."""
 
 SIGNIFICANT = 0.05
+FAR = 6.0
+"""How far out a variant is drawn as an arrow, in reaches of the middle one's interval."""
+
 LONGEST = 26
 WHOLE, SINGLE = PALETTE[1], PALETTE[0]
 
@@ -32,13 +35,17 @@ def effects(table: pd.DataFrame, effect: Effect, measure: str) -> go.Figure:
     figure = go.Figure()
     zero = 0.0 if effect in {"quality", "robustness"} else float(table[effect].iloc[0])
     figure.add_vline(x=zero, line={"color": "rgba(127,127,127,0.8)", "width": 1.5, "dash": "dot"})
+    reach = _reach(shown) if effect in {"quality", "robustness"} else None
     for row in shown.to_dict("records"):
-        figure.add_trace(_dot(row, base, effect))
+        if reach is not None and not reach[0] <= row["value"] <= reach[1]:
+            _beyond(figure, row, reach)
+        else:
+            figure.add_trace(_dot(row, base, effect))
     names = [str(name) for name in shown["variant"]]
     laid_out(figure, height=FRAME + ROW * max(len(names), 1), showlegend=False, hovermode="closest")
     figure.update_xaxes(title=_title(effect, measure, base))
     if effect in {"quality", "robustness"}:
-        figure.update_xaxes(tickformat="+.3~f")
+        figure.update_xaxes(tickformat="+.3~f", range=reach)
     else:
         figure.update_xaxes(rangemode="tozero")
     figure.update_yaxes(
@@ -47,6 +54,48 @@ def effects(table: pd.DataFrame, effect: Effect, measure: str) -> go.Figure:
     )  # fmt: skip
     figure.update_layout(margin={"r": 24})
     return figure
+
+
+def _reach(shown: pd.DataFrame) -> tuple[float, float] | None:
+    """The axis without variants so far out that they would press all others together.
+
+    Far out: more than FAR times as far from zero as the middle variant's interval reaches. None
+    where there is none; whole recipes and single differences are treated alike.
+    """
+    ends = shown[["low", "high"]].abs().max(axis=1)
+    out = shown["value"].abs() > FAR * ends.median()
+    if not out.any() or out.all():
+        return None
+    inside = shown[~out]
+    low, high = min(float(inside["low"].min()), 0.0), max(float(inside["high"].max()), 0.0)
+    room = 0.15 * max(high - low, 1e-6)
+    return low - room, high + room
+
+
+def _beyond(figure: go.Figure, row: Mapping[Any, Any], reach: tuple[float, float]) -> None:
+    """A variant beyond the axis: an arrow at its edge, and its value in words."""
+    left = row["value"] < reach[0]
+    color = SINGLE if row["single"] else WHOLE
+    figure.add_trace(
+        go.Scatter(
+            x=[reach[0] if left else reach[1]],
+            y=[row["variant"]],
+            mode="markers+text",
+            marker={"size": 12, "symbol": f"triangle-{'left' if left else 'right'}",
+                    "color": color},
+            text=[_signed(row["value"])],
+            textposition=f"middle {'right' if left else 'left'}",
+            cliponaxis=False,
+            hovertemplate=(
+                f"<b>{row['variant']}</b><br>{row['value']:+.3f} [{row['low']:+.3f}, "
+                f"{row['high']:+.3f}], p {row['p']:.2g} (Holm), beyond the axis<extra></extra>"
+            ),
+        )
+    )  # fmt: skip
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.3f}".replace("-", "−")
 
 
 def label(variant: str, base: str) -> str:
@@ -122,7 +171,7 @@ def alt_text(table: pd.DataFrame, effect: Effect, measure: str) -> str:
     """The picture in words."""
     tested = effect in {"quality", "robustness"}
     said = [
-        f"{row['variant']} {row['value']:+.3f}"
+        f"{row['variant']} {_signed(row['value'])}"
         + ("" if row["p"] <= SIGNIFICANT else " (may be chance)")
         if tested
         else f"{row['variant']} {row['value']:,.0f}"
@@ -130,3 +179,44 @@ def alt_text(table: pd.DataFrame, effect: Effect, measure: str) -> str:
     ]
     title = _title(effect, measure, str(table["variant"].iloc[0]))
     return f"Dot plot, {title}: {'; '.join(said)}."
+
+
+def queries(frame: pd.DataFrame, variant: str, effect: Effect, measure: str) -> go.Figure:
+    """A bar a query: up where a variant gains against the first, down in grey where it loses.
+
+    Args:
+        frame: query, variant, base, difference; the greatest gain first.
+        variant: what is compared with the first.
+        effect: quality or robustness.
+        measure: what is measured.
+    """
+    bars = go.Bar(
+        x=list(range(1, len(frame) + 1)),
+        y=frame["difference"],
+        marker={"color": [SINGLE if one > 0 else REFERENCE for one in frame["difference"]]},
+        selected={"marker": {"opacity": 1}},
+        unselected={"marker": {"opacity": 1}},
+        customdata=frame[["query", "variant", "base"]],
+        hovertemplate=(
+            f"<b>query %{{customdata[0]}}</b><br>{variant} %{{customdata[1]:+.3f}}<br>first "
+            "%{customdata[2]:+.3f}<br>difference %{y:+.3f}<extra></extra>"
+        ),
+    )
+    figure = go.Figure(bars)
+    laid_out(figure, height=280, showlegend=False, hovermode="closest", bargap=0.15)
+    figure.update_xaxes(title="queries, the greatest gain first", showgrid=False)
+    figure.update_yaxes(title=_of_a_query(effect, measure), tickformat="+.2~f", zeroline=True)
+    return figure
+
+
+def queries_alt_text(frame: pd.DataFrame, variant: str, effect: Effect, measure: str) -> str:
+    """The bars in words."""
+    better, worse = int((frame["difference"] > 0).sum()), int((frame["difference"] < 0).sum())
+    return (
+        f"Bars of {_of_a_query(effect, measure)} by {variant} for {len(frame)} queries: gained on "
+        f"{better}, lost on {worse}, equal on {len(frame) - better - worse}."
+    )
+
+
+def _of_a_query(effect: Effect, measure: str) -> str:
+    return f"{measure}, gain" if effect == "quality" else f"{measure} kept, gain"

@@ -11,6 +11,7 @@ import streamlit as st
 from app import ablations, curves, exports, report, state
 from app.figures import ablation as figure
 from app.plain import escaped
+from app.views import ablation_queries as queries
 from app.views import ablation_run as run
 from app.views import benchmark_table as switches
 from app.views import parts
@@ -19,6 +20,7 @@ from core.store.manifest import Artefact
 from core.studies.ablation import BASE
 from core.studies.command_tables import ablation_command, ablation_python
 from core.studies.registry import STUDIES
+from core.words import counted
 
 QUESTION = STUDIES["ablation"].question
 EFFECTS: dict[figure.Effect, str] = {
@@ -91,6 +93,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         parts.finding(ablations.finding(chosen.key, str(measure)))
     _table(chosen)
     _sources(chosen)
+    queries.section(artefact, chosen.table, chosen.effect, str(measure))
     _take_away(chosen, drawn)
 
 
@@ -120,8 +123,8 @@ def _measure(artefact: Artefact) -> Measure:
     with words:
         draws = artefact.recipe["draws"]
         parts.convention(
-            measure.convention(), f"{artefact.facts['queries']} queries", f"{draws} draws",
-            "95 % intervals over queries", "one seed",
+            measure.convention(), counted(artefact.facts["queries"], "query"),
+            counted(draws, "draw"), "95 % intervals over queries", "one seed",
         )  # fmt: skip
     return measure
 
@@ -163,7 +166,7 @@ def _table(chosen: Chosen) -> None:
         placeholder="",
         column_config={
             "variant": text("Variant", pinned=True),
-            "mean": number(switches.head(str(chosen.measure)), format="%.3f"),
+            "mean": number(_short(chosen.measure), format="%.3f"),
             "change": number(f"− {BASE}", format="%+.3f"),
             "change_low": number("from", format="%+.3f", help="95 % interval (BCa)."),
             "change_high": number("to", format="%+.3f"),
@@ -182,6 +185,11 @@ def _table(chosen: Chosen) -> None:
         escaped(chosen.measure.convention()), "paired t, Holm over the variants",
         "a variant is trained once: differences between seeds are not in its interval",
     )  # fmt: skip
+
+
+def _short(measure: Measure) -> str:
+    """A measure without its conventions, which stand beside the picture."""
+    return measure.name if measure.cutoff is None else f"{measure.name}@{measure.cutoff}"
 
 
 def _sources(chosen: Chosen) -> None:

@@ -19,8 +19,9 @@ from core.rankers.kept import ranker_key
 from core.rankers.recipes import FIXED
 from core.store.manifest import Artefact
 from core.studies import ablation, cost
-from core.studies.ablation import TOWARDS, Variant
+from core.studies.ablation import PAPER, TOWARDS, Variant
 from core.studies.underway import Underway
+from core.words import counted
 
 FIRST = "setrank-imsab-init"
 DRAWS, MOST_DRAWS = 5, 1000
@@ -90,8 +91,9 @@ def _form(data: str, newest: Artefact | None) -> None:
         "differences can be seen on a small machine; all else stays each variant's own.",
     )  # fmt: skip
     towards = right.multiselect(
-        "Differences towards", TOWARDS, default=[TOWARDS[0]], key="new.towards",
-        help="Every step from the paper's recipe towards these, one at a time.",
+        "Differences towards", (*TOWARDS, PAPER), default=[TOWARDS[0]], key="new.towards",
+        help="Every step from the paper's recipe towards these, one at a time; claims: what "
+        "DLCM's paper compares and no preset has (directions, cells, losses).",
     )  # fmt: skip
     left, middle, right = st.columns(3)
     levels = left.text_input(
@@ -150,11 +152,11 @@ def _cost(data: str, made: Sequence[Variant], lists: ListRecipe, levels: int, dr
     first = training.preparing(fitting, lists)
     low, high = cost.added(missing)
     low, high = (low + first.low, high + first.high) if first else (low, high)
-    text = f"{len(made)} variants, **{len(missing)} trainings**"
+    text = f"{counted(len(made), 'variant')}, **{counted(len(missing), 'training')}**"
     if len(missing) < len(made):
         text += f" ({len(made) - len(missing)} more are stored)"
     trials = len(made) * (1 + (levels - 1) * draws)
-    text += f", then {trials} trials"
+    text += f", then {counted(trials, 'trial')}"
     if missing:
         text += f": from **{duration(low)}** to **{duration(high)}** of training on this machine"
     return f"{text}. What is stored is never repeated."

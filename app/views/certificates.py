@@ -15,6 +15,7 @@ from core.studies import jobs
 from core.studies.invariance import Certificate
 from core.studies.one_list import amount, spoken
 from core.studies.trained import TrainedRanker
+from core.words import counted
 
 PERMUTATIONS = 20
 
@@ -45,14 +46,14 @@ def _card(label: str, certified: Certified) -> None:
     each = card.permutations // max(card.queries, 1)
     moved = f"**{moved_share(card, certified.documents)}** of the documents of a list"
     st.markdown(
-        f"Moves {moved}, on average over {each} permutations  \n"
-        f"**{card.queries_moved}** of {card.queries} queries changed by one of them  \n"
+        f"Moves {moved}, on average over {counted(each, 'permutation')}  \n"
+        f"**{card.queries_moved}** of {counted(card.queries, 'query')} changed by one of them  \n"
         f"Largest score difference **{amount(card.max_score_deviation)}**, "
         f"numeric floor {amount(card.numeric_floor)}"
     )
     st.caption(
-        f"{card.queries} queries × {each} permutations = {card.permutations:,} lists really "
-        f"scored · {certified.study}"
+        f"{counted(card.queries, 'query')} × {counted(each, 'permutation')} = "
+        f"{counted(card.permutations, 'list')} really scored · {certified.study}"
     )
 
 
@@ -85,8 +86,8 @@ def _offer(data: Described, recipe: ListRecipe, missing: list[TrainedRanker]) ->
         icon=":material/playlist_add_check:",
         on_click=_submit,
         args=(data.data, recipe, asked),
-        help=f"{len(data.queries)} queries × {PERMUTATIONS} permutations × {len(asked)} rankers: "
-        f"{total:,} lists are scored in the background.",
+        help=f"{counted(len(data.queries), 'query')} × {PERMUTATIONS} permutations × "
+        f"{counted(len(asked), 'ranker')}: so many lists are scored in the background: {total:,}.",
     )
     for job in examinations(data.data, "failed")[:1]:
         st.error(escaped(f"The last examination failed: {job.reason} (job {job.id[:16]})"))

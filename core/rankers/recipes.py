@@ -64,6 +64,7 @@ LATER: dict[str, Any] = {
     "pair_weights": "queries",
     "cutoff": 10,
     "steepness": 1.0,
+    "hidden_features": 0.0,
 }
 """Fields that came after rankers had been stored, and the values that those were made with.
 

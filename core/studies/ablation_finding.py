@@ -4,6 +4,7 @@ import pandas as pd
 
 from core.metrics.measure import Measure
 from core.studies import ablation
+from core.studies.benchmark_finding import signed
 from core.studies.result import StudyResult
 from core.studies.table import LEVEL_OF_SIGNIFICANCE
 
@@ -30,18 +31,23 @@ def finding(result: StudyResult, measure: str = ablation.MEASURE) -> str:
     level = result.trials.level.max()
     first = frame.iloc[0]
     text = (
-        f"As the {first['variant']} says, {short} is {first['mean']:.3f} and {first['loss']:.3f} "
-        f"is lost by {level:g} transpositions of the initial ranking."
+        f"As the {first['variant']} says, {short} is {first['mean']:.3f} and "
+        f"{abs(first['loss']):.3f} is {'lost' if first['loss'] >= 0 else 'gained'} by "
+        f"{_exchanges(level)} of the initial ranking."
     )
     single = frame["variant"].str.startswith(f"{ablation.BASE} + ")
     for row in frame[~single].iloc[1:].to_dict("records"):
-        text += f" {row['variant'].capitalize()} as a whole: {row['change']:+.3f}"
+        text += f" {row['variant'].capitalize()} as a whole: {signed(row['change'])}"
         text += f"{_verdict(row['change_p'])}."
     alone = frame[single]
     if not len(alone):
         return text
     moved = _moved(alone, "change", short)
     return f"{text} {moved} {_moved(alone, 'loss_change', 'what is lost')}"
+
+
+def _exchanges(level: float) -> str:
+    return "1 transposition" if level == 1 else f"{level:g} transpositions"
 
 
 def _verdict(p: float) -> str:
@@ -54,13 +60,15 @@ def _moved(frame: pd.DataFrame, column: str, what: str) -> str:
     counted = frame[p <= LEVEL_OF_SIGNIFICANCE]
     if len(frame) == 1:
         alone = f"The single difference, {_label(frame['variant'].iloc[0])},"
-        value = f" ({frame[column].iloc[0]:+.3f})"
+        value = f" ({signed(frame[column].iloc[0])})"
         return f"{alone} {'changes' if len(counted) else 'is not shown to change'} {what}{value}."
     of = f"{len(frame)} single differences"
     if not len(counted):
         return f"None of {of} is shown to change {what}."
     ordered = counted.iloc[counted[column].abs().argsort(kind="stable")[::-1]]
-    said = [f"{_label(row['variant'])} ({row[column]:+.3f})" for row in ordered.to_dict("records")]
+    said = [
+        f"{_label(row['variant'])} ({signed(row[column])})" for row in ordered.to_dict("records")
+    ]
     more = f" and {len(said) - NAMED} more" if len(said) > NAMED else ""
     verb = "changes" if len(said) == 1 else "change"
     return f"{len(said)} of {of} {verb} {what}: {', '.join(said[:NAMED])}{more}."

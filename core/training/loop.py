@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from jaxtyping import Int64
 
-from core.data.batches import HeldLists, scoring_plan, training_plan
+from core.data.batches import HeldLists, ListBatch, scoring_plan, training_plan
 from core.data.lists import JudgedLists
 from core.errors import DataError, DivergedError
 from core.losses.registry import loss as loss_named
@@ -158,7 +158,7 @@ def _epoch(
         share = (state.epoch + (index + 0.5) / len(batches)) / recipe.epochs
         for group in optimiser.param_groups:
             group["lr"] = learning_rate(recipe, share, state.schedule)
-        batch = data.train.batch(chosen)
+        batch = _hiding(data.train.batch(chosen), recipe.hidden_features, draws)
         starts = sampled_starts(network.config, data.train.lengths[chosen], draws)
         placed = None if starts is None else torch.from_numpy(starts).to(device)
         optimiser.zero_grad(set_to_none=True)
@@ -174,6 +174,21 @@ def _epoch(
         part, seconds = (index + 1) / (len(batches) + 1), time.perf_counter() - start
         yield StepReport(state.epoch, recipe.epochs, part, seconds, lists / seconds)
     return float(total) / lists, lists
+
+
+def _hiding(batch: ListBatch, share: float, draws: np.random.Generator) -> ListBatch:
+    """The batch with some features zero in all documents of a list, the others enlarged as much.
+
+    Features are centred or small, so that 0 says little; what is hidden is drawn for each list
+    anew, and documents of a list stay comparable (dropout, Srivastava et al., JMLR 2014, of whole
+    columns).
+    """
+    if not share:
+        return batch
+    lists, _, features = batch.features.shape
+    kept = (draws.random((lists, 1, features)) >= share).astype(np.float32) / (1 - share)
+    factors = torch.from_numpy(kept).to(batch.features.device)
+    return replace(batch, features=batch.features * factors)
 
 
 def _batches(

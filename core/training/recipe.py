@@ -51,6 +51,12 @@ class TrainingRecipe:
     optimiser: Literal["adam", "sgd"] = parameter("adam", "optimiser", choices=("adam", "sgd"))
     learning_rate: float = parameter(0.001, "learning rate at the start", low=0.0, high=10.0)
     weight_decay: float = parameter(0.0, "decoupled decay of the weights", low=0.0, high=1.0)
+    hidden_features: float = parameter(
+        0.0,
+        "share of the features that a training step hides from all documents of a list",
+        low=0.0,
+        high=0.95,
+    )
     schedule: Literal["constant", "stall", "cosine"] = parameter(
         "constant",
         "learning rate: constant, × decay whenever the training loss stalls, or a warm-up and "
@@ -133,6 +139,7 @@ SETRANK_TRAINING: dict[str, TrainingRecipe] = {
         patience=12,
         clip=1.0,
         weight_decay=0.01,
+        hidden_features=0.5,
     ),
     "small": TrainingRecipe(
         learning_rate=0.003, schedule="cosine", batch_lists=16, epochs=30, patience=10, clip=1.0
@@ -164,6 +171,7 @@ DLCM_TRAINING: dict[str, TrainingRecipe] = {
         epochs=40,
         patience=12,
         clip=1.0,
+        hidden_features=0.5,
     ),
     "small": TrainingRecipe(
         learning_rate=0.005, schedule="cosine", batch_lists=16, epochs=30, patience=10, clip=1.0
@@ -188,7 +196,7 @@ UNIVARIATE_TRAINING: dict[str, TrainingRecipe] = {
         epochs=40,
         patience=15,
         clip=1.0,
-        weight_decay=0.1,
+        weight_decay=1.0,
     ),
     "small": TrainingRecipe(
         loss="softmax-ce",
@@ -201,6 +209,6 @@ UNIVARIATE_TRAINING: dict[str, TrainingRecipe] = {
     ),
 }
 GROUP_TRAINING = UNIVARIATE_TRAINING | {
-    "tuned": replace(UNIVARIATE_TRAINING["tuned"], learning_rate=0.005)
+    "tuned": replace(UNIVARIATE_TRAINING["tuned"], learning_rate=0.005, weight_decay=0.1)
 }
 """Of groupwise nets; a univariate net is one whose groups have one document."""
