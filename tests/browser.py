@@ -30,6 +30,8 @@ CUT = (
 
 APP = "[data-testid=stApp]"
 PICTURE = "[data-testid=stPlotlyChart]"
+MARKS = ".points path"
+PATIENCE = 120_000
 SETTLE = 250
 """Milliseconds in which a click has made the page run."""
 
@@ -167,6 +169,37 @@ class Visitor:
         field.fill(text)
         field.press("Enter")
         self.drawn()
+
+    def chart(self, words):
+        """The first picture whose description holds these words."""
+        return self.page.locator(f'{PICTURE}[aria-label*="{words}"]').first
+
+    def click_mark(self, chart, at):
+        """Click a mark of a picture and wait until the address says so."""
+        before, mark = self.page.url, self.chart(chart).locator(MARKS).nth(at)
+        mark.wait_for(state="attached")
+        mark.scroll_into_view_if_needed()
+        self.drawn()
+        box = mark.bounding_box()
+        self.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        self.page.wait_for_url(lambda address: address != before)
+        self.drawn()
+
+    def taken(self, menu, kinds):
+        """Download one file of every kind from a menu: content by kind."""
+        found = {}
+        self.page.get_by_role("button", name=menu, exact=True).click()
+        for kind in kinds:
+            button = self.page.get_by_role("button", name=kind, exact=True)
+            button.wait_for()
+            if button.is_disabled():  # nothing here can draw it, and the menu says so
+                continue
+            with self.page.expect_download(timeout=PATIENCE) as started:
+                button.click()
+            found[kind] = started.value.path().read_bytes()
+        self.page.keyboard.press("Escape")
+        self.drawn()
+        return found
 
     def alts(self):
         """What the pictures of the page say to those who cannot see them."""

@@ -20,9 +20,9 @@ pytestmark = [
     pytest.mark.skipif(not browser.chromium(), reason="no Chromium is installed"),
 ]
 LONG = "250"
-PATIENCE = 120_000
+PATIENCE = browser.PATIENCE
 DATA = "journey"
-MARKS = ".js-plotly-plot .points path"
+MARKS = f".js-plotly-plot {browser.MARKS}"
 RANKERS = ("dlcm@small", "setrank-imsab-init@small")
 
 
@@ -147,9 +147,9 @@ def test_figure_three_down_to_one_list_its_files_and_its_address(
 
 def _takes_away(visitor):
     """Download one file of every kind and look into it."""
-    found = _downloaded(visitor, "Figure", ("HTML", "SVG", "PDF", "PNG"))
-    found |= _downloaded(visitor, "Table", ("CSV", "Parquet", "LaTeX", "Markdown"))
-    found |= _downloaded(visitor, "Recipe and report", ("Recipe (JSON)", "Report (HTML)"))
+    found = visitor.taken("Figure", ("HTML", "SVG", "PDF", "PNG"))
+    found |= visitor.taken("Table", ("CSV", "Parquet", "LaTeX", "Markdown"))
+    found |= visitor.taken("Recipe and report", ("Recipe (JSON)", "Report (HTML)"))
     starts = {"PDF": b"%PDF", "PNG": b"\x89PNG", "SVG": b"<svg", "Parquet": b"PAR1"}
     assert all(found[kind].startswith(start) for kind, start in starts.items() if kind in found)
     rows = list(csv.DictReader(found["CSV"].decode().splitlines()))
@@ -159,22 +159,6 @@ def _takes_away(visitor):
         assert b"dlcm@small" in found[kind]
     assert b"tabular" in found["LaTeX"]
     assert b"dlcm@small" in found["Markdown"]
-
-
-def _downloaded(visitor, menu, kinds):
-    page, found = visitor.page, {}
-    page.get_by_role("button", name=menu, exact=True).click()
-    for kind in kinds:
-        button = page.get_by_role("button", name=kind, exact=True)
-        button.wait_for()
-        if button.is_disabled():  # nothing here can draw it, and the menu says so
-            continue
-        with page.expect_download(timeout=PATIENCE) as started:
-            button.click()
-        found[kind] = started.value.path().read_bytes()
-    page.keyboard.press("Escape")
-    visitor.drawn()
-    return found
 
 
 def test_killed_worker_and_killed_server_lose_nothing(visitor, uploaded, server):

@@ -1,0 +1,157 @@
+"""Every page of a study in a real Chromium: question, picture, clicks, a file taken away."""
+
+import csv
+import os
+from dataclasses import dataclass
+
+import pytest
+
+from core.data.catalogue import SAMPLE
+from core.store.artefacts import Store
+from core.studies.registry import STUDIES
+from tests import app_disturbed, app_sizes, browser
+from tests import app_tables as tables
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.slow,
+    pytest.mark.skipif(not browser.chromium(), reason="no Chromium is installed"),
+]
+QUERIES = "queries"
+
+
+@dataclass(frozen=True)
+class Path:
+    """A way through a page: clicks on marks of pictures that are named by their descriptions.
+
+    Attributes:
+        data: the data set in use.
+        clicks: (words of the picture's description, which mark).
+    """
+
+    data: str
+    clicks: tuple[tuple[str, int], ...]
+
+
+PATHS = {
+    "set-size": Path(tables.DATA, (("Heat map of", 3), ("Map of the change", 5))),
+    "initial-rankings": Path(tables.DATA, (("Dot plot of", 8), ("Map of the change", 5))),
+    "perturbations": Path(SAMPLE, (("families by", 4), (QUERIES, 5))),
+    "benchmark": Path(tables.DATA, (("Bars of", 0),)),
+    "ablation": Path(tables.DATA, (("Bars of", 0),)),
+    "card": Path(SAMPLE, (("Robustness against", 1), (QUERIES, 5))),
+}
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """A store with a small study of every kind, but those that the tests start."""
+    folder = tmp_path_factory.mktemp("studies")
+    bench = app_disturbed.bench_in(folder / "store")
+    for kind in ("card", "perturbations"):
+        app_disturbed.made(bench, kind)
+    store, fold = Store(folder / "store"), tables.fold()
+    tables.data_set(store, fold)
+    for put in (
+        tables.benchmark_in, tables.ablation_in, app_sizes.sizes_in, app_sizes.rankings_in,
+    ):  # fmt: skip
+        put(store, fold)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def visitor(home):
+    """One browser on one server for all pages."""
+    server = browser.Server(home / "store", home / "server.log")
+    server.start(dict(os.environ))
+    with playwright.sync_playwright() as started:
+        chromium = started.chromium.launch(
+            executable_path=browser.chromium(), args=list(browser.FLAGS)
+        )
+        visitor = browser.Visitor(chromium, server.url)
+        yield visitor
+        visitor.close()
+        chromium.close()
+    server.close()
+
+
+@pytest.fixture(autouse=True)
+def nothing_wrong(visitor):
+    """No error in the console, none of the page, and no request to elsewhere."""
+    yield
+    wrong = list(visitor.wrong)
+    visitor.wrong.clear()
+    assert not wrong
+
+
+def opened(visitor, kind, data):
+    visitor.go(f"{kind}?data={data}")
+    visitor.page.get_by_text(STUDIES[kind].question).wait_for()
+
+
+def rows_taken(visitor):
+    (text,) = visitor.taken("Table", ("CSV",)).values()
+    return list(csv.DictReader(text.decode().splitlines()))
+
+
+@pytest.mark.parametrize("kind", PATHS)
+def test_a_stored_study_is_clicked_down_to_a_query_and_taken_away(visitor, kind):
+    path = PATHS[kind]
+    opened(visitor, kind, path.data)
+    visitor.page.locator(browser.PICTURE).first.wait_for()
+    visitor.drawn()
+    for chart, mark in path.clicks:
+        visitor.click_mark(chart, mark)
+    visitor.page.get_by_role("combobox", name="Query", exact=True).wait_for()
+    assert len(rows_taken(visitor)) > 1
+    address, shown = visitor.page.url, visitor.alts()
+    visitor.page.reload()
+    visitor.page.locator(browser.PICTURE).nth(len(shown) - 1).wait_for()
+    visitor.drawn()
+    assert visitor.page.url == address
+    assert visitor.alts() == shown
+
+
+def test_weights_are_looked_at_shuffled_and_measured_over_all_queries(visitor):
+    opened(visitor, "attention", SAMPLE)
+    page, chart = visitor.page, "documents that take"
+    visitor.chart(chart).wait_for()
+    page.get_by_text("plays no part in SetRank MSAB").wait_for()
+    visitor.click_mark(chart, 77)
+    page.get_by_role("heading", name="The cell").wait_for()
+    visitor.press("Shuffle")
+    page.get_by_text("with seed 2").first.wait_for()
+    page.get_by_text("plays no part in SetRank MSAB").wait_for()
+    weights = [float(row["weight"]) for row in rows_taken(visitor)]
+    assert sum(weights) == pytest.approx(round(len(weights) ** 0.5), rel=1e-3)  # rows sum to 1
+    visitor.press("Look at all test queries")
+    page.get_by_text("a document draws on").wait_for(timeout=browser.PATIENCE)
+
+
+def test_a_search_for_the_worst_case_is_started_and_followed(visitor):
+    opened(visitor, "worst-case", SAMPLE)
+    page = visitor.page
+    page.get_by_role("button", name="Clear all").first.click()
+    visitor.drawn()
+    visitor.choose("Rankers", "dlcm@small")
+    visitor.fill("Budgets", "1,2")
+    visitor.fill("Queries", "4")
+    visitor.press("Run this search")
+    visitor.chart("worst").wait_for(timeout=browser.PATIENCE)
+    page.get_by_role("heading", name="Take away").wait_for(timeout=browser.PATIENCE)
+    visitor.drawn()
+    visitor.click_mark("worst", 4)
+    assert {row["ranker"] for row in rows_taken(visitor)} >= {"dlcm@small"}
+
+
+def test_two_entries_of_the_library_are_compared(visitor, home):
+    studies = [one for one in Store(home / "store").artefacts() if one.key.kind == "study"]
+    kinds = {one.recipe["kind"]: str(one.key) for one in studies if "kind" in one.recipe}
+    visitor.go("library")
+    page = visitor.page
+    page.get_by_text("entries,").first.wait_for()
+    visitor.choose("Chosen", kinds["set-size"], kinds["initial-rankings"])
+    page.get_by_text("Only what differs is shown").wait_for()
+    assert rows_taken(visitor)
