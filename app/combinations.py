@@ -6,7 +6,6 @@ from typing import Any
 
 from core.rankers import registry
 from core.rankers.ensemble_saved import FAMILY as ENSEMBLE
-from core.rankers.kept import ALL_DOCUMENTS
 from core.store.manifest import Artefact
 
 
@@ -42,7 +41,8 @@ def made_of(artefacts: Iterable[Artefact], own: set[str]) -> list[dict[str, Any]
         own: keys of the rankers.
 
     Returns:
-        A row each, as the table of trained rankers has them.
+        A row each, as the table of trained rankers has them; `lists` is empty, since members may
+        differ in theirs.
     """
     rows = []
     made = [one for one in artefacts if one.recipe.get("family") == ENSEMBLE]
@@ -51,11 +51,12 @@ def made_of(artefacts: Iterable[Artefact], own: set[str]) -> list[dict[str, Any]
             continue
         own = own | {str(artefact.key)}
         passes = artefact.facts["passes"]
+        digits = " + ".join(member.rpartition("-")[2][:6] for member in artefact.facts["members"])
         rows.append(
             {
                 "ranker": artefact.facts["name"],
-                "recipe": f"{passes} scoring{'s' if passes != 1 else ''} a list",
-                "lists": ALL_DOCUMENTS,
+                "recipe": f"{passes} scoring{'s' if passes != 1 else ''} a list, of {digits}",
+                "lists": "",
                 "valid": artefact.facts["valid"].get("NDCG@10"),
                 "epochs": None,
                 "seconds": None,

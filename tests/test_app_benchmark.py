@@ -19,7 +19,7 @@ from core.execution.jobs import Jobs
 from core.metrics.measure import Measure
 from core.store.artefacts import Store
 from core.store.keys import key_of
-from core.studies import benchmark_finding, benchmark_table, jobs, underway
+from core.studies import benchmark_finding, benchmark_table, jobs, outside_runs, underway
 from core.studies.result import StudyResult
 from tests import app_tables as tables
 
@@ -270,10 +270,14 @@ def test_the_form_says_the_cost_and_hands_the_benchmark_in(store):
     test.run()
     said = plain(test)
     assert "3 rows × up to 2 seeds × 1 fold: **2 trainings**, from **" in said
+    test.multiselect(key="new.combine.members").set_value(["mart", "ranksvm"]).run()
+    assert "2 scorings of every list for one answer, one a member; run at every seed" in plain(test)
+    test.button(key="new.combine.add").click().run()
+    assert "4 rows × up to 2 seeds × 1 fold: **3 trainings**, from **" in plain(test)
     test.button(key="new.run").click().run()
     (job,) = jobs.jobs_of(store).list()
     assert (job.kind, job.state) == ("benchmark", "waiting")
-    assert job.parameters["rankers"] == ["mart", "lambdamart", "feature:1"]
+    assert job.parameters["rankers"] == ["mart", "lambdamart", "feature:1", "rrf:mart+ranksvm"]
     assert (job.parameters["seeds"], job.parameters["preset"]) == (2, "small")
     assert job.parameters["lists"]["initial"] == ["lambdamart@small"]
     assert "Waiting for a free worker" in test.get("progress")[0].proto.text
@@ -349,6 +353,41 @@ def test_a_failed_benchmark_says_why_and_can_be_tried_again(store):
     assert "The last benchmark failed: the disk is full" in plain(test)
     test.button(key="retry").click().run()
     assert jobs.jobs_of(store).get(job.id).state == "waiting"
+
+
+def test_runs_from_files_open_like_any_benchmark_without_what_they_lack(store, tmp_path):
+    qrels, runs = tmp_path / "judged.txt", []
+    qrels.write_text("".join(f"{topic} 0 d{n} {n % 2}\n" for topic in "123" for n in range(4)))
+    for name, topics in (("bm25", "123"), ("ql", "12")):
+        runs.append(tmp_path / f"{name}.run")
+        order = (3, 1, 0, 2) if name == "bm25" else (0, 2, 1, 9)
+        lines = [f"{topic} Q0 d{n} {at + 1} {9 - at} {name}\n"
+                 for topic in topics for at, n in enumerate(order)]  # fmt: skip
+        runs[-1].write_text("".join(lines))
+    kept = outside_runs.keep(outside_runs.compared(qrels, runs), store)
+    nothing = opened()
+    assert "No benchmark of my_set is stored yet" in plain(nothing)
+    show = next(button for button in nothing.button if button.key == f"show {kept.key}")
+    assert show.label.startswith("Show the comparison of")
+    test = AppTest.from_function(page, default_timeout=60)
+    test.session_state["data"] = tables.DATA
+    test.query_params["study"] = str(kept.key)
+    test.run()
+    assert not test.exception
+    assert "bm25 is best: NDCG@10 " in plain(test)
+    assert "did not answer count as nothing retrieved: ql 1" in plain(test)
+    assert list(test.table[0].value.index) == ["*from outside*", "bm25", "ql"]
+    assert not [one for one in test.button if one.key == "new.run"]  # nothing is trained for it
+    labels = {button.label for button in test.get("download_button")}
+    assert "Report (HTML)" in labels
+    assert "TREC runs and qrels (zip)" not in labels
+    assert any("shuffleproof runs --qrels judged.txt" in code.value for code in test.code)
+    test.selectbox(key="of").set_value("1").run()
+    chart = test.get("plotly_chart")[2]
+    assert (
+        "first 40 documents of bm25 and ql: 3 are in both; 2 and 1 are relevant" in chart.proto.alt
+    )
+    assert "Dot plot of NDCG@10 minus that of bm25" in report.report([kept.path])
 
 
 def test_what_this_session_handed_in_is_shown_when_it_is_done(store, stored):

@@ -72,6 +72,27 @@ def test_an_empty_store_says_what_will_appear_and_what_it_costs(table):
     assert train_button(page).label == "Train 2 rankers"
 
 
+def test_rankers_are_combined_into_one_with_its_cost_said(table):
+    page = opened(train_script, combine=True)
+    assert "Choose two or more rankers." in words(page)
+    page.multiselect(key="combine.members").set_value(["mart@small", "ranksvm@small"]).run()
+    said = words(page)
+    assert "2 scorings of every list for one answer, one a member." in said
+    assert "2 members are trained first: " in said
+    page.button(key="combine now").click().run()
+    page.selectbox(key="combine.way").set_value("shuffled-kemeny").run()
+    around = page.selectbox(key="combine.member")
+    assert around.value == "dlcm@paper"  # one that follows the order stands first
+    around.set_value("dlcm@small")
+    page.number_input(key="combine.shuffles").set_value(4).run()
+    assert "4 scorings of every list for one answer, instead of 1." in words(page)
+    page.button(key="combine now").click().run()
+    page.selectbox(key="combine.member").set_value("mart@small").run()
+    assert "mart@small does not read the order shown" in words(page).replace("\u2060", "")
+    made = {job.parameters["ranker"] for job in table.jobs.list("waiting")}
+    assert made == {"rrf:mart@small+ranksvm@small", "shuffled-kemeny-4:dlcm@small"}
+
+
 def test_the_button_hands_in_one_job_a_ranker(table):
     page = chosen(opened(train_script), "mart", "setrank-msab")
     train_button(page).click().run()

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import rankdata
 
+from app.combinations import made_of
 from core.aggregate.voting import borda, kemeny, margins, mean_ranks
 from core.data.dataset import RankingDataset
 from core.data.lists import CandidateLists, JudgedLists
@@ -311,6 +312,13 @@ def test_a_workbench_combines_by_name(trained_sample):
         registry.load(fused.artefact.path).score(lists.dataset, lists.lists),
         fused.ranker.score(lists.dataset, lists.lists),
     )
+    members = set(fused.artefact.facts["members"])
+    listed = made_of(bench.store.artefacts("ranker"), members)
+    (row,) = [row for row in listed if row["key"] == str(fused.artefact.key)]
+    assert row["recipe"] == "3 scorings a list, of " + " + ".join(
+        key.partition("-")[2][:6] for key in fused.artefact.facts["members"]
+    )
+    assert not made_of(bench.store.artefacts("ranker"), set())
     with pytest.raises(UsageError, match="--set"):
         finished(bench.trained(f"shuffled:{member}", {"epochs": "1"}))
     assert ensemble.parse(fused.ranker.name) is not None

@@ -14,6 +14,7 @@ from app.views import benchmark_table as printed
 from app.views import benchmark_taken as taken
 from app.views import parts
 from app.views.benchmark_chosen import Chosen, Marked
+from core.errors import ShuffleproofError
 from core.metrics.measure import Measure
 from core.store.manifest import Artefact
 from core.studies import benchmark_text
@@ -64,6 +65,13 @@ def _show(key: str) -> None:
 @st.fragment
 def _study(stored: Mapping[str, Artefact]) -> None:
     """All that is drawn of a benchmark; a control here draws nothing else of the page."""
+    try:
+        _drawn_of(stored)
+    except ShuffleproofError as error:  # its files were damaged or are gone
+        st.error(escaped(str(error)))
+
+
+def _drawn_of(stored: Mapping[str, Artefact]) -> None:
     no_study = state.absent("study", stored)
     notices = st.container()
     picture, controls = st.columns([5, 2], gap="medium")

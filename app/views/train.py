@@ -176,12 +176,13 @@ def _trained(table: pd.DataFrame) -> None:
     now = datetime.now(UTC)
     table["age"] = [age_in_words((now - made).total_seconds()) for made in table["created"]]
     table["took"] = [None if pd.isna(took) else duration(took) for took in table["seconds"]]
-    on_lists = table.loc[table["lists"] != ALL_DOCUMENTS, "lists"]
+    on_lists = table.loc[~table["lists"].isin([ALL_DOCUMENTS, ""]), "lists"]  # "": combinations
     varying = ["lists"] if len(set(on_lists)) > 1 else []
     st.dataframe(
         table[["ranker", "recipe", *varying, "valid", "epochs", "took", "age", "key"]],
         hide_index=True,
         key="trained",
+        placeholder="",
         alt="Trained rankers: recipe, validation NDCG@10, cost and age",
         column_config={
             "ranker": "Ranker",
