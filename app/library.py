@@ -163,7 +163,10 @@ def differing(chosen: Sequence[Entry]) -> pd.DataFrame:
 def _short(value: Any) -> str:
     if value is None:
         return "–"
-    text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    if isinstance(value, list | tuple) and value and all(isinstance(one, str) for one in value):
+        text = ", ".join(value)
+    else:
+        text = f"{value:.6g}" if isinstance(value, float) else str(value)
     return text if len(text) <= 120 else f"{text[:119]}…"
 
 

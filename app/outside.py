@@ -82,10 +82,9 @@ def _comparisons(now: int) -> list[Artefact]:
 def words(artefact: Artefact) -> str:
     """A comparison in a line."""
     day = datetime.fromisoformat(artefact.created).astimezone(UTC).strftime("%d %b %H:%M")
-    topics = artefact.facts["queries"]
     return (
-        f"{counted(len(artefact.recipe['runs']), 'run')} by {artefact.facts['data']}, "
-        f"{counted(topics, 'topic')}, {day} UTC"
+        f"{day} · {counted(len(artefact.recipe['runs']), 'run')} · {artefact.facts['data']}, "
+        f"{counted(artefact.facts['queries'], 'topic')}"
     )
 
 

@@ -90,7 +90,8 @@ def _compared(chosen: Sequence[Entry]) -> None:
         column_config={"field": st.column_config.TextColumn("differs in", pinned=True)},
         alt=f"The {len(frame)} fields in which {len(chosen)} entries differ",
     )
-    st.caption(f"Only what differs is shown: {len(frame)} fields.")
+    count = f"{len(frame)} field{'' if len(frame) == 1 else 's'}"
+    st.caption(f"Only what differs is shown: {count}.")
     with st.popover("Table", icon=":material/table:"):
         _downloads(exports.table_files(frame, "library-differences"))
 
@@ -140,9 +141,9 @@ def _report(chosen: Sequence[Entry]) -> None:
     paths = [entry.artefact.path for entry in studies]
     stem = str(studies[0].key) if len(studies) == 1 else "shuffleproof-report"
     _downloads([File("Report (HTML)", f"{stem}.html", lambda: report.report(paths).encode())])
-    recipe, facts = studies[0].artefact.recipe, studies[0].artefact.facts
+    told = [paragraph(entry.artefact.recipe, entry.artefact.facts) for entry in studies]
     st.markdown("**Methods**")
-    st.code(paragraph(recipe, facts), language=None, wrap_lines=True)
+    st.code("\n\n".join(told), language=None, wrap_lines=True)
     st.markdown("**References**")
     works = dict.fromkeys(
         work

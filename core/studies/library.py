@@ -14,6 +14,7 @@ from core.store.artefacts import Store
 from core.store.keys import ArtefactKey, key_of
 from core.store.manifest import Artefact
 from core.store.tags import Tags
+from core.studies.command_runs import is_of_runs
 from core.studies.differences import from_preset, from_usual_lists, in_words
 from core.studies.initial_ranking import INITIAL
 from core.studies.methods import rankers_of
@@ -211,10 +212,14 @@ def _of_file(artefact: Artefact) -> str:
 
 
 def _own_name(artefact: Artefact) -> str:
+    recipe = artefact.recipe
     if artefact.key.kind == "study":
-        return str(artefact.recipe["kind"])
+        return "benchmark of runs" if is_of_runs(recipe) else str(recipe["kind"])
     if artefact.key.kind == "ranker":
-        return str(artefact.facts.get("name") or artefact.recipe["ranker"]["name"])
+        file = recipe["ranker"].get("file", "")
+        return f"{artefact.facts.get('name') or recipe['ranker']['name']} {file}".strip()
+    if artefact.key.kind == "scores":
+        return f"scores of {recipe.get('ranker', {}).get('name', artefact.key)}"
     return str(artefact.facts.get("name") or artefact.key)
 
 
@@ -247,8 +252,8 @@ def _trials(artefact: Artefact) -> Trials:
 def _seconds(artefact: Artefact) -> float | None:
     value = artefact.facts.get("seconds")
     if isinstance(value, int | float):
-        return float(value)
-    return _trials(artefact).seconds if artefact.key.kind == "study" else None
+        return float(value) or None
+    return _trials(artefact).seconds or None if artefact.key.kind == "study" else None
 
 
 def _on_lists(artefact: Artefact) -> str:
