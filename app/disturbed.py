@@ -23,7 +23,7 @@ from core.studies import (
     worst_case_table,
 )
 from core.studies.initial_ranking import INITIAL
-from core.studies.result import StudyResult
+from core.studies.result import StudyResult, stored_summary
 from core.studies.scoring import documents_moved
 from core.studies.worst_case_plan import KIND as WORST_CASE
 from core.studies.worst_case_plan import RANDOM
@@ -123,9 +123,19 @@ def losses(key: str, measure: str) -> pd.DataFrame:
     return perturbations_table.losses(result(key), measure)
 
 
+@st.cache_resource(max_entries=6, show_spinner=False)
+def _summary(key: str) -> pd.DataFrame:
+    """What was written with a study; shared between sessions and never changed."""
+    return stored_summary(path(key))
+
+
 @st.cache_data(max_entries=128, show_spinner=False)
 def summary(key: str, family: str, measure: str) -> pd.DataFrame:
-    """Means and intervals of one family's points under one measure."""
+    """Means and intervals of one family's points under one measure; as stored where they are."""
+    stored = _summary(key)
+    own = stored[(stored["family"] == family) & (stored["measure"] == measure)]
+    if len(own):
+        return own.reset_index(drop=True)
     return perturbations_table.of_family(result(key), family).summary([measure])
 
 

@@ -269,10 +269,9 @@ def test_lists_are_answered_by_the_ranker_as_it_is_and_trained_otherwise(desk, o
 def test_what_means_nothing_is_a_dash_with_a_reason(desk, otherwise):
     chosen = {"study": str(otherwise.key), "family": "train-seed", "point": "ranksvm"}
     page = made.opened("perturbations", query=chosen)
-    reason = "ranksvm (draws nothing in its training)"
-    assert (
-        f"–: train-seed means nothing for initial ranking (is given, not computed), {reason}"
-        in (made.words(page))
+    reason = "ranksvm (nothing drawn in training)"
+    assert f"–: train-seed means nothing for initial ranking (given, not computed); {reason}" in (
+        made.words(page)
     )
     assert any(reason in info.value for info in page.info)
 
@@ -296,8 +295,9 @@ def test_the_map_holds_every_cell_and_rings_the_chosen_one():
     left_out = [("c", "cut"), ("d", "cut"), ("a", "sample")]
     frame.loc[frame["ranker"] == "c", "loss"] = np.nan
     drawn = figure.losses(frame, {"The set": ["cut"]}, "RR", ("b", "cut"), left_out)
-    heat, marks = drawn.data
-    assert list(heat.text[1]) == ["−.250", "0", "–"]
+    heat, marks, dashes = drawn.data
+    assert list(heat.text[1]) == ["−.250", "0", ""]
+    assert list(zip(dashes.x, dashes.y, dashes.text, strict=True)) == [(2, 1, "–")]
     assert np.isnan(heat.z[0]).all(), "the heading's row"
     assert [row[0] for row in marks.customdata] == ["a", "b", "c"]
     (ring,) = drawn.layout.shapes

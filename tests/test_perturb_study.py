@@ -394,14 +394,14 @@ def test_what_means_nothing_has_no_values_and_a_reason(small, asked):
     _, found, seeds = asked
     left = found.facts["left_out"]
     assert set(left["bfloat16"]) == set(left["threads"]) == {INITIAL, "random", "feature:2"}
-    assert left["batches"] == {INITIAL: "is given, not computed"}
-    assert left["bfloat16"]["feature:2"] == "is no network: it has no bfloat16"
-    assert seeds.facts["left_out"]["train-seed"]["feature:2"] == "draws nothing in its training"
+    assert left["batches"] == {INITIAL: "given, not computed"}
+    assert left["bfloat16"]["feature:2"] == "no bfloat16 in it"
+    assert seeds.facts["left_out"]["train-seed"]["feature:2"] == "nothing drawn in training"
     for result in (found, seeds):
         told = result.facts["left_out"]
         rows = result.trials.groupby(["ranker", "family"]).groups
         assert not [(ranker, family) for ranker, family in rows if ranker in told.get(family, {})]
-    with pytest.raises(UsageError, match=r"bfloat16 means nothing .*random is no network"):
+    with pytest.raises(UsageError, match=r"bfloat16 means nothing .*random .no bfloat16"):
         finished(study.run(small, ["random"], study.Setup([("bfloat16", 1.0)])))
     with pytest.raises(UsageError, match="changes no input"):
         finished(small.initial_ranking(["random"], [("batches", 1.0)]))

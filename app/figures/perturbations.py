@@ -58,11 +58,14 @@ def losses(
         go.Heatmap(
             x=list(range(len(rankers))), y=list(range(len(rows))), z=values, zmin=-largest,
             zmax=largest, zmid=0, colorscale=LOSS, showscale=False, xgap=2, ygap=2,
-            text=_texts(values, (at, rankers), left_out),
+            text=[[_printed(value) for value in row] for row in values],
             texttemplate="%{text}", hoverinfo="skip", hoverongaps=False,
         )
     )  # fmt: skip
     figure.add_trace(_marks(frame, (at, rankers), measure))
+    dashes = [pair for pair in left_out if pair[0] in rankers and pair[1] in at]
+    if dashes:
+        figure.add_trace(_dashes(dashes, (at, rankers)))
     if chosen is not None and chosen[0] in rankers and chosen[1] in at:
         x, y = rankers.index(chosen[0]), at[chosen[1]]
         ring = {"line": {"width": 3, "color": CHOSEN}, "fillcolor": "rgba(0,0,0,0)"}
@@ -99,18 +102,18 @@ def _named(figure: go.Figure, rows: Sequence[tuple[str, str]], rankers: Sequence
     figure.update_layout(margin={"t": top, "b": 12, "r": side})
 
 
-def _texts(
-    values: Any,
-    places: tuple[Mapping[str, int], list[str]],
-    left_out: Collection[tuple[str, str]],
-) -> list[list[str]]:
-    """What the cells print; a dash where a family means nothing."""
+def _dashes(
+    pairs: Sequence[tuple[str, str]], places: tuple[Mapping[str, int], list[str]]
+) -> go.Scatter:
+    """A dash where a family means nothing, in a colour that light and dark pages show."""
     at, rankers = places
-    texts = [[_printed(value) for value in row] for row in values]
-    for ranker, family in left_out:
-        if ranker in rankers and family in at:
-            texts[at[family]][rankers.index(ranker)] = "–"
-    return texts
+    return go.Scatter(
+        x=[rankers.index(ranker) for ranker, _ in pairs],
+        y=[at[family] for _, family in pairs],
+        mode="text", text=["–"] * len(pairs), textfont={"color": "rgb(127,127,127)"},
+        customdata=pairs,
+        hovertemplate="<b>%{customdata[0]}</b>: %{customdata[1]} means nothing<extra></extra>",
+    )  # fmt: skip
 
 
 def _marks(

@@ -174,7 +174,7 @@ def _certificates(chosen: Chosen) -> None:
                 f"{ranker}: certified 0. It reads nothing of the "
                 f"{disturbed.TARGETS[chosen.artefact.recipe['target']]}; "
                 f"{proof['permutations']} lists were really permuted and scored, the largest "
-                f"deviation was {proof['deviation']:.1e}."
+                f"deviation was {_tiny(proof['deviation'])}."
             )
         else:
             said = (
@@ -182,3 +182,7 @@ def _certificates(chosen: Chosen) -> None:
                 f"{effort.get('seconds', 0.0):.1f} s."
             )
         st.caption(escaped(said))
+
+
+def _tiny(deviation: float) -> str:
+    return f"{deviation:.1e}".replace("e-0", "e-").replace("-", "−") if deviation else "0"

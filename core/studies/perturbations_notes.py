@@ -8,6 +8,7 @@ import pandas as pd
 
 from core.perturb.registry import ATTACK
 from core.studies.initial_ranking import INITIAL
+from core.studies.system import said
 
 
 def transfer(frame: pd.DataFrame) -> pd.DataFrame:
@@ -57,12 +58,11 @@ def left_out(facts: Mapping[str, Any], families: Collection[str]) -> str:
         facts: of the study.
         families: to speak of.
 
-    >>> left_out({"left_out": {"threads": {"mart": "is no network"}}}, ["threads", "cut"])
-    'threads means nothing for mart (is no network).'
+    >>> left_out({"left_out": {"threads": {"mart": "no network"}}}, ["threads", "cut"])
+    'threads means nothing for mart (no network).'
     """
-    told = []
-    for family, reasons in facts.get("left_out", {}).items():
-        if family in families:
-            each = ", ".join(f"{label} ({reason})" for label, reason in reasons.items())
-            told.append(f"{family} means nothing for {each}.")
-    return " ".join(told)
+    return " ".join(
+        f"{family} means nothing for {said(reasons)}."
+        for family, reasons in facts.get("left_out", {}).items()
+        if family in families
+    )

@@ -31,7 +31,7 @@ GROUPS = {
     "set": "The set of documents",
     "features": "The features",
     "labels": "The labels learnt from",
-    "system": "How rankers are trained and asked",
+    "system": "Training and arithmetic",
     "several": "Several at once",
 }
 """What a family changes, as headings, from what should not matter to what must."""
@@ -119,15 +119,18 @@ def condensed(frame: pd.DataFrame, strength: str) -> pd.DataFrame:
     Returns:
         ranker, family, level (NaN: a mean over levels), loss.
     """
+    levels, losses_ = frame["level"].to_numpy(float), frame["loss"].to_numpy(float)
+    points: dict[Any, Any] = dict(frame.groupby(["ranker", "family"]).indices)
     rows = []
-    for (ranker, family), own in frame.groupby(["ranker", "family"], sort=False):
-        points = own.iloc[1:] if len(own) > 1 else own
+    for (ranker, family), own in sorted(points.items(), key=lambda one: int(one[1][0])):
+        at = own[1:] if len(own) > 1 else own
         if strength == "mean":
-            level, loss = float("nan"), float(points["loss"].mean())
+            known = losses_[at][~np.isnan(losses_[at])]
+            level, loss = float("nan"), float(known.mean()) if len(known) else float("nan")
         else:
-            known = points["loss"].fillna(-np.inf).to_numpy()
-            at = int(known.argmax()) if strength == "worst" else len(points) - 1
-            level, loss = float(points["level"].iloc[at]), float(points["loss"].iloc[at])
+            worst = int(np.where(np.isnan(losses_[at]), -np.inf, losses_[at]).argmax())
+            chosen = at[worst if strength == "worst" else -1]
+            level, loss = float(levels[chosen]), float(losses_[chosen])
         rows.append({"ranker": ranker, "family": family, "level": level, "loss": loss})
     return pd.DataFrame(rows, columns=["ranker", "family", "level", "loss"])
 

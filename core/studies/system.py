@@ -5,7 +5,7 @@ be changed: a tree has no bfloat16, an initial ranking is not computed at all. T
 the reason, and have no values; a 0 is always a measured one.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -37,27 +37,37 @@ def meaningless(family: str, labels: Iterable[str]) -> dict[str, str]:
         UsageError: it means nothing for any of them.
 
     >>> meaningless("bfloat16", ["dlcm#0123", "feature:3"])
-    {'feature:3': 'is no network: it has no bfloat16'}
+    {'feature:3': 'no bfloat16 in it'}
     """
     if "system" not in entry_of(family).changes:
         return {}
     reasons = {label: _reason(family, label) for label in labels}
     found = {label: reason for label, reason in reasons.items() if reason}
     if len(found) == len(reasons):
-        told = "; ".join(f"{label} {reason}" for label, reason in found.items())
-        raise UsageError(f"{family} means nothing for these rankers: {told}")
+        raise UsageError(f"{family} means nothing for {said(found)}")
     return found
+
+
+def said(reasons: Mapping[str, str]) -> str:
+    """Labels and their reasons in words, each reason once.
+
+    >>> said({"initial ranking": "given", "mart": "no net", "ranksvm": "no net"})
+    'initial ranking (given); mart, ranksvm (no net)'
+    """
+    labels: dict[str, list[str]] = {}
+    for label, reason in reasons.items():
+        labels.setdefault(reason, []).append(label)
+    return "; ".join(f"{', '.join(own)} ({reason})" for reason, own in labels.items())
 
 
 def _reason(family: str, label: str) -> str:
     name = label.partition("@")[0].partition("#")[0]
     if label == INITIAL:
-        return "is given, not computed"
+        return "given, not computed"
     if family in NETWORKS and name not in FIXED:
-        what = "has no bfloat16" if family == BFLOAT16 else "adds nothing up in parallel"
-        return f"is no network: it {what}"
+        return "no bfloat16 in it" if family == BFLOAT16 else "nothing added up in parallel"
     if family == SEED and seed_of(registry.spec(name)) is None:
-        return "draws nothing in its training"
+        return "nothing drawn in training"
     return ""
 
 
