@@ -58,7 +58,7 @@ STUDIES = {
     ),
     "perturbations": StudyEntry(
         "What can go wrong with an input, and which rankers survive it?",
-        "presentation, ranking, set, features, labels; alone and chained",
+        "presentation, ranking, set, features, labels, system; alone and chained",
     ),
     "worst-case": StudyEntry(
         "Which order within a budget hurts a ranker most, and how much worse is it than chance?",
