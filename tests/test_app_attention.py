@@ -3,6 +3,7 @@
 import html
 import json
 import os
+import shlex
 import subprocess
 import sys
 from dataclasses import replace
@@ -18,6 +19,7 @@ from app.figures import attention as figure
 from app.figures import attention_heads
 from app.views import attention_map, attention_taken
 from app.views.attention_asked import Overview, Wanted
+from core.cli.arguments import main
 from core.data.lists import JudgedLists
 from core.errors import ParameterError, ScoringError, UsageError
 from core.perturb.base import origins
@@ -27,7 +29,7 @@ from core.store.artefacts import Store
 from core.studies import attention, attention_list, attention_text, jobs, underway
 from core.studies.attention_change import Change, offered
 from core.studies.attention_list import packed, unpacked
-from core.studies.command_attention import attention_python
+from core.studies.command_attention import attention_python, list_command
 from core.studies.jobs_attention import attention as attention_job
 from core.studies.result import StudyResult, stored_summary
 from core.studies.workbench import finished
@@ -618,6 +620,25 @@ def test_the_job_answers_with_the_artefact(study):
 def test_the_lines_of_python_print_the_map(study):
     bench, _, _, names = study
     facts = {"data": "sample", "lists": scoring.recipe_values(bench.recipe)}
-    which = {"kind": "spread", "block": 1, "head": None}
+    which = {"kind": "spread", "block": 1, "head": None, "change": "cut:0.5:0"}
     ended = in_process(attention_python(names[1], "503", which, facts), bench.store.root)
     assert ended.stdout.startswith("[["), ended.stderr[-2000:]
+    assert "nan" in ended.stdout
+
+
+def test_the_command_tells_one_list_as_the_page_does(study, capsys):
+    bench, _, _, names = study
+    facts = {"data": "sample", "lists": scoring.recipe_values(bench.recipe)}
+    which = {"kind": "gather", "block": 1, "head": 1, "change": "shuffled:3"}
+    words = shlex.split(list_command(names[1], "503", which, facts))[1:]
+    assert main([*words, "--store", str(bench.store.root), "--json"]) == 0
+    (told,) = json.loads(capsys.readouterr().out)
+    item = question((bench.store, bench), "setrank-imsab-init", **which)[0]
+    drawn = attention_list.chosen_map(item)
+    np.testing.assert_allclose(told["before"], unpacked(drawn["before"]), atol=1e-6)
+    np.testing.assert_allclose(told["after"], unpacked(drawn["after"]), atol=1e-6)
+    assert told["documents"] == attention_list.overview(item)["documents"]
+    assert "plays no part in" in told["said"]
+    assert {head["map"] for head in told["heads"]} == {"through", "gather", "spread", "rollout"}
+    assert main([*words, "--block", "3", "--store", str(bench.store.root)]) == 2
+    assert "1 to 2" in capsys.readouterr().err

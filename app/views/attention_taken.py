@@ -16,7 +16,7 @@ from app.scoring import List
 from app.views import parts
 from app.views.attention_asked import Overview, Wanted
 from app.views.attention_map import Laid, View, documents_table
-from core.studies.command_attention import attention_command, attention_python
+from core.studies.command_attention import attention_command, attention_python, list_command
 from core.studies.trained import TrainedRanker
 
 METHODS = (
@@ -59,6 +59,7 @@ def row(taken: Taken, seen: Overview, drawn: go.Figure, found: Laid, said: str) 
     stem = f"attention-{taken.ranker.name}"
     frame = cells_table(found)
     asked = as_asked(taken.ranker, taken.one.data)
+    which = asdict(taken.wanted) | {"change": taken.change}
     link = {name: st.query_params.get_all(name) for name in st.query_params}
     parts.exports_row(
         parts.Shared(
@@ -69,8 +70,13 @@ def row(taken: Taken, seen: Overview, drawn: go.Figure, found: Laid, said: str) 
                 "Report (HTML)", f"{stem}-report.html", lambda: report(taken, seen, drawn, said)
             ),
             link=link | {"data": [taken.one.data]},
-            command=lambda: attention_command([asked], taken.facts),
-            python=attention_python(asked, taken.one.query, asdict(taken.wanted), taken.facts),
+            command=lambda: "\n".join(
+                [
+                    list_command(asked, taken.one.query, which, taken.facts),
+                    attention_command([asked], taken.facts),
+                ]
+            ),
+            python=attention_python(asked, taken.one.query, which, taken.facts),
         ),
         "attention",
     )

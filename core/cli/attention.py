@@ -1,11 +1,24 @@
-"""`study attention`: what every head looks at, on the terminal."""
+"""`study attention`: what every head looks at, over all queries or in one list."""
 
 import argparse
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
 
 from core.cli.answer import Answer, records
 from core.cli.open import done, workbench_of
+from core.data.lists import JudgedLists
+from core.errors import ParameterError, UsageError
+from core.rankers.attention_kinds import AttentionRecord, attends
+from core.rankers.attention_summary import MEASURES, POINT
 from core.studies import attention, attention_text
+from core.studies.attention_change import NO_CHANGE, Change
+from core.studies.attention_look import Look, looked
 from core.studies.result import StudyResult, stored_summary
+from core.studies.shown_order import document_names
+from core.studies.workbench import Workbench
 
 SHOWN = {
     "neighbours": "{:.1f}", "entropy": "{:.2f}", "relevant": "{:.3f}", "chance": "{:.3f}",
@@ -14,9 +27,14 @@ SHOWN = {
 
 
 def study(arguments: argparse.Namespace) -> Answer:
-    """`study attention`: entropy, relevant mass, redundancy, dead points of every head."""
+    """`study attention`: entropy, relevant mass, redundancy, dead points of every head.
+
+    With `--query` one list's weights, before and after `--change`; the map itself with `--json`.
+    """
     bench = workbench_of(arguments)
     names = arguments.rankers.split(",")
+    if arguments.query is not None:
+        return _list(bench, names, arguments)
     work = attention.run(bench, names, arguments.queries, arguments.dead_below)
     artefact = done("attention", work)
     result = StudyResult.open(artefact.path)
@@ -30,3 +48,59 @@ def study(arguments: argparse.Namespace) -> Answer:
     parts = [frame.to_string(index=False, formatters=formats, na_rep="–"), ""]
     parts += [attention_text.finding(result, name) for name in names]
     return Answer(answer, "\n".join([*parts, f"stored as {artefact.key}"]))
+
+
+def _list(bench: Workbench, names: Sequence[str], arguments: argparse.Namespace) -> Answer:
+    test = bench.prepared.test
+    ids = [test.dataset.query_ids[query] for query in test.lists.queries]
+    if arguments.query not in ids:
+        raise UsageError(f"the test part of {bench.name} has no query {arguments.query}")
+    lists = test.lists.select(np.array([ids.index(arguments.query)]))
+    one, change = JudgedLists(test.dataset, lists), Change.parse(arguments.change)
+    documents = document_names(test.dataset.doc_ids, lists.rows)
+    answers, parts = [], []
+    for name in names:
+        if not attends(name.partition("@")[0].partition("#")[0]):
+            raise UsageError(f"{name} has no attention and no gates: choose a SetRank or a DLCM")
+        ranker = done(f"train {name}", bench.trained(name)).ranker
+        before = looked(ranker, one, Change.parse(NO_CHANGE))
+        after = looked(ranker, one, change)
+        changes = before.changes(after)
+        said = attention_text.verdict(name, sorted(ranker.reads), change, changes)
+        frame = _heads(before)
+        answers.append(
+            {
+                "ranker": name, "query": arguments.query, "change": str(change), "said": said,
+                "documents": documents, "labels": before.labels.tolist(),
+                "heads": records(frame), "changes": [list(one) for one in changes],
+                **_map(before.record, after.record, arguments),
+            }
+        )  # fmt: skip
+        formats = {key: text.format for key, text in SHOWN.items() if key in frame}
+        parts += [frame.to_string(index=False, formatters=formats, na_rep="–"), said, ""]
+    return Answer(answers, "\n".join(parts).rstrip())
+
+
+def _heads(seen: Look) -> pd.DataFrame:
+    """The numbers of every head of one list; block and head from 1."""
+    rows = pd.DataFrame(seen.numbers.rows, columns=["map", "block", "head"])
+    frame = pd.concat([rows, pd.DataFrame(seen.numbers.values, columns=list(MEASURES))], axis=1)
+    frame[["block", "head"]] += 1
+    return frame[frame["map"] != POINT].drop(columns="received")
+
+
+def _map(
+    before: AttentionRecord, after: AttentionRecord, arguments: argparse.Namespace
+) -> dict[str, Any]:
+    """The map that is asked for; block and head count from 1."""
+    kind = arguments.map or before.kinds[0]
+    block, head = arguments.block - 1, None if arguments.head is None else arguments.head - 1
+    if block >= before.blocks(kind):
+        raise ParameterError("block", arguments.block, f"1 to {before.blocks(kind)}")
+    if head is not None and head >= before.heads(kind):
+        raise ParameterError("head", arguments.head, f"1 to {before.heads(kind)}")
+    return {
+        "map": kind, "block": arguments.block, "head": arguments.head,
+        "before": before.map_of(kind, block, head).tolist(),
+        "after": after.map_of(kind, block, head).tolist(),
+    }  # fmt: skip

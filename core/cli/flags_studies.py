@@ -41,6 +41,16 @@ def add(
         default=0.1,
         help="an induced point is dead below so many times its fair share (default 0.1)",
     )
+    weights.add_argument("--query", help="one test query's list, not all of them")
+    weights.add_argument(
+        "--change",
+        default="shuffled:1",
+        help="with --query: what happens to the list, as shuffled:7 or cut:0.2:0 "
+        "(default shuffled:1)",
+    )
+    weights.add_argument("--map", help="with --query: which weights --json holds")
+    weights.add_argument("--block", type=count, default=1, help="with --query (default 1)")
+    weights.add_argument("--head", type=count, help="with --query; by default the mean of all")
     for one in (figure, invariance, cards, weights):
         one.add_argument("--rankers", required=True, help=RANKERS)
         workbench(one)

@@ -9,26 +9,17 @@ import base64
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from importlib import import_module
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float32, Int64
+from jaxtyping import Float32
 
 from core.data.lists import JudgedLists
-from core.perturb.base import origins, sources
-from core.rankers import attention_measures as measures
-from core.rankers.attention_kinds import AttentionRecord
-from core.rankers.attention_order import binned, bounds, largest_change
-from core.rankers.attention_summary import Summary, summary
 from core.studies import scoring
 from core.studies.attention_change import NO_CHANGE, Change
+from core.studies.attention_look import Look, looked
 from core.studies.shown_order import document_names
-
-THUMBNAIL = 16
-"""Rows and columns of a head's small picture."""
 
 MOST_FEATURES = 8
 
@@ -57,12 +48,7 @@ def overview(item: Mapping[str, Any]) -> dict[str, Any]:
         "ranks": [before.ranks.tolist(), after.ranks.tolist()],
         "scores": [before.record.scores.tolist(), after.record.scores.tolist()],
         "shown": [before.shown.tolist(), after.shown.tolist()],
-        "changes": [
-            [kind, block, largest_change(left, right)]
-            for (kind, block, left), (_, _, right) in zip(
-                record.each(), after.record.each(), strict=True
-            )
-        ],
+        "changes": before.changes(after),
         "reads": sorted(scoring.ranker_for(item).reads),
         "came": after.came,
         "seconds": time.perf_counter() - began,
@@ -142,43 +128,7 @@ def unpacked(item: Mapping[str, Any]) -> Float32[np.ndarray, "*shape"]:
     return np.frombuffer(base64.b64decode(item["data"]), "<f4").reshape(item["shape"])
 
 
-@dataclass(frozen=True, eq=False)
-class _Look:
-    """A list as the ranker saw it, by document of the list as it is.
-
-    Attributes:
-        record: the weights; NaN of a document that is not there.
-        ranks: under the initial ranking that it read; −1 of a document that is not there.
-        labels: of the documents.
-        shown: the document at each position, those that are not there last.
-        came: how many documents it saw that the list as it is does not hold.
-    """
-
-    record: AttentionRecord
-    ranks: Int64[np.ndarray, " docs"]
-    labels: Float32[np.ndarray, " docs"]
-    shown: Int64[np.ndarray, " docs"]
-    came: int
-
-    @cached_property
-    def numbers(self) -> Summary:
-        """Every head in numbers; they do not depend on what is compared with."""
-        return summary(self.record, self.labels)
-
-    @cached_property
-    def small(self) -> list[Float32[np.ndarray, "heads rows columns"]]:
-        """A picture of each head of the first kind, by block."""
-        kind = self.record.kinds[0]
-        if kind != "through":
-            return [_small(one) for one in self.record.weights[kind]]
-        spread, gather = (self.record.weights[step] for step in ("spread", "gather"))
-        return [  # the mean of a product is the product of the means
-            measures.through(_small(to, of_points=-1), _small(whence, of_points=-2))
-            for to, whence in zip(spread, gather, strict=True)
-        ]
-
-
-def _both(item: Mapping[str, Any]) -> tuple[JudgedLists, _Look, _Look]:
+def _both(item: Mapping[str, Any]) -> tuple[JudgedLists, Look, Look]:
     """The list, and what is seen of it before and after the change."""
     asked, change = _asked(item), str(Change.parse(item["change"]))
     return scoring.list_for(item), _looked(*asked, NO_CHANGE), _looked(*asked, change)
@@ -191,33 +141,10 @@ def _asked(item: Mapping[str, Any]) -> tuple[str, str]:
 
 
 @lru_cache(maxsize=3)
-def _looked(question: str, named: str, change: str) -> _Look:
+def _looked(question: str, named: str, change: str) -> Look:
     del named  # part of the memory's key alone
     item = json.loads(question)
-    judged, maps = scoring.list_for(item), import_module("core.rankers.attention_maps")
-    changed = Change.parse(change).of(judged)
-    places = sources(judged.lists, changed.lists.offsets, origins(judged, changed))
-    known, docs = places[places >= 0], len(judged.lists.rows)
-    ranks = np.full(docs, -1, dtype=np.int64)
-    ranks[known] = changed.lists.ranks[places >= 0, 0]
-    return _Look(
-        maps.by_document(maps.recorded(scoring.ranker_for(item), changed), places, docs),
-        ranks,
-        judged.dataset.labels[judged.lists.rows],
-        np.concatenate([known, np.flatnonzero(ranks < 0)]),
-        len(places) - len(known),
-    )
-
-
-def _small(
-    weights: Float32[np.ndarray, "heads rows columns"], of_points: int | None = None
-) -> Float32[np.ndarray, "heads _rows _columns"]:
-    """Means of cells; an axis of induced points stays as it is."""
-    edges = [
-        bounds(size, size if axis == of_points else THUMBNAIL)
-        for axis, size in zip((-2, -1), weights.shape[1:], strict=True)
-    ]
-    return np.stack([binned(head, *edges) for head in weights]).astype(np.float32)
+    return looked(scoring.ranker_for(item), scoring.list_for(item), Change.parse(change))
 
 
 def _plain(value: float) -> float | None:

@@ -38,6 +38,31 @@ def attention_command(
     return shlex.join(words)
 
 
+def list_command(
+    ranker: str, query: str, which: Mapping[str, Any], facts: Mapping[str, Any]
+) -> str:
+    """The command that looks at one list.
+
+    Args:
+        ranker: `ranker` or `ranker@preset`.
+        query: its id.
+        which: `kind`, `block` and `head` of the map (from 0; None: the mean) and `change`.
+        facts: `data`, `lists`, `preset`.
+
+    Raises:
+        UsageError: no flags say how the lists are made.
+
+    >>> list_command("dlcm", "7", {"kind": "phi", "block": 0, "head": None, "change": "-initial"},
+    ...              {"data": "sample"})
+    'shuffleproof study attention --rankers dlcm --query 7 --change=-initial --map phi'
+    """
+    words = shlex.split(attention_command([ranker], facts))
+    words += ["--query", query, f"--change={which['change']}", "--map", which["kind"]]
+    words += ["--block", str(which["block"] + 1)] if which["block"] else []
+    words += [] if which["head"] is None else ["--head", str(which["head"] + 1)]
+    return shlex.join(words)
+
+
 def attention_study_python(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     """The lines that make a stored study of attention and print what every head looks at.
 
@@ -63,19 +88,20 @@ def attention_study_python(recipe: Mapping[str, Any], facts: Mapping[str, Any]) 
 def attention_python(
     ranker: str, query: str, which: Mapping[str, Any], facts: Mapping[str, Any]
 ) -> str:
-    """The lines that print one map of one query.
+    """The lines that print one map of one query, before and after a change.
 
     Args:
         ranker: `ranker` or `ranker@preset`.
         query: its id.
-        which: `kind`, `block` and `head` of the map.
+        which: `kind`, `block` and `head` of the map, and `change`.
         facts: `data`, `lists`, `preset`.
     """
     lists = changed_lists(facts)
     lines = ["import numpy as np", "", "from core.data.lists import JudgedLists"]
-    lines += ["from core.rankers.attention_maps import recorded"]
     lines += ["from core.rankers.initial import ListRecipe"] if lists else []
     lines += [
+        "from core.studies.attention_change import Change",
+        "from core.studies.attention_look import looked",
         "from core.studies.workbench import Workbench, finished",
         "",
         f"bench = finished(Workbench.opened({', '.join(opened(facts))}))",
@@ -83,7 +109,8 @@ def attention_python(
         "test = bench.prepared.test",
         f"query = test.dataset.query_ids.index({query!r})",
         "one = test.lists.select(np.flatnonzero(test.lists.queries == query))",
-        "weights = recorded(ranker, JudgedLists(test.dataset, one))",
-        f"print(weights.map_of({which['kind']!r}, {which['block']!r}, {which['head']!r}))",
+        f"for change in ('initial', {which['change']!r}):  # as it is, and after the change",
+        "    seen = looked(ranker, JudgedLists(test.dataset, one), Change.parse(change))",
+        f"    print(seen.record.map_of({which['kind']!r}, {which['block']!r}, {which['head']!r}))",
     ]
     return "\n".join(lines) + "\n"
