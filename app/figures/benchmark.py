@@ -33,8 +33,9 @@ def differences(
     shown = best_first(frame)
     names = [str(name) for name in shown["ranker"]]
     strokes = [stroke(name).color for name in names]
+    ends = list(zip(names, strokes, shown["low"].tolist(), shown["high"].tolist(), strict=True))
     traces = [
-        _intervals(shown[[one == color for one in strokes]], color)
+        _intervals([(name, low, high) for name, own, low, high in ends if own == color], color)
         for color in dict.fromkeys(strokes)
     ]
     figure = go.Figure([*traces, _dots(shown, strokes, measure, chosen)] if names else [])
@@ -59,12 +60,11 @@ def best_first(frame: pd.DataFrame) -> pd.DataFrame:
     return known.sort_values("difference", ascending=False, kind="stable")
 
 
-def _intervals(rows: pd.DataFrame, color: str) -> go.Scatter:
+def _intervals(ends: Sequence[tuple[str, float, float]], color: str) -> go.Scatter:
     """The intervals of the rankers of one colour: a line each, with a stroke at either end."""
-    ends = [(row["low"], row["high"], None) for row in rows.to_dict("records")]
     return go.Scatter(
-        x=[end for pair in ends for end in pair],
-        y=[name for ranker in rows["ranker"] for name in (ranker, ranker, None)],
+        x=[end for _, low, high in ends for end in (low, high, None)],
+        y=[name for ranker, _, _ in ends for name in (ranker, ranker, None)],
         mode="lines+markers",
         line={"color": color, "width": 2.2},
         marker={"symbol": "line-ns", "size": 9, "line": {"color": color, "width": 2.2}},
