@@ -12,7 +12,7 @@ import streamlit as st
 from app import scoring, services, state
 from core.errors import ShuffleproofError
 from core.perturb.entry import PerturbationEntry
-from core.perturb.registry import entry_of
+from core.perturb.registry import ATTACK, entry_of
 from core.store.manifest import Artefact
 from core.studies import (
     card,
@@ -215,8 +215,8 @@ def replayed(
         "lists": artefact.recipe["lists"], "family": family, "level": level, "draw": draw,
         "seed": artefact.recipe["seed"], "features": list(columns),
     }  # fmt: skip
-    attacked = family.partition("@")[2]
-    if attacked:
+    name, _, attacked = family.partition("@")
+    if name == ATTACK:
         question["attacked"] = dict(artefact.recipe["rankers"])[attacked]
     question["trained"] = _trained(str(artefact.key), point, draw)
     return moves_of(_asked("replayed", question))

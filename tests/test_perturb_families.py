@@ -7,7 +7,7 @@ from scipy.stats import chisquare
 from core.data.dataset import RankingDataset
 from core.data.lists import CandidateLists, JudgedLists
 from core.data.ragged import offsets_of
-from core.errors import ShapeError
+from core.errors import ParameterError, ShapeError
 from core.perturb import growth, labels
 from core.perturb.base import disturbed, origins
 from core.perturb.registry import parse
@@ -270,6 +270,13 @@ def test_labels_flip_by_any_matrix():
     assert np.mean(found[judged.dataset.labels == 3] == 0) == pytest.approx(0.25, abs=0.02)
     with pytest.raises(ShapeError, match="grades"):
         labels.flips_by(np.eye(3))(judged, 1.0, generator(0))
+    text = "/".join("_".join(map(str, row)) for row in matrix.tolist())
+    named = disturbed(parse(f"label-flips@{text}:1"), judged, generator(0))
+    np.testing.assert_array_equal(named.dataset.labels, found.astype(np.float32))
+    assert str(parse(f"label-flips@{text}:0.5")) == f"label-flips@{text}:0.5"
+    for wrong in ("0.9_0.2/0_1", "a", "1_0", "2_-1/0_1", "nan_0/0_1"):
+        with pytest.raises(ParameterError, match="label-flips matrix"):
+            parse(f"label-flips@{wrong}:1")
 
 
 def test_noise_and_censoring_touch_exactly_their_share():

@@ -22,6 +22,9 @@ CHOSEN = "#D55E00"
 LOSS = "PuOr_r"
 """Loss is orange, gain is purple: both survive colour blindness."""
 
+ATTACK = "gradient-sign@"
+"""How attacks on one network begin; their heading says what they are."""
+
 GIVEN = "initial ranking"
 """It has no preset."""
 
@@ -90,9 +93,10 @@ def _named(figure: go.Figure, rows: Sequence[tuple[str, str]], rankers: Sequence
         range=[-0.5, len(rankers) - 0.5], showgrid=False, ticklabeloverflow="allow",
         tickangle=UPRIGHT if upright else SLANT,
     )  # fmt: skip
-    attacked = [family.partition("@")[2] for _, family in rows if "@" in family]
-    told = dict(zip(attacked, plain_names(attacked), strict=True))
-    families = [told.get(family.partition("@")[2], family) for _, family in rows if family]
+    attacks = [family for _, family in rows if family.startswith(ATTACK)]
+    attacked = plain_names([family.removeprefix(ATTACK) for family in attacks])
+    told = dict(zip(attacks, attacked, strict=True))
+    families = [told.get(family, family) for _, family in rows if family]
     figure.update_yaxes(
         tickvals=[place for place, (_, family) in enumerate(rows) if family],
         ticktext=list(map(_short, families)),

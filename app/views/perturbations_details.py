@@ -130,6 +130,7 @@ def catalogue() -> None:
             )  # fmt: skip
         st.caption(
             "Families can be chained, one on what the other left: transpositions:5+shuffle-shown. "
-            "gradient-sign@RANKER attacks one network; the others are hit too. What is no input "
+            "gradient-sign@RANKER attacks one network; the others are hit too. "
+            "label-flips@0.9_0.1/0.2_0.8 flips labels by a matrix, a row a grade. What is no input "
             "(labels, seeds, precision, batches, threads) is studied one by one."
         )

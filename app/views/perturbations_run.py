@@ -115,9 +115,10 @@ def _families(newest: Artefact | None) -> list[str]:
         )  # fmt: skip
     chains = [name for name in before if name not in PERTURBATIONS]
     found += places[1].multiselect(
-        "Chains and attacks on one network", chains, default=chains, accept_new_options=True,
+        "Chains, attacks on one network, matrices", chains, default=chains, accept_new_options=True,
         key="new.chains", wrap=True, placeholder="type transpositions:5+shuffle-shown",
-        help="Families joined by +, each but the last with its level; gradient-sign@RANKER.",
+        help="Families joined by +, each but the last with its level; gradient-sign@RANKER; "
+        "label-flips@0.9_0.1/0.2_0.8, a row a grade.",
     )  # fmt: skip
     return found
 

@@ -166,6 +166,7 @@ def _numbers(chosen: Chosen) -> None:
 def _certificates(chosen: Chosen) -> None:
     """Which rankers need no search, and what was searched of the others."""
     facts = chosen.artefact.facts
+    place = st.expander("What was searched, and what is proven", icon=":material/verified:")
     for ranker in chosen.rankers:
         proof = facts["certificates"].get(ranker, {})
         effort = facts["effort"].get(ranker, {})
@@ -181,7 +182,7 @@ def _certificates(chosen: Chosen) -> None:
                 f"{ranker}: {effort.get('evaluated', 0):,} orders of single lists were scored in "
                 f"{effort.get('seconds', 0.0):.1f} s."
             )
-        st.caption(escaped(said))
+        place.caption(escaped(said))
 
 
 def _tiny(deviation: float) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 LEVELS = "levels of every family, comma-separated; by default each family's own"
 FAMILIES = (
     "comma-separated names of `list perturbations`, chains such as transpositions:5+shuffle-shown, "
-    "or gradient-sign@RANKER"
+    "gradient-sign@RANKER, or label-flips@0.9_0.1/0.2_0.8 (a row a grade)"
 )
 SEARCHED = "how it is searched: places, width, candidates, chains, rounds, hot, cold"
 RANKERS = "comma-separated, each with @preset, or a Python callable `module:function`"

@@ -220,7 +220,7 @@ LABELS = (
     _labels(
         "label-flips",
         labels.neighbours_confused,
-        "Training labels flip to a neighbouring grade; other matrices by `labels.flips_by`.",
+        "Training labels flip to a neighbouring grade, or by a matrix: @0.9_0.1/0.2_0.8.",
         "assessors' disagreement",
     ),
     _labels(

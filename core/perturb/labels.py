@@ -12,7 +12,7 @@ from jaxtyping import Float32, Float64, Int64
 
 from core.data.falling import falling_order
 from core.data.lists import JudgedLists
-from core.errors import ShapeError
+from core.errors import ParameterError, ShapeError
 from core.perturb.base import Change, NeedsData
 from core.perturb.sets import best_first
 
@@ -73,6 +73,29 @@ def flips_by(matrix: Float64[np.ndarray, "grades grades"]) -> Relabelling:
         return grades[np.where(chosen, drawn, at)]
 
     return relabel
+
+
+def matrix_of(text: str) -> Float64[np.ndarray, "grades grades"]:
+    """A confusion matrix from text: rows parted by `/`, their chances by `_`.
+
+    Raises:
+        ParameterError: no numbers from 0 to 1, not a square, or a row that does not sum to 1.
+
+    >>> matrix_of("0.9_0.1/0.2_0.8").tolist()
+    [[0.9, 0.1], [0.2, 0.8]]
+    """
+    shape = "a square as 0.9_0.1/0.2_0.8: a row a grade as judged, chances that sum to 1"
+    try:
+        rows = [[float(chance) for chance in row.split("_")] for row in text.split("/")]
+    except ValueError:
+        raise ParameterError("label-flips matrix", text, shape) from None
+    if {len(row) for row in rows} != {len(rows)}:
+        raise ParameterError("label-flips matrix", text, shape)
+    matrix = np.array(rows)
+    sums = np.isclose(matrix.sum(axis=1), 1.0)
+    if not (np.isfinite(matrix).all() and sums.all() and matrix.min() >= 0):
+        raise ParameterError("label-flips matrix", text, shape)
+    return matrix
 
 
 def neighbours_confused(

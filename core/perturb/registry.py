@@ -13,13 +13,14 @@ from core.perturb import families_data, families_order, families_system
 from core.perturb.base import Chain, Perturbation, origins, sources
 from core.perturb.entry import PerturbationEntry
 from core.perturb.features import SignAttack
+from core.perturb.labels import LabelPerturbation, flips_by, matrix_of
 
 __all__ = [
     "PERTURBATIONS", "PerturbationEntry", "entry_of", "parse", "perturbation", "tau_left",
     "tau_shared",
 ]  # fmt: skip
 
-ATTACK = "gradient-sign"
+ATTACK, FLIPS = "gradient-sign", "label-flips"
 
 PERTURBATIONS: dict[str, PerturbationEntry] = {
     entry.family: entry
@@ -37,7 +38,8 @@ PERTURBATIONS: dict[str, PerturbationEntry] = {
 def entry_of(family: str) -> PerturbationEntry:
     """The entry of a family, of a chain (`transpositions:5+shuffle-shown`) or of an attack.
 
-    A chain's level is that of its last link.
+    A chain's level is that of its last link. Behind an @ stands whom an attack is made on, or the
+    matrix by which labels flip.
 
     Raises:
         UnknownNameError: no such family.
@@ -51,11 +53,16 @@ def entry_of(family: str) -> PerturbationEntry:
     if first:
         return _chained([parse(link) for link in first.split("+")], entry_of(last))
     name, at, attacked = family.partition("@")
-    if name not in PERTURBATIONS or (at and (name != ATTACK or not attacked)):
+    if name not in PERTURBATIONS or (at and (name not in {ATTACK, FLIPS} or not attacked)):
         raise UnknownNameError("perturbation", family, PERTURBATIONS)
     entry = PERTURBATIONS[name]
     if not at:
         return entry
+    if name == FLIPS:
+        relabel = flips_by(matrix_of(attacked))
+        return replace(
+            entry, family=family, make=lambda level: LabelPerturbation(family, level, relabel)
+        )
     return replace(entry, family=family, make=lambda level: SignAttack(level, attacked))
 
 
