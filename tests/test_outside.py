@@ -1,6 +1,7 @@
 """Rankers from outside: files of scores, foreign models in disposable processes, TREC runs."""
 
 import gzip
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -136,6 +137,28 @@ def test_a_model_file_that_its_library_cannot_read_is_told_and_harms_nobody(
     ranker = outside.named(f"lightgbm:{tmp_path / 'model.txt'}", test.dataset)
     with pytest.raises(DataError):
         ranker.score(test.dataset, test.lists)
+
+
+def test_a_model_is_asked_about_a_part_once_and_anew_for_other_features(bench, files, monkeypatch):
+    folder, _ = files
+    asked = []
+    ranker = outside.named(f"lightgbm:{folder / 'model.txt'}", bench.fold.test)
+    real = outside.OutsideModel._asked
+    monkeypatch.setattr(
+        outside.OutsideModel, "_asked", lambda own, *files: asked.append(1) or real(own, *files)
+    )
+    test = bench.prepared.test
+    whole = ranker.score(test.dataset, test.lists)
+    one = test.lists.select(np.array([3]))
+    np.testing.assert_array_equal(
+        ranker.score(test.dataset, one),
+        whole[test.lists.offsets[3] : test.lists.offsets[4]],
+    )
+    assert len(asked) == 1
+    doubled = replace(test.dataset, features=test.dataset.features * 2)
+    other = ranker.score(doubled, test.lists)
+    assert len(asked) == 2
+    assert not np.array_equal(other, whole)
 
 
 def test_xgboost_models_answer_their_margins(bench, tmp_path):

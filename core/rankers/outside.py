@@ -13,12 +13,12 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-from jaxtyping import Float32
+from jaxtyping import Float32, Int64
 
 from core.data.dataset import RankingDataset
 from core.data.letor_stream import Limits, blocks
@@ -40,6 +40,10 @@ SECONDS = 120.0
 """A model that has not answered by then is taken to hang."""
 
 LARGEST = float(np.finfo(np.float32).max)
+AT_ONCE = 200_000
+"""Documents of a part that is asked about as a whole."""
+
+REMEMBERED = 2  # parts whose answers are kept: as it is, and as it is disturbed
 DETAIL = 300  # characters of a failed process's last words that are shown
 
 
@@ -110,6 +114,9 @@ class FileScores:
 class OutsideModel:
     """A model file of another library, scored in a process of its own.
 
+    It reads documents alone: a part is asked about as a whole, once, and lists take their share
+    of the answer; a process for each of a page's lists would take seconds each time.
+
     Attributes:
         name: `lightgbm:path` or `xgboost:path`; the kind alone where it was stored.
         path: of the file.
@@ -121,6 +128,9 @@ class OutsideModel:
     source: str
     reads: frozenset[Input] = ALONE
     rankings: int = 0
+    _known: dict[str, Float32[np.ndarray, " docs"]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     @classmethod
     def named(cls, name: str) -> "OutsideModel":
@@ -140,7 +150,19 @@ class OutsideModel:
         Raises:
             DataError: the file is no such model, does not fit the features, crashed or hung.
         """
-        rows, places = np.unique(lists.rows, return_inverse=True)
+        if dataset.documents > AT_ONCE:
+            rows, places = np.unique(lists.rows, return_inverse=True)
+            return self._scored(dataset, rows)[places]
+        if dataset.fingerprint not in self._known:
+            while len(self._known) >= REMEMBERED:
+                del self._known[next(iter(self._known))]
+            every = np.arange(dataset.documents)
+            self._known[dataset.fingerprint] = self._scored(dataset, every)
+        return self._known[dataset.fingerprint][lists.rows]
+
+    def _scored(
+        self, dataset: RankingDataset, rows: Int64[np.ndarray, " rows"]
+    ) -> Float32[np.ndarray, " rows"]:
         with TemporaryDirectory() as room:
             given, answer = Path(room) / "given.npz", Path(room) / "answer.npy"
             ids = np.array(dataset.feature_ids, dtype=np.int64)
@@ -151,7 +173,7 @@ class OutsideModel:
             raise DataError(
                 self.name, f"it answered {scores.shape}", "One finite score a document."
             )
-        return scores.astype(np.float32)[places]
+        return scores.astype(np.float32)
 
     def save(self, directory: Path) -> None:
         """Copy the model file."""
