@@ -42,9 +42,8 @@ def _sizes(result: StudyResult, measure: str) -> str:
         report_parts.said(said.candidates),
         report_parts.said(said.verdict),
     ]
-    short = [f"{count} lists are shorter than {size}" for size, count in
-             result.facts["shorter"].items() if count]  # fmt: skip
-    parts.append(report_parts.said("; ".join([*short, *result.facts["left_out"]])))
+    short = set_size_table.shorter(result.facts)
+    parts.append(report_parts.said("; ".join(filter(None, [short, *result.facts["left_out"]]))))
     rankers = frame[~frame["ranker"].isin((CEILING, INITIAL))]
     for shown in ("quality", "shift", "order", "scores") if len(rankers) else ():
         words = set_size_map.alt_text(rankers, shown, measure)

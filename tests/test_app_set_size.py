@@ -100,7 +100,7 @@ def test_curves_map_finding_verdict_and_exports(stored):
     assert f"dlcm-without-init trained on 3 from {ends[0]:.3f} to {ends[1]:.3f}" in curves.proto.alt
     assert "best possible order" in curves.proto.alt
     assert "Heat map of NDCG@5, mean by N0 and N1" in cells.proto.alt
-    assert "7 of 40 lists have fewer than 12 documents" in words(test)
+    assert "fewer than 12 documents: 7 of 40 lists" in words(test)
     assert "dlcm <was> left" in words(test)
     assert escaped("<was>") in " ".join(one.value for one in test.caption)
     labels = {button.label for button in test.get("download_button")}

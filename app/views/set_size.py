@@ -110,14 +110,14 @@ def _measure(artefact: Artefact) -> tuple[Measure, bool]:
             f"N = {artefact.facts['queries']} queries",
             "95 % intervals over queries",
         )
-        parts.convention(*_shorter(artefact))
+    parts.convention(*_shorter(artefact))
     return measure, from_zero
 
 
 def _shorter(artefact: Artefact) -> list[str]:
     """How many lists are shorter than a size, and who was left out."""
-    short = set_size_table.shorter(artefact.facts) or ["every list is as long as asked"]
-    return [*map(escaped, short), *artefact.facts["left_out"]]
+    short = set_size_table.shorter(artefact.facts) or "every list is as long as asked"
+    return [escaped(short), *artefact.facts["left_out"]]
 
 
 def _picture(chosen: Chosen, place: Any, *, from_zero: bool) -> Any:

@@ -51,7 +51,7 @@ def study(arguments: argparse.Namespace) -> Answer:
         for column, words in SHOWN.items()
         if frame[column].notna().any()
     ]
-    parts += set_size_table.shorter(artefact.facts)
+    parts += filter(None, [set_size_table.shorter(artefact.facts)])
     parts += [*artefact.facts["left_out"], set_size_table.finding(result, measure)]
     parts.append(f"stored as {artefact.key}")
     return Answer(answer, "\n".join(parts))

@@ -86,10 +86,10 @@ and the last one of 0.71; lengths from 1.41 to 2.00; two components hold 100 % o
     """
     cosines, last = found.similarity, len(found.similarity)
     near = float(np.diagonal(cosines, 1).mean()) if last > 1 else 1.0
-    ends = f"{cosines[0, -1]:.2f}".replace("-", "−")
+    neighbours, ends = (f"{one:z.2f}".replace("-", "−") for one in (near, cosines[0, -1]))
     return (
         f"Ordinal embeddings of ranks 1 to {last}: neighbouring ranks have a mean cosine of "
-        f"{f'{near:.2f}'.replace('-', '−')}, the first and the last one of {ends}; lengths from "
+        f"{neighbours}, the first and the last one of {ends}; lengths from "
         f"{found.lengths.min():.2f} to {found.lengths.max():.2f}; two components hold "
         f"{100 * sum(found.explained):.0f} % of the variance."
     )

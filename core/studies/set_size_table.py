@@ -4,7 +4,7 @@ The paper's claim (Table 3): trained on the smallest lists and tested on the lar
 drops least, then SetRank MSAB, then DLCM.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -221,22 +221,28 @@ def finding(result: StudyResult, measure: str) -> str:
     return " ".join(filter(None, (said.candidates, said.losses, said.verdict)))
 
 
-def shorter(facts: Mapping[str, Any]) -> list[str]:
-    """How many test lists have fewer documents than were asked for, a sentence a size.
+def shorter(facts: Mapping[str, Any]) -> str:
+    """How many test lists have fewer documents than were asked for; empty where none has.
 
     Args:
         facts: of a stored study.
 
     >>> shorter({"queries": 3, "shorter": {"40": 0, "240": 1}})
-    ['1 of 3 lists has fewer than 240 documents and stays as it is']
+    'fewer than 240 documents: 1 of 3 lists, which stay as they are'
+    >>> shorter({"queries": 3, "shorter": {"40": 1, "240": 2, "500": 3}})
+    'fewer than 40, 240 and 500 documents: 1, 2 and 3 of 3 lists, which stay as they are'
     """
-    found = []
-    for size, count in facts["shorter"].items():
-        verbs = ("has", "stays as it is") if count == 1 else ("have", "stay as they are")
-        if count:
-            of = f"{count} of {facts['queries']} lists"
-            found.append(f"{of} {verbs[0]} fewer than {size} documents and {verbs[1]}")
-    return found
+    short = {size: count for size, count in facts["shorter"].items() if count}
+    if not short:
+        return ""
+    sizes, counts = _listed(short), _listed(map(str, short.values()))
+    of = f"{counts} of {facts['queries']} lists"
+    return f"fewer than {sizes} documents: {of}, which stay as they are"
+
+
+def _listed(words: Iterable[str]) -> str:
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _loses(drop: Drop) -> str:
