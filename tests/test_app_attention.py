@@ -126,7 +126,7 @@ def test_a_cell_names_both_documents_their_labels_ranks_and_features(trained_sam
     assert documents.index.tolist()[:3] == ["label", "initial rank", "ranked"]
     assert documents.shape[1] == 2
     assert documents.loc["initial rank"].tolist() == ["1", "4"]
-    apart = features["difference in σ"].abs().to_numpy()
+    apart = features["apart (σ)"].str.replace("−", "-").astype(float).abs().to_numpy()
     assert (np.diff(apart) <= 0).all()
     assert set(features.columns[1:3]) == set(documents.columns)
 
@@ -180,6 +180,9 @@ def test_the_study_is_handed_in_watched_and_shown(trained_sample, tmp_path, monk
     assert ": a document draws on" in whole
     assert "95 % interval" in whole
     assert "16 induced points" in whole
+    page = page.segmented_control(key="numbers").set_value("dead").run()
+    (drawn,) = [one.proto.alt for one in page.get("plotly_chart") if " points of " in one.proto.alt]
+    assert drawn.startswith("dead share of queries and heads: 16 points of ")
 
 
 def test_the_web_process_loads_neither_torch_nor_lightgbm(trained_sample):

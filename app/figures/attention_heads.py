@@ -94,7 +94,9 @@ def small_alt_text(pictures: list[np.ndarray]) -> str:
     )
 
 
-def dots(table: pd.DataFrame, ranker: str, column: str, words: str) -> go.Figure:
+def dots(
+    table: pd.DataFrame, ranker: str, column: str, words: str, what: str = "head"
+) -> go.Figure:
     """A mark a head over its block; the line is what equal weights would give, where there is one.
 
     Args:
@@ -102,6 +104,7 @@ def dots(table: pd.DataFrame, ranker: str, column: str, words: str) -> go.Figure
         ranker: its label, which gives the colour.
         column: what is drawn.
         words: what it is called.
+        what: what a mark is: head, or point.
     """
     line = stroke(ranker)
     heads = int(table["head"].max()) if len(table) else 1
@@ -117,7 +120,7 @@ def dots(table: pd.DataFrame, ranker: str, column: str, words: str) -> go.Figure
             marker={"size": 9, "color": line.color},
             customdata=table[["block", "head"]],
             hovertemplate=(
-                "block %{customdata[0]}, head %{customdata[1]}<br>"
+                f"block %{{customdata[0]}}, {what} %{{customdata[1]}}<br>"
                 f"{words}: %{{y:.3f}}<extra></extra>"
             ),
         )
@@ -137,12 +140,14 @@ def dots(table: pd.DataFrame, ranker: str, column: str, words: str) -> go.Figure
     return laid_out(figure, height=DOTS, showlegend=False)
 
 
-def dots_alt_text(table: pd.DataFrame, ranker: str, column: str, words: str) -> str:
+def dots_alt_text(
+    table: pd.DataFrame, ranker: str, column: str, words: str, what: str = "head"
+) -> str:
     """The marks in words."""
     values = table[column].dropna()
     if not len(values):
-        return f"No head of {ranker} has a number for {words}."
+        return f"No {what} of {ranker} has a number for {words}."
     return (
-        f"{words} of {len(values)} heads of {ranker} by block, from {values.min():.3f} to "
+        f"{words}: {len(values)} {what}s of {ranker} by block, from {values.min():.3f} to "
         f"{values.max():.3f}."
     )

@@ -253,18 +253,15 @@ def opened_cell(
     if not items:
         return
     same = items[0] == items[-1]
-    other = "mean of the list" if same else names[1]
+    first, other = seen.documents[items[0]], seen.documents[items[-1]]
+    other = "mean of the list" if same else _apart(first, other)
     table = pd.DataFrame(
         differing_features(one, items[0], items[-1]),
-        columns=["feature", seen.documents[items[0]], other, "difference in σ"],
-    )
+        columns=["feature", first, other, "apart (σ)"],
+    ).astype({"feature": int})
     right.dataframe(
-        table.astype({"feature": int}), hide_index=True,
-        column_config={
-            name: st.column_config.NumberColumn(format="%.4g") for name in table.columns[1:]
-        },
-        alt="Features in which both documents differ most",
-    )  # fmt: skip
+        table.map(_text), hide_index=True, alt="Features in which both documents differ most"
+    )
     right.caption(
         "Features in which the document differs most from the list’s mean, in standard deviations "
         "of this list."
@@ -275,8 +272,20 @@ def opened_cell(
 
 def _side_by_side(seen: Overview, items: list[int]) -> pd.DataFrame:
     """The documents of a cell as columns, so that both fit on a phone."""
-    table = documents_table(seen, list(dict.fromkeys(items))).set_index("document")
+    table = documents_table(seen, list(dict.fromkeys(items)))
+    if len(table) == 2:
+        table.loc[1, "document"] = _apart(*table["document"])
+    table = table.set_index("document")
     return table.map(_text).T
+
+
+def _apart(first: str, other: str) -> str:
+    """The other document's name, told from the first one's: columns have names of their own.
+
+    >>> _apart("a", "b"), _apart("a", "a")
+    ('b', 'a (2)')
+    """
+    return f"{other} (2)" if first == other else other
 
 
 def _text(value: Any) -> str:

@@ -24,7 +24,9 @@ COLUMNS = {
     "lift": "relevant mass ÷ chance",
     "relevant": "relevant mass",
     "neighbours": "effective neighbours",
+    "entropy": "entropy in nats",
     "redundancy": "overlap of heads",
+    "dead": "dead induced points",
 }
 
 
@@ -74,7 +76,7 @@ def _found(artefact: Artefact, digest: str) -> None:
     parts.finding(said)
     main = frame[frame["map"].isin(MAIN)]
     if len(main) > 1:
-        _drawn(main, label)
+        _drawn(main, of_points, label)
     st.caption(
         escaped(
             f"Means over {artefact.facts['queries']} queries; relevant mass: the share that "
@@ -87,19 +89,25 @@ def _found(artefact: Artefact, digest: str) -> None:
             st.dataframe(of_points, hide_index=True, alt="Every induced point in numbers")
 
 
-def _drawn(main: pd.DataFrame, label: str) -> None:
+def _drawn(main: pd.DataFrame, of_points: pd.DataFrame, label: str) -> None:
     options = [name for name in COLUMNS if main[name].notna().any()]
+    options += ["dead"] if len(of_points) else []
     column = st.segmented_control(
         "What is drawn", options, default=options[0], key="numbers", bind="query-params",
         format_func=COLUMNS.__getitem__, label_visibility="collapsed", required=True,
     )  # fmt: skip
-    words = COLUMNS[str(column)]
+    words, frame, what = COLUMNS[str(column)], main, "head"
+    if column == "dead":
+        words, what = "dead share of queries and heads", "point"
+        frame = of_points.rename(columns={"point": "head"})
     st.plotly_chart(
-        figure.dots(main, label, str(column), words),
+        figure.dots(frame, label, str(column), words, what),
         key="attention study",
         config={"displayModeBar": False},
-        alt=figure.dots_alt_text(main, label, str(column), words),
+        alt=figure.dots_alt_text(frame, label, str(column), words, what),
     )
+    if column == "dead":
+        st.caption("How often an induced point gets next to none of the mass.")
 
 
 @st.cache_data(max_entries=64, show_spinner=False)

@@ -151,7 +151,8 @@ def verdict(
     if largest < ROUNDING:
         part = "change nothing here for" if many else "changes nothing here for"
         return f"{said}: the {what} {part if reads_it else 'plays no part in'} {name}."
-    place = f" ({KINDS[kind].words}, block {block + 1})"
+    several = {at for name, at, _ in changes if name == kind} != {0}
+    place = f" ({KINDS[kind].words}{f', block {block + 1}' if several else ''})"
     if reads_it:
         is_part = "are part" if many else "is part"
         return f"{said}{place}: the {what} {is_part} of what {name} reads."
