@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from core.cli.answer import Answer, records
 from core.cli.open import done, texts_of, workbench_of
 from core.errors import ParameterError
 from core.metrics.measure import Measure
 from core.parameters import replaced
-from core.perturb.registry import ATTACK, entry_of
+from core.perturb.registry import entry_of
 from core.perturb.worst_case import Search
 from core.rankers.base import Ranker
 from core.studies import perturbations as study
@@ -48,19 +49,30 @@ def perturbations(arguments: argparse.Namespace) -> Answer:
             wide.loc["Kendall τ left"] = group.groupby("level")["tau"].mean()
         parts += [f"{measure} under {family} ({entry.unit})"]
         parts += [wide.map(lambda mean: f"{mean:.3g}").replace("nan", "–").to_string(), ""]
-    reached, told = _transfer(StudyResult.open(artefact.path), setup.measures[0])
+    result, first = StudyResult.open(artefact.path), setup.measures[0]
+    losses = perturbations_table.losses(result, first)
+    reached, told = _transfer(losses, first)
     said = notes.left_out(artefact.facts, set(summary["family"]))
-    parts += [*told, *([said, ""] if said else [])]
+    finding = perturbations_table.finding(losses, first, list(losses["ranker"].unique()), "last")
+    parts += [*told, *([said] if said else []), finding, ""]
     answer: dict[str, Any] = {"result": str(artefact.key), "summary": records(summary)}
     answer |= {"transfer": reached, "left_out": artefact.facts.get("left_out", {})}
-    return Answer(answer, "\n".join([*parts, f"stored as {artefact.key}"]))
+    answer["finding"] = finding
+    head = [_counted(first, len(result.query_ids)), ""]
+    return Answer(answer, "\n".join([*head, *parts, f"stored as {artefact.key}"]))
 
 
-def _transfer(result: StudyResult, measure: str) -> tuple[dict[str, dict[str, float]], list[str]]:
+def _counted(measure: str, queries: int) -> str:
+    """A measure with its convention and the number of queries."""
+    of = "query" if queries == 1 else "queries"
+    return f"{Measure.parse(measure).convention()} · N = {queries:,} {of}"
+
+
+def _transfer(losses: pd.DataFrame, measure: str) -> tuple[dict[str, dict[str, float]], list[str]]:
     """What attacks cost every ranker, as values and as lines; empty without attacks."""
-    if not any(family.startswith(f"{ATTACK}@") for family, _ in result.recipe["perturbations"]):
+    wide = notes.transfer(losses)
+    if wide.empty:
         return {}, []
-    wide = notes.transfer(perturbations_table.losses(result, measure))
     head = f"{measure} lost at the last level: a row a network attacked, a column a ranker hit"
     lines = [head, wide.round(3).to_string(), notes.transferred(wide, measure), ""]
     values = {
@@ -95,7 +107,7 @@ def worst_case(arguments: argparse.Namespace) -> Answer:
         "table": records(frame),
         "certificates": result.facts["certificates"],
     }
-    head = f"{Measure.parse(arguments.measure).convention()} · N = {result.facts['queries']}"
+    head = _counted(arguments.measure, result.facts["queries"])
     said = f"{head} · {arguments.unit} of the {arguments.target}"
     lines = [said, frame.round(3).to_string(index=False), ""]
     if arguments.map is not None:
