@@ -176,6 +176,11 @@ def test_the_form_groups_families_says_the_cost_and_hands_in(desk, stored):
     for name in ("ranking", "chains"):
         page.multiselect(key=f"new.{name}").set_value([])
     page.multiselect(key="new.set").set_value(["cut"])
+    page.multiselect(key="new.system").set_value(["bfloat16"]).run()
+    assert "bfloat16 means nothing for initial ranking (given, not computed); feature:1, feat" in (
+        made.words(page)
+    )
+    page.multiselect(key="new.system").set_value([])
     page.text_input(key="new.levels").set_value("0.25")
     page.number_input(key="new.draws").set_value(4).run()
     # a cut is one draw: two levels, two rankers and the initial ranking
@@ -192,6 +197,7 @@ def test_the_form_groups_families_says_the_cost_and_hands_in(desk, stored):
         ("new.measures", "NDGC@10", "no measure is called"),
         ("new.chains", ["cut:0.5+nothing"], "no perturbation is called"),
         ("new.labels", ["label-noise"], "cannot be trained again"),
+        ("new.system", ["train-seed"], "cannot be trained again"),
     ],
 )
 def test_wrong_entries_are_sentences(desk, stored, key, value, said):
