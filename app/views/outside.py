@@ -11,6 +11,11 @@ EXAMPLE = '''# mine.py
 def score(features, ranks):
     """One list: float32 [documents, features], int32 [documents, rankings] -> [documents]."""
     return features[:, 2] - 0.1 * ranks[:, 0]
+
+
+def score_many(features, mask, ranks):
+    """Several lists at once: a leading axis more, mask True = a document."""
+    return features[:, :, 2] - 0.1 * ranks[:, :, 0]
 '''
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float32
+from jaxtyping import Float32, Int64
 
 from core.data.dataset import RankingDataset
 from core.data.lists import CandidateLists
@@ -19,15 +19,20 @@ from core.errors import DataError
 from core.rankers import ensemble, outside, registry
 from core.rankers.base import Input
 
+TOGETHER = 64
+"""Lists of one length that a function with a mask is given at once."""
+
 EVERYTHING: frozenset[Input] = frozenset({"features", "order", "ranks", "neighbours"})
 
 
 @dataclass(frozen=True)
 class CallableRanker:
-    """A function of (features f32[docs, features], ranks i32[docs, rankings]) → f32[docs].
+    """A function of one list or of several, documents in the order shown.
 
-    It is called once a list, documents in the order shown; nothing is known of what it reads, so
-    it is taken to read everything.
+    (features f32[docs, features], ranks i32[docs, rankings]) → f32[docs] is called once a list;
+    (features f32[lists, docs, features], mask bool[lists, docs], ranks i32[lists, docs, rankings])
+    → f32[lists, docs], a function of three, with up to TOGETHER lists of one length. Nothing is
+    known of what it reads, so it is taken to read everything.
 
     Attributes:
         name: `module:function`.
@@ -40,7 +45,7 @@ class CallableRanker:
     """
 
     name: str
-    function: Callable[[Any, Any], Any]
+    function: Callable[..., Any]
     reads: frozenset[Input] = EVERYTHING
     rankings: int = 0
     source: str = ""
@@ -69,28 +74,48 @@ class CallableRanker:
     def score(
         self, dataset: RankingDataset, lists: CandidateLists
     ) -> Float32[np.ndarray, " candidates"]:
-        """Scores by one call a list; the arrays handed over are copies.
+        """Scores by one call a list, or for lists of one length; what is handed over are copies.
 
         Raises:
             DataError: the function failed, or returned something other than one finite score a
                 document.
         """
         scores = np.empty(len(lists.rows), dtype=np.float32)
-        for index in range(len(lists)):
-            inside = slice(lists.offsets[index], lists.offsets[index + 1])
-            features = dataset.features[lists.rows[inside]]
-            place = f"{self.name}, query {dataset.query_ids[lists.queries[index]]}"
-            try:
-                answer = np.asarray(self.function(features, lists.ranks[inside].copy()))
-            except Exception as error:
-                raise DataError(place, f"the function failed: {error!r}", "Mend it.") from error
-            if answer.shape != (len(features),) or not np.issubdtype(answer.dtype, np.number):
-                found = f"it returned {answer.dtype} of shape {answer.shape}"
-                raise DataError(place, found, f"Expected {len(features)} numbers.")
-            if not np.isfinite(answer).all():
-                raise DataError(place, "it returned NaN or infinite scores", "Expected numbers.")
-            scores[inside] = answer
+        together = TOGETHER if takes_mask(self.function) else 1
+        for size in np.unique(lists.lengths).tolist():
+            alike = np.flatnonzero(lists.lengths == size)
+            for first in range(0, len(alike), together):
+                chosen = alike[first : first + together]
+                slots = lists.offsets[chosen][:, None] + np.arange(size)
+                scores[slots] = self._answer(dataset, lists, chosen, slots)
         return scores
+
+    def _answer(
+        self,
+        dataset: RankingDataset,
+        lists: CandidateLists,
+        chosen: Int64[np.ndarray, " chosen"],
+        slots: Int64[np.ndarray, "chosen docs"],
+    ) -> Any:
+        """The function's scores of some lists, one where it takes no mask; checked."""
+        features, ranks = dataset.features[lists.rows[slots]], lists.ranks[slots]
+        names = ", ".join(dataset.query_ids[lists.queries[one]] for one in chosen[:3])
+        more = " and others" if len(chosen) > 3 else ""
+        place = f"{self.name}, quer{'y' if len(chosen) == 1 else 'ies'} {names}{more}"
+        masked = takes_mask(self.function)
+        given = (features, np.ones(slots.shape, dtype=bool), ranks)
+        try:
+            answer = np.asarray(self.function(*given if masked else (features[0], ranks[0])))
+        except Exception as error:
+            raise DataError(place, f"the function failed: {error!r}", "Mend it.") from error
+        expected = slots.shape if masked else slots.shape[1:]
+        if answer.shape != expected or not np.issubdtype(answer.dtype, np.number):
+            found = f"it returned {answer.dtype} of shape {answer.shape}"
+            counted = " x ".join(map(str, expected))
+            raise DataError(place, found, f"Expected {counted} numbers.")
+        if not np.isfinite(answer).all():
+            raise DataError(place, "it returned NaN or infinite scores", "Expected numbers.")
+        return answer
 
     def save(self, directory: Path) -> None:
         """A callable cannot be stored; it is named again each time.
@@ -99,6 +124,21 @@ class CallableRanker:
             DataError: always.
         """
         raise DataError(str(directory), f"{self.name} is a function", "It is not stored.")
+
+
+def takes_mask(function: Callable[..., Any]) -> bool:
+    """Whether a function is of (features, mask, ranks): whether it needs three arguments.
+
+    >>> takes_mask(lambda features, mask, ranks: 0), takes_mask(lambda features, ranks: 0)
+    (True, False)
+    """
+    try:
+        declared = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # something compiled
+        return False
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    needed = [one for one in declared if one.kind in kinds and one.default is one.empty]
+    return len(needed) == 3
 
 
 def is_callable(name: str) -> bool:
@@ -113,7 +153,7 @@ def is_callable(name: str) -> bool:
     return bool(colon) and prefix not in ours and ensemble.parse(name) is None
 
 
-def _source(module: Any, function: Callable[[Any, Any], Any]) -> str:
+def _source(module: Any, function: Callable[..., Any]) -> str:
     """The digest of the files that a callable comes from; empty where there are none."""
     paths = [getattr(module, "__file__", None)]
     with suppress(TypeError):  # an instance, or something compiled: the module's file says it
