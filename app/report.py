@@ -22,6 +22,7 @@ from core.errors import UsageError
 from core.metrics.measure import Measure
 from core.perturb.registry import entry_of
 from core.studies.again import Written, study_command, study_python
+from core.studies.benchmark_finding import signed
 from core.studies.initial_ranking import claim, finding
 from core.studies.invariance import certificates
 from core.studies.methods import paragraph, references
@@ -105,8 +106,9 @@ def _initial_ranking(result: StudyResult, summary: pd.DataFrame) -> str:
         if verdict:
             parts.append(
                 f"<p>{html.escape(verdict['whose'])} that {html.escape(verdict['claim'])}: "
-                f"<b>{verdict['verdict']}</b> here (difference {verdict['difference']:+.3f}, "
-                f"p = {verdict['p']:.3g}, n = {verdict['n']}, paired t test).</p>"
+                f"<b>{verdict['verdict']}</b> here (difference "
+                f"{signed(verdict['difference'])}, 95 % {signed(verdict['low'])} to "
+                f"{signed(verdict['high'])}, p = {verdict['p']:.3g}, n = {verdict['n']}, paired t test).</p>"
             )
         parts.append(_significance(result, family, measure))
     parts.append("<details><summary>Every number</summary>")

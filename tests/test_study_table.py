@@ -234,6 +234,7 @@ def test_claims_of_falling_levels_count_outwards(result):
     verdict = initial_ranking.claim(fallen, "mallows", "NDCG@10")
     assert verdict["verdict"] == "holds"
     assert verdict["difference"] == pytest.approx(0.45 - 0.025)
+    assert verdict["low"] <= verdict["difference"] + 1e-6 <= verdict["high"] + 2e-6
 
 
 COMMANDS = [

@@ -227,10 +227,11 @@ def _finding(chosen: Chosen) -> None:
     parts.finding(curves.finding(chosen.key, chosen.family, measure, chosen.rankers))
     claim = curves.claim(chosen.key, chosen.family, measure)
     if claim:
+        interval = f"95 % {signed(claim['low'])} to {signed(claim['high'])}"
         st.markdown(
             f"{claim['whose']} that {escaped(claim['claim'])}: **{claim['verdict']}** here "
-            f"(difference of the falls {signed(claim['difference'])}, p = {claim['p']:.2g}, "
-            f"N = {claim['n']}, paired t)."
+            f"(difference of the falls {signed(claim['difference'])}, {interval}, "
+            f"p = {claim['p']:.2g}, N = {claim['n']}, paired t)."
         )
 
 
