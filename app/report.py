@@ -104,11 +104,11 @@ def _initial_ranking(result: StudyResult, summary: pd.DataFrame) -> str:
         parts.append(f"<p class='said'>{convention}</p>")
         verdict = claim(result, family, measure)
         if verdict:
+            interval = f"95 % {signed(verdict['low'])} to {signed(verdict['high'])}"
             parts.append(
                 f"<p>{html.escape(verdict['whose'])} that {html.escape(verdict['claim'])}: "
-                f"<b>{verdict['verdict']}</b> here (difference "
-                f"{signed(verdict['difference'])}, 95 % {signed(verdict['low'])} to "
-                f"{signed(verdict['high'])}, p = {verdict['p']:.3g}, n = {verdict['n']}, paired t test).</p>"
+                f"<b>{verdict['verdict']}</b> here (difference {signed(verdict['difference'])}, "
+                f"{interval}, p = {verdict['p']:.3g}, n = {verdict['n']}, paired t test).</p>"
             )
         parts.append(_significance(result, family, measure))
     parts.append("<details><summary>Every number</summary>")
