@@ -4,6 +4,10 @@ import argparse
 from collections.abc import Callable
 
 TABLE = "NDCG@1,NDCG@3,NDCG@5,NDCG@10"
+NAMED = (
+    "comma-separated; combinations (rrf:dlcm+mart, shuffled:dlcm), stored ones (name#digits), files "
+    "(scores:, lightgbm:, xgboost: and a path) and module:function too"
+)
 SIZED = "setrank-imsab,setrank-msab,dlcm-without-init"
 INITIALS = "setrank-imsab,setrank-imsab-init,setrank-imsab-multi-init"
 INITIAL = "initial ranking"
@@ -34,13 +38,13 @@ def add(
     )
     marked(table)
     sizes = command("set-size", "set_size:study", "Table 3: train on N0, test on N1")
-    sizes.add_argument("--rankers", default=SIZED, help=f"comma-separated (default {SIZED})")
+    sizes.add_argument("--rankers", default=SIZED, help=f"{NAMED} (default {SIZED})")
     sizes.add_argument("--trained-on", default="40", help="candidates a list, comma-separated")
     sizes.add_argument("--sizes", default="40,240,500", help="candidates tested on (N1)")
     many = command(
         "initial-rankings", "initial_rankings:study", "Table 4: none, one or many of them"
     )
-    many.add_argument("--rankers", default=INITIALS, help=f"comma-separated (default {INITIALS})")
+    many.add_argument("--rankers", default=INITIALS, help=f"{NAMED} (default {INITIALS})")
     many.add_argument(
         "--swaps", default=SWAPS, help=f"put in the first one's place (default {SWAPS})"
     )
