@@ -251,7 +251,7 @@ def _cost(parameters: Mapping[str, Any], folds: Sequence[str], lists: ListRecipe
     text = f"{_counted(fitted, 'row')} × {'up to ' if seeds > 1 else ''}"
     text += f"{_counted(seeds, 'seed')} × {_counted(len(folds), 'fold')}: "
     text += f"**{_counted(len(costs), 'training')}**"
-    text += f" ({there} more are stored)" if there else ""
+    text += f" ({there} {'more ' if costs else ''}stored)" if there else ""
     if costs or made:
         low, high = cost.added(costs)
         low, high = low + sum(one.low for one in made), high + sum(one.high for one in made)

@@ -9,7 +9,7 @@ from jaxtyping import Float64
 from scipy import stats
 
 from core.studies.benchmark_rows import GROUPS, groups_of
-from core.studies.benchmark_table import values_of
+from core.studies.benchmark_values import values_of
 from core.studies.result import StudyResult
 from core.studies.table import LEVEL_OF_SIGNIFICANCE
 

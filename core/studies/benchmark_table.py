@@ -5,7 +5,6 @@ once. Tests pair queries: a query's value is its mean over the seeds.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -20,57 +19,22 @@ from core.metrics.robustness import win_tie_loss
 from core.metrics.significance import bootstrap_intervals, effect_size, holm, paired_t
 from core.seeds import generator
 from core.studies.benchmark_rows import GROUPS, groups_of
-from core.studies.conventions import derived
+from core.studies.benchmark_values import per_query, rankers_of, values_of
 from core.studies.result import StudyResult
 from core.studies.table import LEVEL_OF_SIGNIFICANCE, TESTS
+
+__all__ = [
+    "COMPARISON", "LETTERS", "SYMBOLS", "compared", "deltas", "differences_from", "intervals",
+    "marks", "means", "rankers_of", "values_of",
+]  # fmt: skip
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 SYMBOLS: Mapping[str, str] = {"letters": LETTERS, "daggers": "+†‡"}
 """What marks a row that differs from the first, second, … baseline; + and † as in the paper."""
 
-DECODED = 24
-"""Measures and results whose values are remembered: a switch back and forth decodes nothing."""
-
 COMPARISON = (
     "group", "ranker", "difference", "low", "high", "p", "effect", "wins", "ties", "losses", "n",
 )  # fmt: skip
-
-
-def rankers_of(result: StudyResult) -> list[str]:
-    """The rows that are there, group by group, as they were asked for within each."""
-    found, groups = dict.fromkeys(result.trials.ranker), groups_of(result.facts)
-    return sorted(found, key=lambda label: GROUPS.index(groups[label]))
-
-
-@lru_cache(maxsize=DECODED)
-def values_of(
-    result: StudyResult, measure: str
-) -> Mapping[str, Float32[np.ndarray, "seeds queries"]]:
-    """What every row scored on every query under each seed, in the table's order.
-
-    A row whose seeds all gave the same values was one run, and has one.
-
-    Args:
-        result: a benchmark.
-        measure: one that follows from what is stored.
-    """
-    values = derived(measure, result.stored, result.values)
-    of_ranker = result.trials.groupby("ranker", sort=False).indices
-    return {label: _distinct(values[of_ranker[label]]) for label in rankers_of(result)}
-
-
-def _distinct(values: Float32[np.ndarray, "seeds queries"]) -> Float32[np.ndarray, "runs queries"]:
-    same = all(np.array_equal(values[0], other, equal_nan=True) for other in values[1:])
-    return values[:1] if same else values
-
-
-@lru_cache(maxsize=DECODED)
-def _per_query(result: StudyResult, measure: str) -> Mapping[str, Float64[np.ndarray, " queries"]]:
-    """Every row's value for every query: the mean over its seeds."""
-    return {
-        label: own.mean(axis=0, dtype=np.float64).astype(np.float32).astype(np.float64)
-        for label, own in values_of(result, measure).items()
-    }
 
 
 def means(result: StudyResult, measures: Sequence[str]) -> pd.DataFrame:
@@ -107,7 +71,7 @@ def _mean_row(
         for seed in values
         for fold in result.facts["folds"]
     ]
-    own = _per_query(result, measure)[label]
+    own = per_query(result, measure)[label]
     return {
         "group": groups_of(result.facts)[label],
         "ranker": label,
@@ -208,7 +172,7 @@ def marks(
         _check(baseline, "ranker of the study", rankers_of(result))
     rows, differences = [], []
     for measure in measures:
-        values = _per_query(result, measure)
+        values = per_query(result, measure)
         for letter, baseline in zip(symbols, baselines, strict=False):
             for label, own in values.items():
                 if label != baseline:
@@ -238,7 +202,7 @@ def deltas(result: StudyResult, ranker: str, baseline: str, measure: str) -> pd.
         Columns query, fold, ranker, baseline, difference; queries that the measure leaves out
         are left out.
     """
-    values = _per_query(result, measure)
+    values = per_query(result, measure)
     own, other = values[ranker], values[baseline]
     names = np.repeat(
         [fold["name"] for fold in result.facts["folds"]],
@@ -263,7 +227,7 @@ def _checked(
     """Every ranker's values, the names checked first."""
     _check(baseline, "ranker of the study", rankers_of(result))
     _check(test, "test", TESTS)
-    return _per_query(result, measure)
+    return per_query(result, measure)
 
 
 def _p_values(
