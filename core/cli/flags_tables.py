@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 TABLE = "NDCG@1,NDCG@3,NDCG@5,NDCG@10"
 NAMED = (
-    "comma-separated; combinations (rrf:dlcm+mart, shuffled:dlcm), stored ones (name#digits), files "
-    "(scores:, lightgbm:, xgboost: and a path) and module:function too"
+    "comma-separated; also combinations (rrf:dlcm+mart, shuffled:dlcm), stored ones (name#digits), "
+    "files (scores:, lightgbm:, xgboost: and a path) and module:function"
 )
 SIZED = "setrank-imsab,setrank-msab,dlcm-without-init"
 INITIALS = "setrank-imsab,setrank-imsab-init,setrank-imsab-multi-init"
