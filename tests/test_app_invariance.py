@@ -330,3 +330,17 @@ def test_certificates_say_the_share_of_documents_that_move(moved, words):
         permutations=5 * 20, numeric_floor=0.0, invariant=not moved, queries_moved=5, queries=5,
     )  # fmt: skip
     assert moved_share(card, documents=1000) == words
+
+
+@pytest.mark.parametrize(
+    ("label", "reads", "after", "words"),
+    [
+        ("gsf@small", ("features", "neighbours", "order"), (2.0, 1.0, 3.0), "decides who is in a"),
+        ("setrank-msab-init", ("features", "order"), (2.0, 1.0, 3.0), "ranks by where they are"),
+        ("mine:f", ("features", "order"), (2.0, 1.0, 3.0), "reads the order in which"),
+        ("gsf", ("features", "neighbours"), (3.0, 2.0, 1.0), "beside each of the others"),
+    ],
+)
+def test_explanations_fit_the_family(label, reads, after, words):
+    given = Answer(label, reads, (3.0, 2.0, 1.0), after, 1e-6)
+    assert words in explanation(given, moves(THREE, [0, 1, 2], [2, 0, 1], given))

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from app.figures.style import PALETTE, REFERENCE, laid_out
 
 Effect = Literal["quality", "robustness", "seconds", "parameters"]
-ROW, FRAME = 38, 90
+ROW, FRAME = 38, 106
 """Pixels of a variant, and of axis and margins."""
 
 SIGNIFICANT = 0.05
@@ -43,7 +43,7 @@ def effects(table: pd.DataFrame, effect: Effect, measure: str) -> go.Figure:
             figure.add_trace(_dot(row, base, effect))
     names = [str(name) for name in shown["variant"]]
     laid_out(figure, height=FRAME + ROW * max(len(names), 1), showlegend=False, hovermode="closest")
-    figure.update_xaxes(title=_title(effect, measure, base))
+    figure.update_xaxes(title=_title(effect, measure, base).replace(" minus", "<br>minus"))
     if effect in {"quality", "robustness"}:
         figure.update_xaxes(tickformat="+.3~f", range=reach)
     else:

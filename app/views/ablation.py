@@ -142,7 +142,7 @@ def _picture(chosen: Chosen, place: Any) -> Any:
     )
     words = "Diamonds: whole recipes; dots: single differences from the paper's."
     if chosen.effect in {"quality", "robustness"}:
-        words += " Full: more than chance (p ≤ .05, Holm)."
+        words += " Full: more than chance (p ≤ .05, Holm); arrows: beyond the axis."
     place.caption(words)
     return drawn
 

@@ -7,7 +7,7 @@ from app.plain import escaped
 from app.proposals import as_asked
 from app.scoring import Described
 from app.services import Certified
-from app.views import shown_list
+from app.views import group_shuffles, group_shuffles_run, shown_list
 from core.errors import ShuffleproofError
 from core.execution.jobs import Job, State
 from core.rankers.initial import ListRecipe
@@ -32,6 +32,12 @@ def section(data: Described, recipe: ListRecipe, rankers: list[TrainedRanker]) -
         ):
             with column.container(border=True, height="stretch"):
                 _card(ranker.label, certified)
+    if any(ranker.name == group_shuffles_run.GSF for ranker, _ in known):
+        st.page_link(
+            st.Page(group_shuffles.page, title="Group shuffles", url_path="group-shuffles"),
+            label="How this falls with more shuffles of GSF's groups",
+            icon=":material/trending_down:",
+        )
     missing = [ranker for ranker in rankers if ranker.digest not in found]
     if missing:
         _offer(data, recipe, missing)

@@ -10,6 +10,7 @@ from app.views import (
     benchmark,
     card,
     data,
+    group_shuffles,
     initial_ranking,
     initial_rankings,
     invariance,
@@ -43,6 +44,7 @@ PAGES = {
     "card": card.page,
     "perturbations": perturbations.page,
     "worst-case": worst_case.page,
+    "group-shuffles": group_shuffles.page,
 }
 RECENT = 6
 

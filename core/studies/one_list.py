@@ -17,6 +17,17 @@ SPOKEN = {
     "setrank-imsab": "SetRank IMSAB",
     "setrank-msab-init": "SetRank MSAB init",
     "setrank-imsab-init": "SetRank IMSAB init",
+    "setrank-imsab-multi-init": "SetRank IMSAB multi-init",
+    "dlcm-listmle": "DLCM ListMLE",
+    "dlcm-softrank": "DLCM SoftRank",
+    "gsf": "GSF",
+    "ranksvm": "RankSVM",
+    "irsvm": "IR-SVM",
+    "rankboost": "RankBoost",
+    "ranknet": "RankNet",
+    "lambdarank": "LambdaRank",
+    "frank": "FRank",
+    "listnet": "ListNet",
     "lambdamart": "LambdaMART",
     "mart": "MART",
 }
@@ -144,10 +155,9 @@ def explanation(answer: Answer, moved: pd.DataFrame) -> str:
     if count and "order" in reads:
         far = moved.iloc[int((moved["answered"] - moved["answered_before"]).abs().argmax())]
         return (
-            f"{name} reads the list one document after the other in the order shown, and what it "
-            f"has read so far changes how it scores the next. Another order is another input: "
-            f"scores changed by up to {change}, and {far['document']} went from place "
-            f"{far['answered_before']} to {far['answered']}."
+            f"{name} {_by_order(answer.ranker)} Another order is another input: scores changed by "
+            f"up to {change}, and {far['document']} went from place {far['answered_before']} to "
+            f"{far['answered']}."
         )
     if count:
         return (
@@ -163,6 +173,23 @@ def explanation(answer: Answer, moved: pd.DataFrame) -> str:
     return f"{_cannot(name, reads)} {_rounding(answer)}"
 
 
+def _by_order(label: str) -> str:
+    """How a ranker that reads the order shown does so, by its family."""
+    if label.startswith("dlcm"):
+        return (
+            "reads the list one document after the other in the order shown, and what it has read "
+            "so far changes how it scores the next."
+        )
+    if label.startswith("gsf"):
+        return (
+            "scores documents together with others of their groups, and the order shown decides "
+            "who is in a group with whom."
+        )
+    if label.startswith("setrank"):
+        return "gives documents that tie in the initial ranking ranks by where they are shown."
+    return "reads the order in which documents are shown."
+
+
 def _cannot(name: str, reads: Collection[str]) -> str:
     if "neighbours" not in reads:
         return (
@@ -175,6 +202,11 @@ def _cannot(name: str, reads: Collection[str]) -> str:
         if "ranks" in reads
         else ""
     )
+    if name.lower().startswith("gsf"):
+        return (
+            f"{name} scores every document beside each of the others and takes the mean, and a "
+            "mean does not depend on the order of its terms."
+        )
     return (
         f"{name} lets every document attend to the whole set, and attention is a sum over the set: "
         f"a sum does not depend on the order of its terms.{ranks}"
