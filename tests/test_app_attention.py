@@ -17,7 +17,7 @@ from streamlit.testing.v1 import AppTest
 from app import exports, scoring, services
 from app.figures import attention as figure
 from app.figures import attention_heads
-from app.views import attention_map, attention_taken
+from app.views import attention_cell, attention_map, attention_taken
 from app.views.attention_asked import Overview, Wanted
 from core.cli.arguments import main
 from core.data.lists import JudgedLists
@@ -322,7 +322,7 @@ def test_a_document_that_is_gone_is_empty_and_said_to_be():
     assert found.cells.limits == pytest.approx((-0.01 * before.max(), 0.01 * before.max()))
     assert figure.MISSING in figure.heat(found.cells).data[1].text[1]
     assert "nan" not in figure.alt_text(found.cells)
-    table = attention_map.documents_table(list_, [0, 1, 2])
+    table = attention_cell.documents_table(list_, [0, 1, 2])
     assert table["initial rank after"].isna().tolist() == [False, True, False]
     assert table["initial rank after"].tolist()[2] == 2
     assert table["ranked after"].isna().tolist() == [False, True, False]

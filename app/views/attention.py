@@ -19,12 +19,12 @@ from app.views import (
     train,
 )
 from app.views.attention_asked import Heads, Overview, Wanted
+from app.views.attention_cell import opened_cell
 from app.views.attention_map import (
     CHART,
     Laid,
     View,
     laid,
-    opened_cell,
     pair_in_address,
     take,
 )

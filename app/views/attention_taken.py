@@ -15,7 +15,8 @@ from app.proposals import as_asked
 from app.scoring import List
 from app.views import parts
 from app.views.attention_asked import Overview, Wanted
-from app.views.attention_map import Laid, View, documents_table
+from app.views.attention_cell import documents_table
+from app.views.attention_map import Laid, View
 from core.studies.command_attention import attention_command, attention_python, list_command
 from core.studies.trained import TrainedRanker
 
