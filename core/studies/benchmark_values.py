@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from jaxtyping import Float32, Float64
+from jaxtyping import Float32, Float64, Int64
 
 from core.studies.benchmark_rows import GROUPS, groups_of
 from core.studies.conventions import derived
@@ -62,11 +62,15 @@ def per_query(result: StudyResult, measure: str) -> Mapping[str, Float64[np.ndar
 
 def _decoded(result: StudyResult, measure: str) -> _Decoded:
     known = _REMEMBERED.setdefault(result, {})
-    if measure in known:
-        return known[measure]
+    remembered = known.get(measure)
+    if remembered is not None:
+        return remembered
     values = derived(measure, result.stored, result.values)
     of_ranker = result.trials.groupby("ranker", sort=False).indices
-    seeds = {label: _distinct(values[of_ranker[label]]) for label in rankers_of(result)}
+    seeds = {
+        label: values[_distinct(result, np.asarray(of_ranker[label]))]
+        for label in rankers_of(result)
+    }
     queries = {
         label: own.mean(axis=0, dtype=np.float64).astype(np.float32).astype(np.float64)
         for label, own in seeds.items()
@@ -77,6 +81,9 @@ def _decoded(result: StudyResult, measure: str) -> _Decoded:
     return found
 
 
-def _distinct(values: Float32[np.ndarray, "seeds queries"]) -> Float32[np.ndarray, "runs queries"]:
-    same = all(np.array_equal(values[0], other, equal_nan=True) for other in values[1:])
-    return values[:1] if same else values
+def _distinct(result: StudyResult, rows: Int64[np.ndarray, " seeds"]) -> np.ndarray:
+    """The trials of a row; the first alone where nothing that is stored tells them apart."""
+    first, *others = rows
+    own = result.values[first]
+    same = all(np.array_equal(own, result.values[other], equal_nan=True) for other in others)
+    return rows[:1] if same else rows
