@@ -108,7 +108,7 @@ def name(job: Job) -> str:
     if job.kind == "runs":
         return f"Compare runs by {given['name']}"
     if job.kind == "bring":
-        return f"Bring {str(given['file']).rpartition('/')[2]} to {given['data']}"
+        return f"Bring {str(given.get('file', 'a file')).rpartition('/')[2]} to {given['data']}"
     words = {
         "initial-ranking": "Disturb the initial ranking of",
         "invariance": "Shuffle lists for",
