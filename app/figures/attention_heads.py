@@ -33,13 +33,18 @@ def small(pictures: list[np.ndarray], chosen: tuple[int, int | None]) -> go.Figu
             _middles(blocks, heads),
         ]
     )  # fmt: skip
-    for head in range(heads) if chosen[1] is None else (chosen[1],):
-        if 0 <= chosen[0] < blocks:
-            figure.add_shape(
-                type="rect", x0=head, x1=head + TILE, y0=chosen[0], y1=chosen[0] + TILE,
-                line={"color": RING, "width": 3},
-            )  # fmt: skip
-    laid_out(figure, height=60 + ROW * blocks, showlegend=False, dragmode=False, **ANYWHERE)
+    chosen_heads = range(heads) if chosen[1] is None else (chosen[1],)
+    rings = [
+        {
+            "type": "rect", "x0": head, "x1": head + TILE, "y0": chosen[0],
+            "y1": chosen[0] + TILE, "line": {"color": RING, "width": 3},
+        }
+        for head in chosen_heads
+        if 0 <= chosen[0] < blocks
+    ]  # fmt: skip
+    laid_out(
+        figure, height=60 + ROW * blocks, showlegend=False, dragmode=False, shapes=rings, **ANYWHERE
+    )
     for update, count, what in (
         (figure.update_xaxes, heads, "head"), (figure.update_yaxes, blocks, "block")
     ):  # fmt: skip
