@@ -4,7 +4,7 @@ import hashlib
 import importlib
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -81,14 +81,20 @@ class CallableRanker:
                 document.
         """
         scores = np.empty(len(lists.rows), dtype=np.float32)
-        together = TOGETHER if takes_mask(self.function) else 1
-        for size in np.unique(lists.lengths).tolist():
-            alike = np.flatnonzero(lists.lengths == size)
-            for first in range(0, len(alike), together):
-                chosen = alike[first : first + together]
-                slots = lists.offsets[chosen][:, None] + np.arange(size)
-                scores[slots] = self._answer(dataset, lists, chosen, slots)
+        for chosen in self._called(lists):
+            slots = lists.offsets[chosen][:, None] + np.arange(lists.lengths[chosen[0]])
+            scores[slots] = self._answer(dataset, lists, chosen, slots)
         return scores
+
+    def _called(self, lists: CandidateLists) -> Iterator[Int64[np.ndarray, " chosen"]]:
+        """The lists of each call: one after the other, or as many as may be of one length."""
+        if not takes_mask(self.function):
+            yield from np.arange(len(lists))[:, None]
+            return
+        for size in np.unique(lists.lengths):
+            alike = np.flatnonzero(lists.lengths == size)
+            for first in range(0, len(alike), TOGETHER):
+                yield alike[first : first + TOGETHER]
 
     def _answer(
         self,
