@@ -114,9 +114,11 @@ def name(job: Job) -> str:
         "invariance": "Shuffle lists for",
         "perturbations": "Disturb the input of",
         "worst-case": "Search for the worst case of",
+        "group-shuffles": "Ask with more shuffles",
+        "ablation": "Ablation of",
         "card": "Make the robustness card of",
     }
-    rankers = ", ".join(given.get("rankers", ()))
+    rankers = ", ".join(given.get("rankers", ())) or str(given.get("ranker", ""))
     what = words.get(job.kind, job.kind.replace("-", " "))
     return f"{what} {rankers} on {given['data']}" if rankers else f"{what} on {given['data']}"
 

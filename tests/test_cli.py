@@ -160,6 +160,8 @@ def test_study_certify_and_exports(answered, folder, tmp_path):
     assert card["permutations"] == 3 * 15
     moved = answered("certify", "dlcm@small", "--data", folder, *SMALL, "--permutations", "3")
     assert not moved["invariant"]
+    base = ("--data", folder, *SMALL, "--permutations", "3", "--queries", "2")
+    assert answered("certify", "dlcm@small", *base)["ranker"] == moved["ranker"] == "dlcm@small"
     trained = answered("train", "dlcm@small", "--data", folder, *SMALL)["artefact"]
     answered("export", trained, tmp_path / "dlcm.run", "--data", folder, *SMALL)
     answered("export", "dlcm@small", tmp_path / "named.run", "--data", folder, *SMALL)
