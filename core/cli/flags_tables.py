@@ -58,7 +58,9 @@ def add(
         help="a preset whose sizes all variants take, or own (default for the sample: small)",
     )
     steps.add_argument(
-        "--towards", default="released,tuned", help="presets whose differences are taken one by one"
+        "--towards",
+        default="released,tuned",
+        help="presets whose differences are taken one by one; claims: what DLCM's paper compares",
     )
     steps.add_argument("--levels", default="0,5,20", help="transpositions, comma-separated")
     steps.add_argument("--draws", type=count, default=5, help="draws a level (default 5)")
