@@ -108,7 +108,8 @@ def run(
         result = so_far(study, records, query_ids_of(base), facts)
         if result is None:
             raise UsageError("nothing to study: no family was named")
-        return bench.store.add(key, study.recipe(), result.save, facts)
+        whole = _asked(result, facts["left_out"])
+        return bench.store.add(key, study.recipe(), whole.save, facts)
 
 
 def planned(bench: Workbench, found: Mapping[str, Identified], setup: Setup) -> Study:
@@ -230,6 +231,14 @@ def _computed(
     work.sort(key=lambda cell: entry_of(cell.row.family).retrains)  # what takes longest comes last
     compute = Otherwise(Retraining(bench, study.seed), rankers, _relevance(study))
     yield from cells.run_cells(work, records, compute)
+
+
+def _asked(result: StudyResult, left_out: Mapping[str, Mapping[str, str]]) -> StudyResult:
+    """The trials without those that are left out, which another study may have stored."""
+    pairs = zip(result.trials["family"], result.trials["ranker"], strict=True)
+    rows = np.flatnonzero([ranker not in left_out.get(family, {}) for family, ranker in pairs])
+    trials = result.trials.iloc[rows].reset_index(drop=True)
+    return replace(result, trials=trials, values=result.values[rows])
 
 
 def _left_out(study: Study) -> dict[str, dict[str, str]]:
