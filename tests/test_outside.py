@@ -13,7 +13,6 @@ from core.errors import DataError, UnknownNameError
 from core.metrics.measure import Measure
 from core.metrics.relevance import evaluate
 from core.rankers import outside, registry
-from core.rankers.foreign import CallableRanker
 from core.rankers.initial import ListRecipe
 from core.rankers.outside_process import columns
 from core.store.artefacts import Store
@@ -160,40 +159,6 @@ def test_a_model_is_asked_about_a_part_once_and_anew_for_other_features(bench, f
     other = ranker.score(doubled, test.lists)
     assert len(asked) == 2
     assert not np.array_equal(other, whole)
-
-
-def of_one(features, ranks):
-    return features[:, 2] - 0.5 * ranks[:, 0]
-
-
-def of_several(features, mask, ranks):
-    assert mask.all()
-    assert features.shape[:2] == mask.shape == ranks.shape[:2]
-    return features[:, :, 2] - 0.5 * ranks[:, :, 0]
-
-
-def test_functions_of_one_list_and_of_several_with_a_mask_agree(bench):
-    test = bench.prepared.test
-    one, several = (CallableRanker("mine:f", f) for f in (of_one, of_several))
-    found = one.score(test.dataset, test.lists)
-    expected = test.dataset.features[test.lists.rows, 2] - 0.5 * test.lists.ranks[:, 0]
-    np.testing.assert_array_equal(found, expected.astype(np.float32))
-    np.testing.assert_array_equal(several.score(test.dataset, test.lists), found)
-
-
-@pytest.mark.parametrize(
-    ("function", "words"),
-    [
-        (lambda _f, _m, _r: 1 / 0, "the function failed: ZeroDivisionError"),
-        (lambda f, _m, _r: f[0, :, 0], "Expected 64 x 10 numbers"),
-        (lambda f, _r: f, r"it returned float32 of shape \(10, 10\). Expected 10 numbers"),
-        (lambda f, _m, _r: f[:, :, 0] * np.nan, "NaN or infinite"),
-    ],
-)
-def test_what_a_function_does_wrong_is_told_by_query(bench, function, words):
-    test = bench.prepared.test
-    with pytest.raises(DataError, match=rf"mine:f, quer(y|ies) .*{words}"):
-        CallableRanker("mine:f", function).score(test.dataset, test.lists)
 
 
 def test_xgboost_models_answer_their_margins(bench, tmp_path):

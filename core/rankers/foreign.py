@@ -1,12 +1,8 @@
 """Rankers from outside: a Python callable that scores one list at a time."""
 
 import hashlib
-import importlib
-import inspect
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +14,10 @@ from core.data.lists import CandidateLists
 from core.errors import DataError
 from core.rankers import ensemble, outside, registry
 from core.rankers.base import Input
+from core.rankers.foreign_asked import FunctionProcess, seconds_allowed
+from core.rankers.foreign_process import ABSENT, FAILED, FILES, MASKED
+from core.rankers.outside import LARGEST
+from core.words import counted
 
 TOGETHER = 64
 """Lists of one length that a function with a mask is given at once."""
@@ -32,11 +32,13 @@ class CallableRanker:
     (features f32[docs, features], ranks i32[docs, rankings]) → f32[docs] is called once a list;
     (features f32[lists, docs, features], mask bool[lists, docs], ranks i32[lists, docs, rankings])
     → f32[lists, docs], a function of three, with up to TOGETHER lists of one length. Nothing is
-    known of what it reads, so it is taken to read everything.
+    known of what it reads, so it is taken to read everything. It runs in a process of its own:
+    what it does there, to the end of it, is told in words and harms nothing here.
 
     Attributes:
         name: `module:function`.
-        function: the callable.
+        process: that runs it.
+        masked: it is one of (features, mask, ranks).
         reads: everything.
         rankings: initial rankings that the lists must carry at least.
         source: SHA-256 of the file (or files) that module and function come from, as they were
@@ -45,40 +47,46 @@ class CallableRanker:
     """
 
     name: str
-    function: Callable[..., Any]
+    process: FunctionProcess = field(repr=False, compare=False)
+    masked: bool
     reads: frozenset[Input] = EVERYTHING
     rankings: int = 0
     source: str = ""
 
     @classmethod
-    def named(cls, target: str) -> "CallableRanker":
+    def named(cls, target: str, seconds: float | None = None) -> "CallableRanker":
         """The ranker of a `module:function`, looked up from the current folder first.
 
+        Args:
+            target: the name.
+            seconds: that a call may take; by default as `foreign_asked.seconds_allowed` says.
+
         Raises:
-            DataError: no such module or function.
+            DataError: no such module or function, or its import failed.
         """
         module, _, function = target.partition(":")
-        if "" not in sys.path:
-            sys.path.insert(0, "")
-        try:
-            found = importlib.import_module(module)
-        except ImportError as error:
-            raise DataError(
-                target, f"cannot import {module} ({error})", "Run from the folder that holds it."
-            ) from error
-        if not callable(getattr(found, function, None)):
+        if module == "__main__":
+            found = "__main__ is the running program, which another process cannot import"
+            raise DataError(target, found, "Put the function into a file of its own.")
+        process = FunctionProcess(target, seconds_allowed() if seconds is None else seconds)
+        about = process.start()
+        if FAILED in about:
+            raise DataError(target, f"{module} cannot be imported: {about[FAILED]}", "Mend it.")
+        if about.get(ABSENT):
+            found = f"cannot import {module}: {about[ABSENT]}"
+            raise DataError(target, found, "Run from the folder that holds it.")
+        if ABSENT in about:
             raise DataError(target, f"{module} has no function {function}", "Name module:function.")
-        named = getattr(found, function)
-        return cls(target, named, source=_source(found, named))
+        return cls(target, process, about[MASKED], source=_source(about[FILES]))
 
     def score(
         self, dataset: RankingDataset, lists: CandidateLists
     ) -> Float32[np.ndarray, " candidates"]:
-        """Scores by one call a list, or for lists of one length; what is handed over are copies.
+        """Scores by one call a list, or for lists of one length.
 
         Raises:
-            DataError: the function failed, or returned something other than one finite score a
-                document.
+            DataError: the function failed, crashed, hung, or returned something other than one
+                finite score a document.
         """
         scores = np.empty(len(lists.rows), dtype=np.float32)
         for chosen in self._called(lists):
@@ -88,7 +96,7 @@ class CallableRanker:
 
     def _called(self, lists: CandidateLists) -> Iterator[Int64[np.ndarray, " chosen"]]:
         """The lists of each call: one after the other, or as many as may be of one length."""
-        if not takes_mask(self.function):
+        if not self.masked:
             yield from np.arange(len(lists))[:, None]
             return
         for size in np.unique(lists.lengths):
@@ -104,23 +112,16 @@ class CallableRanker:
         slots: Int64[np.ndarray, "chosen docs"],
     ) -> Any:
         """The function's scores of some lists, one where it takes no mask; checked."""
+        names = [dataset.query_ids[lists.queries[one]] for one in chosen]
         features, ranks = dataset.features[lists.rows[slots]], lists.ranks[slots]
-        names = ", ".join(dataset.query_ids[lists.queries[one]] for one in chosen[:3])
-        more = " and others" if len(chosen) > 3 else ""
-        place = f"{self.name}, quer{'y' if len(chosen) == 1 else 'ies'} {names}{more}"
-        masked = takes_mask(self.function)
-        given = (features, np.ones(slots.shape, dtype=bool), ranks)
-        try:
-            answer = np.asarray(self.function(*given if masked else (features[0], ranks[0])))
-        except Exception as error:
-            raise DataError(place, f"the function failed: {error!r}", "Mend it.") from error
-        expected = slots.shape if masked else slots.shape[1:]
-        if answer.shape != expected or not np.issubdtype(answer.dtype, np.number):
-            found = f"it returned {answer.dtype} of shape {answer.shape}"
-            counted = " x ".join(map(str, expected))
-            raise DataError(place, found, f"Expected {counted} numbers.")
-        if not np.isfinite(answer).all():
-            raise DataError(place, "it returned NaN or infinite scores", "Expected numbers.")
+        answer = self.process.scores(features, ranks, f"{self.name}, {_queries(names)}")
+        answer = answer.reshape(slots.shape)
+        wrong = np.argwhere(~(np.abs(answer.astype(np.float64)) <= LARGEST))
+        if len(wrong):
+            (one, place), docs = wrong[0], slots.shape[1]
+            found = f"it returned {answer[one, place]} for document {place + 1} of {docs}"
+            remedy = "Expected finite numbers of single precision."
+            raise DataError(f"{self.name}, query {names[one]}", found, remedy)
         return answer
 
     def save(self, directory: Path) -> None:
@@ -130,21 +131,6 @@ class CallableRanker:
             DataError: always.
         """
         raise DataError(str(directory), f"{self.name} is a function", "It is not stored.")
-
-
-def takes_mask(function: Callable[..., Any]) -> bool:
-    """Whether a function is of (features, mask, ranks): whether it needs three arguments.
-
-    >>> takes_mask(lambda features, mask, ranks: 0), takes_mask(lambda features, ranks: 0)
-    (True, False)
-    """
-    try:
-        declared = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):  # something compiled
-        return False
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    needed = [one for one in declared if one.kind in kinds and one.default is one.empty]
-    return len(needed) == 3
 
 
 def is_callable(name: str) -> bool:
@@ -159,11 +145,17 @@ def is_callable(name: str) -> bool:
     return bool(colon) and prefix not in ours and ensemble.parse(name) is None
 
 
-def _source(module: Any, function: Callable[..., Any]) -> str:
+def _source(files: Sequence[str]) -> str:
     """The digest of the files that a callable comes from; empty where there are none."""
-    paths = [getattr(module, "__file__", None)]
-    with suppress(TypeError):  # an instance, or something compiled: the module's file says it
-        paths.append(inspect.getsourcefile(inspect.unwrap(function)))
-    files = [Path(path) for path in dict.fromkeys(paths) if path and Path(path).is_file()]
-    digests = [hashlib.sha256(file.read_bytes()).hexdigest() for file in files]
+    digests = [hashlib.sha256(Path(file).read_bytes()).hexdigest() for file in files]
     return hashlib.sha256("".join(digests).encode()).hexdigest() if digests else ""
+
+
+def _queries(names: Sequence[str]) -> str:
+    """Queries in words, three of them at most.
+
+    >>> _queries(["7"]), _queries(["7", "8"]), _queries(list("789ab"))
+    ('query 7', 'queries 7, 8', 'queries 7, 8, 9 and 2 others')
+    """
+    more = f" and {counted(len(names) - 3, 'other')}" if len(names) > 3 else ""
+    return f"{'query' if len(names) == 1 else 'queries'} {', '.join(names[:3])}{more}"

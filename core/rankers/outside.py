@@ -183,7 +183,7 @@ class OutsideModel:
 
     def _asked(self, given: Path, answer: Path) -> None:
         kind = self.name.partition(":")[0]
-        program = [sys.executable, "-m", "core.rankers.outside_process", kind, str(self.path)]
+        program = [sys.executable, "-P", "-m", "core.rankers.outside_process", kind, str(self.path)]
         home = str(Path(__file__).resolve().parents[2])
         paths = os.pathsep.join(filter(None, [home, os.environ.get("PYTHONPATH")]))
         environment = os.environ | {"OMP_WAIT_POLICY": "passive", "PYTHONPATH": paths}

@@ -1,0 +1,192 @@
+"""Somebody's function as it is asked here: in a process of its own that may crash or hang.
+
+The process (`core.rankers.foreign_process`) stays from call to call, so that the function is
+imported once. It ends with whoever asks; after a crash the next call starts another one.
+"""
+
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from contextlib import suppress
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO, Any
+
+import numpy as np
+from jaxtyping import Float32, Int32
+
+from core.errors import DataError, ParameterError
+from core.rankers.foreign_process import EXPECTED, FAILED, SHAPE, TYPE, place
+
+SECONDS = 120.0
+"""A call that has not answered by then is taken to hang."""
+
+ALLOWED = "SHUFFLEPROOF_FUNCTION_SECONDS"
+"""The environment variable that allows a call more or fewer seconds."""
+
+LAST_BREATH = 10.0  # seconds for a process to end that has closed its connection
+WORDING = 0.3  # seconds for a process that hangs to say where
+LINE = re.compile(r'File "(.+)", line (\d+) in (.+)')
+
+
+def seconds_allowed() -> float:
+    """The seconds of a call: the environment's, or SECONDS.
+
+    Raises:
+        ParameterError: the environment's are no number above 0.
+    """
+    text = os.environ.get(ALLOWED, "").strip()
+    if not text:
+        return SECONDS
+    with suppress(ValueError):
+        if 0 < (seconds := float(text)) <= threading.TIMEOUT_MAX:
+            return seconds
+    raise ParameterError(ALLOWED, text, "a number of seconds above 0")
+
+
+class FunctionProcess:
+    """The process of one function.
+
+    Attributes:
+        target: `module:function`.
+        seconds: that each call has, and the import.
+    """
+
+    def __init__(self, target: str, seconds: float) -> None:
+        """Nothing is started yet."""
+        self.target, self.seconds = target, seconds
+        self._late = False
+        self._end: weakref.finalize[Any, Any] | None = None
+
+    def start(self) -> dict[str, Any]:
+        """Start it, or start it again, and say what it found: the process's first answer.
+
+        Raises:
+            DataError: the import crashed or hung.
+        """
+        if self._end is not None:
+            self._end()
+        self._late, self._faults = False, TemporaryFile()  # noqa: SIM115 (closed by _ended_all)
+        self._connection, theirs = Pipe()
+        files = (theirs.fileno(), self._faults.fileno())
+        program = ["-P", "-m", "core.rankers.foreign_process", self.target, *map(str, files)]
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, *program], stdin=subprocess.DEVNULL, env=_environment(),
+                pass_fds=files, start_new_session=True,
+            )  # fmt: skip
+        self._end = weakref.finalize(
+            self, _ended_all, self._process, self._connection, self._faults
+        )
+        path = json.dumps([one or str(Path.cwd()) for one in ("", *map(str, sys.path))])
+        found: dict[str, Any] = json.loads(self._asked(path.encode(), self.target))
+        return found
+
+    def scores(
+        self,
+        features: Float32[np.ndarray, "lists docs features"],
+        ranks: Int32[np.ndarray, "lists docs rankings"],
+        where: str,
+    ) -> Any:
+        """What the function returned: real numbers in the shape that is due.
+
+        Args:
+            features: of lists of one length.
+            ranks: of the same.
+            where: these lists in words.
+
+        Raises:
+            DataError: it failed, crashed, hung or returned something else.
+        """
+        if self._late or self._process.poll() is not None:
+            self.start()
+        message = io.BytesIO()
+        for given in (features, ranks):
+            np.save(message, given)
+        head = json.loads(self._asked(message.getbuffer(), where))
+        if FAILED in head:
+            raise DataError(where, f"the function failed: {head[FAILED]}", "Mend it.")
+        if SHAPE in head:
+            raise _misshaped(where, head)
+        return np.load(io.BytesIO(self._asked(b"", where)), allow_pickle=False)
+
+    def _asked(self, message: Any, where: str) -> bytes:
+        """The next message of the process, after this one was sent to it where there is one."""
+        alarm = threading.Timer(self.seconds, self._expire)
+        alarm.start()
+        try:
+            if len(message):
+                self._connection.send_bytes(message)
+            return self._connection.recv_bytes()
+        except (EOFError, OSError) as error:
+            alarm.cancel()
+            alarm.join()
+            raise self._died(where) from error
+        finally:
+            alarm.cancel()
+            alarm.join()
+
+    def _expire(self) -> None:
+        """End a process that hangs, once it had time to say where."""
+        self._late = True
+        with suppress(ProcessLookupError):
+            self._process.send_signal(signal.SIGUSR1)
+            time.sleep(WORDING)
+        _kill(self._process)
+
+    def _died(self, where: str) -> DataError:
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(LAST_BREATH)
+        _kill(self._process)
+        code = self._process.wait()
+        self._faults.seek(0)
+        lines = LINE.findall(self._faults.read().decode(errors="replace"))
+        found = place([(file, int(line), name) for file, line, name in reversed(lines)])
+        line = f" ({found})" if found else ""
+        if self._late:
+            said = f"it has not answered within {self.seconds:g} s{line}"
+            return DataError(where, said, f"Mend it, or allow it more seconds: {ALLOWED}=600.")
+        said = f"it ended its own process with exit status {code}"
+        if code < 0:
+            said = f"it crashed with {signal.Signals(-code).name}{line}"
+        more = " or give it more memory" if code == -signal.SIGKILL else ""
+        return DataError(where, said, f"Mend it{more}.")
+
+
+def _misshaped(where: str, head: dict[str, Any]) -> DataError:
+    """What came instead of scores: None, or something of another type or shape."""
+    found = f"it returned {head[TYPE]} of shape {tuple(head[SHAPE])}"
+    found = "it returned nothing" if head[TYPE] == "None" else found
+    expected = " x ".join(map(str, head[EXPECTED]))
+    return DataError(where, found, f"Expected {expected} numbers.")
+
+
+def _environment() -> dict[str, str]:
+    home = str(Path(__file__).resolve().parents[2])
+    paths = os.pathsep.join(filter(None, [home, os.environ.get("PYTHONPATH")]))
+    return os.environ | {"OMP_WAIT_POLICY": "passive", "PYTHONPATH": paths}
+
+
+def _kill(process: "subprocess.Popen[bytes]") -> None:
+    """End a process and all that it started."""
+    with suppress(ProcessLookupError, PermissionError):  # it is over already
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def _ended_all(
+    process: "subprocess.Popen[bytes]", connection: Connection, faults: IO[bytes]
+) -> None:
+    connection.close()
+    if process.poll() is None:
+        _kill(process)
+    process.wait()
+    faults.close()
