@@ -9,7 +9,7 @@ import pytest
 
 from core.data.lists import CandidateLists
 from core.data.trec import Run
-from core.errors import DataError, UnknownNameError
+from core.errors import DataError, UnknownNameError, UsageError
 from core.metrics.measure import Measure
 from core.metrics.relevance import evaluate
 from core.rankers import outside, registry
@@ -22,6 +22,7 @@ from core.studies.result import StudyResult
 from core.studies.trained import trained_on
 from core.studies.workbench import Workbench, finished
 
+SEEDS = [("train-seed", 1.0)]
 DATA = Path(__file__).parents[2] / "shared" / "data" / "trec_robust03"
 
 
@@ -100,6 +101,7 @@ def test_a_study_leaves_out_what_scores_of_a_file_cannot_be_asked_and_says_so(be
     artefact = finished(bring("scores", folder / "scores.txt", bench.fold, bench.store))
     label = f"scores#{artefact.key.digest[:8]}"
     families = ["cut", "feature-noise", "duplicates", "cut:0.5+feature-noise", "shuffle-shown"]
+    families += ["label-noise"]
     levels = {"duplicates": 2.0, families[3]: 1.0}
     setup = perturbations.Setup([(name, levels.get(name, 0.5)) for name in families], draws=1)
     study = finished(perturbations.run(bench, [label, "feature:1"], setup))
@@ -108,7 +110,21 @@ def test_a_study_leaves_out_what_scores_of_a_file_cannot_be_asked_and_says_so(be
     assert asked[label] == {"cut", "shuffle-shown"}
     assert asked["feature:1"] == set(families)
     assert set(study.facts["left_out"]) == set(families) - asked[label]
-    assert "cannot be asked anew" in perturbations_notes.left_out(study.facts, families)
+    told = perturbations_notes.left_out(study.facts, families)
+    assert f"feature-noise: {label} cannot be re-scored (its scores are in a file)." in told
+    assert f"label-noise: {label} cannot be trained again (from outside)." in told
+    assert "means nothing" not in told
+    seeds = finished(
+        perturbations.run(bench, [label, "random"], perturbations.Setup(SEEDS, draws=1))
+    )
+    assert seeds.facts["left_out"] == {
+        "train-seed": {
+            label: "cannot be trained again, from outside",
+            "initial ranking": "given, not computed",
+        }
+    }
+    with pytest.raises(UsageError, match=rf"{label} cannot be trained again \(from outside\)"):
+        finished(perturbations.run(bench, [label], perturbations.Setup(SEEDS)))
 
 
 @pytest.mark.parametrize(

@@ -9,15 +9,15 @@ import json
 import os
 import re
 import signal
+import struct
 import subprocess
 import sys
-import threading
 import time
 import weakref
 from contextlib import suppress
-from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
+from socket import SO_RCVTIMEO, SO_SNDTIMEO, SOL_SOCKET, socketpair
 from tempfile import TemporaryFile
 from typing import IO, Any
 
@@ -25,7 +25,7 @@ import numpy as np
 from jaxtyping import Float32, Int32
 
 from core.errors import DataError, ParameterError
-from core.rankers.foreign_process import EXPECTED, FAILED, SHAPE, TYPE, place
+from core.rankers.foreign_process import EXPECTED, FAILED, SCORES, SHAPE, TYPE, place
 
 SECONDS = 120.0
 """A call that has not answered by then is taken to hang."""
@@ -33,6 +33,7 @@ SECONDS = 120.0
 ALLOWED = "SHUFFLEPROOF_FUNCTION_SECONDS"
 """The environment variable that allows a call more or fewer seconds."""
 
+LONGEST = 1e7  # seconds that a call may be allowed
 LAST_BREATH = 10.0  # seconds for a process to end that has closed its connection
 WORDING = 0.3  # seconds for a process that hangs to say where
 LINE = re.compile(r'File "(.+)", line (\d+) in (.+)')
@@ -48,7 +49,7 @@ def seconds_allowed() -> float:
     if not text:
         return SECONDS
     with suppress(ValueError):
-        if 0 < (seconds := float(text)) <= threading.TIMEOUT_MAX:
+        if 0 < (seconds := float(text)) <= LONGEST:
             return seconds
     raise ParameterError(ALLOWED, text, "a number of seconds above 0")
 
@@ -76,7 +77,10 @@ class FunctionProcess:
         if self._end is not None:
             self._end()
         self._late, self._faults = False, TemporaryFile()  # noqa: SIM115 (closed by _ended_all)
-        self._connection, theirs = Pipe()
+        ours, theirs = socketpair()
+        for limit in (SO_SNDTIMEO, SO_RCVTIMEO):
+            ours.setsockopt(SOL_SOCKET, limit, _time_value(self.seconds))
+        self._connection = Connection(ours.detach())
         files = (theirs.fileno(), self._faults.fileno())
         program = ["-P", "-m", "core.rankers.foreign_process", self.target, *map(str, files)]
         with theirs:
@@ -112,28 +116,24 @@ class FunctionProcess:
         message = io.BytesIO()
         for given in (features, ranks):
             np.save(message, given)
-        head = json.loads(self._asked(message.getbuffer(), where))
+        answer = self._asked(message.getbuffer(), where)
+        if answer.startswith(SCORES):
+            return np.load(io.BytesIO(answer.removeprefix(SCORES)), allow_pickle=False)
+        head = json.loads(answer)
         if FAILED in head:
             raise DataError(where, f"the function failed: {head[FAILED]}", "Mend it.")
-        if SHAPE in head:
-            raise _misshaped(where, head)
-        return np.load(io.BytesIO(self._asked(b"", where)), allow_pickle=False)
+        raise _misshaped(where, head)
 
     def _asked(self, message: Any, where: str) -> bytes:
-        """The next message of the process, after this one was sent to it where there is one."""
-        alarm = threading.Timer(self.seconds, self._expire)
-        alarm.start()
+        """The answer to a message; the process is ended where it comes too late."""
         try:
-            if len(message):
-                self._connection.send_bytes(message)
+            self._connection.send_bytes(message)
             return self._connection.recv_bytes()
-        except (EOFError, OSError) as error:
-            alarm.cancel()
-            alarm.join()
+        except BlockingIOError as error:  # the socket's own time limit
+            self._expire()
             raise self._died(where) from error
-        finally:
-            alarm.cancel()
-            alarm.join()
+        except (EOFError, OSError) as error:
+            raise self._died(where) from error
 
     def _expire(self) -> None:
         """End a process that hangs, once it had time to say where."""
@@ -168,6 +168,11 @@ def _misshaped(where: str, head: dict[str, Any]) -> DataError:
     found = "it returned nothing" if head[TYPE] == "None" else found
     expected = " x ".join(map(str, head[EXPECTED]))
     return DataError(where, found, f"Expected {expected} numbers.")
+
+
+def _time_value(seconds: float) -> bytes:
+    """Seconds as sockets take them: whole ones and microseconds, 0 of both would be no limit."""
+    return struct.pack("ll", *divmod(max(round(seconds * 1e6), 1), 1_000_000))
 
 
 def _environment() -> dict[str, str]:

@@ -13,7 +13,7 @@ from core.studies.study import Study
 FEWER = frozenset({"cut", "sample", "remove-top", "singleton"})
 """Families that change the set by leaving documents out, and bring none."""
 
-REASON = "its scores are in a file and cannot be asked anew"
+REASON = "cannot be re-scored, its scores are in a file"
 
 
 def is_frozen(label: str) -> bool:
@@ -29,9 +29,9 @@ def beyond(family: str, labels: Iterable[str]) -> dict[str, str]:
     """Why a family cannot be put to some of a study's rankers.
 
     >>> beyond("feature-noise", ["dlcm", "scores#0123"])
-    {'scores#0123': 'its scores are in a file and cannot be asked anew'}
+    {'scores#0123': 'cannot be re-scored, its scores are in a file'}
     >>> beyond("cut", ["scores#0123"]), beyond("cut:0.5+duplicates", ["scores#0123"])
-    ({}, {'scores#0123': 'its scores are in a file and cannot be asked anew'})
+    ({}, {'scores#0123': 'cannot be re-scored, its scores are in a file'})
     """
     changes = entry_of(family).changes
     names = {part.partition(":")[0].partition("@")[0] for part in family.split("+")}

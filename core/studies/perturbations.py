@@ -32,7 +32,7 @@ from core.studies.frozen import apart, beyond
 from core.studies.initial_ranking import INITIAL, InitialRanking
 from core.studies.perturbations_cells import Otherwise
 from core.studies.result import StudyResult
-from core.studies.retraining import Retraining, check_trainable
+from core.studies.retraining import Retraining, check_trainable, untrainable
 from core.studies.run import Memory, TrialRecords, query_ids_of, run_study, so_far
 from core.studies.study import Study, levels_of, plan
 from core.studies.system import meaningless
@@ -84,7 +84,7 @@ def run(
 
     Raises:
         UnknownNameError: no such ranker, family or measure.
-        UsageError: labels change and a ranker cannot be trained again, an attack on none, or a
+        UsageError: labels change and no ranker can be trained again, an attack on none, or a
             family that means nothing for any of them.
     """
     check(names, [family for family, _ in setup.perturbations])
@@ -117,7 +117,7 @@ def planned(bench: Workbench, found: Mapping[str, Identified], setup: Setup) -> 
 
     Raises:
         UnknownNameError: no such family or measure.
-        UsageError: labels change and a ranker cannot be trained again, or an attack on none.
+        UsageError: labels change and no ranker can be trained again, or an attack on none.
     """
     labels = [INITIAL, *found]
     families = dict(setup.perturbations)
@@ -150,14 +150,14 @@ def check(names: Sequence[str], families: Iterable[str]) -> None:
 
     Raises:
         UnknownNameError: no such family.
-        UsageError: rankers are to be trained again and one cannot be, or a family that means
+        UsageError: rankers are to be trained again and none can be, or a family that means
             nothing for any of them.
     """
     for family in dict.fromkeys(families):
-        if entry_of(family).retrains:
-            for name in names:
-                check_trainable(name)
-        meaningless(family, [INITIAL, *names])
+        unable = _untrained(family, names)
+        if names and len(unable) == len(dict.fromkeys(names)):
+            check_trainable(names[0])
+        meaningless(family, [one for one in (INITIAL, *names) if one not in unable])
 
 
 def as_is(result: StudyResult, ranker: str, measure: str) -> Float32[np.ndarray, " queries"]:
@@ -244,10 +244,18 @@ def _asked(result: StudyResult, left_out: Mapping[str, Mapping[str, str]]) -> St
 def _left_out(study: Study) -> dict[str, dict[str, str]]:
     """By family, the rankers for which it means nothing, and why."""
     labels = [label for label, _ in study.rankers]
-    return {
-        family: meaningless(family, labels) | beyond(family, labels)
-        for family, _ in study.perturbations
-    }
+    found = {}
+    for family, _ in study.perturbations:
+        unable = _untrained(family, labels)
+        others = [label for label in labels if label not in unable]
+        found[family] = meaningless(family, others) | unable | beyond(family, labels)
+    return found
+
+
+def _untrained(family: str, labels: Iterable[str]) -> dict[str, str]:
+    """The rankers of a family that trains which cannot be trained again, and why."""
+    reasons = untrainable(labels) if entry_of(family).retrains else {}
+    return {label: f"cannot be trained again, {reason}" for label, reason in reasons.items()}
 
 
 def _relevance(study: Study) -> list[Measure]:

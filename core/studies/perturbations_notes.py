@@ -1,6 +1,6 @@
 """What a study of perturbations says beside its losses: whom attacks reach, what means nothing."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,9 @@ import pandas as pd
 from core.perturb.registry import ATTACK
 from core.studies.initial_ranking import INITIAL
 from core.studies.system import said
+
+CANNOT = "cannot be "
+"""How a reason begins that is no want of meaning: `cannot be re-scored, …`."""
 
 
 def transfer(frame: pd.DataFrame) -> pd.DataFrame:
@@ -52,7 +55,7 @@ def transferred(wide: pd.DataFrame, measure: str) -> str:
 
 
 def left_out(facts: Mapping[str, Any], families: Collection[str]) -> str:
-    """For which rankers families mean nothing, and why, in words.
+    """For which rankers families mean nothing or cannot be asked, and why, in words.
 
     Args:
         facts: of the study.
@@ -60,9 +63,26 @@ def left_out(facts: Mapping[str, Any], families: Collection[str]) -> str:
 
     >>> left_out({"left_out": {"threads": {"mart": "no network"}}}, ["threads", "cut"])
     'threads means nothing for mart (no network).'
+    >>> left_out({"left_out": {"unit-error": {"scores#01": "cannot be re-scored, a file"}}},
+    ...          ["unit-error"])
+    'unit-error: scores#01 cannot be re-scored (a file).'
     """
     return " ".join(
-        f"{family} means nothing for {said(reasons)}."
+        sentence
         for family, reasons in facts.get("left_out", {}).items()
         if family in families
+        for sentence in _sentences(family, reasons)
     )
+
+
+def _sentences(family: str, reasons: Mapping[str, str]) -> Iterator[str]:
+    """What means nothing; then what cannot be done, by its verb."""
+    nothing = {name: reason for name, reason in reasons.items() if not reason.startswith(CANNOT)}
+    if nothing:
+        yield f"{family} means nothing for {said(nothing)}."
+    others: dict[str, list[str]] = {}
+    for name in reasons.keys() - nothing.keys():
+        others.setdefault(reasons[name], []).append(name)
+    for reason, names in sorted(others.items()):
+        verb, _, why = reason.partition(", ")
+        yield f"{family}: {', '.join(sorted(names))} {verb} ({why})."

@@ -4,7 +4,7 @@ Only the training part changes: what a ranker is selected and tested on keeps it
 candidate lists stay what they were.
 """
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from dataclasses import asdict, dataclass, replace
 
 from core.data.lists import CandidateLists, JudgedLists
@@ -86,14 +86,37 @@ def seed_of(spec: RankerSpec) -> int | None:
     return found
 
 
+def untrainable(names: Iterable[str]) -> dict[str, str]:
+    """The rankers that have no recipe to be trained by, and why.
+
+    Args:
+        names: as `Workbench.identified` takes them.
+
+    >>> untrainable(["dlcm@small", "dlcm#01", "scores:mine.txt"])
+    {'dlcm#01': 'named by its key, not by a recipe', 'scores:mine.txt': 'from outside'}
+    >>> untrainable(["scores#01", "mine:score", "rrf:dlcm+mart"])["rrf:dlcm+mart"]
+    'a combination'
+    """
+    reasons = {name: _no_recipe(name) for name in names}
+    return {name: reason for name, reason in reasons.items() if reason}
+
+
+def _no_recipe(name: str) -> str:
+    if parse(name) is not None:
+        return "a combination"
+    if is_callable(name) or outside.is_outside(name) or name.partition("#")[0] in outside.KINDS:
+        return "from outside"
+    return "named by its key, not by a recipe" if "#" in name else ""
+
+
 def check_trainable(name: str) -> None:
     """Refuse what has no recipe.
 
     Raises:
         UsageError: a callable, a file, a stored ranker or a combination of rankers.
     """
-    if "#" in name or is_callable(name) or outside.is_outside(name) or parse(name) is not None:
+    for found, reason in untrainable([name]).items():
         raise UsageError(
-            f"{name} cannot be trained again: name a ranker by its recipe, or leave the families "
-            "that change labels or the seed of the training out"
+            f"{found} cannot be trained again ({reason}): name a ranker by its recipe, or leave "
+            "the families that change labels or the seed of the training out"
         )

@@ -30,8 +30,8 @@ def meaningless(family: str, labels: Iterable[str]) -> dict[str, str]:
 
     Args:
         family: of perturbations.
-        labels: of the rankers, as a study names them; all can be trained again if the family
-            asks for it.
+        labels: of the rankers, as a study names them; of those that can be trained again if the
+            family asks for it.
 
     Raises:
         UsageError: it means nothing for any of them.
