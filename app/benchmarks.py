@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -11,6 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from app import services
+from app.opened import day, path, result
 from core.data.catalogue import KIND as DATA
 from core.data.dataset import Fold
 from core.data.published import Published
@@ -30,7 +30,7 @@ from core.studies import (
 from core.studies.benchmark_ranks import CriticalDifference
 from core.studies.benchmark_text import Cell
 from core.studies.command_runs import is_of_runs
-from core.studies.result import StudyResult
+from core.words import counted
 
 KIND = benchmark.KIND
 OF_FOLDS = re.compile(r"(?P<stem>.+)-fold\d+")
@@ -106,10 +106,8 @@ def seeds(recipe: Mapping[str, Any]) -> dict[str, int]:
 
 def short_words(artefact: Artefact) -> str:
     """What tells a stored benchmark from others in a narrow place."""
-    day = datetime.fromisoformat(artefact.created).astimezone(UTC).strftime("%d %b %H:%M")
-    count = len(rankers(artefact.recipe))
     noun = "run" if is_of_runs(artefact.recipe) else "ranker"
-    return f"{day} · {count} {noun}{'s' if count != 1 else ''}"
+    return f"{day(artefact)} · {counted(len(rankers(artefact.recipe)), noun)}"
 
 
 def words(artefact: Artefact) -> str:
@@ -119,7 +117,7 @@ def words(artefact: Artefact) -> str:
         return f"{named} · from files, judged by {artefact.facts['data']}"
     most = max(seeds(artefact.recipe).values(), default=1)
     folds = len(artefact.recipe["folds"])
-    parts = [named, f"{most} seed{'s' if most != 1 else ''}"]
+    parts = [named, counted(most, "seed")]
     parts += [f"{folds} folds"] if folds > 1 else []
     return " · ".join([*parts, on_lists(artefact.facts)])
 
@@ -133,17 +131,6 @@ def on_lists(facts: Mapping[str, Any]) -> str:
     lists = facts["lists"]
     how = f"top {lists['depth']}" if lists["depth"] else "all candidates"
     return f"{how} by {', '.join(lists['initial'])}"
-
-
-@st.cache_resource(max_entries=4, show_spinner=False)
-def result(key: str) -> StudyResult:
-    """A stored benchmark, opened; shared between sessions and never changed."""
-    return StudyResult.open(path(key))
-
-
-def path(key: str) -> Path:
-    """Where a stored benchmark lies."""
-    return Path(services.store().resolve(key, "study").path)
 
 
 def labels(key: str) -> list[str]:
@@ -218,11 +205,11 @@ def answers(
     Raises:
         DataError: the fold's data is not stored any more.
     """
-    opened = result(key)
-    place = benchmark_query.place_of(opened, *query)
-    if is_of_runs(opened.recipe):
+    found = result(key)
+    place = benchmark_query.place_of(found, *query)
+    if is_of_runs(found.recipe):
         return benchmark_retrieved.retrieved(path(key), place, pair)
-    fold = fold_of(str(opened.facts["fingerprints"][place.fold]), query[1])
+    fold = fold_of(str(found.facts["fingerprints"][place.fold]), query[1])
     asked = benchmark_query.Asked(place, pair, seed, columns)
     return benchmark_query.answers(path(key), fold.test, asked)
 

@@ -12,6 +12,7 @@ from core.data.dataset import RankingDataset
 from core.data.examination import Examination, FeatureFacts
 from core.data.stored import PARTS
 from core.store.manifest import Artefact
+from core.words import counted
 
 WORDS = {"train": "train", "valid": "validation", "test": "test"}
 PART_OF = {word: part for part, word in WORDS.items()}
@@ -131,14 +132,16 @@ def headline(name: str, found: Examination) -> str:
     empty = queries - sum(part.relevant for part in parts)
     judged = "every query has a relevant one"
     if empty:
-        judged = f"{empty:,} queries ({empty / queries:.0%}) have no relevant one"
+        verb = "has" if empty == 1 else "have"
+        judged = f"{counted(empty, 'query')} ({empty / queries:.0%}) {verb} no relevant one"
     grades = sorted({label for part in parts for label, _ in part.labels})
     shown = ", ".join(f"{grade:g}" for grade in grades[:9]) + (" …" if len(grades) > 9 else "")
     longest = max((length for part in parts for length, _ in part.lengths), default=0)
     return (
-        f"{name} holds {queries:,} queries with {sum(part.documents for part in parts):,} "
-        f"documents of {len(found.parts['train'].features):,} features, labels {shown}; the "
-        f"longest list has {longest:,} documents, and {judged}."
+        f"{name} holds {counted(queries, 'query')} with "
+        f"{counted(sum(part.documents for part in parts), 'document')} of "
+        f"{counted(len(found.parts['train'].features), 'feature')}, labels {shown}; the "
+        f"longest list has {counted(longest, 'document')}, and {judged}."
     )
 
 

@@ -1,8 +1,6 @@
 """Cached doors to stored studies of disturbed inputs: cards, perturbations and worst cases."""
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from app import scoring, services, state
+from app.opened import day, path, result
 from core.errors import ShuffleproofError
 from core.perturb.entry import PerturbationEntry
 from core.perturb.registry import ATTACK, entry_of
@@ -23,10 +22,11 @@ from core.studies import (
     worst_case_table,
 )
 from core.studies.initial_ranking import INITIAL
-from core.studies.result import StudyResult, stored_summary
+from core.studies.result import stored_summary
 from core.studies.scoring import documents_moved
 from core.studies.worst_case_plan import KIND as WORST_CASE
 from core.studies.worst_case_plan import RANDOM
+from core.words import counted
 
 CARD, PERTURBATIONS_KIND = card.KIND, perturbations.KIND
 KINDS = (CARD, PERTURBATIONS_KIND, WORST_CASE)
@@ -35,38 +35,23 @@ ARITHMETIC = 1e-5
 """Scores that differ by less, beside their own size, are the same in float32."""
 
 
-def stored(kind: str, data: str) -> dict[str, Artefact]:
-    """The stored studies of a kind on a data set by key, newest first."""
-    return {str(artefact.key): artefact for artefact in services.studies(kind, data)}
-
-
 def short_words(artefact: Artefact) -> str:
     """What tells a stored study from others in a narrow place."""
-    day = datetime.fromisoformat(artefact.created).astimezone(UTC).strftime("%d %b %H:%M")
-    return f"{day} · {many(len(rankers(artefact.recipe)) - 1, 'ranker')}"
-
-
-def many(count: int, one: str, several: str = "") -> str:
-    """A number of things in words.
-
-    >>> many(1, "draw"), many(1200, "query", "queries")
-    ('1 draw', '1,200 queries')
-    """
-    return f"{count:,} {one if count == 1 else several or one + 's'}"
+    return f"{day(artefact)} · {counted(len(rankers(artefact.recipe)) - 1, 'ranker')}"
 
 
 def words(artefact: Artefact) -> str:
     """What was done in a stored study, how often, on which lists."""
     recipe, facts = artefact.recipe, artefact.facts
-    draws = many(recipe["draws"], "draw")
+    draws = counted(recipe["draws"], "draw")
     lists = (
-        f"{many(facts['queries'], 'query', 'queries')} · lists by {', '.join(recipe['initial'])}"
+        f"{counted(facts['queries'], 'query', 'queries')} · lists by {', '.join(recipe['initial'])}"
     )
     if recipe["kind"] == WORST_CASE:
         search = recipe["search"]
         what = f"{search['method']} over {search['unit']} of the {TARGETS[recipe['target']]}"
         return f"{what} · {draws} · {lists}"
-    return f"{many(len(families(recipe)), 'family', 'families')} · {draws} · {lists}"
+    return f"{counted(len(families(recipe)), 'family', 'families')} · {draws} · {lists}"
 
 
 TARGETS = {"ranking": "initial ranking", "shown": "order shown"}
@@ -98,17 +83,6 @@ def unit(family: str) -> str:
     """What the levels of a family count."""
     found = entry(family)
     return found.unit if found else "level"
-
-
-def path(key: str) -> Path:
-    """Where a stored study lies."""
-    return Path(services.store().resolve(key, "study").path)
-
-
-@st.cache_resource(max_entries=6, show_spinner=False)
-def result(key: str) -> StudyResult:
-    """A stored study, opened; shared between sessions and never changed."""
-    return StudyResult.open(path(key))
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
@@ -171,8 +145,8 @@ def worst_queries(key: str, ranker: str, budget: int) -> pd.DataFrame:
         {"query": found.query_ids, "as_is": as_is, "random": random, "worst": worst,
          "damage": as_is - worst}
     )  # fmt: skip
-    counted = frame[frame["damage"].notna()]
-    return counted.sort_values("damage", ascending=False, kind="stable", ignore_index=True)
+    known = frame[frame["damage"].notna()]
+    return known.sort_values("damage", ascending=False, kind="stable", ignore_index=True)
 
 
 @st.cache_data(max_entries=64, show_spinner=False)

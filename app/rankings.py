@@ -2,21 +2,20 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from app import answering, proposals, services
+from app.opened import day, result
 from core.rankers.ordinal_geometry import OrdinalGeometry, geometries
 from core.store.manifest import Artefact
 from core.studies import initial_rankings, initial_rankings_table
 from core.studies.claims import Verdict
 from core.studies.exchanged import TRAINED
 from core.studies.initial_rankings_table import Sentences
-from core.studies.result import StudyResult
+from core.words import counted
 
 KIND = initial_rankings.KIND
 ALONE = "initial: "
@@ -36,11 +35,6 @@ class Learnt:
     label: str
 
 
-def stored(data: str) -> dict[str, Artefact]:
-    """The stored studies of a data set by key, newest first."""
-    return {str(artefact.key): artefact for artefact in services.studies(KIND, data)}
-
-
 def rankers(recipe: Mapping[str, Any]) -> list[str]:
     """The rankers that a study was asked for, without the initial rankings by themselves."""
     labels = dict.fromkeys(row["label"] for row in recipe["rows"])
@@ -49,9 +43,7 @@ def rankers(recipe: Mapping[str, Any]) -> list[str]:
 
 def short_words(artefact: Artefact) -> str:
     """What tells a stored study from others in a narrow place."""
-    day = datetime.fromisoformat(artefact.created).astimezone(UTC).strftime("%d %b %H:%M")
-    count = len(rankers(artefact.recipe))
-    return f"{day} · {count} ranker{'s' if count != 1 else ''}"
+    return f"{day(artefact)} · {counted(len(rankers(artefact.recipe)), 'ranker')}"
 
 
 def words(artefact: Artefact) -> str:
@@ -62,18 +54,7 @@ def words(artefact: Artefact) -> str:
     text = f"initial rankings: {', '.join(trained_on)}"
     text += f" · exchanged for: {', '.join(swaps)}" if swaps else ""
     depth = artefact.facts["lists"]["depth"]
-    return f"{text} · top {depth or 'all'} · {seeds} seed{'s' if seeds != 1 else ''}"
-
-
-def path(key: str) -> Path:
-    """Where a stored study lies."""
-    return Path(services.store().resolve(key, "study").path)
-
-
-@st.cache_resource(max_entries=4, show_spinner=False)
-def result(key: str) -> StudyResult:
-    """A stored study, opened; shared between sessions and never changed."""
-    return StudyResult.open(path(key))
+    return f"{text} · top {depth or 'all'} · {counted(seeds, 'seed')}"
 
 
 @st.cache_data(max_entries=64, show_spinner=False)

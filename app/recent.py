@@ -10,6 +10,7 @@ from app.when import age_in_words
 from core.errors import ShuffleproofError
 from core.store.manifest import Artefact
 from core.studies.initial_ranking import INITIAL
+from core.words import counted
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ def _number(key: str, kind: str, stored_now: tuple[tuple[str, int], ...]) -> str
 
 def _steadfast(key: str) -> str:
     cards = services.invariance_cards(key)
-    return f"{sum(card.invariant for card in cards)} of {len(cards)} rankers invariant"
+    return f"{sum(card.invariant for card in cards)} of {counted(len(cards), 'ranker')} invariant"
 
 
 def _verdict(key: str, kind: str) -> str:

@@ -12,6 +12,7 @@ from core.studies.initial_ranking import INITIAL
 from core.studies.registry import STUDIES
 from core.studies.result import StudyResult
 from core.studies.set_size import ANY, CEILING
+from core.words import counted
 
 KINDS = frozenset({set_size.KIND, initial_rankings.KIND})
 """The studies that this module draws."""
@@ -24,7 +25,7 @@ def section(result: StudyResult) -> str:
     convention = html.escape(Measure.parse(measure).convention())
     return (
         f"<h2>{html.escape(STUDIES[kind].question)}</h2>{drawn}<p class='said'>{convention}, "
-        f"N = {result.facts['queries']} queries, 95 % intervals over queries</p>"
+        f"N = {counted(result.facts['queries'], 'query')}, 95 % intervals over queries</p>"
     )
 
 

@@ -2,20 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from app import answering, services
+from app import answering
+from app.opened import day, result
 from core.store.manifest import Artefact
 from core.studies import set_size, set_size_table
 from core.studies.initial_ranking import INITIAL
-from core.studies.result import StudyResult
 from core.studies.set_size import ANY, CEILING
 from core.studies.set_size_table import Drop, Sentences
+from core.words import counted
 
 Point = tuple[str, str, int]
 """A cell: ranker, N0 as text, N1."""
@@ -26,11 +25,6 @@ Side = tuple[str, int]
 KIND = set_size.KIND
 CANDIDATES = (CEILING, INITIAL)
 """What the candidates alone do, before any ranker."""
-
-
-def stored(data: str) -> dict[str, Artefact]:
-    """The stored studies of a data set by key, newest first."""
-    return {str(artefact.key): artefact for artefact in services.studies(KIND, data)}
 
 
 def rankers(recipe: Mapping[str, Any]) -> list[str]:
@@ -46,9 +40,7 @@ def trained_on(recipe: Mapping[str, Any]) -> list[int]:
 
 def short_words(artefact: Artefact) -> str:
     """What tells a stored study from others in a narrow place."""
-    day = datetime.fromisoformat(artefact.created).astimezone(UTC).strftime("%d %b %H:%M")
-    count = len(rankers(artefact.recipe))
-    return f"{day} · {count} ranker{'s' if count != 1 else ''}"
+    return f"{day(artefact)} · {counted(len(rankers(artefact.recipe)), 'ranker')}"
 
 
 def words(artefact: Artefact) -> str:
@@ -58,21 +50,7 @@ def words(artefact: Artefact) -> str:
     own = ", ".join(map(str, trained_on(recipe))) or ANY
     tested = ", ".join(map(str, recipe["sizes"]))
     initial = ", ".join(artefact.facts["lists"]["initial"])
-    return (
-        f"trained on {own} · tested on {tested} · {seeds} seed{'s' if seeds != 1 else ''} · "
-        f"lists by {initial}"
-    )
-
-
-def path(key: str) -> Path:
-    """Where a stored study lies."""
-    return Path(services.store().resolve(key, "study").path)
-
-
-@st.cache_resource(max_entries=4, show_spinner=False)
-def result(key: str) -> StudyResult:
-    """A stored study, opened; shared between sessions and never changed."""
-    return StudyResult.open(path(key))
+    return f"trained on {own} · tested on {tested} · {counted(seeds, 'seed')} · lists by {initial}"
 
 
 @st.cache_data(max_entries=64, show_spinner=False)

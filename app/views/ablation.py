@@ -8,13 +8,14 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app import ablations, curves, exports, report, state
+from app import ablations, curves, opened, state
 from app.figures import ablation as figure
 from app.plain import escaped
 from app.views import ablation_queries as queries
 from app.views import ablation_run as run
 from app.views import benchmark_table as switches
 from app.views import parts
+from app.views import study_choice as choice
 from core.metrics.measure import Measure
 from core.store.manifest import Artefact
 from core.studies.ablation import BASE
@@ -57,7 +58,7 @@ def page() -> None:
     """Draw a stored ablation of the data set in use: picture, finding, table, sources."""
     data = state.data()
     parts.header("Ablation", QUESTION)
-    stored = ablations.stored(data)
+    stored = opened.stored(ablations.KIND, data)
     at_work = run.progress(data)
     if stored:
         _study(stored)
@@ -72,19 +73,15 @@ def page() -> None:
 
 
 def _study(stored: Mapping[str, Artefact]) -> None:
-    no_study = state.absent("study", stored)
-    notices = st.container()
-    picture, controls = st.columns([5, 2], gap="medium")
-    with controls:
-        artefact = stored[_key(stored)]
+    top = choice.top(stored, ablations.short_words, ablations.words, "Ablation", "ablations")
+    artefact = top.artefact
+    with top.controls:
         effect = st.selectbox(
             "Effect on", list(EFFECTS), key="effect", bind="query-params",
             format_func=EFFECTS.__getitem__,
             help="Robustness: what is lost when the initial ranking is disturbed.",
         )  # fmt: skip
-    with notices:
-        state.instead("study", no_study, ablations.short_words(artefact))
-    with picture:
+    with top.picture:
         drawing, said = st.container(), st.container()
         measure = _measure(artefact)
     chosen = Chosen(artefact, measure, effect or "quality")
@@ -94,21 +91,8 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     _table(chosen)
     _sources(chosen)
     queries.section(artefact, chosen.table, chosen.effect, str(measure))
-    _take_away(chosen, drawn)
-
-
-def _key(stored: Mapping[str, Artefact]) -> str:
-    """The study chosen; its key always stands in the address."""
-    wanted, keys = st.query_params.get("study", ""), list(stored)
-    key = st.selectbox(
-        "Ablation", keys, index=keys.index(wanted) if wanted in keys else 0,
-        format_func=lambda key: ablations.short_words(stored[key]),
-        help="Stored ablations of this data set, newest first.",
-    )  # fmt: skip
-    st.caption(escaped(ablations.words(stored[key])))
-    if wanted != key:
-        st.query_params["study"] = key
-    return str(key)
+    again = (ablation_command, _python)
+    choice.take_away(artefact, drawn, chosen.table, again, artefact.facts["data"])
 
 
 def _measure(artefact: Artefact) -> Measure:
@@ -138,7 +122,7 @@ def _picture(chosen: Chosen, place: Any) -> Any:
         drawn,
         key="effects",
         alt=figure.alt_text(chosen.table, chosen.effect, str(chosen.measure)),
-        config={"displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso2d"]},
+        config=parts.CLICKABLE,
     )
     words = "Diamonds: whole recipes; dots: single differences from the paper's."
     if chosen.effect in {"quality", "robustness"}:
@@ -205,22 +189,5 @@ def _sources(chosen: Chosen) -> None:
     st.markdown("\n".join(lines))
 
 
-def _take_away(chosen: Chosen, drawn: Any) -> None:
-    recipe, facts, key = chosen.artefact.recipe, chosen.artefact.facts, chosen.key
-    parts.exports_row(
-        parts.Shared(
-            figures=exports.figure_files(drawn, f"{key}-figure"),
-            tables=exports.table_files(chosen.table, f"{key}-table"),
-            recipe=exports.recipe_file(recipe, facts, key),
-            report=exports.File(
-                "Report (HTML)",
-                f"{key}.html",
-                lambda: report.report([ablations.path(key)]).encode(),
-            ),
-            link={name: st.query_params.get_all(name) for name in st.query_params}
-            | {"data": [facts["data"]], "study": [key]},
-            command=lambda: ablation_command(recipe, facts),
-            python=ablation_python(recipe, facts) if "sizes" in facts else "# run it again",
-        ),
-        "take",
-    )
+def _python(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
+    return ablation_python(recipe, facts) if "sizes" in facts else "# run it again"

@@ -10,7 +10,7 @@ from app import ablations, scoring
 from app.figures import ablation as figure
 from app.figures import benchmark_query
 from app.plain import escaped
-from app.views import parts
+from app.views import parts, query_rows
 from core.errors import ShuffleproofError
 from core.rankers.initial import ListRecipe
 from core.store.manifest import Artefact
@@ -19,7 +19,6 @@ from core.studies.ablation_queries import Effect, finding, telling
 from core.studies.benchmark_query import positions_of
 
 BARS = "query bars"
-CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso2d"]}
 
 
 def section(artefact: Artefact, table: pd.DataFrame, effect: str, measure: str) -> None:
@@ -51,26 +50,21 @@ def section(artefact: Artefact, table: pd.DataFrame, effect: str, measure: str) 
     st.plotly_chart(
         figure.queries(frame, variant, shown, measure),
         key=BARS,
-        config=CONFIG,
+        config=parts.CLICKABLE,
         alt=figure.queries_alt_text(frame, variant, shown, measure),
         on_select=_take,
         selection_mode="points",
     )
-    query = st.selectbox(
-        "Query", [str(name) for name in frame["query"]], index=None, key="of",
-        bind="query-params", placeholder="Click a bar, or choose a query",
-    )  # fmt: skip
+    query = query_rows.query(frame["query"], "Click a bar, or choose a query")
     if query is not None:
         _one_query(artefact, (str(variant), BASE), query)
 
 
 def _take() -> None:
     """A click on a bar chooses its query."""
-    for clicked in st.session_state[BARS]["selection"]["points"]:
-        facts = clicked.get("customdata")
-        if facts:
-            st.session_state["of"] = str(facts[0])
-            return
+    facts = parts.clicked(BARS)
+    if facts:
+        st.session_state["of"] = str(facts[0])
 
 
 def _one_query(artefact: Artefact, pair: tuple[str, str], query: str) -> None:
@@ -85,7 +79,7 @@ def _one_query(artefact: Artefact, pair: tuple[str, str], query: str) -> None:
     st.plotly_chart(
         benchmark_query.two_answers(answers, pair),
         key="two answers",
-        config={"displayModeBar": False},
+        config=parts.PLAIN,
         alt=benchmark_query.alt_text(answers, pair),
     )
     st.caption(

@@ -15,6 +15,7 @@ from core.store.manifest import Artefact
 from core.studies.attention_text import MAIN, finding, points, table
 from core.studies.result import StudyResult
 from core.studies.trained import TrainedRanker
+from core.words import counted
 
 KIND = "attention"
 LEAST_SECONDS, START_SECONDS = 0.005, 5.0
@@ -79,7 +80,7 @@ def _found(artefact: Artefact, digest: str) -> None:
         _drawn(main, of_points, label)
     st.caption(
         escaped(
-            f"Means over {artefact.facts['queries']} queries; relevant mass: the share that "
+            f"Means over {counted(artefact.facts['queries'], 'query')}; relevant mass: the share that "
             f"documents with a label above 0 get; chance: the share that they are · {artefact.key}"
         )
     )

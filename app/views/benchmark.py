@@ -13,6 +13,7 @@ from app.views import benchmark_run as run
 from app.views import benchmark_table as printed
 from app.views import benchmark_taken as taken
 from app.views import parts
+from app.views import study_choice as choice
 from app.views.benchmark_chosen import Chosen, Marked
 from core.errors import ShuffleproofError
 from core.metrics.measure import Measure
@@ -72,18 +73,18 @@ def _study(stored: Mapping[str, Artefact]) -> None:
 
 
 def _drawn_of(stored: Mapping[str, Artefact]) -> None:
-    no_study = state.absent("study", stored)
-    notices = st.container()
-    picture, controls = st.columns([5, 2], gap="medium")
-    with controls:
-        artefact = stored[_key(stored)]
+    wanted = st.query_params.get("study", "")
+    top = choice.top(stored, benchmarks.short_words, benchmarks.words, "Benchmark", "benchmarks")
+    artefact = top.artefact
+    if is_of_runs(artefact.recipe) != (wanted in stored and is_of_runs(stored[wanted].recipe)):
+        st.rerun()  # the form under it comes or goes
+    with top.controls:
         labels = benchmarks.labels(str(artefact.key))
         missing = state.absent("baseline", labels)
         baseline, test = _against(labels)
-    with notices:
-        state.instead("study", no_study, benchmarks.short_words(artefact))
+    with top.notices:
         state.instead("ranker", missing, baseline)
-    with picture:
+    with top.picture:
         drawing, said = st.container(), st.container()
         measure, columns = _measures(artefact)
     chosen = Chosen(artefact, measure, columns, baseline, test)
@@ -93,22 +94,6 @@ def _drawn_of(stored: Mapping[str, Artefact]) -> None:
         parts.finding(benchmarks.finding(chosen.key, str(measure), test))
     details.section(chosen)
     taken.row(chosen, drawn, marked)
-
-
-def _key(stored: Mapping[str, Artefact]) -> str:
-    """The benchmark chosen; its key always stands in the address."""
-    wanted, keys = st.query_params.get("study", ""), list(stored)
-    key = st.selectbox(
-        "Benchmark", keys, index=keys.index(wanted) if wanted in keys else 0,
-        format_func=lambda key: benchmarks.short_words(stored[key]),
-        help="Stored benchmarks of this data set, newest first.",
-    )  # fmt: skip
-    st.caption(escaped(benchmarks.words(stored[key])))
-    if wanted != key:
-        st.query_params["study"] = key
-    if is_of_runs(stored[key].recipe) != (wanted in stored and is_of_runs(stored[wanted].recipe)):
-        st.rerun()  # the form under it comes or goes
-    return str(key)
 
 
 def _against(labels: list[str]) -> tuple[str, str]:
@@ -168,7 +153,7 @@ def _picture(chosen: Chosen, place: Any) -> Any:
         alt=figure.alt_text(chosen.drawn, chosen.baseline, str(chosen.measure)),
         on_select=_take,
         selection_mode="points",
-        config={"displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso2d"]},
+        config=parts.CLICKABLE,
     )
     place.caption("Full dots: the difference is more than chance (p ≤ .05, Holm). Click one.")
     return drawn
@@ -183,11 +168,9 @@ def _drawn(_chosen: Chosen, ringed: str | None, identity: tuple[Any, ...]) -> An
 
 def _take() -> None:
     """A click on a dot chooses the ranker whose queries are shown below."""
-    for clicked in st.session_state[CHART]["selection"]["points"]:
-        facts = clicked.get("customdata")
-        if facts:
-            st.session_state["ranker"] = str(facts[0])
-            return
+    facts = parts.clicked(CHART)
+    if facts:
+        st.session_state["ranker"] = str(facts[0])
 
 
 def _table(chosen: Chosen) -> Marked:

@@ -14,8 +14,6 @@ from app.views.benchmark_chosen import Chosen
 from core.studies.benchmark_printed import in_words
 from core.studies.benchmark_rows import REFERENCES
 
-PLAIN = {"displayModeBar": False}
-
 
 def section(chosen: Chosen) -> None:
     """Draw everything between the table and what can be taken away."""
@@ -74,7 +72,7 @@ def _alike(chosen: Chosen) -> None:
     st.plotly_chart(
         _ranks(places, found.cliques, found.difference),
         key="ranks",
-        config=PLAIN,
+        config=parts.PLAIN,
         alt=benchmark_ranks.alt_text(places, found.cliques),
     )
     seeded = max(benchmarks.seeds(chosen.artefact.recipe).values(), default=1) > 1

@@ -1,4 +1,4 @@
-"""The strip above a table's page: a job that waits, runs or has just failed, and its first rows."""
+"""The strip above a study's page: a job that waits, runs or has just failed, and its first rows."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -14,24 +14,24 @@ from core.execution.jobs import Job
 from core.store.keys import ArtefactKey
 from core.studies.underway import Underway, underway
 
-EVERY_SECONDS = 2.0
-
 
 @dataclass(frozen=True)
 class Strip:
-    """What differs between the pages that run tables.
+    """What differs between the pages that run studies.
 
     Attributes:
         kind: of the jobs and of the studies.
         noun: what the page calls one.
         begun: whether an announced study is the one that a job works on.
         first: draws what an announced study has found so far.
+        seconds: how often it is drawn again.
     """
 
     kind: str
     noun: str
     begun: Callable[[Underway, Job], bool]
     first: Callable[[Underway], None]
+    seconds: float = 2.0
 
     @property
     def mine(self) -> str:
@@ -49,7 +49,7 @@ def progress(strip: Strip, names: Collection[str]) -> bool:
     found = _jobs(strip, names)
     _ended(strip, found)
     if any(not job.ended for job in found):
-        _under_way(strip, tuple(names))
+        st.fragment(_under_way, run_every=strip.seconds)(strip, tuple(names))
         return True
     failed = found[0] if found and found[0].state == "failed" else None
     if failed is not None:
@@ -77,7 +77,6 @@ def _jobs(strip: Strip, names: Collection[str]) -> list[Job]:
     return sorted(own, key=lambda job: (job.ended, -job.created))
 
 
-@st.fragment(run_every=EVERY_SECONDS)
 def _under_way(strip: Strip, names: tuple[str, ...]) -> None:
     job = next((job for job in _jobs(strip, names) if not job.ended), None)
     if job is None:

@@ -8,6 +8,7 @@ import streamlit as st
 from app import benchmarks
 from app.figures import benchmark_deltas, benchmark_query
 from app.plain import escaped
+from app.views import parts, query_rows
 from app.views.benchmark_chosen import Chosen
 from core.errors import ShuffleproofError
 from core.studies.benchmark_finding import signed
@@ -15,7 +16,6 @@ from core.studies.benchmark_rows import REFERENCES
 from core.studies.initial_ranking import INITIAL
 
 BARS, ROWS, BUMP, FEATURES = "deltas", "queries", "answers", "features"
-PLAIN = {"displayModeBar": False}
 
 Pair = tuple[str, str]
 Query = tuple[str, str]
@@ -41,7 +41,7 @@ def section(chosen: Chosen) -> None:
         alt=benchmark_deltas.alt_text(frame, pair, str(chosen.measure)),
         on_select=_take,
         selection_mode="points",
-        config=PLAIN,
+        config=parts.PLAIN,
     )
     with right:
         _rows(frame, pair)
@@ -83,50 +83,31 @@ def _said(frame: pd.DataFrame, pair: Pair, measure: str) -> str:
 
 def _take() -> None:
     """A click on a bar chooses its query."""
-    for clicked in st.session_state[BARS]["selection"]["points"]:
-        facts = clicked.get("customdata")
-        if facts:
-            _choose(str(facts[0]), str(facts[1]))
-            return
-
-
-def _choose(query: str, fold: str) -> None:
-    st.session_state["of"], st.session_state["fold of"] = query, fold
+    facts = parts.clicked(BARS)
+    if facts:
+        st.session_state["of"], st.session_state["fold of"] = str(facts[0]), str(facts[1])
 
 
 def _rows(frame: pd.DataFrame, pair: Pair) -> None:
     """The queries by difference, the greatest gain first; a row chosen opens its documents."""
-    number, places = st.column_config.NumberColumn, frame[["query", "fold"]].astype(str)
-
-    def take() -> None:
-        for row in st.session_state[ROWS]["selection"]["rows"]:
-            _choose(*places.iloc[row])
-
+    number = st.column_config.NumberColumn
     folds = ["fold"] if len(set(frame["fold"])) > 1 else []
-    st.dataframe(
-        frame[["query", *folds, "difference", "ranker", "baseline"]],
-        hide_index=True,
-        height=benchmark_deltas.HEIGHT,
-        key=ROWS,
-        on_select=take,
-        selection_mode="single-row",
-        alt="Queries by difference; choose a row to see its documents",
-        column_config={
-            "query": st.column_config.TextColumn("Query", pinned=True),
-            "fold": st.column_config.TextColumn("Fold"),
-            "difference": number("Difference", format="%+.3f"),
-            "ranker": number(pair[0], format="%.3f"),
-            "baseline": number(pair[1], format="%.3f"),
-        },
-    )
+    columns = {
+        "fold": st.column_config.TextColumn("Fold"),
+        "difference": number("Difference", format="%+.3f"),
+        "ranker": number(pair[0], format="%.3f"),
+        "baseline": number(pair[1], format="%.3f"),
+    }
+    query_rows.rows(
+        frame[["query", *folds, "difference", "ranker", "baseline"]], columns,
+        "Queries by difference; choose a row to see its documents",
+        height=benchmark_deltas.HEIGHT, key=ROWS,
+    )  # fmt: skip
 
 
 def _one_query(chosen: Chosen, pair: Pair, frame: pd.DataFrame) -> None:
     left, right = st.columns(2)
-    query = left.selectbox(
-        "Query", list(dict.fromkeys(frame["query"].astype(str))), index=None, key="of",
-        bind="query-params", placeholder="Click a bar or a row, or choose a query",
-    )  # fmt: skip
+    query = query_rows.query(frame["query"], "Click a bar or a row, or choose a query", left)
     if query is None:
         return
     own = frame[frame["query"].astype(str) == query]
@@ -181,7 +162,7 @@ def _runs(chosen: Chosen, pair: Pair, query: Query, seed: int) -> None:
 
 
 def _chart(figure: Any, words: str) -> None:
-    st.plotly_chart(figure, key=BUMP, config=PLAIN, alt=words)
+    st.plotly_chart(figure, key=BUMP, config=parts.PLAIN, alt=words)
 
 
 def _documents(frame: pd.DataFrame, pair: Pair) -> Any:

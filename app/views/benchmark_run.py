@@ -14,6 +14,7 @@ from app.plain import escaped
 from app.views import benchmark_job as strip
 from app.views import benchmark_table as printed
 from app.views import combination
+from app.views import study_fields as fields
 from core.data.folds import folds_of
 from core.errors import ShuffleproofError, UsageError
 from core.execution.jobs import Job
@@ -104,16 +105,8 @@ def _form(data: str, newest: Artefact | None) -> None:
         "Seeds", 1, MOST_SEEDS, SEEDS, key="new.seeds",
         help="How often each ranker is trained; what draws nothing is measured once.",
     )  # fmt: skip
-    presets = _presets(rankers)
-    preset = middle.selectbox(
-        "Preset", presets, index=presets.index(usual_preset) if usual_preset in presets else 0,
-        key="new.preset",
-        help="  \n".join(f"{name}: {words}" for name, words in training.PRESETS.items()),
-    )  # fmt: skip
-    measures = right.text_input(
-        "Measures", value=";".join(_measures(newest)), key="new.measures",
-        help="Separated by ; — NDCG at 1, 3, 5 and 10 is kept under all conventions anyway.",
-    )  # fmt: skip
+    preset = fields.preset(_trained(rankers), usual_preset, middle)
+    measures = fields.measures(";".join(_measures(newest)), right)
     stem = benchmarks.stem(data)
     folds = folds_of(stem, services.store()) if stem != data else [data]
     if len(folds) > 1 and st.toggle(
@@ -168,11 +161,10 @@ def _add(name: str) -> None:
     st.session_state["new.rankers"] = list(dict.fromkeys([*st.session_state["new.rankers"], name]))
 
 
-def _presets(rankers: Sequence[str]) -> list[str]:
-    """The presets that all chosen rankers without one of their own have."""
+def _trained(rankers: Sequence[str]) -> list[str]:
+    """Those that are trained and have no preset of their own, combinations taken apart."""
     leaves = [leaf for name in expanded(rankers) for leaf in _leaves(name)]
-    plain = [name for name in leaves if name in training.FITTED]
-    return training.presets(plain) or list(training.PRESETS)
+    return [name for name in leaves if name in training.FITTED]
 
 
 def _leaves(name: str) -> tuple[str, ...]:
@@ -189,15 +181,7 @@ def _measures(newest: Artefact | None) -> list[str]:
 
 def _lists(data: str, usual: ListRecipe) -> ListRecipe:
     with st.popover("Candidate lists", icon=":material/tune:"):
-        try:
-            known = training.initial_rankers(training.fitting(data))
-        except ShuffleproofError:  # the folds together are no data set of their own
-            known = []
-        initial = st.multiselect(
-            "Initial ranker", list(dict.fromkeys([*usual.initial, *known])),
-            default=list(usual.initial), accept_new_options=True, key="new.initial",
-            help="The first one cuts and orders the lists; feature:<id> takes any feature.",
-        )  # fmt: skip
+        initial = fields.initial(data, usual)
         changes = drawn(usual, "new.lists")
     return replace(parsed(usual, changes), initial=tuple(initial or usual.initial))
 

@@ -8,14 +8,14 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app import disturbed, state
+from app import disturbed, opened, state
 from app.figures import card as figure
 from app.plain import escaped
 from app.views import card_run as run
 from app.views import card_table as table
-from app.views import disturbed_choice as choice
 from app.views import disturbed_queries as queries
 from app.views import parts
+from app.views import study_choice as choice
 from app.views.set_size_measure import choice as measure_choice
 from core.metrics.measure import Measure
 from core.store.manifest import Artefact
@@ -23,6 +23,7 @@ from core.studies import card_table
 from core.studies.command_perturbations import card_command, card_python
 from core.studies.initial_ranking import INITIAL
 from core.studies.registry import STUDIES
+from core.words import counted
 
 QUESTION = STUDIES["card"].question
 CHART = "pareto"
@@ -60,7 +61,7 @@ def page() -> None:
     """Draw a stored card of the data set in use: picture, finding, cards, then queries."""
     data = state.data()
     parts.header("Robustness card", QUESTION)
-    stored = disturbed.stored(disturbed.CARD, data)
+    stored = opened.stored(disturbed.CARD, data)
     at_work = run.progress(data)
     if stored:
         _study(stored)
@@ -75,19 +76,12 @@ def page() -> None:
 
 
 def _study(stored: Mapping[str, Artefact]) -> None:
-    no_study = state.absent("study", stored)
-    notices = st.container()
-    picture, controls = st.columns([5, 2], gap="medium")
-    with controls:
-        artefact = choice.study(stored)
-        labels = disturbed.rankers(artefact.recipe)
-        no_ranker = state.absent("show", labels)
+    top = choice.top(stored, disturbed.short_words, disturbed.words)
+    artefact = top.artefact
+    with top.controls:
         family = _family(artefact.recipe)
-        rankers = choice.rankers(labels)
-    with notices:
-        state.instead("study", no_study, disturbed.short_words(artefact))
-        state.instead("ranker", no_ranker, *rankers)
-    with picture:
+        rankers = choice.rankers(disturbed.rankers(artefact.recipe), top.notices)
+    with top.picture:
         drawing, said = st.container(), st.container()
         measure = _measure(artefact, family)
     if not rankers:
@@ -125,8 +119,8 @@ def _measure(artefact: Artefact, family: str) -> Measure:
         levels = disturbed.families(recipe)[family]
         parts.convention(
             measure.convention(),
-            f"N = {disturbed.many(facts['queries'], 'query', 'queries')}",
-            disturbed.many(recipe["draws"], "draw"),
+            f"N = {counted(facts['queries'], 'query')}",
+            counted(recipe["draws"], "draw"),
             f"levels {levels[0]:g} to {levels[-1]:g}: {disturbed.unit(family)}",
         )
     st.caption(
@@ -141,7 +135,7 @@ def _picture(chosen: Chosen, place: Any) -> Any:
     drawn = _drawn(chosen, (chosen.key, chosen.family, str(chosen.measure), chosen.rankers))
     place.plotly_chart(
         drawn, key=CHART, alt=figure.alt_text(chosen.cards, str(chosen.measure)), on_select=_take,
-        selection_mode="points", config=choice.CONFIG,
+        selection_mode="points", config=parts.CLICKABLE,
     )  # fmt: skip
     return drawn
 
@@ -156,11 +150,9 @@ def _drawn(_chosen: Chosen, identity: tuple[Any, ...]) -> Any:
 
 def _take() -> None:
     """A click on a mark chooses the ranker whose queries are shown."""
-    for clicked in st.session_state[CHART]["selection"]["points"]:
-        facts = clicked.get("customdata")
-        if facts:
-            st.session_state["point"] = str(facts[0])
-            return
+    facts = parts.clicked(CHART)
+    if facts:
+        st.session_state["point"] = str(facts[0])
 
 
 def _ranker(chosen: Chosen) -> str | None:

@@ -17,6 +17,7 @@ from core.store.manifest import Artefact
 from core.studies import card, card_table
 from core.studies.initial_ranking import PAPER_FAMILY
 from core.studies.underway import Underway
+from core.words import counted
 
 DRAWS, MOST_DRAWS = 5, 1000
 OFFERED = [name for name, entry in PERTURBATIONS.items() if entry.changes <= card.ALLOWED]
@@ -49,7 +50,7 @@ def _first(found: Underway) -> None:
             figure.pareto(frame, measure, f"{family} {last:g}"), key="first results",
             alt=figure.alt_text(frame, measure),
         )  # fmt: skip
-    st.caption(f"First results: {disturbed.many(len(result.trials), 'trial')} so far.")
+    st.caption(f"First results: {counted(len(result.trials), 'trial')} so far.")
 
 
 STRIP = strip.Strip(card.KIND, "robustness card", _begun, _first)
@@ -97,9 +98,9 @@ def _cost(parameters: Mapping[str, Any], newest: Artefact | None) -> str:
         own = sorted({entry.unchanged, *entry.default_levels})
         levels += len(own)
         each += sum(entry.draws(level, draws) for level in own)
-    parts = [disturbed.many(newest.facts["queries"], "query", "queries")] if newest else []
-    parts += [disturbed.many(levels, "level"), disturbed.many(draws, "draw")]
-    parts += [disturbed.many(len(names) + 1, "ranker")]
-    text = f"{' × '.join(parts)} = **{disturbed.many(each * (len(names) + 1), 'trial')}**"
+    parts = [counted(newest.facts["queries"], "query")] if newest else []
+    parts += [counted(levels, "level"), counted(draws, "draw")]
+    parts += [counted(len(names) + 1, "ranker")]
+    text = f"{' × '.join(parts)} = **{counted(each * (len(names) + 1), 'trial')}**"
     timed, unknown = shared.trials(newest, names, each, parameters["data"])
     return text + timed + shared.not_timed(unknown)

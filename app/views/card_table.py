@@ -5,7 +5,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app import disturbed
+from app import disturbed, opened
 from app.views import parts
 from core.studies import card_table
 from core.studies.card import FLIPS, MOVED
@@ -30,7 +30,7 @@ def section(cards: pd.DataFrame, key: str, family: str, measure: str) -> None:
         column_config=_columns(disturbed.unit(family)),
         alt=f"Robustness cards under {family}: one row a ranker",
     )
-    convention = card_table.convention(disturbed.result(key), measure)
+    convention = card_table.convention(opened.result(key), measure)
     parts.convention(convention, "empty: it never happens, or there is nothing to compare with")
     st.subheader("Who is moved: relevant documents or others?", anchor=False)
     moved = cards[["ranker", *MOVED]].dropna(axis="columns", how="all")

@@ -11,6 +11,7 @@ from core.data import browse
 from core.data.dataset import RankingDataset
 from core.data.doctor import Finding
 from core.store.manifest import Artefact
+from core.words import counted
 
 FIRST_FEATURES = 6
 ANY = "any"
@@ -95,7 +96,9 @@ def _queries_found(
         words, out = st.columns([5, 1], vertical_alignment="center")
         words.markdown(f":material/filter_alt: {escaped(finding.message)}")
         out.button("Show all", on_click=_drop_finding, width="stretch")
-    st.caption(f"{len(shown):,} of {len(frame):,} queries. Choose a line to see its documents.")
+    st.caption(
+        f"{len(shown):,} of {counted(len(frame), 'query')}. Choose a line to see its documents."
+    )
     chosen = st.dataframe(
         shown,
         key=f"queries {dataset.fingerprint[:8]} {filtered} {finding and finding.code}",
@@ -122,7 +125,7 @@ def _documents_found(dataset: RankingDataset, filtered: tuple[str, float | None]
     shown = data_sets.document_frame(dataset, rows.tolist())
     shown.insert(0, "query", [dataset.query_ids[query] for query in owners])
     most = "at least " if len(rows) == browse.MOST_FOUND else ""
-    st.caption(f"{most}{len(rows):,} documents found. Choose a line to see its query.")
+    st.caption(f"{most}{counted(len(rows), 'document')} found. Choose a line to see its query.")
     chosen = st.dataframe(
         shown,
         key=f"documents {dataset.fingerprint[:8]} {filtered}",
@@ -169,7 +172,7 @@ def _one_query(name: str, dataset: RankingDataset, frame: pd.DataFrame) -> None:
     line = frame.loc[query]
     st.subheader(escaped(f"Query {line['query']}"), anchor=False)
     st.caption(
-        f"{line.documents:,} documents, {line.relevant:,} of them relevant; in the order of the "
+        f"{counted(int(line.documents), 'document')}, {line.relevant:,} of them relevant; in the order of the "
         "file. A click on a column's head sorts by it."
     )
     ids = list(dataset.feature_ids)

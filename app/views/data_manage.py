@@ -17,6 +17,7 @@ from core.errors import ShuffleproofError
 from core.store.manifest import Artefact
 from core.studies import jobs
 from core.studies.trained import studied_on, trained_on
+from core.words import counted
 
 DIFFERS = "background-color: rgba(230, 159, 0, 0.22)"
 
@@ -182,7 +183,11 @@ def _ask(name: str, artefact: Artefact) -> None:
     if names:
         st.markdown(f"It is also called {escaped(', '.join(names))}: these names go too.")
     if running:
-        st.error(f"{len(running)} jobs are working on it: cancel them first.")
+        several = len(running) > 1
+        verb = (
+            "are working on it: cancel them first." if several else "is working on it: cancel it."
+        )
+        st.error(f"{counted(len(running), 'job')} {verb}")
     keep, remove = st.columns(2)
     if keep.button("Keep it", width="stretch"):
         st.rerun()

@@ -4,12 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import streamlit as st
-
 from app import disturbed, proposals, state, training
 from app.forms import drawn
 from app.jobs import duration
 from app.plain import escaped
+from app.views import study_fields as fields
 from core.errors import ShuffleproofError
 from core.execution.jobs import Job
 from core.parameters import parsed
@@ -20,30 +19,18 @@ from core.studies import cost
 from core.studies.initial_ranking import INITIAL
 from core.studies.underway import Underway
 
+HELP = "Add @preset (dlcm@tuned), #digits of a trained ranker's key, or feature:<id>."
+"""What may be written into the field of rankers."""
+
 
 def rankers(before: Sequence[str]) -> list[str]:
     """Draw the choice of the rankers to be studied."""
-    plain = [name for name in registry.RANKERS if name != registry.FEATURE]
-    brought = proposals.brought(state.data())
-    found: list[str] = st.multiselect(
-        "Rankers", list(dict.fromkeys([*before, *brought, *plain])), default=list(before),
-        wrap=True, accept_new_options=True, key="new.rankers",
-        help="Add @preset (dlcm@tuned), #digits of a trained ranker's key, or feature:<id>.",
-    )  # fmt: skip
-    return found
+    return fields.rankers(state.data(), before, {registry.FEATURE}, HELP)
 
 
 def lists(data: str, usual: ListRecipe) -> dict[str, Any]:
     """Draw how the candidate lists are made; what was chosen, to be read by `asked`."""
-    try:
-        known = training.initial_rankers(training.fitting(data))
-    except ShuffleproofError:  # the data set is gone, its studies are not
-        known = []
-    initial = st.multiselect(
-        "Initial ranker", list(dict.fromkeys([*usual.initial, *known])),
-        default=list(usual.initial), accept_new_options=True, key="new.initial",
-        help="The first one cuts and orders the lists; feature:<id> takes any feature.",
-    )  # fmt: skip
+    initial = fields.initial(data, usual)
     return {"initial": tuple(initial or usual.initial), "changes": drawn(usual, "new.lists")}
 
 

@@ -1,20 +1,16 @@
 """The queries behind a ranker and a family: by level, by damage, and the list of one of them."""
 
-from typing import Any
-
 import pandas as pd
 import streamlit as st
 
 from app import disturbed
-from app.figures import bump
 from app.figures import perturbations as figure
 from app.plain import escaped
-from app.views.disturbed_choice import CONFIG
-from core.errors import ShuffleproofError
+from app.views import list_again, parts, query_rows
 from core.store.manifest import Artefact
-from core.studies.benchmark_finding import signed
+from core.words import counted
 
-MAP, ROWS, BUMP, FEATURES = "query map", "behind", "bump", "features"
+MAP = "query map"
 
 
 def section(artefact: Artefact, ranker: str, family: str, measure: str) -> None:
@@ -31,7 +27,7 @@ def section(artefact: Artefact, ranker: str, family: str, measure: str) -> None:
         st.plotly_chart(
             figure.queries(frame, disturbed.unit(family), measure), key=MAP,
             alt=figure.queries_alt_text(frame, measure), on_select=_take_cell,
-            selection_mode="points", config=CONFIG,
+            selection_mode="points", config=parts.CLICKABLE,
         )  # fmt: skip
         if len(frame) > figure.MOST_QUERIES:
             st.caption(
@@ -48,80 +44,43 @@ def section(artefact: Artefact, ranker: str, family: str, measure: str) -> None:
         if not len(damaged):
             st.caption("Every query is left out by this measure.")
             return
-        st.markdown(_said(damaged, point, measure))
+        start = f"By {family} at {level:g}, {ranker}"
+        st.markdown(escaped(query_rows.said(damaged, start, measure)))
         _rows(damaged)
     _one_list(artefact, point, damaged)
 
 
 def _take_cell() -> None:
     """A click on the map chooses its query and level."""
-    for clicked in st.session_state[MAP]["selection"]["points"]:
-        facts = clicked.get("customdata")
-        if facts:
-            st.session_state["of"], st.session_state["at"] = str(facts[0]), float(facts[1])
-            return
-
-
-def _said(frame: pd.DataFrame, point: tuple[str, str, float], measure: str) -> str:
-    ranker, family, level = point
-    lost, gained = int((frame["change"] < 0).sum()), int((frame["change"] > 0).sum())
-    of = disturbed.many(len(frame), "query", "queries")
-    text = f"By {family} at {level:g}, {ranker} loses {measure} on {lost} of {of} "
-    text += f"and gains on {gained}"
-    if lost:
-        worst: Any = frame.iloc[0]
-        text += f"; query {worst['query']} loses most: {signed(worst['change'])} "
-        text += f"({worst['unchanged']:.3f} → {worst['disturbed']:.3f})"
-    return escaped(f"{text}.")
+    facts = parts.clicked(MAP)
+    if facts:
+        st.session_state["of"], st.session_state["at"] = str(facts[0]), float(facts[1])
 
 
 def _rows(frame: pd.DataFrame) -> None:
-    number, ids = st.column_config.NumberColumn, [str(query) for query in frame["query"]]
-
-    def take() -> None:
-        for row in st.session_state[ROWS]["selection"]["rows"]:
-            st.session_state["of"] = ids[row]
-
-    st.dataframe(
-        frame,
-        hide_index=True,
-        height=300,
-        key=ROWS,
-        on_select=take,
-        selection_mode="single-row",
-        alt="Queries, the most damaged first; choose a row to see its list",
-        column_config={
-            "query": st.column_config.TextColumn("Query", pinned=True),
-            "unchanged": number("As it is", format="%.3f"),
-            "disturbed": number("Disturbed", format="%.3f", help="Mean of the draws."),
-            "change": number("Change", format="%+.3f"),
-            "worst_draw": number("Worst draw", help="The draw with the lowest value."),
-        },
-    )
+    number = st.column_config.NumberColumn
+    columns = {
+        "unchanged": number("As it is", format="%.3f"),
+        "disturbed": number("Disturbed", format="%.3f", help="Mean of the draws."),
+        "change": number("Change", format="%+.3f"),
+        "worst_draw": number("Worst draw", help="The draw with the lowest value."),
+    }
+    alt = "Queries, the most damaged first; choose a row to see its list"
+    query_rows.rows(frame, columns, alt, height=300)
 
 
 def _one_list(artefact: Artefact, point: tuple[str, str, float], frame: pd.DataFrame) -> None:
     left, right = st.columns(2)
-    query = left.selectbox(
-        "Query", [str(query) for query in frame["query"]], index=None, key="of",
-        bind="query-params", placeholder="Choose a row or a cell above, or a query here",
-    )  # fmt: skip
+    query = query_rows.query(frame["query"], "Choose a row or a cell above, or a query here", left)
     if query is None:
         return
     entry = disturbed.entry(point[1])
     draws = entry.draws(point[2], int(artefact.recipe["draws"])) if entry else 1
-    worst = int(frame.loc[frame["query"].astype(str) == query, "worst_draw"].iloc[0])
-    draw = right.selectbox(
-        "Draw", ["worst", *map(str, range(draws))], key="draw", bind="query-params",
-        help=f"Worst: the draw with the lowest value for this query, here draw {worst}.",
-    )  # fmt: skip
-    try:
-        with st.spinner("Scoring the list again …", show_time=True):
-            moves = disturbed.replayed(
-                artefact, point, query, worst if draw in {None, "worst"} else int(draw), columns()
-            )
-    except ShuffleproofError as error:
-        st.warning(escaped(str(error)), icon=":material/info:")
+    draw = query_rows.draw(frame, query, draws, right)
+    moves = list_again.asked(
+        lambda: disturbed.replayed(artefact, point, query, draw, list_again.features())
+    )
+    if moves is None:
         return
     at = f"{point[1]} at {point[2]:g}"
     if entry is None or entry.of_input:
@@ -130,11 +89,6 @@ def _one_list(artefact: Artefact, point: tuple[str, str, float], frame: pd.DataF
     how = "trained" if entry.retrains else "asked"
     head = f"Query {query}, under {at}. Left: the list, which stays as it is."
     both_lists(moves, point[0], head, (f"{how} otherwise", f"{how} as it is"))
-
-
-def columns() -> tuple[int, ...]:
-    """The features that the table of a list's documents shows."""
-    return tuple(int(name) for name in st.session_state.get(FEATURES, ()))
 
 
 def both_lists(
@@ -148,12 +102,9 @@ def both_lists(
         head: what the caption begins with.
         answers: where both answers are to one list, what tells them apart: now, and before.
     """
-    st.plotly_chart(
-        bump.bump(moves, ranker), key=BUMP, config={"displayModeBar": False},
-        alt=bump.alt_text(moves, ranker),
-    )  # fmt: skip
+    list_again.chart(moves, ranker)
     gone, new = (int((moves["kind"] == kind).sum()) for kind in ("gone", "new"))
-    left = f"{disturbed.many(gone, 'document')} left the list, {new} joined it."
+    left = f"{counted(gone, 'document')} left the list, {new} joined it."
     middle, right = (f"what {ranker} answers to it", "what it answers to the list as it is")
     if answers is not None:
         middle, right = (f"what {ranker} answers, {how}" for how in answers)
@@ -165,26 +116,14 @@ def both_lists(
         )
     )
     number = st.column_config.NumberColumn
-    with st.expander("Documents, labels, scores and features of this list"):
-        st.multiselect(
-            "Features", disturbed.features(), key=FEATURES, wrap=True, placeholder="none",
-            help="As they were and as they are, beside every document.",
-        )  # fmt: skip
-        st.dataframe(
-            moves,
-            hide_index=True,
-            key="documents",
-            placeholder="",
-            column_config={
-                "document": st.column_config.TextColumn("Document", pinned=True),
-                "label": number("Label", format="%g"),
-                "kind": st.column_config.TextColumn("In", help="kept: in both lists"),
-                "shown": number("Shown at"),
-                "answered": number("Answered at"),
-                "shown_before": number("Shown as it is"),
-                "answered_before": number("Answered as it is"),
-                "score": number("Score", format="%.4g"),
-                "score_before": number("Score as it is", format="%.4g"),
-            },
-            alt="Every document of the list before and after",
-        )
+    columns = {
+        "shown": number("Shown at"),
+        "answered": number("Answered at"),
+        "shown_before": number("Shown as it is"),
+        "answered_before": number("Answered as it is"),
+        "score": number("Score", format="%.4g"),
+        "score_before": number("Score as it is", format="%.4g"),
+    }
+    of = "As they were and as they are, beside every document."
+    alt = "Every document of the list before and after"
+    list_again.documents(moves, columns, of, alt)

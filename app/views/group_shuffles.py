@@ -6,17 +6,16 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app import exports, groups, report, state
+from app import groups, opened, state
 from app.figures import gsf as figure
-from app.plain import escaped
 from app.views import group_shuffles_run as run
 from app.views import parts
+from app.views import study_choice as choice
 from core.store.manifest import Artefact
 from core.studies.command_groups import group_shuffles_command, group_shuffles_python
 from core.studies.registry import STUDIES
 
 QUESTION = STUDIES[groups.KIND].question
-CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso2d"]}
 READING = (
     "The weights of a trained net are asked with groups from S shuffles of each list. Error: root "
     "mean square change of a document's score when its list is shown in another order, divided by "
@@ -28,7 +27,7 @@ def page() -> None:
     """Draw a stored study of the data set in use: picture, finding, table."""
     data = state.data()
     parts.header("Group shuffles", QUESTION)
-    stored = groups.stored(data)
+    stored = opened.stored(groups.KIND, data)
     at_work = run.progress(data)
     if stored:
         _study(stored)
@@ -43,51 +42,35 @@ def page() -> None:
 
 
 def _study(stored: Mapping[str, Artefact]) -> None:
-    no_study = state.absent("study", stored)
-    notices = st.container()
-    picture, controls = st.columns([5, 2], gap="medium")
-    with controls:
-        artefact = stored[_key(stored)]
-        labels = groups.rankers(artefact)
+    top = choice.top(stored, groups.short_words, groups.words)
+    artefact = top.artefact
+    labels = groups.rankers(artefact)
+    with top.controls:
         no_ranker = state.absent("show", labels)
         shown = st.multiselect(
             "Rankers", labels, default=labels, key="show", bind="query-params", wrap=True
         )
-    with notices:
-        state.instead("study", no_study, groups.short_words(artefact))
+    with top.notices:
         state.instead("ranker", no_ranker, *shown)
     if not shown:
-        picture.info("Choose at least one ranker.")
+        top.picture.info("Choose at least one ranker.")
         return
     key = str(artefact.key)
     frame = groups.table(key)
     frame = frame[frame["ranker"].isin(shown)]
-    with picture:
+    with top.picture:
         drawn = _picture(key, frame)
         for label in shown:
             parts.finding(groups.finding(key, label))
         parts.convention(READING, "95 % intervals over queries", "one training")
     _table(frame)
-    _take_away(artefact, drawn, frame)
-
-
-def _key(stored: Mapping[str, Artefact]) -> str:
-    """The study chosen; its key always stands in the address."""
-    wanted, keys = st.query_params.get("study", ""), list(stored)
-    key = st.selectbox(
-        "Study", keys, index=keys.index(wanted) if wanted in keys else 0,
-        format_func=lambda key: groups.short_words(stored[key]),
-        help="Stored studies of this data set, newest first.",
-    )  # fmt: skip
-    st.caption(escaped(groups.words(stored[key])))
-    if wanted != key:
-        st.query_params["study"] = key
-    return str(key)
+    again = (group_shuffles_command, group_shuffles_python)
+    choice.take_away(artefact, drawn, frame, again, artefact.facts["data"])
 
 
 def _picture(key: str, frame: pd.DataFrame) -> Any:
     drawn = _drawn(frame, (key, *dict.fromkeys(frame["ranker"])))
-    st.plotly_chart(drawn, key="error", alt=figure.alt_text(frame), config=CONFIG)
+    st.plotly_chart(drawn, key="error", alt=figure.alt_text(frame), config=parts.CLICKABLE)
     return drawn
 
 
@@ -118,25 +101,4 @@ def _table(frame: pd.DataFrame) -> None:
             "lists": number("Lists", help="Those whose scores differ."),
         },
         alt="Equivariance error of every ranker by the number of shuffles",
-    )
-
-
-def _take_away(artefact: Artefact, drawn: Any, frame: pd.DataFrame) -> None:
-    recipe, facts, key = artefact.recipe, artefact.facts, str(artefact.key)
-    parts.exports_row(
-        parts.Shared(
-            figures=exports.figure_files(drawn, f"{key}-figure"),
-            tables=exports.table_files(frame, f"{key}-table"),
-            recipe=exports.recipe_file(recipe, facts, key),
-            report=exports.File(
-                "Report (HTML)",
-                f"{key}.html",
-                lambda: report.report([groups.path(key)]).encode(),
-            ),
-            link={name: st.query_params.get_all(name) for name in st.query_params}
-            | {"data": [facts["data"]], "study": [key]},
-            command=lambda: group_shuffles_command(recipe, facts),
-            python=group_shuffles_python(recipe, facts),
-        ),
-        "take",
     )

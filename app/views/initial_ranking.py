@@ -8,12 +8,13 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app import curves, exports, proposals, report, state
+from app import curves, proposals, state
 from app.figures import initial_ranking as figure
 from app.plain import escaped
 from app.views import initial_ranking_point as behind
 from app.views import initial_ranking_run as run
 from app.views import parts
+from app.views import study_choice as choice
 from core.metrics.measure import Measure
 from core.parameters import parameters
 from core.store.manifest import Artefact
@@ -92,14 +93,12 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     notices = st.container()
     picture, controls = st.columns([5, 2], gap="medium")
     with controls:
-        key = _key(stored)
-        artefact = stored[key]
-        labels = [label for label, _ in artefact.recipe["rankers"]]
-        no_ranker = state.absent("show", labels)
-        family, rankers, x, from_zero = _what(artefact.recipe)
-    with notices:
-        state.instead("study", no_study, curves.words(artefact))
-        state.instead("ranker", no_ranker, *rankers)
+        artefact = choice.study(stored, curves.short_words, curves.details)
+        with notices:
+            state.instead("study", no_study, curves.words(artefact))
+        labels = [str(label) for label, _ in artefact.recipe["rankers"]]
+        rankers = choice.rankers(labels, notices)
+        family, x, from_zero = _what(artefact.recipe)
     with picture:
         drawing, said = st.container(), st.container()
         measure = _measure(artefact.recipe)
@@ -114,28 +113,11 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     if point is not None:
         behind.section(artefact, family, str(measure), point)
     table = _details(chosen)
-    _take_away(chosen, drawn, table)
+    again = (command_of, python_of)
+    choice.take_away(artefact, drawn, table, again, artefact.facts["data"])
 
 
-def _key(stored: Mapping[str, Artefact]) -> str:
-    """The study chosen; its key always stands in the address, so that a link keeps meaning it."""
-    wanted, keys = st.query_params.get("study", ""), list(stored)
-    key = st.selectbox(
-        "Study", keys, index=keys.index(wanted) if wanted in keys else 0,
-        format_func=lambda key: curves.short_words(stored[key]),
-        help="Stored studies of this data set, newest first.",
-    )  # fmt: skip
-    st.caption(escaped(curves.details(stored[key])))
-    if wanted != key:
-        st.query_params["study"] = key
-    return str(key)
-
-
-def _what(recipe: Mapping[str, Any]) -> tuple[str, tuple[str, ...], figure.Axis, bool]:
-    labels = [label for label, _ in recipe["rankers"]]
-    shown = st.multiselect(
-        "Rankers", labels, default=labels, key="show", bind="query-params", wrap=True
-    )
+def _what(recipe: Mapping[str, Any]) -> tuple[str, figure.Axis, bool]:
     families = list(curves.families(recipe))
     family = families[0]
     if len(families) > 1:
@@ -145,7 +127,7 @@ def _what(recipe: Mapping[str, Any]) -> tuple[str, tuple[str, ...], figure.Axis,
         key="x", bind="query-params",
     )  # fmt: skip
     from_zero = st.toggle("Vertical axis from 0", value=True, key="zero", bind="query-params")
-    return family, tuple(label for label in labels if label in shown), x or "level", from_zero
+    return family, x or "level", from_zero
 
 
 def _measure(recipe: Mapping[str, Any]) -> Measure:
@@ -207,7 +189,7 @@ def _picture(chosen: Chosen, point: tuple[str, float] | None, place: Any) -> Any
         alt=figure.alt_text(summary, chosen.family, str(chosen.measure)),
         on_select=behind.take_point,
         selection_mode="points",
-        config={"displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso2d"]},
+        config=parts.CLICKABLE,
     )
     return drawn
 
@@ -285,27 +267,3 @@ def _columns(baseline: str) -> dict[str, Any]:
         "against_effect": number("d ", format="%+.2f"),
         "against_mark": text(" ", width="small"),
     }
-
-
-def _take_away(chosen: Chosen, drawn: Any, table: pd.DataFrame) -> None:
-    recipe, facts = chosen.artefact.recipe, chosen.artefact.facts
-    path = chosen.artefact.path
-    parts.exports_row(
-        parts.Shared(
-            figures=exports.figure_files(drawn, f"{chosen.key}-figure"),
-            tables=exports.table_files(table, f"{chosen.key}-table"),
-            recipe=exports.recipe_file(recipe, facts, chosen.key),
-            report=exports.File(
-                "Report (HTML)", f"{chosen.key}.html", lambda: report.report([path]).encode()
-            ),
-            link=_link() | {"data": [facts["data"]], "study": [chosen.key]},
-            command=lambda: command_of(recipe, facts),
-            python=python_of(recipe, facts),
-        ),
-        "take",
-    )
-
-
-def _link() -> dict[str, list[str]]:
-    """Every choice that stands in the address."""
-    return {name: st.query_params.get_all(name) for name in st.query_params}

@@ -1,30 +1,21 @@
 """Behind one point of Figure 3: the queries by damage, and the list of one of them."""
 
-from typing import Any
-
 import pandas as pd
 import streamlit as st
 
 from app import curves
-from app.figures import bump
 from app.plain import escaped
-from core.errors import ShuffleproofError
+from app.views import list_again, parts, query_rows
 from core.store.manifest import Artefact
-from core.studies.benchmark_finding import signed
 
 CHART = "curves"
-ROWS = "behind"
-BUMP = "bump"
 
 
 def take_point() -> None:
     """A click on the figure chooses its point."""
-    for clicked in st.session_state[CHART]["selection"]["points"]:
-        facts = clicked.get("customdata")
-        if facts:
-            ranker, level = facts[0], facts[1]
-            st.session_state["point"], st.session_state["at"] = str(ranker), float(level)
-            return
+    facts = parts.clicked(CHART)
+    if facts:
+        st.session_state["point"], st.session_state["at"] = str(facts[0]), float(facts[1])
 
 
 def choice(artefact: Artefact, family: str, rankers: list[str]) -> tuple[str, float] | None:
@@ -50,69 +41,34 @@ def section(artefact: Artefact, family: str, measure: str, point: tuple[str, flo
     if not len(frame):
         st.caption("Every query is left out by this measure.")
         return
-    st.markdown(_said(frame, ranker, f"{family} at {level:g}", measure))
+    start = f"By {family} at {level:g}, {ranker}"
+    st.markdown(escaped(query_rows.said(frame, start, measure)))
     _rows(frame)
     _one_list(artefact, point, family, frame)
 
 
-def _said(frame: pd.DataFrame, ranker: str, disturbed: str, measure: str) -> str:
-    lost, gained = int((frame.change < 0).sum()), int((frame.change > 0).sum())
-    text = (
-        f"By {disturbed}, {ranker} loses {measure} on {lost} of {len(frame)} queries and gains on "
-        f"{gained}"
-    )
-    if lost:
-        worst = frame.iloc[0]
-        text += (
-            f"; query {worst['query']} loses most: {signed(worst.change)} "
-            f"({worst.unchanged:.3f} → {worst.disturbed:.3f})"
-        )
-    return escaped(text + ".")
-
-
 def _rows(frame: pd.DataFrame) -> None:
     number = st.column_config.NumberColumn
-    ids = [str(query) for query in frame["query"]]
-
-    def take() -> None:
-        for row in st.session_state[ROWS]["selection"]["rows"]:
-            st.session_state["of"] = ids[row]
-
-    st.dataframe(
-        frame,
-        hide_index=True,
-        height=260,
-        key=ROWS,
-        on_select=take,
-        selection_mode="single-row",
-        alt="Queries, the most damaged first; choose a row to see its list",
-        column_config={
-            "query": st.column_config.TextColumn("Query", pinned=True),
-            "unchanged": number("Unchanged", format="%.3f"),
-            "disturbed": number("Disturbed (mean of draws)", format="%.3f"),
-            "change": number("Change", format="%+.3f"),
-            "worst_draw": number("Worst draw", help="The draw with the lowest value."),
-        },
-    )
+    columns = {
+        "unchanged": number("Unchanged", format="%.3f"),
+        "disturbed": number("Disturbed (mean of draws)", format="%.3f"),
+        "change": number("Change", format="%+.3f"),
+        "worst_draw": number("Worst draw", help="The draw with the lowest value."),
+    }
+    alt = "Queries, the most damaged first; choose a row to see its list"
+    query_rows.rows(frame, columns, alt, height=260)
 
 
 def _one_list(
     artefact: Artefact, chosen: tuple[str, float], family: str, frame: pd.DataFrame
 ) -> None:
     left, right = st.columns(2)
-    query = left.selectbox(
-        "Query", [str(query) for query in frame["query"]], index=None, key="of",
-        bind="query-params", placeholder="Choose a row above, or a query here",
-    )  # fmt: skip
+    query = query_rows.query(frame["query"], "Choose a row above, or a query here", left)
     if query is None:
         return
     draws = int(artefact.recipe["draws"]) if chosen[1] != _unchanged(artefact, family) else 1
-    worst = int(frame.loc[frame["query"].astype(str) == query, "worst_draw"].iloc[0])
-    draw = right.selectbox(
-        "Draw", ["worst", *map(str, range(draws))], key="draw", bind="query-params",
-        help=f"Worst: the draw with the lowest value for this query, here draw {worst}.",
-    )  # fmt: skip
-    _bump(artefact, chosen, family, (query, worst if draw in {None, "worst"} else int(draw)))
+    draw = query_rows.draw(frame, query, draws, right)
+    _bump(artefact, chosen, family, (query, draw))
 
 
 def _unchanged(artefact: Artefact, family: str) -> float:
@@ -126,19 +82,11 @@ def _bump(artefact: Artefact, chosen: tuple[str, float], family: str, one: tuple
             "This study was stored without its lists' recipe; run it again to see single lists."
         )
         return
-    try:
-        with st.spinner("Scoring the list again …", show_time=True):
-            moves: Any = curves.replayed(artefact, chosen, family, query, draw)
-    except ShuffleproofError as error:
-        st.warning(escaped(str(error)), icon=":material/info:")
+    moves = list_again.asked(lambda: curves.replayed(artefact, chosen, family, query, draw))
+    if moves is None:
         return
     ranker, level = chosen
-    st.plotly_chart(
-        bump.bump(moves, ranker),
-        key=BUMP,
-        config={"displayModeBar": False},
-        alt=bump.alt_text(moves, ranker),
-    )
+    list_again.chart(moves, ranker)
     st.caption(
         escaped(
             f"Query {query}, draw {draw}. Left: the initial ranking disturbed by {family} at "

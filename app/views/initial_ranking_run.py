@@ -6,101 +6,47 @@ from typing import Any
 
 import streamlit as st
 
-from app import curves, proposals, services, state, training
+from app import curves, proposals, services, training
 from app.figures import initial_ranking as figure
 from app.forms import drawn
-from app.jobs import act, duration, far, submit, table
+from app.jobs import duration
 from app.plain import escaped
+from app.views import benchmark_job as strip
+from app.views import disturbed_form as shared
+from app.views import study_fields as fields
 from core.errors import ShuffleproofError
 from core.execution.jobs import Job
 from core.metrics.measure import Measure
 from core.parameters import parsed
 from core.perturb.registry import PERTURBATIONS
-from core.rankers import registry
-from core.rankers.initial import ListRecipe
-from core.store.keys import ArtefactKey
 from core.store.manifest import Artefact
 from core.studies.initial_ranking import INITIAL
 from core.studies.study import levels_of
-from core.studies.underway import Underway, underway
+from core.studies.underway import Underway
 
-EVERY_SECONDS = 1.0
 DRAWS, MOST_DRAWS = 10, 1000
-MINE = "study handed in"
 DISTURBING = [name for name, entry in PERTURBATIONS.items() if "ranking" in entry.changes]
 
 
 def progress(data: str) -> bool:
     """Draw the study that is waiting, running or has just failed; whether there is one."""
-    found = _jobs(data)
-    _ended(found)
-    if any(not job.ended for job in found):
-        _under_way(data)
-        return True
-    failed = found[0] if found and found[0].state == "failed" else None
-    if failed is not None:
-        _failure(failed)
-    return failed is not None
+    return strip.progress(STRIP, (data,))
 
 
-def _jobs(data: str) -> list[Job]:
-    try:
-        found = table().list()
-    except ShuffleproofError:
-        return []  # the form says so when work is handed in
-    own = [job for job in found if job.kind == curves.KIND and job.parameters["data"] == data]
-    return sorted(own, key=lambda job: (job.ended, -job.created))
+def _begun(one: Underway, job: Job) -> bool:
+    """Whether an announced study is the one that a job works on."""
+    asked, study = job.parameters, one.study
+    labels = [label for label, _ in study.rankers if label != INITIAL]
+    pairs = [list(pair) for pair in study.perturbations]
+    return (
+        one.facts["data"] == asked["data"]
+        and labels == list(asked["rankers"])
+        and pairs == [[family, float(level)] for family, level in asked["perturbations"]]
+        and (study.draws, study.seed) == (asked["draws"], asked["seed"])
+    )
 
 
-@st.fragment(run_every=EVERY_SECONDS)
-def _under_way(data: str) -> None:
-    job = next((job for job in _jobs(data) if not job.ended), None)
-    if job is None:
-        st.rerun()
-    assert job is not None  # noqa: S101 (rerun does not return)
-    told = far(job, table().history(job.id))
-    waiting = job.state == "waiting"
-    words = "Waiting for a free worker" if waiting else f"Running: {told.words}"
-    st.progress(told.share, text=escaped(words))
-    st.button("Cancel", key=f"cancel {job.id[:16]}", on_click=_cancel, args=(job.id,))
-    found = _begun(job)
-    if found is not None and job.state == "running":
-        _first_results(found)
-
-
-def _ended(found: list[Job]) -> None:
-    """Once what this session handed in has ended, show what was done."""
-    mine = next((job for job in found if job.id == st.session_state.get(MINE)), None)
-    if mine is None or not mine.ended:
-        return
-    del st.session_state[MINE]
-    if mine.state == "done":
-        _show(mine)
-
-
-def _show(job: Job) -> None:
-    kind, _, digest = str(job.result["artefact"]).rpartition("-")
-    st.query_params["study"] = str(ArtefactKey(kind, digest))
-
-
-def _begun(job: Job) -> Underway | None:
-    """The announced study that a job works on."""
-    asked = job.parameters
-    for one in underway(services.store(), curves.KIND):
-        study = one.study
-        labels = [label for label, _ in study.rankers if label != INITIAL]
-        pairs = [list(pair) for pair in study.perturbations]
-        if (
-            one.facts["data"] == asked["data"]
-            and labels == list(asked["rankers"])
-            and pairs == [[family, float(level)] for family, level in asked["perturbations"]]
-            and (study.draws, study.seed) == (asked["draws"], asked["seed"])
-        ):
-            return one
-    return None
-
-
-def _first_results(found: Underway) -> None:
+def _first(found: Underway) -> None:
     result = found.result(services.store())
     if result is None:
         return
@@ -114,25 +60,8 @@ def _first_results(found: Underway) -> None:
     st.caption(f"First results: {len(result.trials)} trials so far.")
 
 
-def _cancel(identifier: str) -> None:
-    act("cancel", identifier)
-
-
-def _failure(job: Job) -> None:
-    st.error(escaped(f"The last study failed: {job.reason or 'no reason was left.'}"))
-    with st.container(horizontal=True):
-        st.button("Try again", key="retry", on_click=_retry, args=(job.id,))
-        st.button("Dismiss", key="forget", on_click=_forget, args=(job.id,))
-    with st.expander("What it printed"):
-        st.code(table().log(job.id) or "nothing", language=None)
-
-
-def _retry(identifier: str) -> None:
-    act("retry", identifier)
-
-
-def _forget(identifier: str) -> None:
-    act("forget", identifier)
+STRIP = strip.Strip(curves.KIND, "study", _begun, _first, seconds=1.0)
+MINE = STRIP.mine
 
 
 def form(data: str, newest: Artefact | None, *, opened: bool) -> None:
@@ -146,11 +75,7 @@ def _form(data: str, newest: Artefact | None) -> None:
     proposed = proposals.for_study(data, newest)
     asked = _rankers_and_levels(list(proposed.rankers))
     with st.popover("Candidate lists and seed", icon=":material/tune:"):
-        initial = st.multiselect(
-            "Initial ranker", _initial_rankers(data, proposed.lists),
-            default=list(proposed.lists.initial), accept_new_options=True, key="new.initial",
-            help="The first one cuts and orders the lists; feature:<id> takes any feature.",
-        )  # fmt: skip
+        initial = fields.initial(data, proposed.lists)
         changes = drawn(proposed.lists, "new.lists")
         asked["seed"] = st.number_input("Seed", value=0, min_value=0, key="new.seed")
     try:
@@ -170,26 +95,11 @@ def _form(data: str, newest: Artefact | None) -> None:
     st.markdown(_cost(parameters, newest))
     ready = bool(parameters["rankers"]) and bool(initial) and bool(pairs)
     if st.button("Run this study", type="primary", key="new.run", disabled=not ready):
-        _submit(parameters)
-
-
-def _initial_rankers(data: str, lists: ListRecipe) -> list[str]:
-    """What may be the initial ranker; the proposed ones first."""
-    try:
-        known = training.initial_rankers(training.fitting(data))
-    except ShuffleproofError:  # the data set is gone, its studies are not
-        known = []
-    return list(dict.fromkeys([*lists.initial, *known]))
+        strip.hand_in(STRIP, parameters)
 
 
 def _rankers_and_levels(before: list[str]) -> dict[str, Any]:
-    plain = [name for name in registry.RANKERS if name != registry.FEATURE]
-    brought = proposals.brought(state.data())
-    rankers = st.multiselect(
-        "Rankers", list(dict.fromkeys([*before, *brought, *plain])), default=before, wrap=True,
-        accept_new_options=True, key="new.rankers",
-        help="Add @preset (dlcm@tuned), #digits of a trained ranker's key, or feature:<id>.",
-    )  # fmt: skip
+    rankers = shared.rankers(before)
     left, middle, right = st.columns([2, 2, 1])
     families = left.multiselect(
         "Disturbed by", DISTURBING, default=["transpositions"], key="new.families",
@@ -202,11 +112,7 @@ def _rankers_and_levels(before: list[str]) -> dict[str, Any]:
     draws = right.number_input(
         "Draws a level", min_value=1, max_value=MOST_DRAWS, value=DRAWS, key="new.draws"
     )
-    wanted = st.session_state.get("wanted measure", "NDCG@10")
-    measures = st.text_input(
-        "Measures", value=wanted, key="new.measures",
-        help="Separated by ; — NDCG at 1, 3, 5 and 10 is kept under all conventions anyway.",
-    )  # fmt: skip
+    measures = fields.measures(st.session_state.get("wanted measure", fields.FIRST_MEASURE))
     return {
         "rankers": rankers, "families": families, "levels": levels, "draws": int(draws),
         "measures": measures,
@@ -255,13 +161,3 @@ def _timed(newest: Artefact) -> dict[str, float]:
     return known | {
         name: known[label] for label, name in zip(labels, asked, strict=False) if label in known
     }
-
-
-def _submit(parameters: Mapping[str, Any]) -> None:
-    try:
-        job = submit(curves.KIND, dict(parameters))
-    except ShuffleproofError as error:
-        st.error(escaped(str(error)))
-        return
-    st.session_state[MINE] = job.id
-    st.rerun()

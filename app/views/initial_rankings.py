@@ -8,17 +8,18 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app import rankings, state
+from app import opened, rankings, state
 from app.figures import initial_rankings as figure
 from app.plain import escaped
 from app.views import initial_rankings_details as details
 from app.views import initial_rankings_geometry as geometry
 from app.views import initial_rankings_run as run
-from app.views import initial_rankings_taken as taken
 from app.views import parts
-from app.views.set_size_measure import choice
+from app.views import study_choice as choice
+from app.views.set_size_measure import choice as measure_choice
 from core.metrics.measure import Measure
 from core.store.manifest import Artefact
+from core.studies.command_tables import initial_rankings_command, initial_rankings_python
 from core.studies.registry import STUDIES
 
 QUESTION = STUDIES["initial-rankings"].question
@@ -67,7 +68,7 @@ def page() -> None:
     """Draw a stored study of the data set in use: dots, finding, verdict, then details."""
     data = state.data()
     parts.header("Several rankings", QUESTION)
-    stored = rankings.stored(data)
+    stored = opened.stored(rankings.KIND, data)
     at_work = run.progress(data)
     if stored:
         _study(data, stored)
@@ -84,53 +85,31 @@ def page() -> None:
 
 
 def _study(data: str, stored: Mapping[str, Artefact]) -> None:
-    no_study = state.absent("study", stored)
-    notices = st.container()
-    picture, controls = st.columns([5, 2], gap="medium")
-    with controls:
-        artefact = stored[_key(stored)]
-        labels = rankings.rankers(artefact.recipe)
-        no_ranker = state.absent("show", labels)
-        shown, chosen_rankers = _what(labels)
-    with notices:
-        state.instead("study", no_study, rankings.short_words(artefact))
-        state.instead("ranker", no_ranker, *chosen_rankers)
-    with picture:
+    top = choice.top(stored, rankings.short_words, rankings.words)
+    artefact = top.artefact
+    with top.controls:
+        shown = _shown()
+        rankers = choice.rankers(rankings.rankers(artefact.recipe), top.notices)
+    with top.picture:
         drawing, said = st.container(), st.container()
         measure, alone = _measure(artefact)
-    chosen = Chosen(artefact, measure, chosen_rankers, shown, alone)
+    chosen = Chosen(artefact, measure, rankers, shown, alone)
     point = details.point(chosen.key, str(measure))
     drawn = _picture(chosen, point, drawing)
     with said:
         _said(chosen)
     details.section(artefact, str(measure), point)
     geometry.section(data, chosen.key, artefact.facts["lists"]["depth"])
-    taken.row(artefact, str(measure), drawn)
+    table = rankings.table(chosen.key, str(measure))
+    choice.take_away(artefact, drawn, table, (initial_rankings_command, initial_rankings_python))
 
 
-def _key(stored: Mapping[str, Artefact]) -> str:
-    """The study chosen; its key always stands in the address."""
-    wanted, keys = st.query_params.get("study", ""), list(stored)
-    key = st.selectbox(
-        "Study", keys, index=keys.index(wanted) if wanted in keys else 0,
-        format_func=lambda key: rankings.short_words(stored[key]),
-        help="Stored studies of this data set, newest first.",
-    )  # fmt: skip
-    st.caption(escaped(rankings.words(stored[key])))
-    if wanted != key:
-        st.query_params["study"] = key
-    return str(key)
-
-
-def _what(labels: list[str]) -> tuple[figure.Shown, tuple[str, ...]]:
+def _shown() -> figure.Shown:
     shown = st.segmented_control(
         "Horizontal axis", list(AXES), default="mean", required=True, format_func=AXES.__getitem__,
         key="x", bind="query-params", help="The mean, or its change from the ranker as trained.",
     )  # fmt: skip
-    found = st.multiselect(
-        "Rankers", labels, default=labels, key="show", bind="query-params", wrap=True
-    )
-    return shown or "mean", tuple(label for label in labels if label in found)
+    return shown or "mean"
 
 
 def _measure(artefact: Artefact) -> tuple[Measure, bool]:
@@ -138,7 +117,7 @@ def _measure(artefact: Artefact) -> tuple[Measure, bool]:
     with st.container(horizontal=True, vertical_alignment="center", key="convention"):
         words = st.container(width="stretch")
         with st.popover("Measure and conventions", icon=":material/tune:"):
-            measure = choice(artefact.recipe)
+            measure = measure_choice(artefact.recipe)
             alone = st.toggle(
                 "The initial rankings by themselves too", key="alone", bind="query-params",
                 help="What each of them reaches without any ranker, the oracle included.",
@@ -164,7 +143,7 @@ def _picture(chosen: Chosen, point: tuple[str, str] | None, place: Any) -> Any:
         alt=figure.alt_text(chosen.drawn, str(chosen.measure)),
         on_select=_take,
         selection_mode="points",
-        config={"displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso2d"]},
+        config=parts.CLICKABLE,
     )
     place.caption(
         "Full dots under a ranker: the change is more than chance (p ≤ .05, Holm). Click one."
@@ -181,11 +160,9 @@ def _drawn(_chosen: Chosen, point: tuple[str, str] | None, identity: tuple[Any, 
 
 def _take() -> None:
     """A click on a dot chooses the condition whose queries are shown below."""
-    for clicked in st.session_state[CHART]["selection"]["points"]:
-        facts = clicked.get("customdata")
-        if facts:
-            st.session_state[details.POINT] = (str(facts[0]), str(facts[1]))
-            return
+    facts = parts.clicked(CHART)
+    if facts:
+        st.session_state[details.POINT] = (str(facts[0]), str(facts[1]))
 
 
 def _said(chosen: Chosen) -> None:

@@ -6,11 +6,11 @@ from app import rankings
 from app.figures import initial_rankings_geometry as figure
 from app.plain import escaped
 from app.rankings import Learnt
+from app.views import parts
 from core.errors import ShuffleproofError
 from core.rankers import ordinal_geometry
 from core.rankers.ordinal_geometry import OrdinalGeometry
 
-PLAIN = {"displayModeBar": False}
 RANKS = 40
 
 
@@ -55,7 +55,9 @@ def _drawn(ranker: Learnt, found: OrdinalGeometry) -> None:
     for column, (name, title, picture) in zip(st.columns(3), pictures, strict=True):
         with column:
             st.caption(title)
-            st.plotly_chart(picture, key=f"geometry {name}", alt=f"{title}. {words}", config=PLAIN)
+            st.plotly_chart(
+                picture, key=f"geometry {name}", alt=f"{title}. {words}", config=parts.PLAIN
+            )
     st.markdown(escaped(f"{ranker.label}. {words}"))
     st.caption(
         "Where ranks mean something to the ranker, neighbours are alike and the path bends "

@@ -8,12 +8,11 @@ from app import rankings
 from app.figures import query_map
 from app.figures.perturbations import MOST_QUERIES
 from app.plain import escaped
-from app.views import two_answers
+from app.views import parts, query_rows, two_answers
 from core.store.manifest import Artefact
 from core.studies.exchanged import TRAINED
 
 POINT, DOT, MAP = "behind dot", "dot", "query map"
-CONFIG = {"displayModeBar": False}
 Point = tuple[str, str]
 """Ranker and condition."""
 
@@ -46,7 +45,7 @@ def section(artefact: Artefact, measure: str, point: Point | None) -> None:
             "change": number("change", format="%+.3f"),
         }
         alt = f"Queries of {ranker} {condition}, the most damaged first"
-        two_answers.rows(frame, columns, alt)
+        query_rows.rows(frame, columns, alt, height=330)
     if not ranker.startswith(rankings.ALONE):
         _answers(artefact, point, [str(query) for query in frame["query"]])
 
@@ -73,7 +72,7 @@ def _map(key: str, measure: str, ranker: str) -> None:
         st.caption(escaped(f"{ranker} reads no initial ranking: there is one condition."))
         return
     st.plotly_chart(
-        query_map.queries(frame, "what it reads", measure), key=MAP, config=CONFIG,
+        query_map.queries(frame, "what it reads", measure), key=MAP, config=parts.PLAIN,
         alt=query_map.alt_text(frame, "conditions", measure), on_select=_take(ranker),
         selection_mode="points",
     )  # fmt: skip
@@ -85,12 +84,9 @@ def _take(ranker: str) -> Any:
     """A click on the map chooses its query and condition."""
 
     def taken() -> None:
-        for clicked in st.session_state[MAP]["selection"]["points"]:
-            facts = clicked.get("customdata")
-            if facts:
-                st.session_state["of"] = str(facts[0])
-                st.session_state[POINT] = (ranker, str(facts[1]))
-                return
+        facts = parts.clicked(MAP)
+        if facts:
+            st.session_state["of"], st.session_state[POINT] = str(facts[0]), (ranker, str(facts[1]))
 
     return taken
 

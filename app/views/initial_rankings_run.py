@@ -11,6 +11,7 @@ from app.figures import initial_rankings as figure
 from app.forms import drawn
 from app.plain import escaped
 from app.views import benchmark_job as strip
+from app.views import study_fields as fields
 from app.views import table_trainings as trainings
 from core.errors import MissingRankingError, ShuffleproofError, UsageError
 from core.execution.jobs import Job
@@ -76,18 +77,9 @@ def _form(data: str, newest: Artefact | None) -> None:
     rankers = _rankers(data, newest)
     initial, swaps = _initial(data, newest, usual_preset)
     with st.popover("Preset, seeds, measures and lists", icon=":material/tune:"):
-        presets = training.presets(trainings.plain(rankers))
-        presets = presets or list(training.PRESETS)
-        preset = st.selectbox(
-            "Preset", presets, index=presets.index(usual_preset) if usual_preset in presets else 0,
-            key="new.preset",
-            help="  \n".join(f"{name}: {words}" for name, words in training.PRESETS.items()),
-        )  # fmt: skip
+        preset = fields.preset(trainings.plain(rankers), usual_preset)
         seeds = int(st.number_input("Seeds", 1, MOST_SEEDS, 1, key="new.seeds"))
-        measures = st.text_input(
-            "Measures", value="NDCG@10", key="new.measures",
-            help="Separated by ; — NDCG at 1, 3, 5 and 10 is kept under all conventions anyway.",
-        )  # fmt: skip
+        measures = fields.measures()
         changes = drawn(usual, "new.lists", only=("depth", "scores", "folds", "seed"))
     try:
         if not initial:
@@ -111,22 +103,16 @@ def _form(data: str, newest: Artefact | None) -> None:
 def _rankers(data: str, newest: Artefact | None) -> list[str]:
     before = rankings.rankers(newest.recipe) if newest else list(TABLE4)
     given = {registry.FEATURE, "random", "ideal", "file-order"}
-    brought = proposals.brought(data)
-    plain = [name for name in registry.RANKERS if name not in given]
-    return st.multiselect(
-        "Rankers", list(dict.fromkeys([*before, *brought, *plain])), default=before, wrap=True,
-        accept_new_options=True, key="new.rankers",
-        help=f"{trainings.HELP} Those that read no initial ranking are measured once; DLCM is fed "
+    return fields.rankers(
+        data, before, given,
+        f"{trainings.HELP} Those that read no initial ranking are measured once; DLCM is fed "
         "in the order of what stands in its place.",
     )  # fmt: skip
 
 
 def _initial(data: str, newest: Artefact | None, preset: str) -> tuple[list[str], list[str]]:
     """The initial rankings of training, and what is put in the first one's place."""
-    try:
-        known = training.initial_rankers(training.fitting(data))
-    except ShuffleproofError:  # the data set is gone, its studies are not
-        known = []
+    known = fields.known_initial(data)
     before = list(newest.facts["lists"]["initial"]) if newest else [f"{x}@{preset}" for x in FOUR]
     left, right = st.columns(2)
     initial = left.multiselect(

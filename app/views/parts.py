@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlencode
 
 import streamlit as st
@@ -9,6 +10,12 @@ import streamlit as st
 from app.exports import File
 from app.plain import escaped
 from core.errors import ShuffleproofError
+
+CLICKABLE = {"displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso2d"]}
+"""Of every picture that takes clicks."""
+
+PLAIN = {"displayModeBar": False}
+"""Of small pictures, which need no buttons over them."""
 
 
 def header(title: str, question: str) -> None:
@@ -33,6 +40,12 @@ def not_yet(missing: str, remedy: str, command: str = "") -> None:
     st.markdown(escaped(remedy))
     if command:
         st.code(command, language="bash", wrap_lines=True)
+
+
+def clicked(chart: str) -> Sequence[Any]:
+    """What the first point clicked in a picture stands for; nothing where it stands for nothing."""
+    points = st.session_state[chart]["selection"]["points"]
+    return next((facts for point in points if (facts := point.get("customdata"))), ())
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app import disturbed, state
+from app import disturbed, opened, state
 from app.figures import perturbations as figure
 from app.plain import escaped
-from app.views import disturbed_choice as choice
 from app.views import parts
 from app.views import perturbations_details as details
 from app.views import perturbations_run as run
+from app.views import study_choice as choice
 from app.views.set_size_measure import choice as measure_choice
 from core.metrics.measure import Measure
 from core.store.manifest import Artefact
@@ -22,6 +22,7 @@ from core.studies import perturbations_table
 from core.studies.command_perturbations import perturbations_command, perturbations_python
 from core.studies.perturbations_table import STRENGTHS
 from core.studies.registry import STUDIES
+from core.words import counted
 
 QUESTION = STUDIES["perturbations"].question
 SHORT = {"last": "Last", "worst": "Worst", "mean": "Mean"}
@@ -64,7 +65,7 @@ def page() -> None:
     """Draw a stored study of the data set in use: map, finding, curves, then queries."""
     data = state.data()
     parts.header("Perturbations", QUESTION)
-    stored = disturbed.stored(disturbed.PERTURBATIONS_KIND, data)
+    stored = opened.stored(disturbed.PERTURBATIONS_KIND, data)
     at_work = run.progress(data)
     if stored:
         _study(stored)
@@ -81,19 +82,12 @@ def page() -> None:
 
 
 def _study(stored: Mapping[str, Artefact]) -> None:
-    no_study = state.absent("study", stored)
-    notices = st.container()
-    picture, controls = st.columns([5, 2], gap="medium")
-    with controls:
-        artefact = choice.study(stored)
-        labels = disturbed.rankers(artefact.recipe)
-        no_ranker = state.absent("show", labels)
+    top = choice.top(stored, disturbed.short_words, disturbed.words)
+    artefact = top.artefact
+    with top.controls:
         strength = _strength()
-        rankers = choice.rankers(labels)
-    with notices:
-        state.instead("study", no_study, disturbed.short_words(artefact))
-        state.instead("ranker", no_ranker, *rankers)
-    with picture:
+        rankers = choice.rankers(disturbed.rankers(artefact.recipe), top.notices)
+    with top.picture:
         drawing, said = st.container(), st.container()
         measure = _measure(artefact, strength)
     if not rankers:
@@ -133,8 +127,8 @@ def _measure(artefact: Artefact, strength: str) -> Measure:
     with words:
         parts.convention(
             measure.convention(),
-            f"N = {disturbed.many(facts['queries'], 'query', 'queries')}",
-            disturbed.many(recipe["draws"], "draw"),
+            f"N = {counted(facts['queries'], 'query')}",
+            counted(recipe["draws"], "draw"),
             STRENGTHS[strength],
         )
     return measure
@@ -145,7 +139,7 @@ def _picture(chosen: Chosen, cell: tuple[str, str] | None, place: Any) -> Any:
     drawn = _drawn(chosen, cell, identity)
     place.plotly_chart(
         drawn, key=details.MAP, alt=figure.alt_text(chosen.cells, str(chosen.measure)),
-        on_select=details.take_cell, selection_mode="points", config=choice.CONFIG,
+        on_select=details.take_cell, selection_mode="points", config=parts.CLICKABLE,
     )  # fmt: skip
     return drawn
 

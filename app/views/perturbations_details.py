@@ -7,7 +7,7 @@ from app import disturbed
 from app.figures import initial_ranking as curves
 from app.plain import escaped
 from app.views import disturbed_queries as queries
-from app.views.disturbed_choice import CONFIG
+from app.views import parts
 from core.perturb.registry import ATTACK, PERTURBATIONS
 from core.store.manifest import Artefact
 from core.studies import perturbations_notes
@@ -18,20 +18,16 @@ MAP, CURVES = "losses", "curves"
 
 def take_cell() -> None:
     """A click on the map chooses its ranker and family."""
-    for clicked in st.session_state[MAP]["selection"]["points"]:
-        facts = clicked.get("customdata")
-        if facts:
-            st.session_state["point"], st.session_state["family"] = str(facts[0]), str(facts[1])
-            return
+    facts = parts.clicked(MAP)
+    if facts:
+        st.session_state["point"], st.session_state["family"] = str(facts[0]), str(facts[1])
 
 
 def _take_point() -> None:
     """A click on a curve chooses its ranker and level."""
-    for clicked in st.session_state[CURVES]["selection"]["points"]:
-        facts = clicked.get("customdata")
-        if facts:
-            st.session_state["point"], st.session_state["at"] = str(facts[0]), float(facts[1])
-            return
+    facts = parts.clicked(CURVES)
+    if facts:
+        st.session_state["point"], st.session_state["at"] = str(facts[0]), float(facts[1])
 
 
 def cell(artefact: Artefact, rankers: tuple[str, ...]) -> tuple[str, str] | None:
@@ -90,7 +86,7 @@ def _curves(summary: pd.DataFrame, family: str, measure: str) -> None:
     st.plotly_chart(
         curves.curves(summary, family, measure, disturbed.unit(family)), key=CURVES,
         alt=curves.alt_text(summary, family, measure), on_select=_take_point,
-        selection_mode="points", config=CONFIG,
+        selection_mode="points", config=parts.CLICKABLE,
     )  # fmt: skip
 
 

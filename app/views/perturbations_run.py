@@ -11,6 +11,7 @@ from app.jobs import duration
 from app.plain import escaped
 from app.views import benchmark_job as strip
 from app.views import disturbed_form as shared
+from app.views import study_fields as fields
 from core.errors import ShuffleproofError
 from core.execution.jobs import Job
 from core.metrics.measure import Measure
@@ -19,6 +20,7 @@ from core.rankers.initial import ListRecipe
 from core.store.manifest import Artefact
 from core.studies import cost, perturbations, perturbations_table
 from core.studies.underway import Underway
+from core.words import counted
 
 DRAWS, MOST_DRAWS = 5, 1000
 FIRST = ("shuffle-shown", "transpositions", "sample", "distractors", "feature-noise")
@@ -50,7 +52,7 @@ def _first(found: Underway) -> None:
         figure.losses(cells, groups, measure), key="first results",
         alt=figure.alt_text(cells, measure),
     )  # fmt: skip
-    st.caption(f"First results: {disturbed.many(len(result.trials), 'trial')} so far.")
+    st.caption(f"First results: {counted(len(result.trials), 'trial')} so far.")
 
 
 STRIP = strip.Strip(perturbations.KIND, "study of perturbations", _begun, _first)
@@ -75,10 +77,7 @@ def _form(data: str, newest: Artefact | None) -> None:
     )  # fmt: skip
     draws = right.number_input("Draws a level", 1, MOST_DRAWS, DRAWS, key="new.draws")
     with st.popover("Measures, candidate lists and seed", icon=":material/tune:"):
-        measures = st.text_input(
-            "Measures", value="NDCG@10", key="new.measures",
-            help="Separated by ; — NDCG at 1, 3, 5 and 10 is kept under all conventions anyway.",
-        )  # fmt: skip
+        measures = fields.measures()
         chosen = shared.lists(data, usual.lists)
         seed = st.number_input("Seed", value=0, min_value=0, key="new.seed")
     try:
@@ -127,11 +126,11 @@ def _cost(parameters: Mapping[str, Any], newest: Artefact | None) -> str:
     """What the button will cost, from what a trial took last time."""
     draws, names, pairs = (parameters[name] for name in ("draws", "rankers", "perturbations"))
     each = sum(entry_of(family).draws(level, draws) for family, level in pairs)
-    families = disturbed.many(len({family for family, _ in pairs}), "family", "families")
-    parts = [disturbed.many(newest.facts["queries"], "query", "queries")] if newest else []
-    parts += [f"{families} with {disturbed.many(len(pairs), 'level')}"]
-    parts += [disturbed.many(draws, "draw"), disturbed.many(len(names) + 1, "ranker")]
-    text = f"{' × '.join(parts)} = **{disturbed.many(each * (len(names) + 1), 'trial')}**"
+    families = counted(len({family for family, _ in pairs}), "family")
+    parts = [counted(newest.facts["queries"], "query")] if newest else []
+    parts += [f"{families} with {counted(len(pairs), 'level')}"]
+    parts += [counted(draws, "draw"), counted(len(names) + 1, "ranker")]
+    text = f"{' × '.join(parts)} = **{counted(each * (len(names) + 1), 'trial')}**"
     timed, unknown = shared.trials(newest, names, each, parameters["data"])
     return text + timed + shared.not_timed(unknown)
 
@@ -146,7 +145,7 @@ def _retrained(parameters: Mapping[str, Any], recipe: ListRecipe) -> str:
     )
     if not count:
         return ""
-    trained = disturbed.many(count * len(parameters["rankers"]), "training")
+    trained = counted(count * len(parameters["rankers"]), "training")
     text = f"; labels and seeds train each ranker anew: **{trained}**"
     try:
         fitting, costs = training.fitting(parameters["data"]), []

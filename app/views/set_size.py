@@ -5,18 +5,19 @@ from typing import Any
 
 import streamlit as st
 
-from app import set_sizes, state
+from app import opened, set_sizes, state
 from app.figures import set_size as figure
 from app.plain import escaped
 from app.views import parts
 from app.views import set_size_details as details
 from app.views import set_size_run as run
-from app.views import set_size_taken as taken
+from app.views import study_choice as choice
 from app.views.set_size_chosen import Chosen
-from app.views.set_size_measure import choice
+from app.views.set_size_measure import choice as measure_choice
 from core.metrics.measure import Measure
 from core.store.manifest import Artefact
 from core.studies import set_size_table
+from core.studies.command_tables import set_size_command, set_size_python
 from core.studies.registry import STUDIES
 
 QUESTION = STUDIES["set-size"].question
@@ -27,7 +28,7 @@ def page() -> None:
     """Draw a stored study of the data set in use: curves, finding, verdict, then details."""
     data = state.data()
     parts.header("Set size", QUESTION)
-    stored = set_sizes.stored(data)
+    stored = opened.stored(set_sizes.KIND, data)
     at_work = run.progress(data)
     if stored:
         _study(stored)
@@ -43,19 +44,12 @@ def page() -> None:
 
 
 def _study(stored: Mapping[str, Artefact]) -> None:
-    no_study = state.absent("study", stored)
-    notices = st.container()
-    picture, controls = st.columns([5, 2], gap="medium")
-    with controls:
-        artefact = stored[_key(stored)]
-        recipe = artefact.recipe
-        labels = set_sizes.rankers(recipe)
-        no_ranker = state.absent("show", labels)
-        home, rankers = _what(set_sizes.trained_on(recipe), labels)
-    with notices:
-        state.instead("study", no_study, set_sizes.short_words(artefact))
-        state.instead("ranker", no_ranker, *rankers)
-    with picture:
+    top = choice.top(stored, set_sizes.short_words, set_sizes.words)
+    artefact = top.artefact
+    with top.controls:
+        home = _home(set_sizes.trained_on(artefact.recipe))
+        rankers = choice.rankers(set_sizes.rankers(artefact.recipe), top.notices)
+    with top.picture:
         drawing, said = st.container(), st.container()
         measure, from_zero = _measure(artefact)
     chosen = Chosen(artefact, measure, home, rankers)
@@ -63,25 +57,12 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     with said:
         _said(chosen)
     details.section(chosen)
-    taken.row(chosen, drawn)
+    table = set_sizes.curves(chosen.key, str(measure))
+    choice.take_away(artefact, drawn, table, (set_size_command, set_size_python))
 
 
-def _key(stored: Mapping[str, Artefact]) -> str:
-    """The study chosen; its key always stands in the address."""
-    wanted, keys = st.query_params.get("study", ""), list(stored)
-    key = st.selectbox(
-        "Study", keys, index=keys.index(wanted) if wanted in keys else 0,
-        format_func=lambda key: set_sizes.short_words(stored[key]),
-        help="Stored studies of this data set, newest first.",
-    )  # fmt: skip
-    st.caption(escaped(set_sizes.words(stored[key])))
-    if wanted != key:
-        st.query_params["study"] = key
-    return str(key)
-
-
-def _what(trained_on: list[int], labels: list[str]) -> tuple[int | None, tuple[str, ...]]:
-    """The size trained on, and the rankers to draw."""
+def _home(trained_on: list[int]) -> int | None:
+    """The size trained on."""
     home: int | None = trained_on[0] if trained_on else None
     if len(trained_on) > 1:
         chosen = st.selectbox(
@@ -89,10 +70,7 @@ def _what(trained_on: list[int], labels: list[str]) -> tuple[int | None, tuple[s
             help="Which size the rankers of the picture were trained on; the map below has all.",
         )  # fmt: skip
         home = chosen if chosen in trained_on else trained_on[0]
-    shown = st.multiselect(
-        "Rankers", labels, default=labels, key="show", bind="query-params", wrap=True
-    )
-    return home, tuple(label for label in labels if label in shown)
+    return home
 
 
 def _measure(artefact: Artefact) -> tuple[Measure, bool]:
@@ -100,7 +78,7 @@ def _measure(artefact: Artefact) -> tuple[Measure, bool]:
     with st.container(horizontal=True, vertical_alignment="center", key="convention"):
         words = st.container(width="stretch")
         with st.popover("Measure and conventions", icon=":material/tune:"):
-            measure = choice(artefact.recipe)
+            measure = measure_choice(artefact.recipe)
             from_zero = st.toggle(
                 "Vertical axis from 0", value=True, key="zero", bind="query-params"
             )
@@ -129,7 +107,7 @@ def _picture(chosen: Chosen, place: Any, *, from_zero: bool) -> Any:
         alt=figure.alt_text(chosen.drawn, str(chosen.measure)),
         on_select=_take,
         selection_mode="points",
-        config={"displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso2d"]},
+        config=parts.CLICKABLE,
     )
     return drawn
 

@@ -75,7 +75,7 @@ def _map(chosen: Chosen, point: set_sizes.Point | None) -> None:
         alt=set_size_map.alt_text(chosen.points, name, measure),
         on_select=_take_cell,
         selection_mode="points",
-        config={"displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso2d"]},
+        config=parts.CLICKABLE,
     )
     st.caption(f"{EXPLAINED[name]} Click a cell for its queries.")
 
@@ -95,11 +95,9 @@ def _take_cell() -> None:
 
 def take(chart: str) -> None:
     """A click on a point of a chart chooses the cell whose queries are shown."""
-    for clicked in st.session_state[chart]["selection"]["points"]:
-        facts = clicked.get("customdata")
-        if facts:
-            st.session_state[queries.CELL] = "|".join(str(one) for one in facts[:3])
-            return
+    facts = parts.clicked(chart)
+    if facts:
+        st.session_state[queries.CELL] = "|".join(str(one) for one in facts[:3])
 
 
 def _drops(chosen: Chosen) -> None:

@@ -10,11 +10,10 @@ from app.figures import query_map
 from app.figures.perturbations import MOST_QUERIES
 from app.plain import escaped
 from app.set_sizes import Point, Side
-from app.views import two_answers
+from app.views import parts, query_rows, two_answers
 from app.views.set_size_chosen import Chosen
 
 CELL, MAP, AGAINST = "cell", "query map", "against"
-CONFIG = {"displayModeBar": False}
 
 
 def section(chosen: Chosen, point: Point | None) -> None:
@@ -97,7 +96,7 @@ def _map(chosen: Chosen, point: Point) -> None:
     measure = str(chosen.measure)
     frame = set_sizes.by_size(chosen.key, point[0], point[1], measure)
     st.plotly_chart(
-        query_map.queries(frame, "candidates tested on (N1)", measure), key=MAP, config=CONFIG,
+        query_map.queries(frame, "candidates tested on (N1)", measure), key=MAP, config=parts.PLAIN,
         alt=query_map.alt_text(frame, "sizes", measure), on_select=_take(point),
         selection_mode="points",
     )  # fmt: skip
@@ -112,12 +111,10 @@ def _take(point: Point) -> Any:
     """A click on the map chooses its query and size."""
 
     def taken() -> None:
-        for clicked in st.session_state[MAP]["selection"]["points"]:
-            facts = clicked.get("customdata")
-            if facts:
-                st.session_state["of"] = str(facts[0])
-                st.session_state[CELL] = f"{point[0]}|{point[1]}|{facts[1]}"
-                return
+        facts = parts.clicked(MAP)
+        if facts:
+            st.session_state["of"] = str(facts[0])
+            st.session_state[CELL] = f"{point[0]}|{point[1]}|{facts[1]}"
 
     return taken
 
@@ -132,7 +129,7 @@ def _rows(frame: pd.DataFrame, point: Point, at: Side) -> None:
         "score_shift": number("scores shifted", format="%.2f"),
     }
     alt = f"Queries of {_named(point)}, the most damaged first; choose a row to see its list"
-    two_answers.rows(frame, columns, alt)
+    query_rows.rows(frame, columns, alt, height=330)
 
 
 def _short(side: Side, point: Point, other: Side | None = None) -> str:

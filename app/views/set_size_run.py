@@ -11,6 +11,7 @@ from app.figures import set_size as figure
 from app.forms import drawn
 from app.plain import escaped
 from app.views import benchmark_job as strip
+from app.views import study_fields as fields
 from app.views import table_trainings as trainings
 from app.views.set_size_chosen import of_home
 from core.errors import ParameterError, ShuffleproofError
@@ -91,17 +92,8 @@ def _form(data: str, newest: Artefact | None) -> None:
     rankers = _rankers(data, newest)
     trained_on, sizes, seeds = _sizes(data, newest)
     with st.popover("Preset, measures and lists", icon=":material/tune:"):
-        presets = training.presets(trainings.plain(rankers))
-        presets = presets or list(training.PRESETS)
-        preset = st.selectbox(
-            "Preset", presets, index=presets.index(usual_preset) if usual_preset in presets else 0,
-            key="new.preset",
-            help="  \n".join(f"{name}: {words}" for name, words in training.PRESETS.items()),
-        )  # fmt: skip
-        measures = st.text_input(
-            "Measures", value="NDCG@10", key="new.measures",
-            help="Separated by ; — NDCG at 1, 3, 5 and 10 is kept under all conventions anyway.",
-        )  # fmt: skip
+        preset = fields.preset(trainings.plain(rankers), usual_preset)
+        measures = fields.measures()
         lists = _lists(data, usual_lists)
     try:
         parameters = {
@@ -123,12 +115,9 @@ def _form(data: str, newest: Artefact | None) -> None:
 def _rankers(data: str, newest: Artefact | None) -> list[str]:
     before = set_sizes.rankers(newest.recipe) if newest else list(CLAIMED)
     given = {registry.FEATURE, "random", "ideal"}
-    brought = proposals.brought(data)
-    plain = [name for name in registry.RANKERS if name not in given]
-    return st.multiselect(
-        "Rankers", list(dict.fromkeys([*before, *brought, *plain])), default=before, wrap=True,
-        accept_new_options=True, key="new.rankers",
-        help=f"{trainings.HELP} The ceiling and the initial ranking always stand beside them; "
+    return fields.rankers(
+        data, before, given,
+        f"{trainings.HELP} The ceiling and the initial ranking always stand beside them; "
         "rankers with ordinal embeddings are not asked beyond their longest rank.",
     )  # fmt: skip
 
@@ -161,15 +150,7 @@ def _numbers(name: str, text: str) -> list[int]:
 
 
 def _lists(data: str, usual: ListRecipe) -> ListRecipe:
-    try:
-        known = training.initial_rankers(training.fitting(data))
-    except ShuffleproofError:
-        known = []
-    initial = st.multiselect(
-        "Initial ranker", list(dict.fromkeys([*usual.initial, *known])),
-        default=list(usual.initial), accept_new_options=True, key="new.initial",
-        help="The first one cuts and orders the lists; feature:<id> takes any feature.",
-    )  # fmt: skip
+    initial = fields.initial(data, usual)
     changes = drawn(usual, "new.lists", only=("scores", "folds", "seed"))
     return replace(parsed(usual, changes), initial=tuple(initial or usual.initial))
 

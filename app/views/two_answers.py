@@ -1,19 +1,15 @@
 """One query as a study answered it twice: choosing it, both answers as a bump chart, documents."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from app import disturbed
-from app.figures import bump
 from app.plain import escaped
-from core.errors import ShuffleproofError
+from app.views import list_again, query_rows
 from core.studies.benchmark_finding import signed
 
-ROWS, BUMP, FEATURES = "behind", "bump", "features"
 LONG, FIRST = 100, 10
 """Documents beyond which a list is drawn in part, and how many of each answer always are."""
 
@@ -62,33 +58,6 @@ def said(frame: pd.DataFrame, start: str, measure: str) -> str:
     return f"{text}."
 
 
-def rows(frame: pd.DataFrame, columns: Mapping[str, Any], alt: str) -> None:
-    """Draw the queries, the most damaged first; a click on a row chooses its query.
-
-    Args:
-        frame: query and its numbers.
-        columns: how its columns are drawn, but for the query.
-        alt: the table in words.
-    """
-    ids = [str(query) for query in frame["query"]]
-
-    def take() -> None:
-        for row in st.session_state[ROWS]["selection"]["rows"]:
-            st.session_state["of"] = ids[row]
-
-    st.dataframe(
-        frame,
-        hide_index=True,
-        height=330,
-        key=ROWS,
-        on_select=take,
-        selection_mode="single-row",
-        placeholder="",
-        column_config={"query": st.column_config.TextColumn("Query", pinned=True), **columns},
-        alt=alt,
-    )
-
-
 def one_query(ids: Sequence[str], seeds: Sequence[int], compared: Compared, replay: Replay) -> None:
     """Draw the choice of a query and, once there is one, both answers to it.
 
@@ -101,10 +70,7 @@ def one_query(ids: Sequence[str], seeds: Sequence[int], compared: Compared, repl
     if st.session_state.get("of") not in {None, *ids}:  # of another study
         del st.session_state["of"]
     left, right = st.columns(2)
-    query = left.selectbox(
-        "Query", ids, index=None, key="of", bind="query-params",
-        placeholder="Choose a row or a cell above, or a query here",
-    )  # fmt: skip
+    query = query_rows.query(ids, "Choose a row or a cell above, or a query here", left)
     if query is None:
         return
     seed = seeds[0] if seeds else 0
@@ -115,22 +81,14 @@ def one_query(ids: Sequence[str], seeds: Sequence[int], compared: Compared, repl
             "Seed", list(seeds), key="seed", bind="query-params",
             help="The numbers above are means over all of them.",
         )  # fmt: skip
-    features = tuple(int(name) for name in st.session_state.get(FEATURES, ()))
-    try:
-        with st.spinner("Scoring the list again …", show_time=True):
-            moves = replay(str(query), int(seed or 0), features)
-    except ShuffleproofError as error:
-        st.warning(escaped(str(error)), icon=":material/info:")
-        return
-    _drawn(moves, f"Query {query}", compared)
+    moves = list_again.asked(lambda: replay(query, int(seed or 0), list_again.features()))
+    if moves is not None:
+        _drawn(moves, f"Query {query}", compared)
 
 
 def _drawn(moves: pd.DataFrame, query: str, compared: Compared) -> None:
     telling = moves if len(moves) <= LONG else moves[_telling(moves)]
-    st.plotly_chart(
-        bump.bump(telling, compared.ranker, heads=compared.heads), key=BUMP,
-        config={"displayModeBar": False}, alt=bump.alt_text(telling, compared.ranker),
-    )  # fmt: skip
+    list_again.chart(telling, compared.ranker, compared.heads)
     gone, new = (int((moves["kind"] == kind).sum()) for kind in ("gone", "new"))
     other = f" {new} {_documents(new)} joined the list." if new else ""
     other += f" {gone} {_documents(gone)} left the list." if gone else ""
@@ -147,30 +105,17 @@ def _drawn(moves: pd.DataFrame, query: str, compared: Compared) -> None:
     )
     number = st.column_config.NumberColumn
     now, before = compared.now, compared.before
-    with st.expander("Documents, labels, scores and features of this list"):
-        st.multiselect(
-            "Features", disturbed.features(), key=FEATURES, wrap=True, placeholder="none",
-            help="Of every document of the list.",
-        )  # fmt: skip
-        st.dataframe(
-            _once(moves),
-            hide_index=True,
-            key="documents",
-            placeholder="",
-            column_config={
-                "document": st.column_config.TextColumn("Document", pinned=True),
-                "label": number("Label", format="%g"),
-                "kind": st.column_config.TextColumn("In", help="kept: in both lists"),
-                "moved": st.column_config.CheckboxColumn("Passed another"),
-                "shown": number(f"Shown: {now}"),
-                "answered": number(f"Answered: {now}"),
-                "shown_before": number(f"Shown: {before}"),
-                "answered_before": number(f"Answered: {before}"),
-                "score": number(f"Score: {now}", format="%.4g"),
-                "score_before": number(f"Score: {before}", format="%.4g"),
-            },
-            alt="Every document of the list with both answers",
-        )
+    columns = {
+        "moved": st.column_config.CheckboxColumn("Passed another"),
+        "shown": number(f"Shown: {now}"),
+        "answered": number(f"Answered: {now}"),
+        "shown_before": number(f"Shown: {before}"),
+        "answered_before": number(f"Answered: {before}"),
+        "score": number(f"Score: {now}", format="%.4g"),
+        "score_before": number(f"Score: {before}", format="%.4g"),
+    }
+    alt = "Every document of the list with both answers"
+    list_again.documents(_once(moves), columns, "Of every document of the list.", alt)
 
 
 def _telling(moves: pd.DataFrame) -> pd.Series:

@@ -8,11 +8,11 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app import disturbed, state
+from app import disturbed, opened, state
 from app.figures import worst_case as figure
 from app.plain import escaped
-from app.views import disturbed_choice as choice
 from app.views import parts
+from app.views import study_choice as choice
 from app.views import worst_case_queries as queries
 from app.views import worst_case_run as run
 from core.metrics.measure import Measure
@@ -21,6 +21,7 @@ from core.studies.command_perturbations import worst_case_command, worst_case_py
 from core.studies.registry import STUDIES
 from core.studies.worst_case_finding import finding
 from core.studies.worst_case_plan import KIND
+from core.words import counted
 
 QUESTION = STUDIES["worst-case"].question
 
@@ -63,7 +64,7 @@ def page() -> None:
     """Draw a stored study of the data set in use: picture, finding, numbers, then queries."""
     data = state.data()
     parts.header("Worst case", QUESTION)
-    stored = disturbed.stored(KIND, data)
+    stored = opened.stored(KIND, data)
     at_work = run.progress(data)
     if stored:
         _study(stored)
@@ -77,23 +78,16 @@ def page() -> None:
 
 
 def _study(stored: Mapping[str, Artefact]) -> None:
-    no_study = state.absent("study", stored)
-    notices = st.container()
-    picture, controls = st.columns([5, 2], gap="medium")
-    with controls:
-        artefact = choice.study(stored)
-        labels = disturbed.rankers(artefact.recipe)
-        no_ranker = state.absent("show", labels)
-        rankers = choice.rankers(labels)
-    with notices:
-        state.instead("study", no_study, disturbed.short_words(artefact))
-        state.instead("ranker", no_ranker, *rankers)
+    top = choice.top(stored, disturbed.short_words, disturbed.words)
+    artefact = top.artefact
+    with top.controls:
+        rankers = choice.rankers(disturbed.rankers(artefact.recipe), top.notices)
     if not rankers:
-        picture.info("Choose at least one ranker.")
+        top.picture.info("Choose at least one ranker.")
         return
     chosen = Chosen(artefact, rankers)
     point = queries.point(artefact, rankers)
-    with picture:
+    with top.picture:
         drawn = _picture(chosen, point)
         parts.finding(finding(chosen.table, chosen.measure, chosen.unit))
         _convention(chosen)
@@ -107,7 +101,7 @@ def _picture(chosen: Chosen, point: tuple[str, int] | None) -> Any:
     drawn = _drawn(chosen, point, (chosen.key, chosen.rankers))
     st.plotly_chart(
         drawn, key=queries.CHART, on_select=queries.take_point, selection_mode="points",
-        alt=figure.alt_text(chosen.table, chosen.measure, chosen.unit), config=choice.CONFIG,
+        alt=figure.alt_text(chosen.table, chosen.measure, chosen.unit), config=parts.CLICKABLE,
     )  # fmt: skip
     return drawn
 
@@ -123,8 +117,8 @@ def _convention(chosen: Chosen) -> None:
     recipe, facts = chosen.artefact.recipe, chosen.artefact.facts
     parts.convention(
         Measure.parse(chosen.measure).convention(),
-        f"N = {disturbed.many(facts['queries'], 'query', 'queries')}",
-        f"{disturbed.many(recipe['draws'], 'random order')} a budget",
+        f"N = {counted(facts['queries'], 'query')}",
+        f"{counted(recipe['draws'], 'random order')} a budget",
         "95 % intervals over queries",
     )
     st.caption(

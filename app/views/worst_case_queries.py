@@ -9,23 +9,22 @@ import streamlit as st
 from app import disturbed
 from app.figures import worst_case as figure
 from app.plain import escaped
-from app.views.disturbed_queries import both_lists, columns
-from core.errors import ShuffleproofError
+from app.views import list_again, parts, query_rows
+from app.views.disturbed_queries import both_lists
 from core.store.manifest import Artefact
 from core.studies.worst_case_finding import steps
+from core.words import counted
 
-CHART, ROWS, MAP = "damages", "behind", "swaps"
+CHART, MAP = "damages", "swaps"
 PLACES = (10, 20, 40)
 """How many of the first places take part in the map of single exchanges."""
 
 
 def take_point() -> None:
     """A click on the picture chooses its ranker and budget."""
-    for clicked in st.session_state[CHART]["selection"]["points"]:
-        facts = clicked.get("customdata")
-        if facts and facts[1]:
-            st.session_state["point"], st.session_state["at"] = str(facts[0]), int(facts[1])
-            return
+    facts = parts.clicked(CHART)
+    if facts and facts[1]:
+        st.session_state["point"], st.session_state["at"] = str(facts[0]), int(facts[1])
 
 
 def point(artefact: Artefact, rankers: tuple[str, ...]) -> tuple[str, int] | None:
@@ -59,18 +58,15 @@ def section(artefact: Artefact, rankers: tuple[str, ...]) -> None:
         return
     st.markdown(_said(frame, ranker, steps(budget, unit), artefact.recipe["measure"]))
     _rows(frame)
-    query = st.selectbox(
-        "Query", [str(query) for query in frame["query"]], index=None, key="of",
-        bind="query-params", placeholder="Choose a row above, or a query here",
-    )  # fmt: skip
+    query = query_rows.query(frame["query"], "Choose a row above, or a query here")
     if query is not None:
-        _one_list(artefact, ranker, str(query), budget)
+        _one_list(artefact, ranker, query, budget)
 
 
 def _said(frame: pd.DataFrame, ranker: str, budget: str, measure: str) -> str:
     hurt = int((frame["damage"] > 0).sum())
     text = f"{budget} at worst cost {ranker} {measure} on {hurt} of "
-    text += disturbed.many(len(frame), "query", "queries")
+    text += counted(len(frame), "query")
     if hurt:
         worst: Any = frame.iloc[0]
         text += f"; query {worst['query']} loses most: {worst['as_is']:.3f} → {worst['worst']:.3f}"
@@ -79,36 +75,22 @@ def _said(frame: pd.DataFrame, ranker: str, budget: str, measure: str) -> str:
 
 
 def _rows(frame: pd.DataFrame) -> None:
-    number, ids = st.column_config.NumberColumn, [str(query) for query in frame["query"]]
-
-    def take() -> None:
-        for row in st.session_state[ROWS]["selection"]["rows"]:
-            st.session_state["of"] = ids[row]
-
-    st.dataframe(
-        frame,
-        hide_index=True,
-        height=260,
-        key=ROWS,
-        on_select=take,
-        selection_mode="single-row",
-        alt="Queries, the most damaged first; choose a row to see its worst order",
-        column_config={
-            "query": st.column_config.TextColumn("Query", pinned=True),
-            "as_is": number("As it is", format="%.3f"),
-            "random": number("Random mean", format="%.3f"),
-            "worst": number("Worst found", format="%.3f"),
-            "damage": number("Lost", format="%+.3f"),
-        },
-    )
+    number = st.column_config.NumberColumn
+    columns = {
+        "as_is": number("As it is", format="%.3f"),
+        "random": number("Random mean", format="%.3f"),
+        "worst": number("Worst found", format="%.3f"),
+        "damage": number("Lost", format="%+.3f"),
+    }
+    alt = "Queries, the most damaged first; choose a row to see its worst order"
+    query_rows.rows(frame, columns, alt, height=260)
 
 
 def _one_list(artefact: Artefact, ranker: str, query: str, budget: int) -> None:
-    try:
-        with st.spinner("Scoring the list again …", show_time=True):
-            moves = disturbed.worst_list(artefact, (ranker, budget), query, columns())
-    except ShuffleproofError as error:
-        st.warning(escaped(str(error)), icon=":material/info:")
+    moves = list_again.asked(
+        lambda: disturbed.worst_list(artefact, (ranker, budget), query, list_again.features())
+    )
+    if moves is None:
         return
     what = f"{steps(budget, artefact.recipe['search']['unit'])} of the "
     what += disturbed.TARGETS[artefact.recipe["target"]]
@@ -129,11 +111,10 @@ def _swaps(artefact: Artefact, ranker: str, query: str, length: int) -> None:
     if places is None:
         st.caption("Choose how many places take part; their exchanges are scored then.")
         return
-    try:
-        with st.spinner("Scoring every exchange …", show_time=True):
-            found = disturbed.swaps(artefact, ranker, query, int(places))
-    except ShuffleproofError as error:
-        st.warning(escaped(str(error)), icon=":material/info:")
+    found = list_again.asked(
+        lambda: disturbed.swaps(artefact, ranker, query, int(places)), "Scoring every exchange …"
+    )
+    if found is None:
         return
     measure = str(artefact.recipe["measure"])
     costs = np.array(found["costs"], dtype=float)[: int(places), : int(places)]

@@ -22,6 +22,7 @@ from core.studies import worst_case_table
 from core.studies.initial_ranking import INITIAL
 from core.studies.underway import Underway
 from core.studies.worst_case_plan import BUDGETS, KIND
+from core.words import counted
 
 DRAWS, MOST_DRAWS = 10, 1000
 FEW = 100
@@ -58,7 +59,7 @@ def _first(found: Underway) -> None:
             alt=figure.alt_text(frame, measure, unit),
         )  # fmt: skip
     whole = len(set(frame[frame["worst"].notna()]["ranker"]))
-    all_ = disturbed.many(len(found.recipe["rankers"]), "ranker")
+    all_ = counted(len(found.recipe["rankers"]), "ranker")
     st.caption(f"First results: {whole} of {all_} searched.")
 
 
@@ -144,7 +145,7 @@ def _cost(parameters: Mapping[str, Any], search: Search, newest: Artefact | None
     queries = parameters["queries"] or (newest.facts["queries"] if newest else None)
     each = orders(search, max(parameters["budgets"]))
     each += parameters["draws"] * len(parameters["budgets"])
-    of = disturbed.many(queries, "query", "queries") if queries else "each query"
+    of = counted(queries, "query") if queries else "each query"
     text = f"At most **{each:,} orders** of {of} for each ranker that reads them"
     paces = _paces(newest) if newest else {}
     names = [name for name in parameters["rankers"] if name in paces]
