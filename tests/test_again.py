@@ -204,6 +204,26 @@ def test_methods_of_a_disturbed_ranking_name_families_levels_and_draws():
     assert rankers_of(recipe) == ["dlcm@small"]
 
 
+def test_methods_say_of_families_that_disturb_no_list_what_is_done():
+    pairs = [["cut", 0.5], ["label-noise", 0.2], ["train-seed", 0], ["train-seed", 1],
+             ["bfloat16", 1], ["batches", 1], ["batches", 8], ["threads", 2]]  # fmt: skip
+    recipe = {"kind": "perturbations", "rankers": [["dlcm", "d"]], "perturbations": pairs,
+              "draws": 3, "seed": 2, "measures": ["RR"]}  # fmt: skip
+    reasons = {"label-noise": {"scores#01": "cannot be trained again, from outside"}}
+    text = paragraph(recipe, {"data": "mine", "queries": 1, "left_out": reasons})
+    for said in (
+        "on the 1 test query of the data set mine",
+        "disturbed by cut (the end of the list, by the initial ranking, is cut off; unit: ",
+        "at 0.5; all rankers see the same draws. Rankers are trained again on training labels",
+        "at 0.2, 3 draws each, seed 2; the labels that they are selected and tested on stay.",
+        "other seeds, from which first weights, batches, dropout and sampling are drawn, 3 draws",
+        "with lists and rankers unchanged: networks score in bfloat16 instead of float32; lists",
+        "in a random succession, 1 and 8 at a time, 3 draws each, seed 2; networks score with 2 th",
+        "label-noise: scores#01 cannot be trained again (from outside).",
+    ):
+        assert said in text
+
+
 def test_methods_of_an_ablation_name_the_ranker_and_its_variants():
     recipe = {"kind": "ablation", "rankers": [["paper", "a"], ["released", "b"]],
               "measures": ["NDCG@10"]}  # fmt: skip

@@ -80,8 +80,9 @@ def _found(artefact: Artefact, digest: str) -> None:
         _drawn(main, of_points, label)
     st.caption(
         escaped(
-            f"Means over {counted(artefact.facts['queries'], 'query')}; relevant mass: the share that "
-            f"documents with a label above 0 get; chance: the share that they are · {artefact.key}"
+            f"Means over {counted(artefact.facts['queries'], 'query')}; relevant mass: the "
+            "share that documents with a label above 0 get; chance: the share that they are · "
+            f"{artefact.key}"
         )
     )
     with st.expander("Every head and every induced point"):

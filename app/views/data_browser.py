@@ -172,8 +172,8 @@ def _one_query(name: str, dataset: RankingDataset, frame: pd.DataFrame) -> None:
     line = frame.loc[query]
     st.subheader(escaped(f"Query {line['query']}"), anchor=False)
     st.caption(
-        f"{counted(int(line.documents), 'document')}, {line.relevant:,} of them relevant; in the order of the "
-        "file. A click on a column's head sorts by it."
+        f"{counted(int(str(line.documents)), 'document')}, {line.relevant:,} of them relevant; in "
+        "the order of the file. A click on a column's head sorts by it."
     )
     ids = list(dataset.feature_ids)
     features = st.multiselect(

@@ -10,6 +10,7 @@ import numpy as np
 from core.data import doctor_counts
 from core.data.benchmarks import Size, likeliest, sentence
 from core.data.dataset import Fold, RankingDataset
+from core.words import counted
 
 Severity = Literal["info", "warning", "problem"]
 LARGEST = float(np.finfo(np.float32).max)
@@ -85,7 +86,8 @@ def examine_fold(fold: Fold) -> list[Finding]:
     for name in ("valid", "test"):
         shared = sorted(set(parts["train"].query_ids) & set(parts[name].query_ids))
         if shared:
-            message = f"{len(shared):,} queries are in the training and the {name} part."
+            both = _so_many(len(shared), "query", "is are")
+            message = f"{both} in the training and the {name} part."
             places = _places(parts[name], shared)
             where = f"{name} {_named('query', shared)}"
             findings.append(Finding("shared-queries", "problem", message, where, name, places))
@@ -93,9 +95,8 @@ def examine_fold(fold: Fold) -> list[Finding]:
         known = len(again)
         if known:
             share = known / len(codes[name])
-            message = (
-                f"{known:,} documents of {name} ({share:.1%}) have the features of one in train."
-            )
+            found = f"{counted(known, 'document')} of {name} ({share:.1%})"
+            message = f"{found} {'has' if known == 1 else 'have'} the features of one in train."
             severity: Severity = "warning" if share > 0.01 else "info"
             places = _queries_of(parts[name], again)
             where = f"{name} {_named('query', [parts[name].query_ids[query] for query in places])}"
@@ -112,6 +113,11 @@ def _places(dataset: RankingDataset, names: Sequence[str]) -> tuple[int, ...]:
 def _queries_of(dataset: RankingDataset, rows: np.ndarray) -> tuple[int, ...]:
     owners = np.searchsorted(dataset.offsets, rows, side="right") - 1
     return tuple(np.unique(owners).tolist())
+
+
+def _so_many(number: int, kind: str, verbs: str) -> str:
+    """A subject with its verb: `_so_many(1, "query", "has have")` is `1 query has`."""
+    return f"{counted(number, kind)} {verbs.split()[number != 1]}"
 
 
 def _gravest_first(findings: list[Finding]) -> list[Finding]:
@@ -135,13 +141,14 @@ def _labels(dataset: RankingDataset) -> Iterator[Finding]:
     if len(labels) and labels.min() == labels.max():
         message = f"Every label is {labels[0]:g}: there is nothing to learn or measure."
         yield Finding("one-label", "problem", message)
-    if (labels < 0).any():
-        message = f"{int((labels < 0).sum()):,} labels are negative; measures expect 0 and more."
-        places = _queries_of(dataset, np.flatnonzero(labels < 0))
+    below = np.flatnonzero(labels < 0)
+    if len(below):
+        message = f"{_so_many(len(below), 'label', 'is are')} negative; measures expect 0 and more."
+        places = _queries_of(dataset, below)
         yield Finding("negative-labels", "problem", message, queries=places)
     if (labels != np.rint(labels)).any():
         fractional = np.flatnonzero(labels != np.rint(labels))
-        message = f"{len(fractional):,} labels are not whole numbers."
+        message = f"{_so_many(len(fractional), 'label', 'is are')} not whole."
         places = _queries_of(dataset, fractional)
         yield Finding("fractional-labels", "warning", message, queries=places)
     if len(labels) and labels.max() > NAMED:
@@ -155,13 +162,16 @@ def _lengths(dataset: RankingDataset) -> Iterator[Finding]:
         return
     low, middle, high = int(lengths.min()), float(np.median(lengths)), int(lengths.max())
     yield Finding(
-        "list-lengths", "info", f"Lists have {low:,} to {high:,} documents, median {middle:g}."
+        "list-lengths",
+        "info",
+        f"Lists have {low:,} to {counted(high, 'document')}, median {middle:g}.",
     )
     for length, code, words in ((0, "empty", "no document"), (1, "one-document", "one document")):
         some = np.flatnonzero(lengths == length)
         if len(some):
             names = [dataset.query_ids[query] for query in some[:20]]
-            message = f"{len(some):,} queries have {words}: every ranking of it is the same."
+            those = _so_many(len(some), "query", "has have")
+            message = f"{those} {words}: every ranking of it is the same."
             places = tuple(some.tolist())
             where = _named("query", names)
             yield Finding(f"{code}-queries", "warning", message, where, queries=places)
@@ -177,20 +187,22 @@ def _queries(dataset: RankingDataset, gathered: Sequence[str]) -> Iterator[Findi
     if len(none):
         share = len(none) / dataset.queries
         message = (
-            f"{len(none):,} of {dataset.queries:,} queries ({share:.0%}) have no relevant "
-            "document; whether they count as 0, as 1 or not at all moves every mean."
+            f"{len(none):,} of {counted(dataset.queries, 'query')} ({share:.0%}) "
+            f"{'has' if len(none) == 1 else 'have'} no relevant document; whether they "
+            "count as 0, as 1 or not at all moves every mean."
         )
         names = [dataset.query_ids[query] for query in none[:20]]
         severity: Severity = "warning" if share > LEAK else "info"
         places = tuple(none.tolist())
         yield Finding("no-relevant", severity, message, _named("query", names), queries=places)
     if gathered:
-        message = f"The rows of {len(gathered):,} queries were not contiguous; they were gathered."
+        rows = f"The rows of {counted(len(gathered), 'query')}"
+        message = f"{rows} were not contiguous; they were gathered."
         where, places = _named("query", gathered), _places(dataset, gathered)
         yield Finding("split-queries", "warning", message, where, queries=places)
     some = [name for name, count in Counter(dataset.query_ids).items() if count > 1]
     if some:
-        message = f"{len(some):,} query ids stand for several lists."
+        message = f"{_so_many(len(some), 'query id', 'stands stand')} for several lists."
         where, places = _named("query", some), _places(dataset, some)
         yield Finding("repeated-query-ids", "problem", message, where, queries=places)
 
@@ -228,31 +240,23 @@ def _columns(dataset: RankingDataset) -> Iterator[Finding]:
     low, high, varying = doctor_counts.columns(dataset)
     ids = np.array(dataset.feature_ids, dtype=np.int64)
     size = np.maximum(np.abs(low), np.abs(high))
-    checks: list[tuple[str, Severity, np.ndarray, str]] = [
-        ("constant-features", "info", low == high, "have the same value in every row"),
-        (
-            "query-features",
-            "info",
-            (varying == 0) & (low != high),
-            "never vary within a query: alone they rank nothing",
-        ),
-        (
-            "sentinel-features",
-            "warning",
-            size >= LARGEST,
-            "hold the largest float32, which stands for 'no value'; normalise by quantiles",
-        ),
-        (
-            "huge-features",
-            "warning",
-            (size > HUGE) & (size < LARGEST),
-            f"exceed {HUGE:,.0f} (up to {size[size < LARGEST].max(initial=0):.3g}); normalise them",
-        ),
-    ]
-    for code, severity, chosen, words in checks:
+    huge, top = (size > HUGE) & (size < LARGEST), size[size < LARGEST].max(initial=0)
+    beyond = f"{HUGE:,.0f} (up to {top:.3g}); normalise"
+    missing = "the largest float32, which stands for 'no value'; normalise by quantiles"
+    checks: list[tuple[str, Severity, np.ndarray, tuple[str, str]]] = [
+        ("constant-features", "info", low == high,
+         ("has the same value in every row", "have the same value in every row")),
+        ("query-features", "info", (varying == 0) & (low != high),
+         ("never varies within a query: alone it ranks nothing",
+          "never vary within a query: alone they rank nothing")),
+        ("sentinel-features", "warning", size >= LARGEST, (f"holds {missing}", f"hold {missing}")),
+        ("huge-features", "warning", huge, (f"exceeds {beyond} it", f"exceed {beyond} them")),
+    ]  # fmt: skip
+    for code, severity, chosen, (one, several) in checks:
         if chosen.any():
             some = ids[chosen].tolist()
-            message = f"{len(some):,} of {len(ids):,} features {words}."
+            words = one if len(some) == 1 else several
+            message = f"{len(some):,} of {counted(len(ids), 'feature')} {words}."
             yield Finding(code, severity, message, _named("feature", some))
 
 
@@ -261,9 +265,9 @@ def _repeats(dataset: RankingDataset) -> Iterator[Finding]:
     if len(rows):
         share = len(rows) / dataset.documents
         message = (
-            f"{len(rows):,} documents ({share:.1%}) have exactly the features of another one of "
-            f"their query ({surplus:,} rows more than vectors), {unlike:,} of them among unlike "
-            "labels: any ranker must tie them."
+            f"{counted(len(rows), 'document')} ({share:.1%}) have exactly the features of another "
+            f"one of their query ({counted(surplus, 'row')} more than vectors), {unlike:,} of them "
+            "among unlike labels: any ranker must tie them."
         )
         queries = _queries_of(dataset, rows)
         names = [dataset.query_ids[query] for query in queries]

@@ -18,6 +18,7 @@ from core.studies.command_runs import is_of_runs
 from core.studies.differences import from_preset, from_usual_lists, in_words
 from core.studies.initial_ranking import INITIAL
 from core.studies.methods import rankers_of
+from core.words import counted
 
 KINDS = {"data": "data set", "ranker": "ranker", "study": "study", "scores": "scores"}
 """The kinds of artefacts that a person has to do with, in words."""
@@ -182,10 +183,8 @@ def summary_of(artefact: Artefact) -> str:
     """What an artefact is, in one line."""
     facts, recipe = artefact.facts, artefact.recipe
     if artefact.key.kind == "data":
-        return (
-            f"{facts.get('queries', 0):,} queries, {facts.get('documents', 0):,} documents, "
-            f"{facts.get('features', 0)} features"
-        )
+        kinds = {"queries": "query", "documents": "document", "features": "feature"}
+        return ", ".join(counted(facts.get(name, 0), one) for name, one in kinds.items())
     if artefact.key.kind == "ranker":
         preset, changed = from_preset(recipe["ranker"])
         if recipe["ranker"]["name"] in outside.KINDS:

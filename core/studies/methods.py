@@ -12,9 +12,12 @@ from core.metrics.measure import MEASURES, Measure
 from core.perturb.registry import PERTURBATIONS
 from core.rankers import outside
 from core.rankers.registry import RANKERS
+from core.studies import methods_changed
 from core.studies.command_runs import is_of_runs
 from core.studies.initial_ranking import INITIAL
+from core.studies.methods_changed import listed
 from core.studies.registry import STUDIES
+from core.words import counted
 
 GIVEN = frozenset({INITIAL, "ideal", "random"})
 BOOTSTRAP, HOLM = "Efron & Tibshirani 1993", "Holm 1979"
@@ -86,8 +89,7 @@ def paragraph(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
         _of_runs(recipe, facts) if is_of_runs(recipe) else _data(facts),
         _lists(recipe, facts),
         _rankers(recipe, facts),
-        _changed(recipe, facts),
-        _groups(recipe),
+        methods_changed.changed(recipe, facts),
         *_measures(recipe),
         _tests(recipe),
     ]
@@ -115,21 +117,22 @@ def rankers_of(recipe: Mapping[str, Any]) -> list[str]:
 
 def _data(facts: Mapping[str, Any]) -> str:
     queries = facts.get("queries")
-    counted = f"the {queries} test queries" if queries else "the test queries"
+    tested = f"the {counted(queries, 'test query')}" if queries else "the test queries"
     folds = facts.get("folds", ())
     of = f", {len(folds)} folds" if isinstance(folds, Sequence) and len(folds) > 1 else ""
-    return f"All rankers are measured on {counted} of the data set {facts.get('data', '?')}{of}."
+    return f"All rankers are measured on {tested} of the data set {facts.get('data', '?')}{of}."
 
 
 def _of_runs(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     """What runs from files are measured on."""
     text = (
-        f"Compared are {_listed(rankers_of(recipe))}, runs in TREC form, on the {facts['queries']} "
-        f"topics that {facts['data']} judges. Scores decide, not the column of ranks; unjudged "
-        "documents are not relevant, and a topic that a run lacks counts as an empty answer"
+        f"Compared are {listed(rankers_of(recipe))}, runs in TREC form, on the "
+        f"{counted(facts['queries'], 'topic')} that {facts['data']} judges. Scores decide, not "
+        "the column of ranks; unjudged documents are not relevant, and a topic that a run lacks "
+        "counts as an empty answer"
     )
     lacking = [f"{name} lacks {count}" for name, count in facts["missing"].items() if count]
-    return f"{text}{f' ({_listed(lacking)})' if lacking else ''}."
+    return f"{text}{f' ({listed(lacking)})' if lacking else ''}."
 
 
 def _lists(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
@@ -167,81 +170,6 @@ def _known(label: str) -> str:
         return f" ({outside.WORDS[kind]}, brought from outside)"
     entry = RANKERS.get(_name(label))
     return f" ({entry.summary}; {entry.source})" if entry else ""
-
-
-def _changed(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
-    """What the study does to its input, or to the training."""
-    if recipe["kind"] == "set-size":
-        trained = sorted({row["size"] for row in recipe["rows"] if row["size"] is not None})
-        first = (
-            f"Rankers of lists are trained on {_listed(trained)} candidates; " if trained else ""
-        )
-        tested = f"all are tested on {_listed(recipe['sizes'])}"
-        text = f"{first}{tested} candidates, and a list with fewer documents stays as it is."
-        return f"{text[:1].upper()}{text[1:]}"
-    if recipe["kind"] == "initial-rankings":
-        swaps = recipe["initial"][len(facts.get("lists", {}).get("initial", ())) :]
-        text = "At test time initial rankings are left out one by one and all together"
-        text += f", and the first is exchanged for {_listed(swaps)}" if swaps else ""
-        return f"{text}; candidates and the order shown stay the same."
-    if recipe["kind"] == "attention":
-        return _recorded(recipe)
-    if recipe["kind"] == "worst-case":
-        return _searched(recipe)
-    families: dict[str, list[float]] = {}
-    for family, level in recipe.get("perturbations", ()):
-        families.setdefault(str(family), []).append(float(level))
-    if not families:
-        return ""
-    told = [f"{name}{_what(name)} at {_listed(levels)}" for name, levels in families.items()]
-    draws = f", {recipe['draws']} draws each, seed {recipe['seed']}" if "draws" in recipe else ""
-    same = "; all rankers see the same draws" if draws else ""
-    return f"Lists are disturbed by {'; '.join(told)}{draws}{same}."
-
-
-def _recorded(recipe: Mapping[str, Any]) -> str:
-    return (
-        f"The attention weights (for DLCM the gates) from which the scores of {recipe['queries']} "
-        f"test {'list is' if recipe['queries'] == 1 else 'lists are'} computed are recorded on "
-        "request. Kept are, for every head and list, its entropy and effective neighbours (the "
-        "exponential of the entropy), the mass that relevant documents get beside that of chance, "
-        "and how alike the heads of a block are; an induced point is dead where it gets less than "
-        f"{recipe['dead_below']:g} times its fair share. Means are over lists, with 95 % intervals "
-        "by Student's t."
-    )
-
-
-def _searched(recipe: Mapping[str, Any]) -> str:
-    search = recipe["search"]
-    budgets = _listed(recipe["budgets"])
-    shown = "the order shown" if recipe["target"] == "shown" else "the initial ranking"
-    return (
-        f"The order that hurts most within {budgets} {search['unit']} of {shown} is looked for "
-        f"by {search['method']} search, and compared with {recipe['draws']} random orders of the "
-        f"same budget (seed {recipe['seed']}); a ranker that is invariant is certified with 0."
-    )
-
-
-def _groups(recipe: Mapping[str, Any]) -> str:
-    """How a study of GSF's shuffles asks, and what it fits."""
-    if recipe["kind"] != "group-shuffles":
-        return ""
-    return (
-        f"Groups are formed from S = {_listed(recipe['shuffles'])} shuffles of each list. Each "
-        f"list is scored in {recipe['orders']} random orders beside its own (seed "
-        f"{recipe['seed']}); the root mean square change of a document's score is divided by the "
-        "deviation of its list's scores under the most shuffles. The slope is fitted by least "
-        "squares on logarithms, with Student's interval; intervals of means are 95 % BCa bootstrap "
-        "intervals over queries."
-    )
-
-
-def _what(family: str) -> str:
-    entry = PERTURBATIONS.get(family)
-    if entry is None:
-        return ""
-    summary = entry.summary.rstrip(".")
-    return f" ({summary[:1].lower()}{summary[1:]}; unit: {entry.unit})"
 
 
 def _measures(recipe: Mapping[str, Any]) -> list[str]:
@@ -299,13 +227,3 @@ def _works(source: str) -> list[str]:
 
 def _name(label: str) -> str:
     return label.partition("@")[0].partition("#")[0]
-
-
-def _listed(values: Sequence[Any]) -> str:
-    """Values as people list them.
-
-    >>> _listed([5.0, 10, "oracle"]), _listed([40])
-    ('5, 10 and oracle', '40')
-    """
-    texts = [f"{value:g}" if isinstance(value, int | float) else str(value) for value in values]
-    return f"{', '.join(texts[:-1])} and {texts[-1]}" if len(texts) > 1 else "".join(texts)

@@ -20,6 +20,7 @@ from core.studies.damage import most_damaged
 from core.studies.initial_ranking import INITIAL
 from core.studies.result import StudyResult
 from core.studies.set_size import ANY, CEILING, ORDER, SHIFT
+from core.words import counted
 
 ORDERED = (("setrank-imsab", "SetRank IMSAB"), ("setrank-msab", "SetRank MSAB"), ("dlcm", "DLCM"))
 """Who drops least to most, by the paper."""
@@ -236,7 +237,7 @@ def shorter(facts: Mapping[str, Any]) -> str:
     if not short:
         return ""
     sizes, counts = _listed(short), _listed(map(str, short.values()))
-    of = f"{counts} of {facts['queries']} lists"
+    of = f"{counts} of {counted(facts['queries'], 'list')}"
     return f"fewer than {sizes} documents: {of}, which stay as they are"
 
 
