@@ -7,7 +7,7 @@ from core.data.dataset import RankingDataset
 from core.data.lists import CandidateLists, JudgedLists
 from core.errors import DataError
 from core.rankers import registry
-from core.rankers.lessons import check_lessons
+from core.rankers.lessons import check_lessons, check_selection
 from core.rankers.registry import RANKERS
 from core.words import counted
 
@@ -55,6 +55,33 @@ def test_the_cache_refuses_before_it_fits(name, tmp_path):
     zero = judged([0] * 4, 1)
     with pytest.raises(DataError, match="every label of its 1 training query is 0"):
         next(kept(registry.spec(name, "small"), zero, zero, ALL_DOCUMENTS, Store(tmp_path)))
+
+
+@pytest.mark.parametrize("name", FITTED)
+def test_a_validation_part_of_one_label_is_refused_where_something_is_selected_on_it(name):
+    zero, told = judged([0] * 6, 2), judged([0, 0, 0, 1, 0, 0], 2)
+    for preset in RANKERS[name].presets:
+        spec = registry.spec(name, preset)
+        recipe = spec.recipe()
+        setting = recipe.get("patience") or recipe.get("tried", 1) > 1
+        check_selection(spec, told)
+        if "training" in recipe or setting:
+            with pytest.raises(DataError, match=f"{name}: in none of its 2 validation queries"):
+                check_selection(spec, zero)
+        else:
+            check_selection(spec, zero)
+    if "training" in recipe:
+        check_selection(registry.spec(name, preset, epochs=1), zero)
+
+
+def test_grades_between_queries_are_selected_on_where_the_loss_is():
+    between = judged([0, 0, 2, 2], 2)
+    check_selection(registry.spec("mart", "tuned"), between)
+    check_selection(registry.spec("mlp", "small", loss="mse", selection="valid-loss"), between)
+    with pytest.raises(DataError, match="or train one epoch"):
+        check_selection(registry.spec("mlp", "small", loss="mse"), between)
+    with pytest.raises(DataError, match="or train without patience"):
+        check_selection(registry.spec("lambdamart", "tuned"), between)
 
 
 def test_what_is_counted_agrees_with_its_number():

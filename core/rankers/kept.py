@@ -16,7 +16,7 @@ from core.metrics.relevance import evaluate, mean_of
 from core.progress import Progress
 from core.rankers import registry
 from core.rankers.base import Ranker, RankerSpec
-from core.rankers.lessons import check_lessons
+from core.rankers.lessons import check_lessons, check_selection
 from core.store.artefacts import Store
 from core.store.keys import ArtefactKey, key_of
 from core.store.manifest import Artefact
@@ -57,7 +57,8 @@ def kept(
         store: where the ranker is kept.
 
     Raises:
-        DataError: no training query has documents of different labels.
+        DataError: no training query has documents of different labels, or no validation query
+            where something is selected on them.
     """
     recipe = {"ranker": spec.recipe(), "lists": made}
     key = ranker_key(spec, made, train.dataset.fingerprint, valid.dataset.fingerprint)
@@ -66,6 +67,7 @@ def kept(
         if found is not None:
             return Kept(registry.load(found.path), found, cached=True)
         check_lessons(spec, train)
+        check_selection(spec, valid)
         start, done, timed = time.perf_counter(), 0, 0
         fitting = spec.fit(train, valid, store.workspace(key))
         while True:

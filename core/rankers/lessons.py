@@ -1,4 +1,4 @@
-"""Whether there is anything to learn: training labels that tell documents apart."""
+"""Whether there is anything to learn or to select on: labels that tell documents apart."""
 
 import numpy as np
 
@@ -33,11 +33,67 @@ def check_lessons(spec: RankerSpec, train: JudgedLists) -> None:
     if np.ptp(labels) == 0:
         found = f"every label of its {queries} is {labels[0]:g}, so there is nothing to learn"
         raise DataError(spec.name, found, REMEDY)
-    starts = lists.offsets[:-1][lists.lengths > 0]
-    differ = np.maximum.reduceat(labels, starts) > np.minimum.reduceat(labels, starts)
-    if not differ.any() and not _learns_grades(spec):
+    if not _have_order(train) and not _learns_grades(spec):
         found = f"in none of its {queries} do two documents have different labels"
         raise DataError(spec.name, f"{found}, so there is no order to learn", REMEDY)
+
+
+def check_selection(spec: RankerSpec, valid: JudgedLists) -> None:
+    """Refuse validation lists on which every epoch, tree or setting would be as good as another.
+
+    A recipe that selects nothing (trees without patience, one value of C, one epoch) passes, and
+    so does a part without lists: it says by itself that nothing is selected on it.
+
+    Args:
+        spec: the recipe.
+        valid: lists to select on.
+
+    Raises:
+        DataError: no query tells two documents apart, and something is to be selected.
+    """
+    freed = _selects(spec)
+    if not freed or not len(valid.lists.rows) or _have_order(valid):
+        return
+    labels = valid.dataset.labels[valid.lists.rows]
+    if _selects_by_grades(spec) and np.ptp(labels) > 0:
+        return
+    queries = counted(len(valid.lists), "validation query")
+    found = f"in none of its {queries} do two documents have different labels"
+    raise DataError(
+        spec.name,
+        f"{found}, so nothing can be selected on them",
+        f"Validate on a part whose queries have documents of different labels, or {freed}.",
+    )
+
+
+def _have_order(judged: JudgedLists) -> bool:
+    """Whether two documents of any list have different labels."""
+    labels = judged.dataset.labels[judged.lists.rows]
+    starts = judged.lists.offsets[:-1][judged.lists.lengths > 0]
+    return bool((np.maximum.reduceat(labels, starts) > np.minimum.reduceat(labels, starts)).any())
+
+
+def _selects(spec: RankerSpec) -> str:
+    """How to do without what a recipe selects on validation lists; empty where it selects nothing.
+
+    >>> from core.rankers import registry
+    >>> [_selects(registry.spec(name, "tuned")) for name in ("mart", "ranksvm", "dlcm")]
+    ['train without patience', 'with one value of C (tried=1)', 'train one epoch']
+    >>> _selects(registry.spec("lambdamart", "paper"))
+    ''
+    """
+    recipe = spec.recipe()
+    if recipe.get("training", {}).get("epochs", 1) > 1:
+        return "train one epoch"
+    if recipe.get("patience") is not None:
+        return "train without patience"
+    return "with one value of C (tried=1)" if recipe.get("tried", 1) > 1 else ""
+
+
+def _selects_by_grades(spec: RankerSpec) -> bool:
+    """Whether labels that differ between queries alone tell what is better."""
+    training = spec.recipe().get("training")
+    return _learns_grades(spec) and (not training or training["selection"] == "valid-loss")
 
 
 def _learns_grades(spec: RankerSpec) -> bool:
