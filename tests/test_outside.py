@@ -16,7 +16,13 @@ from core.rankers import outside, registry
 from core.rankers.initial import ListRecipe
 from core.rankers.outside_process import columns
 from core.store.artefacts import Store
-from core.studies import benchmark_table, outside_runs, perturbations, perturbations_notes
+from core.studies import (
+    benchmark,
+    benchmark_table,
+    outside_runs,
+    perturbations,
+    perturbations_notes,
+)
 from core.studies.brought import bring
 from core.studies.result import StudyResult
 from core.studies.trained import trained_on
@@ -125,6 +131,30 @@ def test_a_study_leaves_out_what_scores_of_a_file_cannot_be_asked_and_says_so(be
     }
     with pytest.raises(UsageError, match=rf"{label} cannot be trained again \(from outside\)"):
         finished(perturbations.run(bench, [label], perturbations.Setup(SEEDS)))
+
+
+def test_a_benchmark_compares_rankers_from_outside_by_their_content(bench, files, monkeypatch):
+    folder, expected = files
+    monkeypatch.chdir(folder)
+    (folder / "own.py").write_text("def score(features, ranks):\n    return features[:, 2]\n")
+    artefact = finished(bring("scores", folder / "scores.txt", bench.fold, bench.store))
+    names = [f"scores#{artefact.key.digest[:8]}", "scores:scores.txt", "own:score", "feature:3"]
+    plan = benchmark.planned([bench], names, ["NDCG@10"], 3)
+    assert [row.label for row in plan.rows[3:6]] == names[:3]
+    assert {(row.group, row.seeds) for row in plan.rows[3:6]} == {("from outside", 1)}
+    result = StudyResult.open(finished(benchmark.run([bench], plan, "sample")).path)
+    own = {name: result.per_query(name, "benchmark", 0.0, "NDCG@10") for name in names}
+    test = bench.prepared.test
+    scores = expected["scores"][test.lists.rows]
+    values = evaluate([Measure.parse("NDCG@10")], test.dataset, test.lists, scores)[0]
+    for name in names[:2]:
+        np.testing.assert_array_equal(own[name], values)
+    np.testing.assert_array_equal(own["own:score"], own["feature:3"])
+    assert str(artefact.key) in set(result.trials["artefacts"])
+    with pytest.raises(UsageError, match="belong to one fold"):
+        benchmark.planned([bench, bench], names, ["NDCG@10"], 1)
+    (folder / "own.py").write_text("def score(features, ranks):\n    return -features[:, 2]\n")
+    assert benchmark.planned([bench], names, ["NDCG@10"], 3) != plan
 
 
 @pytest.mark.parametrize(

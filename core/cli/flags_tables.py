@@ -34,7 +34,8 @@ def add(
         "--rankers",
         default="table2",
         help="comma-separated; also table2 (default), pairwise, all, and combinations such as "
-        "rrf:dlcm+mart or shuffled:dlcm",
+        "rrf:dlcm+mart or shuffled:dlcm, and rankers from outside: brought (scores#digits), files "
+        "(scores:, lightgbm:, xgboost: and a path) and module:function",
     )
     marked(table)
     sizes = command("set-size", "set_size:study", "Table 3: train on N0, test on N1")

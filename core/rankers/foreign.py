@@ -145,6 +145,16 @@ def is_callable(name: str) -> bool:
     return bool(colon) and prefix not in ours and ensemble.parse(name) is None
 
 
+def is_from_outside(name: str) -> bool:
+    """Whether a ranker is named by its function or file, or was brought by its file (`kind#key`).
+
+    >>> [is_from_outside(name) for name in ("mine:score", "scores:a.txt", "scores#01", "dlcm#01")]
+    [True, True, True, False]
+    """
+    kind = name.partition("#")[0]
+    return is_callable(name) or outside.is_outside(name) or kind in outside.KINDS
+
+
 def _source(files: Sequence[str]) -> str:
     """The digest of the files that a callable comes from; empty where there are none."""
     digests = [hashlib.sha256(Path(file).read_bytes()).hexdigest() for file in files]

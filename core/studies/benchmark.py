@@ -18,11 +18,20 @@ from core.errors import UsageError
 from core.metrics.measure import Measure
 from core.metrics.relevance import evaluate
 from core.progress import Progress, saying
+from core.rankers.foreign import is_from_outside
 from core.store.artefacts import Store
 from core.store.keys import key_of
 from core.store.manifest import Artefact
 from core.studies import cells, conventions, underway
-from core.studies.benchmark_rows import GROUPS, REFERENCES, Row, group_of, rows_of, trained_at
+from core.studies.benchmark_rows import (
+    GROUPS,
+    REFERENCES,
+    Row,
+    group_of,
+    pinned,
+    rows_of,
+    trained_at,
+)
 from core.studies.cells import Cell, Found
 from core.studies.initial_ranking import INITIAL, InitialRanking
 from core.studies.result import StudyResult
@@ -111,7 +120,7 @@ def planned(
     """
     texts = tuple(str(Measure.parse(text)) for text in measures)
     folds = tuple((bench.name, _lists_of(bench)) for bench in benches)
-    rows = rows_of(names, benches[0].preset, seeds)
+    rows = pinned(rows_of(names, benches[0].preset, seeds), benches)
     return Plan(rows, folds, texts, conventions.kept(texts))
 
 
@@ -162,6 +171,9 @@ def _compute(
     facts["set_size"] = float(test.lists.lengths.mean()) if len(test.lists) else 0.0
     if label == INITIAL:
         scores = InitialRanking().score(test.dataset, test.lists)
+    elif is_from_outside(label) and "#" not in label:
+        named = yield from bench.identified(label)
+        scores = named.ranker.score(test.dataset, test.lists)
     else:
         training = trained_at(bench, label, cell.row.draw)
         kept = yield from saying(training, f"of {label}, seed {cell.row.draw}, {bench.name}")

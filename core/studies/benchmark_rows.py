@@ -5,15 +5,18 @@ once a seed where a member is: every member, and the shuffles around one, at tha
 """
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from core.errors import UsageError
-from core.progress import Progress
+from core.progress import Progress, finished
 from core.rankers import ensemble, registry
 from core.rankers.base import RankerSpec
 from core.rankers.ensemble_kept import combination
+from core.rankers.foreign import is_from_outside
 from core.rankers.kept import Kept
+from core.studies.entrants import FROM
+from core.studies.frozen import is_frozen
 from core.studies.initial_ranking import INITIAL
 from core.studies.ranker_sets import expanded
 from core.studies.workbench import Workbench
@@ -26,7 +29,7 @@ GROUPS = (
     "the set and its initial ranking",
     "from outside",
 )
-"""The paper's three groups, between what is there to compare with and runs from outside.
+"""The paper's three groups, between what is there to compare with and what comes from outside.
 
 These words stand on the page, in files and on the terminal.
 """
@@ -72,8 +75,8 @@ def rows_of(names: Sequence[str], preset: str, seeds: int) -> tuple[Row, ...]:
     """The rows of a table: the references, then the rankers named, each once.
 
     Args:
-        names: rankers, `ranker@preset`, combinations of such, or a set of
-            `core.studies.ranker_sets`.
+        names: rankers, `ranker@preset`, combinations of such, a set of
+            `core.studies.ranker_sets`, or rankers from outside (brought, files, functions).
         preset: of those named without one.
         seeds: how many each is trained with.
 
@@ -92,6 +95,8 @@ def rows_of(names: Sequence[str], preset: str, seeds: int) -> tuple[Row, ...]:
 def _row(label: str, preset: str, seeds: int) -> Row:
     if label == INITIAL:
         return Row(INITIAL, {"name": INITIAL}, GROUPS[0], 1)
+    if is_from_outside(label):
+        return Row(label, {"name": label}, GROUPS[-1], 1)
     if "#" in label:
         raise UsageError(f"{label} is a stored ranker: a benchmark trains with its own seeds")
     if ensemble.parse(label) is not None:
@@ -136,6 +141,28 @@ def group_of(spec: RankerSpec) -> str:
     return GROUPS[3] if spec.rankings or feed == "shown" else GROUPS[2]
 
 
+def pinned(rows: Sequence[Row], benches: Sequence[Workbench]) -> tuple[Row, ...]:
+    """The rows, those of rankers from outside with what they are known by: their content.
+
+    Args:
+        rows: of `rows_of`.
+        benches: one a fold.
+
+    Raises:
+        UsageError: scores in a file, which belong to one part, on several folds.
+    """
+    found = []
+    for row in rows:
+        if not is_from_outside(row.label):
+            found.append(row)
+            continue
+        if is_frozen(row.label) and len(benches) > 1:
+            raise UsageError(f"{row.label}: scores in a file belong to one fold; name that fold")
+        digests = [finished(bench.identified(row.label)).digest for bench in benches]
+        found.append(replace(row, ranker={FROM: row.label, "digests": digests}))
+    return tuple(found)
+
+
 def trained_at(bench: Workbench, label: str, seed: int) -> Generator[Progress, None, Kept]:
     """A row's ranker at one seed: trained or found, a combination's members likewise.
 
@@ -145,6 +172,8 @@ def trained_at(bench: Workbench, label: str, seed: int) -> Generator[Progress, N
         seed: from 0; rankers whose seed changes nothing have one for all.
     """
     made = ensemble.parse(label)
+    if "#" in label and made is None:
+        return (yield from bench.trained(label))
     if made is not None:
         return (
             yield from combination(

@@ -11,6 +11,7 @@ from typing import Any
 from core.metrics.measure import MEASURES, Measure
 from core.perturb.registry import PERTURBATIONS
 from core.rankers import outside
+from core.rankers.foreign import is_callable
 from core.rankers.registry import RANKERS
 from core.studies import methods_changed
 from core.studies.command_runs import is_of_runs
@@ -168,6 +169,8 @@ def _known(label: str) -> str:
     kind = label.partition("#")[0].partition(":")[0]
     if kind in outside.KINDS:
         return f" ({outside.WORDS[kind]}, brought from outside)"
+    if is_callable(label):
+        return " (a Python function, run in a process of its own)"
     entry = RANKERS.get(_name(label))
     return f" ({entry.summary}; {entry.source})" if entry else ""
 

@@ -13,10 +13,10 @@ from core.perturb.base import disturbed
 from core.perturb.registry import perturbation
 from core.perturb.system import SEED
 from core.progress import Progress
-from core.rankers import outside, registry
+from core.rankers import registry
 from core.rankers.base import RankerSpec
 from core.rankers.ensemble import parse
-from core.rankers.foreign import is_callable
+from core.rankers.foreign import is_from_outside
 from core.rankers.kept import ALL_DOCUMENTS, Kept, kept
 from core.seeds import generator
 from core.studies.study import Trial
@@ -104,7 +104,7 @@ def untrainable(names: Iterable[str]) -> dict[str, str]:
 def _no_recipe(name: str) -> str:
     if parse(name) is not None:
         return "a combination"
-    if is_callable(name) or outside.is_outside(name) or name.partition("#")[0] in outside.KINDS:
+    if is_from_outside(name):
         return "from outside"
     return "named by its key, not by a recipe" if "#" in name else ""
 
