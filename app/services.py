@@ -1,6 +1,7 @@
 """Cached doors to the core: what pages ask for, found without torch and without training."""
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
@@ -70,8 +71,16 @@ def _studies(
         own = [artefact for artefact in named if artefact.facts["data"] == data]
         own.sort(key=lambda artefact: artefact.created, reverse=True)
     else:
-        own = studied_on(store(), fingerprint)
+        known = {SAMPLE, *store().names()}
+        own = [_today(one, data, known) for one in studied_on(store(), fingerprint)]
     return [artefact for artefact in own if artefact.recipe["kind"] == kind]
+
+
+def _today(study: Artefact, data: str, known: Collection[str]) -> Artefact:
+    """A study whose facts name its data set as it is called now, where the old name is gone."""
+    if study.facts["data"] in known:
+        return study
+    return replace(study, facts={**study.facts, "data": data})
 
 
 @st.cache_data(max_entries=64)

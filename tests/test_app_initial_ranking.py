@@ -357,3 +357,23 @@ def test_a_study_that_is_not_there_is_said_and_another_is_shown(stored):
     assert len(test.run().warning) == 2, "still there after another run"
     test.multiselect(key="show").set_value(["dlcm", "setrank-imsab-init"]).run()
     assert not any("nobody" in one.value for one in test.run().warning), "another was chosen"
+
+
+def test_studies_of_a_renamed_data_set_name_it_as_it_is_called_now(store):
+    fingerprint = "f" * 64
+    key = key_of("data", {"made": "to be renamed"})
+    store.add(key, {}, lambda directory: (directory / "x").touch(), {"fingerprint": fingerprint})
+    store.set_name("before", key)
+    lists = {"initial": ["lambdamart@paper"]}
+    recipe = {"kind": "card", "lists": key_of("lists", lists, (fingerprint,)).digest}
+    facts = {"data": "before", "lists": lists}
+    store.add(
+        key_of("study", recipe), recipe, lambda directory: (directory / "x").touch(), facts
+    )  # fmt: skip
+    (study,) = services.studies("card", "before")
+    assert study.facts["data"] == "before"
+    store.set_name("after", key)
+    store.remove_name("before")
+    st.cache_data.clear()
+    (study,) = services.studies("card", "after")
+    assert study.facts == facts | {"data": "after"}

@@ -92,7 +92,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     _sources(chosen)
     queries.section(artefact, chosen.table, chosen.effect, str(measure))
     again = (ablation_command, _python)
-    choice.take_away(artefact, drawn, chosen.table, again, artefact.facts["data"])
+    choice.take_away(artefact, drawn, chosen.table, again)
 
 
 def _measure(artefact: Artefact) -> Measure:

@@ -65,7 +65,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         parts.convention(READING, "95 % intervals over queries", "one training")
     _table(frame)
     again = (group_shuffles_command, group_shuffles_python)
-    choice.take_away(artefact, drawn, frame, again, artefact.facts["data"])
+    choice.take_away(artefact, drawn, frame, again)
 
 
 def _picture(key: str, frame: pd.DataFrame) -> Any:

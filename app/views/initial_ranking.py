@@ -114,7 +114,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         behind.section(artefact, family, str(measure), point)
     table = _details(chosen)
     again = (command_of, python_of)
-    choice.take_away(artefact, drawn, table, again, artefact.facts["data"])
+    choice.take_away(artefact, drawn, table, again)
 
 
 def _what(recipe: Mapping[str, Any]) -> tuple[str, figure.Axis, bool]:

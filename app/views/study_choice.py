@@ -92,9 +92,7 @@ def rankers(labels: Sequence[str], notices: DeltaGenerator) -> tuple[str, ...]:
     return chosen
 
 
-def take_away(
-    artefact: Artefact, drawn: Any, table: pd.DataFrame, again: Again, data: str = ""
-) -> None:
+def take_away(artefact: Artefact, drawn: Any, table: pd.DataFrame, again: Again) -> None:
     """Draw the row of menus.
 
     Args:
@@ -102,14 +100,13 @@ def take_away(
         drawn: the page's picture; None where there is none.
         table: its numbers.
         again: what writes the study as a command, and as Python.
-        data: the data set of the link; by default the one in use.
     """
     files = exports.table_files(table, f"{artefact.key}-table")
-    parts.exports_row(shared(artefact, drawn, files, again, data), "take")
+    parts.exports_row(shared(artefact, drawn, files, again), "take")
 
 
 def shared(
-    artefact: Artefact, drawn: Any, tables: Sequence[exports.File], again: Again, data: str = ""
+    artefact: Artefact, drawn: Any, tables: Sequence[exports.File], again: Again
 ) -> parts.Shared:
     """What can be taken away from a study; see `take_away`."""
     recipe, facts, key = artefact.recipe, artefact.facts, str(artefact.key)
@@ -122,7 +119,7 @@ def shared(
         report=exports.File(
             "Report (HTML)", f"{key}.html", lambda: report.report([opened.path(key)]).encode()
         ),
-        link=link | {"data": [data or state.data()], "study": [key]},
+        link=link | {"data": [state.data()], "study": [key]},
         command=lambda: command(recipe, facts),
         python=python(recipe, facts),
     )
