@@ -20,6 +20,7 @@ from core.studies import jobs
 from core.studies.jobs_outside import FILE, QRELS, RUNS
 from tests import app_tables as tables
 
+FOLD = tables.fold()
 GRADES = b"1 0 a 1\n1 0 b 0\n2 0 c 2\n"
 FIRST = b"1 Q0 a 1 2.5 mine\n1 Q0 b 2 1 mine\n2 Q0 c 1 1 mine\n"
 SECOND = b"1 Q0 b 1 2 mine\n1 Q0 a 2 1 mine\n"
@@ -40,7 +41,7 @@ def store(tmp_path, monkeypatch):
     st.cache_resource.clear()
     st.cache_data.clear()
     store = Store(tmp_path)
-    tables.data_set(store, tables.fold())
+    tables.data_set(store, FOLD)
     yield store
     st.cache_resource.clear()
 
@@ -126,27 +127,28 @@ def test_runs_are_handed_in_compared_and_linked(store):
     assert again.state == "done"
 
 
-@pytest.mark.parametrize(
-    ("second", "grades", "said"),
-    [
-        (b"1 Q0 a\n", GRADES, "Refused. second.run:1: 3 columns instead of 6"),
-        (b"", GRADES, "Refused. second.run: no lines"),
-        (SECOND, b"7 0 a 1\n", "Refused. first.run: no topic of it is judged in qrels.txt"),
-        (SECOND, b"1 0 a x\n", "Refused. qrels.txt:1: 'x' where a whole number is due"),
-    ],
-)
-def test_files_that_cannot_be_read_are_refused_by_name_and_line(store, second, grades, said):
-    draft = runs_of(store, second, grades)
-    job = worked(store, doors.compare(draft, ["AP"]))
-    assert str(store.root) not in job.reason
+REFUSED = [
+    (b"1 Q0 a\n", GRADES, "second.run:1: 3 columns instead of 6"),
+    (b"", GRADES, "second.run: no lines"),
+    (SECOND, b"7 0 a 1\n", "first.run: no topic of it is judged in qrels.txt"),
+    (SECOND, b"1 0 a x\n", "qrels.txt:1: 'x' where a whole number is due"),
+]
+
+
+def test_files_that_cannot_be_read_are_refused_by_name_and_line(store):
+    for second, grades, said in REFUSED:
+        draft = runs_of(store, second, grades)
+        job = worked(store, doors.compare(draft, ["AP"]))
+        assert str(job.reason).startswith(said)
+        assert str(store.root) not in job.reason
     test = opened(**{outside_runs.MINE: job.id, f"{outside_runs.MINE} files": outside_runs.DRAFT,
                      outside_runs.DRAFT: draft})  # fmt: skip
-    assert said in words(test)
+    assert f"Refused. {said}" in words(test)
     assert len(draft.files(QRELS, RUNS)) == 3  # kept, to be mended
 
 
 def test_scores_become_a_ranker_that_forms_offer(store):
-    count = tables.fold().test.documents
+    count = FOLD.test.documents
     test = opened(have=view.FILE)
     assert "one for every row of the **test part** of my_set" in words(test)
     draft = draft_of(store, **{FILE: {"mine.txt": b"0.5\n" * count}})

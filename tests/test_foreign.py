@@ -1,5 +1,6 @@
 """Functions of the user's run in a process of their own: whatever they do there is told."""
 
+import io
 import os
 import sys
 import time
@@ -49,6 +50,9 @@ def ends(features, ranks):
 
 def crashes(features, ranks):
     ctypes.string_at(0)
+
+def holds(features, ranks):
+    ctypes.PyDLL(None).sleep(600)
 
 def hangs(features, ranks):
     while True:
@@ -156,6 +160,16 @@ def test_a_function_that_hangs_is_stopped_in_time_told_where_and_asked_anew(test
         with pytest.raises(DataError, match=r"not answered within 1.5 s \(mine.py:\d+ in hangs\)"):
             ranker.score(test.dataset, one)
     assert time.perf_counter() - start < 20
+
+
+def test_a_function_that_hangs_ends_though_nobody_is_left_to_end_it(folder, monkeypatch):
+    monkeypatch.setattr(foreign_asked, "LAST_BREATH", 0.0)
+    ranker = CallableRanker.named("mine:holds", 1.5)
+    process, message = ranker.process._process, io.BytesIO()
+    for given in (np.zeros((1, 2, 3), np.float32), np.zeros((1, 2, 1), np.int32)):
+        np.save(message, given)
+    ranker.process._connection.send_bytes(message.getvalue())
+    assert process.wait(20) == 1, "by itself, and not by a signal"
 
 
 @pytest.mark.parametrize(

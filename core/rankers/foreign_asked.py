@@ -82,7 +82,8 @@ class FunctionProcess:
             ours.setsockopt(SOL_SOCKET, limit, _time_value(self.seconds))
         self._connection = Connection(ours.detach())
         files = (theirs.fileno(), self._faults.fileno())
-        program = ["-P", "-m", "core.rankers.foreign_process", self.target, *map(str, files)]
+        limits = (self.seconds + LAST_BREATH, *files)
+        program = ["-P", "-m", "core.rankers.foreign_process", self.target, *map(str, limits)]
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, *program], stdin=subprocess.DEVNULL, env=_environment(),

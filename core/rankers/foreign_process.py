@@ -1,7 +1,8 @@
 """The process in which somebody's function runs: it imports it, answers what it is sent and ends.
 
-`python -P -m core.rankers.foreign_process MODULE:FUNCTION CONNECTION FAULTS`, the last two numbers
-of open files: a connection that carries messages, and where a crash says at which line it was.
+`python -P -m core.rankers.foreign_process MODULE:FUNCTION SECONDS CONNECTION FAULTS`: how long a
+call may take before the process ends by itself, should nobody be left to end it, then the numbers
+of two open files: a connection that carries messages, and where a crash says where it was.
 """
 
 import faulthandler
@@ -16,8 +17,8 @@ import sysconfig
 import threading
 import time
 import traceback
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -33,18 +34,20 @@ Frame = tuple[str, int, str]
 
 def main(arguments: Sequence[str]) -> int:
     """Serve until the connection closes."""
-    target, connection, faults = arguments
+    target, seconds, connection, faults = arguments
+    limit = float(seconds), int(faults)
     faulthandler.enable(int(faults), all_threads=False)
     faulthandler.register(signal.SIGUSR1, int(faults), all_threads=False)
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     os.dup2(2, 1)  # what a function prints is no answer
     with Connection(int(connection)) as asked:
         sys.path[:] = json.loads(asked.recv_bytes())
-        function, head = _found(target)
+        with _limited(*limit):
+            function, head = _found(target)
         asked.send_bytes(json.dumps(head).encode())
         with suppress(EOFError):
             while function is not None:
-                _serve(asked, function, masked=head[MASKED])
+                _serve(asked, function, limit, masked=head[MASKED])
     return 0
 
 
@@ -86,15 +89,28 @@ def _files(module: Any, function: Callable[..., Any]) -> list[str]:
     return [path for path in dict.fromkeys(paths) if path and Path(path).is_file()]
 
 
-def _serve(asked: Connection, function: Callable[..., Any], *, masked: bool) -> None:
+@contextmanager
+def _limited(seconds: float, faults: int) -> Iterator[None]:
+    """End the process when a block takes longer, whatever holds Python's lock."""
+    faulthandler.dump_traceback_later(seconds, exit=True, file=faults)
+    try:
+        yield
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+
+
+def _serve(
+    asked: Connection, function: Callable[..., Any], limit: tuple[float, int], *, masked: bool
+) -> None:
     """Answer one call: the scores after the word SCORES, or what is wrong with them in JSON."""
     message = io.BytesIO(asked.recv_bytes())
     features, ranks = (np.load(message, allow_pickle=False) for _ in range(2))
     expected = features.shape[:2] if masked else features.shape[1:2]
     given = (features, np.ones(features.shape[:2], dtype=bool), ranks)
     try:
-        answer = function(*given if masked else (features[0], ranks[0]))
-        scores = np.asarray(answer)
+        with _limited(*limit):
+            answer = function(*given if masked else (features[0], ranks[0]))
+            scores = np.asarray(answer)
     except BaseException as error:  # noqa: BLE001 (whatever somebody's function does)
         asked.send_bytes(json.dumps({FAILED: failure(error)}).encode())
         return
