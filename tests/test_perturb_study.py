@@ -17,7 +17,10 @@ from core.rankers.initial import ListRecipe
 from core.rankers.univariate import RandomRanker
 from core.seeds import generator
 from core.store.artefacts import Store
+from core.studies import left_out as without
 from core.studies import perturbations as study
+from core.studies import perturbations_notes as notes
+from core.studies import perturbations_table
 from core.studies import run as running
 from core.studies.answer_changes import OWN, answer_changes, measured_by
 from core.studies.carrying import Carrier, shared_source
@@ -272,8 +275,8 @@ def test_labels_are_learnt_anew(small, result):
         np.testing.assert_array_equal(values, expected)
     change = found.per_query("ranksvm", "label-noise", 0.4, "score-change")
     assert change.max() > 0
-    assert found.per_query("random", "label-noise", 0.4, "score-change").max() == 0
-    assert found.per_query(INITIAL, "clicks-position", 10.0, "score-change").max() == 0
+    learnless = {INITIAL: "given, not trained again", "random": "learns from no label"}
+    assert artefact.facts["left_out"]["label-noise"] == learnless
     assert artefact.facts["changes"]["label-noise"] == ["labels"]
 
 
@@ -304,9 +307,9 @@ def test_a_study_is_found_again_and_drawn_while_it_runs(small, result, monkeypat
 
 def test_what_cannot_be_done_is_said(small):
     labels = study.Setup([("label-noise", 0.2)])
-    with pytest.raises(UsageError, match="cannot be trained again"):
+    with pytest.raises(UsageError, match=r"nothing is left to study.*cannot be trained again"):
         study.planned(small, {"ranksvm#12ab": Identified(FeatureRanker(), "d")}, labels)
-    with pytest.raises(UsageError, match="none is among"):
+    with pytest.raises(UsageError, match="no network among the rankers"):
         finished(study.run(small, ["random"], study.Setup([("gradient-sign", 0.2)])))
     with pytest.raises(UsageError, match="name a network"):
         finished(study.run(small, ["random"], study.Setup([("gradient-sign@dlcm", 0.2)])))
@@ -411,3 +414,32 @@ def test_what_means_nothing_has_no_values_and_a_reason(small, asked):
             {"rrf:dlcm+gsf": Identified(FeatureRanker(), "d")},
             study.Setup([("train-seed", 1)]),
         )
+
+
+def test_a_family_that_cannot_run_stops_no_other(small):
+    """All labels 0: ranksvm has nothing to learn, feature:2 never learns; cut goes on."""
+    flat = "label-flips@" + "/".join(["1_0_0_0_0"] * 5)
+    pairs = [(flat, 1.0), ("train-seed", 1.0), ("gradient-sign", 0.1), ("cut", 0.0), ("cut", 0.5)]
+    setup = study.Setup(pairs, draws=1)
+    artefact = finished(study.run(small, ["ranksvm", "feature:2"], setup))
+    told, found = artefact.facts["left_out"], StudyResult.open(artefact.path)
+    assert told[flat]["ranksvm"].startswith("cannot be trained on it, every label of its ")
+    assert told[flat]["feature:2"] == "learns from no label"
+    assert (
+        set(told["train-seed"]) == set(told["gradient-sign"]) == {INITIAL, "ranksvm", "feature:2"}
+    )
+    assert set(found.trials["family"]) == {"cut"}
+    assert len(found.trials) == 6
+    said = notes.left_out(artefact.facts, told)
+    assert "ranksvm cannot be trained on it (every label" in said
+    assert "gradient-sign means nothing for initial ranking, ranksvm, feature:2" in said
+    frame = perturbations_table.losses(found, "NDCG@10")
+    assert set(frame["family"]) == {"cut"}
+    assert study.as_is(found, "ranksvm", "NDCG@10").shape == (12,)
+
+
+def test_lists_without_an_initial_ranking_skip_the_families_of_it():
+    found = without.left_out(["shuffle", "cut", "cut:0.5+shuffle"], [INITIAL, "dlcm"], rankings=0)
+    assert {family: len(why) for family, why in found.items()} == {
+        "shuffle": 2, "cut": 0, "cut:0.5+shuffle": 2,
+    }  # fmt: skip

@@ -52,7 +52,9 @@ def perturbations(arguments: argparse.Namespace) -> Answer:
     result, first = StudyResult.open(artefact.path), setup.measures[0]
     losses = perturbations_table.losses(result, first)
     reached, told = _transfer(losses, first)
-    said = notes.left_out(artefact.facts, set(summary["family"]))
+    said = notes.left_out(
+        artefact.facts, {family for family, _ in artefact.recipe["perturbations"]}
+    )
     finding = perturbations_table.finding(losses, first, list(losses["ranker"].unique()), "last")
     parts += [*told, *([said] if said else []), finding, ""]
     answer: dict[str, Any] = {"result": str(artefact.key), "summary": records(summary)}

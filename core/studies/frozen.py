@@ -4,11 +4,10 @@ A file of scores answers for the documents of one part as they are. Another orde
 ranking or fewer documents leave those answers as they are; other features or documents do not.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from core.perturb.registry import entry_of
 from core.rankers.outside import SCORES
-from core.studies.study import Study
 
 FEWER = frozenset({"cut", "sample", "remove-top", "singleton"})
 """Families that change the set by leaving documents out, and bring none."""
@@ -41,24 +40,3 @@ def beyond(family: str, labels: Iterable[str]) -> dict[str, str]:
     if not ("features" in changes or brings):
         return {}
     return {label: REASON for label in labels if is_frozen(label)}
-
-
-def apart(
-    study: Study, perturbations: Sequence[tuple[str, float]]
-) -> list[tuple[tuple[tuple[str, str], ...], tuple[tuple[str, float], ...]]]:
-    """Rankers with the perturbations that can be put to them: files of scores, then the others.
-
-    Args:
-        study: whose rankers they are.
-        perturbations: (family, level) pairs.
-
-    >>> study = Study("perturbations", (("scores#01", "1"), ("dlcm", "2")), "", (), (), (), 1, 0)
-    >>> pairs = [("shuffle", 0.5), ("feature-noise", 0.5)]
-    >>> [([label for label, _ in rankers], len(own)) for rankers, own in apart(study, pairs)]
-    [(['scores#01'], 1), (['dlcm'], 2)]
-    """
-    frozen = tuple(pair for pair in study.rankers if is_frozen(pair[0]))
-    others = tuple(pair for pair in study.rankers if not is_frozen(pair[0]))
-    asked = tuple(pair for pair in perturbations if not beyond(pair[0], [SCORES + "#"]))
-    found = [(frozen, asked), (others, tuple(perturbations))]
-    return [(rankers, own) for rankers, own in found if rankers and own]

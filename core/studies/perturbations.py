@@ -8,7 +8,7 @@ train. A ranker for which a family means nothing has no values under it, and a r
 """
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,29 +17,27 @@ from jaxtyping import Float32
 from core.data.lists import JudgedLists
 from core.errors import UsageError
 from core.metrics.measure import Measure
-from core.perturb.base import Make, Perturbation
-from core.perturb.features import SignAttack
-from core.perturb.registry import ATTACK, entry_of, perturbation
+from core.perturb.registry import ATTACK, entry_of
 from core.progress import Progress
 from core.rankers.base import Ranker
 from core.rankers.recipes import NeuralSpec
 from core.store.keys import key_of
 from core.store.manifest import Artefact
-from core.studies import cells, conventions, underway
-from core.studies.answer_changes import OWN, measured_by
-from core.studies.cells import Cell
-from core.studies.frozen import apart, beyond
+from core.studies import conventions, underway
+from core.studies import left_out as without
+from core.studies.answer_changes import OWN
 from core.studies.initial_ranking import INITIAL, InitialRanking
-from core.studies.perturbations_cells import Otherwise
+from core.studies.perturbations_trials import Armed as Armed  # noqa: PLC0414 (asked for here)
+from core.studies.perturbations_trials import Trials
 from core.studies.result import StudyResult
-from core.studies.retraining import Retraining, check_trainable, untrainable
-from core.studies.run import Memory, TrialRecords, query_ids_of, run_study, so_far
-from core.studies.study import Study, levels_of, plan
-from core.studies.system import meaningless
+from core.studies.run import Memory, TrialRecords, query_ids_of, so_far
+from core.studies.study import Study, levels_of
 from core.studies.workbench import Identified, Workbench
 
 KIND = "perturbations"
 Pairs = Sequence[tuple[str, int | float]]
+PLAIN = ("transpositions", "shuffle-shown")
+"""Families whose unchanged level shows the lists as they are, where none of a study's does."""
 
 
 @dataclass(frozen=True)
@@ -84,8 +82,8 @@ def run(
 
     Raises:
         UnknownNameError: no such ranker, family or measure.
-        UsageError: labels change and no ranker can be trained again, an attack on none, or a
-            family that means nothing for any of them.
+        UsageError: an attack on a ranker that is not studied, or every family means nothing for
+            every ranker.
     """
     check(names, [family for family, _ in setup.perturbations])
     found: dict[str, Identified] = {}
@@ -102,9 +100,12 @@ def run(
         stored = bench.store.find(key)
         if stored is not None:
             return stored
-        facts = _facts(bench, study, rankers)
+        told = _left_out(bench, study)
+        facts = _facts(bench, study, rankers, told)
         underway.announce(bench.store, key, study, query_ids_of(base), facts)
-        yield from _computed(bench, study, rankers, records)
+        yield from Trials(bench, study, rankers, records, told).run()
+        without.check(told, list(rankers))
+        facts = _facts(bench, study, rankers, told)
         result = so_far(study, records, query_ids_of(base), facts)
         if result is None:
             raise UsageError("nothing to study: no family was named")
@@ -117,15 +118,14 @@ def planned(bench: Workbench, found: Mapping[str, Identified], setup: Setup) -> 
 
     Raises:
         UnknownNameError: no such family or measure.
-        UsageError: labels change and no ranker can be trained again, or an attack on none.
+        UsageError: an attack on a ranker that is not studied, or nothing would be left to study.
     """
     labels = [INITIAL, *found]
     families = dict(setup.perturbations)
     check(list(found), families)
-    for family in families:
-        attacked = family.partition("@")[2]
-        if family.startswith(ATTACK) and attacked not in labels:
-            raise UsageError(f"{family}: name a network among the rankers that are studied")
+    rankings = bench.prepared.test.lists.rankings
+    told = without.left_out([*families, *PLAIN], labels, rankings)
+    without.check({family: told[family] for family in families}, labels)
     texts = tuple(str(Measure.parse(text)) for text in setup.measures)
     own = key_of("ranker", {"ranker": INITIAL}).digest
     return Study(
@@ -133,7 +133,7 @@ def planned(bench: Workbench, found: Mapping[str, Identified], setup: Setup) -> 
         rankers=((INITIAL, own), *((label, one.digest) for label, one in found.items())),
         lists=key_of("lists", asdict(bench.recipe), (bench.fold.fingerprint,)).digest,
         initial=bench.recipe.initial,
-        perturbations=_with_as_is(setup.perturbations),
+        perturbations=_with_as_is(setup.perturbations, told),
         measures=(*texts, *OWN),
         draws=setup.draws,
         seed=setup.seed,
@@ -146,23 +146,29 @@ def check(names: Sequence[str], families: Iterable[str]) -> None:
 
     Args:
         names: of the rankers.
-        families: of perturbations.
+        families: of perturbations; those that mean nothing for any ranker are skipped.
 
     Raises:
         UnknownNameError: no such family.
-        UsageError: rankers are to be trained again and none can be, or a family that means
-            nothing for any of them.
+        UsageError: an attack on a ranker that is not studied, or nothing would be left to study.
     """
-    for family in dict.fromkeys(families):
-        unable = _untrained(family, names)
-        if names and len(unable) == len(dict.fromkeys(names)):
-            check_trainable(names[0])
-        meaningless(family, [one for one in (INITIAL, *names) if one not in unable])
+    labels, families = [INITIAL, *names], list(families)
+    for family in families:
+        _, attack, attacked = family.partition("@")
+        if attack and family.startswith(ATTACK) and attacked not in labels:
+            raise UsageError(f"{family}: name a network among the rankers that are studied")
+    told = without.left_out(families, labels)
+    if ATTACK not in families:  # which networks there are is known when the rankers are
+        without.check(told, labels)
 
 
 def as_is(result: StudyResult, ranker: str, measure: str) -> Float32[np.ndarray, " queries"]:
     """A ranker's value for every query on the lists as they are, whatever else a study disturbs."""
-    family, level = next(pair for pair in result.recipe["perturbations"] if _unchanged(*pair))
+    of_ranker = result.trials[result.trials["ranker"] == ranker]
+    there = set(zip(of_ranker["family"], of_ranker["level"], strict=True))
+    known = [(str(family), float(level)) for family, level in result.recipe["perturbations"]]
+    unchanged = [pair for pair in known if _unchanged(*pair)]
+    family, level = next((pair for pair in unchanged if pair in there), unchanged[0])
     return result.per_query(ranker, family, level, measure)
 
 
@@ -171,66 +177,28 @@ def _unchanged(family: str, level: float) -> bool:
     return level == entry.unchanged and "+" not in family and entry.of_input
 
 
-def _with_as_is(pairs: Pairs) -> tuple[tuple[str, float], ...]:
-    """The pairs, the lists as they are first where no family has them (chains and labels do not).
+def _with_as_is(pairs: Pairs, told: without.LeftOut) -> tuple[tuple[str, float], ...]:
+    """The pairs, the lists as they are first where no family has them for every ranker.
 
-    >>> _with_as_is([("cut:0.5+shuffle-shown", 1)])
+    >>> _with_as_is([("cut:0.5+shuffle-shown", 1)], {})
     (('cut', 0.0), ('cut:0.5+shuffle-shown', 1.0))
     """
     whole = tuple((family, float(level)) for family, level in pairs)
-    if any(_unchanged(*pair) for pair in whole) or not whole:
+    if any(_unchanged(*pair) and not told.get(pair[0]) for pair in whole) or not whole:
         return whole
-    first = whole[0][0].partition("+")[0].partition(":")[0]
-    first = first if entry_of(first).of_input else "transpositions"
+    named = whole[0][0].partition("+")[0].partition(":")[0]
+    first = next(
+        family
+        for family in (named, *PLAIN)
+        if entry_of(family).of_input and not told.get(family) and family not in dict(whole)
+    )
     return ((first, entry_of(first).unchanged), *whole)
 
 
-@dataclass
-class Armed:
-    """Makes the perturbations of a study; attacks get the directions of the network they name.
-
-    Attributes:
-        rankers: those of the study.
-        base: the lists as they are.
-    """
-
-    rankers: Mapping[str, Ranker]
-    base: JudgedLists
-    _directions: dict[str, Any] = field(default_factory=dict)
-
-    def __call__(self, family: str, level: float) -> Perturbation:
-        """The perturbation of a family at a level."""
-        change = perturbation(family, level)
-        if not isinstance(change, SignAttack) or level == 0:
-            return change
-        if change.attacked not in self._directions:
-            from core.rankers.attack import directions  # noqa: PLC0415 (torch, only when attacking)
-
-            found = directions(self.rankers[change.attacked], self.base)
-            self._directions[change.attacked] = found
-        return replace(change, directions=self._directions[change.attacked])
-
-
-def _computed(
-    bench: Workbench, study: Study, rankers: Mapping[str, Ranker], records: TrialRecords
-) -> Generator[Progress, None, None]:
-    """Trials of other inputs, then those that ask or train otherwise; all end in the records."""
-    base: JudgedLists = bench.prepared.test
-    step = measured_by(_relevance(study))
-    made: Make = Armed(rankers, base)
-    scored = tuple(pair for pair in study.perturbations if entry_of(pair[0]).of_input)
-    for own, pairs in apart(study, scored):
-        part = replace(study, rankers=own, perturbations=pairs)
-        yield from run_study(part, base, rankers, records, step, made=made)
-    left_out = _left_out(study)
-    work = [
-        Cell(trial, 0, study.digest_of(trial))
-        for trial in plan(study)
-        if not entry_of(trial.family).of_input and trial.ranker not in left_out[trial.family]
-    ]
-    work.sort(key=lambda cell: entry_of(cell.row.family).retrains)  # what takes longest comes last
-    compute = Otherwise(Retraining(bench, study.seed), rankers, _relevance(study))
-    yield from cells.run_cells(work, records, compute)
+def _left_out(bench: Workbench, study: Study) -> without.LeftOut:
+    families = [family for family, _ in study.perturbations]
+    labels = [label for label, _ in study.rankers]
+    return without.left_out(families, labels, bench.prepared.test.lists.rankings)
 
 
 def _asked(result: StudyResult, left_out: Mapping[str, Mapping[str, str]]) -> StudyResult:
@@ -239,28 +207,6 @@ def _asked(result: StudyResult, left_out: Mapping[str, Mapping[str, str]]) -> St
     rows = np.flatnonzero([ranker not in left_out.get(family, {}) for family, ranker in pairs])
     trials = result.trials.iloc[rows].reset_index(drop=True)
     return replace(result, trials=trials, values=result.values[rows])
-
-
-def _left_out(study: Study) -> dict[str, dict[str, str]]:
-    """By family, the rankers for which it means nothing, and why."""
-    labels = [label for label, _ in study.rankers]
-    found = {}
-    for family, _ in study.perturbations:
-        unable = _untrained(family, labels)
-        others = [label for label in labels if label not in unable]
-        found[family] = meaningless(family, others) | unable | beyond(family, labels)
-    return found
-
-
-def _untrained(family: str, labels: Iterable[str]) -> dict[str, str]:
-    """The rankers of a family that trains which cannot be trained again, and why."""
-    reasons = untrainable(labels) if entry_of(family).retrains else {}
-    return {label: f"cannot be trained again, {reason}" for label, reason in reasons.items()}
-
-
-def _relevance(study: Study) -> list[Measure]:
-    """What is stored beside OWN."""
-    return [Measure.parse(text) for text in study.measured if text not in OWN]
 
 
 def _attacks(setup: Setup, rankers: Mapping[str, Ranker]) -> Pairs:
@@ -273,14 +219,15 @@ def _attacks(setup: Setup, rankers: Mapping[str, Ranker]) -> Pairs:
     pairs: list[tuple[str, int | float]] = []
     for family in dict.fromkeys(family for family, _ in setup.perturbations):
         levels = [level for name, level in setup.perturbations if name == family]
-        named = [f"{ATTACK}@{label}" for label in nets] if family == ATTACK else [family]
-        if not named:
-            raise UsageError(f"{ATTACK} attacks a network, and none is among the rankers")
+        attacks = [f"{ATTACK}@{label}" for label in nets] if family == ATTACK else []
+        named = attacks or [family]  # without a network it is left out, and said to be
         pairs += [(one, level) for one in named for level in levels]
     return pairs
 
 
-def _facts(bench: Workbench, study: Study, rankers: Mapping[str, Ranker]) -> dict[str, Any]:
+def _facts(
+    bench: Workbench, study: Study, rankers: Mapping[str, Ranker], told: without.LeftOut
+) -> dict[str, Any]:
     base: JudgedLists = bench.prepared.test
     families = {family: entry_of(family) for family, _ in study.perturbations}
     return {
@@ -288,7 +235,7 @@ def _facts(bench: Workbench, study: Study, rankers: Mapping[str, Ranker]) -> dic
         "reads": {label: sorted(ranker.reads) for label, ranker in rankers.items()},
         "changes": {family: sorted(entry.changes) for family, entry in families.items()},
         "units": {family: entry.unit for family, entry in families.items()},
-        "left_out": {family: why for family, why in _left_out(study).items() if why},
+        "left_out": {family: dict(why) for family, why in told.items() if why},
         "queries": len(base.lists),
         "candidates": int(base.lists.offsets[-1]),
         "lists": asdict(bench.recipe),

@@ -13,7 +13,6 @@ from jaxtyping import Float32, Int64
 
 from core.data import ragged
 from core.data.lists import JudgedLists
-from core.errors import UsageError
 from core.perturb.registry import entry_of
 from core.perturb.system import BATCHES, BFLOAT16, SEED, THREADS
 from core.rankers import registry
@@ -33,19 +32,13 @@ def meaningless(family: str, labels: Iterable[str]) -> dict[str, str]:
         labels: of the rankers, as a study names them; of those that can be trained again if the
             family asks for it.
 
-    Raises:
-        UsageError: it means nothing for any of them.
-
     >>> meaningless("bfloat16", ["dlcm#0123", "feature:3"])
     {'feature:3': 'no bfloat16 in it'}
     """
     if "system" not in entry_of(family).changes:
         return {}
     reasons = {label: _reason(family, label) for label in labels}
-    found = {label: reason for label, reason in reasons.items() if reason}
-    if len(found) == len(reasons):
-        raise UsageError(f"{family} means nothing for {said(found)}")
-    return found
+    return {label: reason for label, reason in reasons.items() if reason}
 
 
 def said(reasons: Mapping[str, str]) -> str:
