@@ -4,11 +4,13 @@ from dataclasses import asdict
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from core.data.lists import JudgedLists
 from core.errors import DataError, UsageError
 from core.metrics.measure import Measure
 from core.metrics.relevance import evaluate
+from core.metrics.significance import holm
 from core.rankers.ensemble import Fusion, combined
 from core.rankers.initial import ListRecipe
 from core.rankers.ordinal_geometry import geometries, geometry
@@ -17,6 +19,7 @@ from core.store.artefacts import Store
 from core.store.keys import key_of
 from core.studies import initial_rankings, initial_rankings_table, tables_query
 from core.studies.claims import HOLDS, NOT, UNTOLD, rising
+from core.studies.claims_intervals import adjusted, t_interval
 from core.studies.exchanged import (
     ANTI,
     NONE,
@@ -163,7 +166,7 @@ def test_one_query_is_answered_again_as_the_study_did(made, bench):
     assert [after for _, after in found["features"]["2"]] == pytest.approx(
         test.dataset.feature(2)[rows]
     )
-    with pytest.raises(DataError, match="no longer stored"):
+    with pytest.raises(DataError, match="(no longer|is not) stored"):
         tables_query.conditions({**item, "initial": [*plan.initial, "ranksvm@small"], "now": [5]})
     with pytest.raises(DataError, match="not the data set that the study saw"):
         tables_query.conditions({**item, "lists": "0" * 64})
@@ -202,6 +205,12 @@ def test_the_table_compares_with_the_ranker_as_trained(made):
         low, high = own["change_low"][condition], own["change_high"][condition]
         assert low <= own["change"][condition] + 1e-9
         assert own["change"][condition] <= high + 1e-9
+    changed = frame[frame["change"].notna()]
+    apart = (changed["change_low"] > 0) | (changed["change_high"] < 0)
+    assert list(apart) == list(changed["change_p"] <= 0.05)
+    assert f"adjustment for {len(changed)} comparisons" in initial_rankings_table.finding(
+        result, "NDCG@10"
+    )
     assert np.isnan(own["change"][TRAINED])
     assert "without any initial ranking" in initial_rankings_table.finding(result, "NDCG@10")
     assert initial_rankings_table.claim(result, "NDCG@10") is None  # no ranker of many
@@ -239,6 +248,41 @@ def test_a_verdict_needs_every_step_to_be_more_than_chance():
     (step,) = rising([("a", low), ("b", low + 0.1 + noise)]).steps
     assert step.difference == pytest.approx(0.1)
     assert step.low < 0.1 < step.high
+
+
+def test_an_interval_leaves_out_0_exactly_where_the_verdict_is_told():
+    draw = generator(0, "intervals")
+    told = set()
+    for shift in np.linspace(-1.2, 1.2, 41):
+        values = draw.exponential(1.0, 12) - 1.0 + shift  # skewed, so that a bootstrap's differs
+        verdict = rising([("a", np.zeros(12)), ("b", values)])
+        (step,) = verdict.steps
+        expected = stats.ttest_1samp(values, 0.0).confidence_interval(0.95)
+        assert (step.low, step.high) == pytest.approx((expected.low, expected.high))
+        word = HOLDS if step.low > 0 else NOT if step.high < 0 else UNTOLD
+        assert verdict.word == word
+        told.add(word)
+    assert told == {HOLDS, NOT, UNTOLD}
+
+
+def test_adjusted_intervals_say_what_adjusted_p_says():
+    draw = generator(0, "adjusted")
+    seen = set()
+    for _ in range(60):
+        shifts = draw.uniform(-1.1, 1.1, 5)
+        values = draw.normal(size=(5, 15)) + shifts[:, None]
+        values[4, 1:] = np.nan  # one query is no test, and is not counted
+        p, low, high = adjusted(values)
+        raw = [stats.ttest_1samp(own, 0.0).pvalue for own in values[:4]]
+        np.testing.assert_allclose(p[:4], holm(np.array(raw)))
+        apart = (low[:4] > 0) | (high[:4] < 0)
+        np.testing.assert_array_equal(apart, p[:4] <= 0.05)
+        for own, bound in zip(values[:4], low[:4], strict=True):
+            single, many = (t_interval(own, 1 - 0.05 / count)[0] for count in (1, 4))
+            assert many - 1e-12 <= bound <= single + 1e-12
+        assert np.isnan([p[4], low[4], high[4]]).all()
+        seen |= set(apart.tolist())
+    assert seen == {True, False}
 
 
 def test_geometry_is_cosine_length_and_principal_components():

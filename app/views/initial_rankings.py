@@ -146,7 +146,8 @@ def _picture(chosen: Chosen, point: tuple[str, str] | None, place: Any) -> Any:
         config=parts.CLICKABLE,
     )
     place.caption(
-        "Full dots under a ranker: the change is more than chance (p ≤ .05, Holm). Click one."
+        "Full dots under a ranker: the change is more than chance (p ≤ .05 after Holm's "
+        f"adjustment). {details.ADJUSTED if chosen.shown == 'change' else ''} Click one."
     )
     return drawn
 

@@ -10,7 +10,9 @@ from app.plain import escaped
 from app.views import initial_rankings_queries as queries
 from app.views import parts
 from core.store.manifest import Artefact
+from core.studies import initial_rankings_table
 
+ADJUSTED = "Intervals of changes are adjusted as p is: they leave out 0 where p ≤ .05."
 POINT = queries.POINT
 Point = queries.Point
 
@@ -54,7 +56,7 @@ def _numbers(key: str, measure: str) -> None:
             "low": number("from", format="%.3f", help="95 % interval over queries (BCa)."),
             "high": number("to", format="%.3f"),
             "change": number("− as trained", format="%+.3f"),
-            "change_low": number("from ", format="%+.3f", help="95 % interval over queries."),
+            "change_low": number("from ", format="%+.3f", help=ADJUSTED),
             "change_high": number("to ", format="%+.3f"),
             "change_p": number("p", format="%.2g", help="Paired t, Holm over all changes."),
             "n": number("N"),
@@ -64,7 +66,8 @@ def _numbers(key: str, measure: str) -> None:
     parts.convention(
         "Every condition is scored on the same candidates; DLCM is fed in the order of what stands "
         "in the initial ranking's place",
-        "paired t, Holm over all changes",
+        escaped(initial_rankings_table.adjustment(frame)),
+        ADJUSTED,
     )
 
 
@@ -83,7 +86,7 @@ def _claim(key: str, measure: str) -> None:
             "less": text("is below, it says"),
             "more": text("is above, it says"),
             "difference": number("difference", format="%+.3f"),
-            "low": number("from", format="%+.3f", help="95 % interval over queries."),
+            "low": number("from", format="%+.3f", help="95 % interval of the paired t test."),
             "high": number("to", format="%+.3f"),
             "p": number("p", format="%.2g", help="Paired t, two-sided."),
             "n": number("N"),

@@ -1,4 +1,8 @@
-"""Does what a paper claims hold here: an order of rankers, told by paired tests."""
+"""Does what a paper claims hold here: an order of rankers, told by paired tests.
+
+Beside a verdict stands the interval of the same test, Student's, so that it leaves out 0 exactly
+where p ≤ 0.05 (`core.studies.claims_intervals`).
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,11 +11,10 @@ from itertools import pairwise
 import numpy as np
 from jaxtyping import Float64
 
-from core.metrics.significance import PairedTest, bootstrap_interval, paired_t
-from core.seeds import generator
+from core.metrics.significance import paired_t
 from core.studies.benchmark_finding import signed
+from core.studies.claims_intervals import ALPHA, p_words, t_interval
 
-ALPHA = 0.05
 HOLDS, NOT, UNTOLD = "holds", "does not hold", "cannot be told"
 
 
@@ -23,7 +26,7 @@ class Step:
         less: who is claimed to be below.
         more: who is claimed to be above.
         difference: mean of more − less over the queries.
-        low: of its 95 % interval (bootstrap over queries).
+        low: of its 95 % interval (`t_interval`: it leaves out 0 where p ≤ 0.05).
         high: likewise.
         p: of the paired t test, two-sided.
         n: queries counted.
@@ -55,10 +58,10 @@ class Verdict:
         """The verdict with its numbers, as it stands at the end of a sentence."""
         said = [
             f"{step.more} − {step.less} = {signed(step.difference)} "
-            f"(95 % {signed(step.low)} to {signed(step.high)}, p = {step.p:.2g}, n = {step.n})"
+            f"(95 % {signed(step.low)} to {signed(step.high)}, {p_words(step.p)}, n = {step.n})"
             for step in self.steps
         ]
-        return f"{self.word} here: {'; '.join(said)}."
+        return f"{self.word} here (paired t, with its interval): {'; '.join(said)}."
 
 
 def rising(values: Sequence[tuple[str, Float64[np.ndarray, " queries"]]]) -> Verdict:
@@ -85,6 +88,6 @@ def _step(
     one: tuple[str, Float64[np.ndarray, " queries"]],
     two: tuple[str, Float64[np.ndarray, " queries"]],
 ) -> Step:
-    test: PairedTest = paired_t(two[1], one[1])
-    low, high = bootstrap_interval(two[1] - one[1], generator(0, "claim", one[0], two[0]))
+    test = paired_t(two[1], one[1])
+    low, high = t_interval(two[1] - one[1])
     return Step(one[0], two[0], test.difference, low, high, test.p_value, test.n)

@@ -17,11 +17,11 @@ from core.data.lists import CandidateLists, JudgedLists
 from core.errors import MissingRankingError
 from core.metrics.measure import Measure
 from core.metrics.relevance import evaluate, evaluate_many, mean_of
-from core.metrics.significance import bootstrap_interval, paired_t
+from core.metrics.significance import paired_t
 from core.perturb.registry import entry_of
 from core.rankers.base import Input, Ranker
-from core.seeds import generator
 from core.studies.carrying import Carrier
+from core.studies.claims_intervals import t_interval
 from core.studies.result import StudyResult
 
 INITIAL = "initial ranking"
@@ -194,7 +194,7 @@ def claim(result: StudyResult, family: str, measure: str) -> dict[str, Any]:
     """Whether the paper's order holds here: DLCM falls further than SetRank with ordinals.
 
     Compares the per-query falls of the two at the highest level by a paired t test; holds /
-    does not / cannot be told at p ≤ 0.05; the difference has its 95 % interval over queries.
+    does not / cannot be told at p ≤ 0.05; the difference has the 95 % interval of the same test.
     Empty where the study lacks one of the two.
     """
     labels = [label for label, _ in result.recipe["rankers"]]
@@ -211,7 +211,7 @@ def claim(result: StudyResult, family: str, measure: str) -> dict[str, Any]:
     counted = ~np.isnan(drop[dlcm]) & ~np.isnan(drop[setrank])
     further = drop[dlcm][counted].astype(np.float64) - drop[setrank][counted].astype(np.float64)
     p = paired_t(drop[dlcm][counted].astype(np.float64), drop[setrank][counted].astype(np.float64))
-    low, high = bootstrap_interval(further, generator(0, "claim", dlcm, setrank))
+    low, high = t_interval(further)
     verdict = "cannot be told"
     if p.p_value <= SIGNIFICANT:
         verdict = "holds" if further.mean() > 0 else "does not hold"

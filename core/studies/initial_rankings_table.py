@@ -8,15 +8,17 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float64
 
-from core.metrics.significance import bootstrap_intervals, holm, paired_t
+from core.metrics.significance import bootstrap_intervals
 from core.seeds import generator
 from core.studies.benchmark_finding import signed
 from core.studies.claims import Verdict, rising
+from core.studies.claims_intervals import adjusted, p_words
 from core.studies.damage import most_damaged
 from core.studies.exchanged import NONE, TRAINED
 from core.studies.initial_rankings import TABLE4
 from core.studies.result import StudyResult
 from core.studies.table import LEVEL_OF_SIGNIFICANCE
+from core.words import counted
 
 COLUMNS = (
     "ranker", "condition", "mean", "low", "high", "change", "change_low", "change_high",
@@ -32,9 +34,9 @@ def table(result: StudyResult, measure: str) -> pd.DataFrame:
         measure: one that follows from what is stored.
 
     Returns:
-        Columns COLUMNS: the mean with its 95 % interval over queries; the change from the ranker
-        as trained (NaN for that itself) with its 95 % interval and p (paired t, Holm over all
-        changes).
+        Columns COLUMNS: the mean with its 95 % interval over queries (BCa); the change from the
+        ranker as trained (NaN for that itself) with its p (paired t, Holm over all changes) and
+        the interval of the same test, adjusted as p is: it leaves out 0 where p ≤ 0.05.
     """
     points = _points(result)
     values = np.stack([_values(result, *point, measure) for point in points])
@@ -42,26 +44,23 @@ def table(result: StudyResult, measure: str) -> pd.DataFrame:
     before = [at.get((label, TRAINED), row) for row, (label, _) in enumerate(points)]
     changed = np.array([row != one for row, one in enumerate(before)])
     changes = np.where(changed[:, None], values - values[before], np.nan)
-    intervals = [bootstrap_intervals(one, generator(0, "table")) for one in (values, changes)]
-    tests = [paired_t(own, values[one]) for own, one in zip(values, before, strict=True)]
+    low, high = bootstrap_intervals(values, generator(0, "table"))
+    change_p, change_low, change_high = adjusted(changes)
     frame = pd.DataFrame(
         {
             "ranker": [label for label, _ in points],
             "condition": [condition for _, condition in points],
             "mean": [_mean(own) for own in values],
-            "low": intervals[0][0],
-            "high": intervals[0][1],
-            "change": np.where(changed, [test.difference for test in tests], np.nan),
-            "change_low": intervals[1][0],
-            "change_high": intervals[1][1],
-            "change_p": np.where(changed, [test.p_value for test in tests], np.nan),
+            "low": low,
+            "high": high,
+            "change": [_mean(own) for own in changes],
+            "change_low": change_low,
+            "change_high": change_high,
+            "change_p": change_p,
             "n": (~np.isnan(values)).sum(axis=1),
         }
     )
-    p_values = frame["change_p"].to_numpy(np.float64).copy()
-    tested = ~np.isnan(p_values)
-    p_values[tested] = holm(p_values[tested])
-    return frame.assign(change_p=p_values)[list(COLUMNS)]
+    return frame[list(COLUMNS)]
 
 
 def queries(result: StudyResult, point: tuple[str, str], measure: str) -> pd.DataFrame:
@@ -84,8 +83,8 @@ def queries(result: StudyResult, point: tuple[str, str], measure: str) -> pd.Dat
         }
     )
     frame["change"] = frame["here"] - frame["as_trained"]
-    counted = frame[frame["change"].notna()]
-    return counted.sort_values("change", kind="stable", ignore_index=True)
+    known = frame[frame["change"].notna()]
+    return known.sort_values("change", kind="stable", ignore_index=True)
 
 
 def by_condition(result: StudyResult, ranker: str, measure: str) -> pd.DataFrame:
@@ -147,10 +146,22 @@ def told(frame: pd.DataFrame, found: Verdict | None) -> Sentences:
         without = [row["change"] for row in changed if row["condition"] == NONE]
         none = f" without any initial ranking {signed(without[0])};" if without else ""
         said.append(f"{label} reaches {start:.3f};{none} {_worst(changed)}.")
+    if said:
+        said.append(f"{adjustment(frame)}.")
     if found is None:
         return Sentences(" ".join(said), "")
     claimed = "many initial rankings beat one and one beats none"
     return Sentences(" ".join(said), f"The paper's claim that {claimed} {found.text}")
+
+
+def adjustment(frame: pd.DataFrame) -> str:
+    """How the changes of `table` are tested, in words.
+
+    >>> adjustment(pd.DataFrame({"change_p": [np.nan, 0.01, 0.2]}))
+    "Changes are tested by paired t after Holm's adjustment for 2 comparisons"
+    """
+    count = counted(int(frame["change_p"].notna().sum()), "comparison")
+    return f"Changes are tested by paired t after Holm's adjustment for {count}"
 
 
 def finding(result: StudyResult, measure: str) -> str:
@@ -164,13 +175,15 @@ def _worst(changed: Sequence[Mapping[Any, Any]]) -> str:
     worst = min(changed, key=lambda row: row["change"])
     if worst["change"] >= 0:
         return "nothing that was left out or exchanged hurts"
-    chance = "" if worst["change_p"] <= LEVEL_OF_SIGNIFICANCE else ", which may be chance"
-    return f"what hurts most is {worst['condition']} ({signed(worst['change'])}{chance})"
+    bounds = f"{signed(worst['change_low'])} to {signed(worst['change_high'])}"
+    chance = "" if worst["change_p"] <= LEVEL_OF_SIGNIFICANCE else ": may be chance"
+    said = f"{signed(worst['change'])}, {bounds}, {p_words(worst['change_p'])}{chance}"
+    return f"what hurts most is {worst['condition']} ({said})"
 
 
 def _mean(values: Float64[np.ndarray, " queries"]) -> float:
-    counted = values[~np.isnan(values)]
-    return float(counted.mean()) if len(counted) else float("nan")
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else float("nan")
 
 
 def _points(result: StudyResult) -> list[tuple[str, str]]:
