@@ -8,7 +8,8 @@ import pytest
 from scipy import stats
 
 from app.figures import ablation as figure
-from core.errors import MissingRankingError
+from core.cli.arguments import main
+from core.errors import MissingRankingError, UsageError
 from core.metrics.significance import holm
 from core.models.config import SetRankConfig
 from core.rankers import registry
@@ -16,7 +17,8 @@ from core.rankers.initial import ListRecipe
 from core.rankers.recipes import FIXED, NeuralSpec
 from core.store.artefacts import Store
 from core.studies import ablation, ablation_finding, ablation_queries, conventions, underway
-from core.studies.ablation_steps import ONLY_IMSAB, ONLY_ORDINALS, STEPS, differences
+from core.studies.ablation_sources import STEPS
+from core.studies.ablation_steps import ONLY_IMSAB, ONLY_ORDINALS, differences
 from core.studies.benchmark_finding import signed
 from core.studies.initial_ranking import PAPER_FAMILY
 from core.studies.result import StudyResult
@@ -84,7 +86,7 @@ def test_the_differences_of_the_papers_reading_list_are_there():
 def test_a_preset_that_is_one_step_away_carries_that_steps_source():
     released = ablation.variants("dlcm", "small", ["released"])[1]
     assert released.label == "released"
-    assert released.source.startswith("paper + context φ add: Eq. 7")
+    assert released.source.startswith("paper + context φ add: paper: φ = v · (o")
 
 
 def test_what_dlcms_paper_compares_are_single_steps_too():
@@ -96,13 +98,44 @@ def test_what_dlcms_paper_compares_are_single_steps_too():
     assert "worse" in made[1].source
     listmle = [one.label for one in ablation.variants("dlcm-listmle", "small", ["claims"])]
     assert not any("loss" in label for label in listmle), "its name says the loss"
-    assert len(ablation.variants("ranknet", "small", ["claims"])) == 1
+
+
+def test_claims_of_a_paper_that_compares_nothing_are_refused_before_anything_is_read(capsys):
+    asked = ["study", "ablation", "--ranker", "setrank-imsab", "--data", "no-such-set"]
+    assert main([*asked, "--towards", "claims"]) == 2
+    said = capsys.readouterr().err
+    assert "setrank-imsab's paper compares nothing" in said
+    assert "known for: dlcm, dlcm-without-init" in said
+    for towards in (["released", "claims"], [], ["paper"]):
+        with pytest.raises(UsageError):
+            ablation.variants("ranknet", "small", towards)
+
+
+@pytest.mark.parametrize("ranker", NETS)
+def test_every_field_of_a_recipe_is_in_a_single_step_or_fixed(ranker):
+    steps = [field for step in STEPS for field in step.fields]
+    assert len(steps) == len(set(steps))
+    assert set(flat(NeuralSpec.preset(ranker))) - set(steps) <= {"seed", "block", "rankings"}
+
+
+def test_the_targets_temper_is_a_step_of_its_own():
+    start = NeuralSpec.preset("setrank-msab", "released")
+    (step,) = differences(start, start.changed({"temper": "0.5"}))
+    assert step.label == "target temper 0.5"
+    assert "exp(y · temper)" in step.source
+
+
+def test_what_no_line_of_the_papers_says_is_said_to_be_ours():
+    lines = {one.label: one.source for one in ablation.variants("setrank-msab", "small")}
+    assert lines["paper + weight decay 0.01"] == "ours: any weight decay, not in the papers"
+    assert lines["paper + gradient clip 1"].endswith("released: clip 5; this value is ours")
+    assert lines["paper + learning rate 0.0005"] == "paper: Adam 0.001; released: Adam 0.0005"
 
 
 @pytest.mark.parametrize("ranker", ["ranknet", "listnet", "gsf", "dlcm"])
 def test_sources_speak_of_the_rankers_own_family(ranker):
     text = " ".join(one.source for one in ablation.variants(ranker, "small"))
-    assert "paper: 0.001" not in text, "SetRank's learning rate"
+    assert "Adam 0.001" not in text, "SetRank's learning rate"
     assert ("DLCM" in text) == (ranker == "dlcm")
     assert ("GSF" in text) == (ranker == "gsf")
 
@@ -302,5 +335,10 @@ def test_a_variant_far_out_is_an_arrow_at_the_edge_of_the_axis(result):
     (far,) = [trace for trace in drawn.data if trace.marker.symbol == "triangle-left"]
     assert far.text == ("−0.600",)
     assert far.x[0] == drawn.layout.xaxis.range[0] > -0.5
+    steps = "steps per epoch 100, least steps 1, patience 20, sampling replacement"
+    frame.loc[1, "variant"] = f"paper + batches and epochs {steps}"
+    long = figure.effects(frame, "quality", "NDCG@10")
+    assert all(text.count("<br>") <= 1 for text in long.layout.yaxis.ticktext)
+    assert any("replacement</b>" in trace.hovertemplate for trace in long.data)
     near = figure.effects(frame.iloc[:3], "quality", "NDCG@10")
     assert near.layout.xaxis.range is None

@@ -1,5 +1,7 @@
 """The ablation page in every state: empty, stored, other choices, at work, failed."""
 
+import shlex
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,6 +12,7 @@ from app import ablations, report
 from app.plain import escaped
 from app.views import ablation as view
 from app.views import ablation_run
+from core.cli.arguments import parser
 from core.execution.jobs import Jobs
 from core.store.artefacts import Store
 from core.store.keys import key_of
@@ -169,6 +172,21 @@ def test_the_form_says_the_cost_and_hands_the_ablation_in(store):
     assert (asked["ranker"], asked["sizes"], asked["towards"]) == ("dlcm", "small", ["released"])
     assert (asked["levels"], asked["draws"]) == ([0.0, 7.0], 2)
     assert "Waiting for a free worker" in test.get("progress")[0].proto.text
+
+
+def test_the_printed_command_is_the_study_that_the_button_runs(store):
+    test = opened()
+    (command,) = [code.value for code in test.code if "study ablation" in code.value]
+    flags = parser().parse_args(shlex.split(command)[1:])
+    assert "27 variants" in plain(test) or "24 variants" in plain(test)
+    test.button(key="new.run").click().run()
+    (job,) = jobs.jobs_of(store).list()
+    asked = job.parameters
+    assert flags.towards.split(",") == asked["towards"] == list(ablation.TOWARDS)
+    assert (flags.ranker, flags.data) == (asked["ranker"], asked["data"])
+    assert (flags.sizes, flags.draws) == (asked["sizes"], asked["draws"])
+    assert [float(level) for level in flags.levels.split(",")] == asked["levels"]
+    assert flags.initial.split(",") == asked["lists"]["initial"]
 
 
 @pytest.mark.parametrize("levels", ["many", "2.5", "-1"])

@@ -8,6 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from app.figures.style import PALETTE, REFERENCE, laid_out
+from core.studies.ablation_steps import step_of
 
 Effect = Literal["quality", "robustness", "seconds", "parameters"]
 ROW, FRAME = 38, 106
@@ -87,7 +88,7 @@ def _beyond(figure: go.Figure, row: Mapping[Any, Any], reach: tuple[float, float
             textposition=f"middle {'right' if left else 'left'}",
             cliponaxis=False,
             hovertemplate=(
-                f"<b>{row['variant']}</b><br>{row['value']:+.3f} [{row['low']:+.3f}, "
+                f"<b>{_whole(row['variant'])}</b><br>{row['value']:+.3f} [{row['low']:+.3f}, "
                 f"{row['high']:+.3f}], p {row['p']:.2g} (Holm), beyond the axis<extra></extra>"
             ),
         )
@@ -99,13 +100,35 @@ def _signed(value: float) -> str:
 
 
 def label(variant: str, base: str) -> str:
-    """A variant's name on the axis, over several lines where it is long.
+    """A variant's name on the axis, at most two lines: hover and table have the whole of it.
 
     >>> label("paper + input layer gaussian-kernels", "paper")
     '+ input layer<br>gaussian-kernels'
+    >>> label("paper + batches and epochs batch lists 32, epochs 40, patience 12", "paper")
+    '+ batches and epochs<br>batch lists 32, …'
     """
     short = variant.replace(f"{base} + ", "+ ", 1)
-    return "<br>".join(textwrap.wrap(short, LONGEST, break_on_hyphens=False))
+    if len(short) <= LONGEST:
+        return short
+    step = step_of(short.removeprefix("+ "))
+    if not step:
+        lines = textwrap.wrap(short, LONGEST, max_lines=2, placeholder=" …")
+        return "<br>".join(lines)
+    return f"+ {step}<br>{_first_of(short.removeprefix(f'+ {step} '))}"
+
+
+def _first_of(values: str) -> str:
+    """As many of the values of a step as a line holds."""
+    said, *more = values.split(", ")
+    for value in more:
+        if len(f"{said}, {value}, …") > LONGEST:
+            return f"{said}, …"
+        said = f"{said}, {value}"
+    return said
+
+
+def _whole(variant: str) -> str:
+    return "<br>".join(textwrap.wrap(variant, 60, break_on_hyphens=False))
 
 
 def _shown(table: pd.DataFrame, effect: Effect) -> pd.DataFrame:
@@ -163,7 +186,7 @@ def _dot(row: Mapping[Any, Any], base: str, effect: Effect) -> go.Scatter:
         customdata=[
             ["<br>".join(textwrap.wrap(row["source"] or f"{base} → {row['variant']}", 60))]
         ],
-        hovertemplate=f"<b>{row['variant']}</b><br>{numbers}<br>%{{customdata[0]}}<extra></extra>",
+        hovertemplate=f"<b>{_whole(row['variant'])}</b><br>{numbers}<br>%{{customdata[0]}}<extra></extra>",
     )
 
 

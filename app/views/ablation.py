@@ -67,7 +67,7 @@ def page() -> None:
             f"No ablation on {data} is stored yet.",
             "Press the button below: one ranker is trained as the paper says, as the released "
             "code does it, and with every single difference between them. Or on the command line:",
-            f"shuffleproof study ablation --data {data} --ranker {run.FIRST}",
+            run.command(data),
         )
     run.form(data, next(iter(stored.values()), None), opened=not stored and not at_work)
 

@@ -20,6 +20,8 @@ from core.rankers.recipes import FIXED
 from core.store.manifest import Artefact
 from core.studies import ablation, cost
 from core.studies.ablation import PAPER, TOWARDS, Variant
+from core.studies.command_tables import ablation_command
+from core.studies.initial_ranking import PAPER_FAMILY
 from core.studies.underway import Underway
 from core.words import counted
 
@@ -68,6 +70,18 @@ def _first(found: Underway) -> None:
 STRIP = strip.Strip(ablations.KIND, "ablation", _begun, _first)
 
 
+def command(data: str) -> str:
+    """The command line of what the form offers on a data set without an ablation."""
+    preset, lists = proposals.for_training(data)
+    presets = training.presets([FIRST])
+    facts = {
+        "data": data, "ranker": FIRST, "sizes": preset if preset in presets else presets[0],
+        "towards": list(TOWARDS), "lists": asdict(lists), "preset": training.usual_preset(data),
+    }  # fmt: skip
+    levels = [[PAPER_FAMILY, level] for level in _levels(LEVELS)]
+    return ablation_command({"perturbations": levels, "draws": DRAWS, "seed": 0}, facts)
+
+
 def form(data: str, newest: Artefact | None, *, opened: bool) -> None:
     """Draw the form that starts an ablation."""
     with st.expander("Run an ablation", expanded=opened, icon=":material/play_arrow:"):
@@ -91,7 +105,7 @@ def _form(data: str, newest: Artefact | None) -> None:
         "differences can be seen on a small machine; all else stays each variant's own.",
     )  # fmt: skip
     towards = right.multiselect(
-        "Differences towards", (*TOWARDS, PAPER), default=[TOWARDS[0]], key="new.towards",
+        "Differences towards", (*TOWARDS, PAPER), default=list(TOWARDS), key="new.towards",
         help="Every step from the paper's recipe towards these, one at a time; claims: what "
         "DLCM's paper compares and no preset has (directions, cells, losses).",
     )  # fmt: skip

@@ -6,7 +6,7 @@ from core.cli.answer import Answer, records
 from core.cli.open import done, workbench_of
 from core.errors import ParameterError
 from core.metrics.measure import Measure
-from core.studies import ablation
+from core.studies import ablation, ablation_steps
 from core.studies.result import StudyResult, stored_summary
 
 SHOWN = {
@@ -17,12 +17,14 @@ SHOWN = {
 
 def study(arguments: argparse.Namespace) -> Answer:
     """`study ablation`: every single difference between paper, released code and tuned."""
+    towards, levels = arguments.towards.split(","), _levels(arguments.levels)
+    ablation_steps.check(arguments.ranker, towards)
     bench = workbench_of(arguments)
     sizes = arguments.sizes or ("small" if bench.preset == "small" else None)
     seed = arguments.seed or 0
     own = None if sizes == "own" else sizes
-    made = ablation.variants(arguments.ranker, own, arguments.towards.split(","), seed)
-    work = ablation.run(bench, made, _levels(arguments.levels), arguments.draws, seed)
+    made = ablation.variants(arguments.ranker, own, towards, seed)
+    work = ablation.run(bench, made, levels, arguments.draws, seed)
     artefact = done("ablation", work)
     rows = ablation.table(StudyResult.open(artefact.path))
     answer = {

@@ -25,8 +25,9 @@ from core.rankers.recipes import NeuralSpec
 from core.seeds import generator
 from core.store.keys import key_of
 from core.store.manifest import Artefact
-from core.studies import conventions, underway
-from core.studies.ablation_steps import BATCHES, SIZES, claimed, differences
+from core.studies import ablation_steps, conventions, underway
+from core.studies.ablation_sources import BATCHES, SIZES
+from core.studies.ablation_steps import check, claimed, differences
 from core.studies.initial_ranking import PAPER_FAMILY, measured_by
 from core.studies.result import StudyResult
 from core.studies.run import query_ids_of, run_study
@@ -35,11 +36,9 @@ from core.studies.workbench import Workbench
 
 KIND = "ablation"
 LEVELS = (0.0, 5.0, 20.0)
-BASE = "paper"
+BASE, PAPER = ablation_steps.BASE, ablation_steps.PAPER
 MEASURE = "NDCG@10"
 TOWARDS = ("released", "tuned")
-PAPER = "claims"
-"""Towards what the paper compares beside its own recipe."""
 
 Queries = Float64[np.ndarray, " queries"]
 COLUMNS = (
@@ -86,7 +85,8 @@ def variants(
     >>> [variant.label for variant in variants("setrank-msab", "small")][:4]
     ['paper', 'released', 'tuned', 'paper + input layer gaussian-kernels']
     """
-    presets = (BASE, *(name for name in towards if name != PAPER))
+    check(ranker, towards)
+    presets = (BASE, *(name for name in towards if name not in {PAPER, BASE}))
     made = {name: _sized(NeuralSpec.preset(ranker, name), sizes, seed) for name in presets}
     found = [Variant(name, spec, "", sizes=sizes) for name, spec in made.items()]
     for name in towards:
@@ -94,7 +94,7 @@ def variants(
         for difference in steps:
             spec = made[BASE].changed(difference.values)
             label = f"{BASE} + {difference.label}"
-            source = difference.source + ("; this value is ours" if name == "tuned" else "")
+            source = _source(difference.source, name)
             same = next((at for at, one in enumerate(found) if one.spec == spec), None)
             if same is None:
                 found.append(Variant(label, spec, source, name, sizes))
@@ -201,6 +201,11 @@ def points(result: StudyResult, measure: str) -> dict[str, tuple[Queries, Querie
             )
             found[str(label)] = (start, end)
     return found
+
+
+def _source(line: str, towards: str) -> str:
+    """The line of a difference; where a value of `tuned` stands beside a paper's, that is said."""
+    return f"{line}; this value is ours" if towards == "tuned" and "ours: " not in line else line
 
 
 def _changes(values: Float64[np.ndarray, "variants queries"], name: str) -> dict[str, Any]:
