@@ -147,7 +147,8 @@ def test_a_card_is_written_again_as_command_and_python(stored):
 def cards(**columns):
     usual = {"end": 0.4, "kept": 0.8, "milliseconds_a_list": 1.0, "front": True}
     names = columns.pop("ranker")
-    return pd.DataFrame({"ranker": names} | usual | columns)
+    frame = pd.DataFrame({"ranker": names} | usual | columns)
+    return frame.assign(kept_low=frame["kept"] - 0.05, kept_high=frame["kept"] + 0.02)
 
 
 def test_slow_rankers_are_larger_and_the_initial_ranking_has_no_say():
@@ -155,6 +156,9 @@ def test_slow_rankers_are_larger_and_the_initial_ranking_has_no_say():
                   milliseconds_a_list=[1e-6, 1.0, 10.0, float("nan")])  # fmt: skip
     drawn = figure.pareto(frame, "RR", "shuffle 1")
     sizes = [trace.marker.size for trace in drawn.data]
+    assert drawn.data[1].error_y.array[0] == pytest.approx(0.02)
+    assert drawn.data[1].error_y.arrayminus[0] == pytest.approx(0.05)
+    assert drawn.data[0].customdata[0][4] == "", "the initial ranking takes no time"
     assert sizes == [figure.SMALLEST, figure.SMALLEST, figure.LARGEST, figure.SMALLEST]
     assert exports.figure_as(drawn, "html")
 
@@ -175,10 +179,14 @@ def test_names_of_rankers_in_one_place_do_not_cover_each_other():
 
 def test_the_finding_names_who_falls_below_the_initial_ranking(stored):
     frame = cards(ranker=["dlcm", "mart"], start=[0.5, 0.6], kept=[0.9, 0.5], end=[0.45, 0.3],
-                  below_initial=[np.nan, 12.0])  # fmt: skip
-    said = card_table.finding(frame, "shuffle", "RR")
-    assert said.startswith("Under shuffle dlcm keeps most: 90.0 % of its RR (0.500 → 0.450)")
-    assert "mart keeps least: 50.0 % (0.600 → 0.300), below the initial ranking from 12 on" in said
+                  below_initial=[np.nan, 5.0], below_initial_crossing=[np.nan, 3.25])  # fmt: skip
+    said = card_table.finding(frame, "transpositions", "RR")
+    most = "dlcm keeps most: 90.0 % [85.0, 92.0] of its RR (0.500 → 0.450)"
+    assert said.startswith(f"Under transpositions {most}")
+    assert (
+        "mart keeps least: 50.0 % [45.0, 52.0] (0.600 → 0.300), below the initial ranking from "
+        "level 5 on (exchanges a list; the first level measured there, interpolated 3.2)" in said
+    )
     result = StudyResult.open(stored.path)
     alone = card_table.cards(result, "transpositions", "NDCG@10").head(1)
     assert card_table.finding(card_table.pareto(alone), "transpositions", "NDCG@10") == ""

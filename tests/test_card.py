@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.stats
 
 from core.data.dataset import RankingDataset
 from core.data.lists import CandidateLists, JudgedLists
@@ -10,6 +11,7 @@ from core.errors import UsageError
 from core.rankers.initial import ListRecipe
 from core.store.artefacts import Store
 from core.studies import card, card_table
+from core.studies.card_intervals import resampled
 from core.studies.initial_ranking import INITIAL
 from core.studies.result import StudyResult
 from core.studies.workbench import Workbench, finished
@@ -62,7 +64,11 @@ def test_the_initial_ranking_falls_and_a_ranker_of_documents_does_not(result):
     flat, initial = frame.loc["feature:1"], frame.loc[INITIAL]
     assert flat["kept"] == flat["area"] == 1
     assert flat["flip-top-1"] == flat["moved-grade-0"] == flat["worst_change"] == 0
-    assert pd.isna(flat["worst"])
+    assert flat["worst"] == "none (certified)"
+    assert flat["kept_low"] == flat["kept_high"] == flat["area_low"] == 1
+    assert initial["kept_low"] < initial["kept"] < initial["kept_high"] < 1
+    assert initial["area_low"] < initial["area"] < initial["area_high"] < 1
+    assert np.isnan(initial["milliseconds_a_list"])
     assert initial["kept"] < 0.9
     assert initial["flip-top-1"] > 0.5
     assert frame["milliseconds_a_list"].min() > 0
@@ -97,10 +103,40 @@ def test_the_front_holds_what_nothing_beats():
             "ranker": [INITIAL, "good", "robust", "fast", "beaten"],
             "start": [0.9, 0.8, 0.6, 0.5, 0.5],
             "kept": [1.0, 0.5, 0.9, 0.4, 0.4],
-            "milliseconds_a_list": [0.0, 2.0, 2.0, 1.0, 3.0],
+            "keeps_less_than": ["", "robust", "", "robust, good", "robust, good"],
+            "milliseconds_a_list": [np.nan, 2.0, 2.0, 1.0, 3.0],
         }
     )
-    assert card_table.pareto(frame)["front"].tolist() == [False, True, True, True, False]
+    assert card_table.pareto(frame)["front"].tolist() == [None, True, True, True, False]
+    alike = frame.assign(keeps_less_than="")  # 0.9 and 0.5 kept are chance: robust is only worse
+    assert card_table.pareto(alike)["front"].tolist() == [None, True, False, True, False]
+
+
+def test_keeping_more_by_chance_is_no_advantage_and_intervals_are_those_of_resampled_queries():
+    draws = np.random.default_rng(0)
+    before = draws.uniform(0.2, 0.8, 60)
+    noise = draws.normal(0, 0.1, 60)
+    noisy = np.stack([before, before + noise - noise.mean() + 0.005])  # keeps 101 %, by chance
+    values = {"certified": np.stack([before, before]), "noisy": noisy,
+              "hurt": np.stack([before, 0.5 * before])}  # fmt: skip
+    found = resampled(values, np.array([0.0, 1.0]), np.random.default_rng(1), 2000)
+    assert noisy[1].mean() > before.mean()
+    assert found.keeps_less_than("certified") == []
+    assert found.keeps_less_than("hurt") == ["certified", "noisy"]
+    ratio = scipy.stats.bootstrap(
+        (noisy[1], before), lambda end, start: end.mean() / start.mean(), paired=True,
+        vectorized=False, method="percentile", n_resamples=2000, rng=3,
+    ).confidence_interval  # fmt: skip
+    assert found.interval("kept", "noisy") == pytest.approx(tuple(ratio), abs=0.004)
+
+
+def test_the_level_of_breakdown_is_one_that_was_measured(result):
+    frame = card_table.cards(result, FAMILY, "NDCG@10").set_index("ranker")
+    flat, levels = frame.loc["feature:1"], set(result.trials.level)
+    fallen = frame[frame["below_initial"].notna()]
+    assert set(fallen["below_initial"]) <= levels
+    assert (fallen["below_initial_crossing"] <= fallen["below_initial"]).all()
+    assert flat["worst_change"] == 0
 
 
 def first_feature(features, ranks):

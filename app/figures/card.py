@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
@@ -23,10 +24,11 @@ WIDTH, FRAME = 270.0, 96.0
 
 
 def pareto(frame: pd.DataFrame, measure: str, worst: str) -> go.Figure:
-    """Marks over start and kept; full and ringed: on the front, hollow: beaten.
+    """Marks over start and kept with its interval; full and ringed: on the front, hollow: beaten.
 
     Args:
-        frame: ranker, start, end, kept, milliseconds_a_list, front.
+        frame: ranker, start, end, kept with its interval kept_low to kept_high,
+            milliseconds_a_list, front.
         measure: that start and end are means of.
         worst: the last level, in words.
     """
@@ -60,19 +62,39 @@ def _mark(row: Any, size: float, named: tuple[str, str]) -> go.Scatter:
             "color": faded(color, 0.75 if row["front"] else 0.1),
             "line": {"width": 2.5 if row["front"] else 1.2, "color": color},
         },
+        error_y={
+            "type": "data", "symmetric": False, "color": faded(color, 0.8), "thickness": 1.2,
+            "width": 3, "array": [_reach(row["kept_high"] - row["kept"])],
+            "arrayminus": [_reach(row["kept"] - row["kept_low"])],
+        },
         selected={"marker": {"opacity": 1}},
         unselected={"marker": {"opacity": 1}},
-        customdata=[[ranker, row["end"], row["milliseconds_a_list"],
-                     _standing(row["front"], given=given)]],
+        customdata=[[ranker, row["end"], _interval(row), _standing(row["front"], given=given),
+                     _timed(row)]],
         hovertemplate=(
             f"<b>%{{customdata[0]}}</b>, %{{customdata[3]}}<br>{measure}: %{{x:.3f}}, at {worst} "
-            "%{customdata[1]:.3f}<br>kept: %{y:.1%}<br>%{customdata[2]:.3g} ms a list"
-            "<extra></extra>"
+            "%{customdata[1]:.3f}<br>kept: %{y:.1%}%{customdata[2]}%{customdata[4]}<extra></extra>"
         ),
     )  # fmt: skip
 
 
-def _standing(front: bool, *, given: bool) -> str:  # noqa: FBT001 (a fact of the row)
+def _reach(distance: float) -> float:
+    """The length of a half of an interval; 0 where none is known."""
+    return 0.0 if math.isnan(distance) else max(0.0, distance)
+
+
+def _interval(row: Any) -> str:
+    """The 95 % interval of what is kept, where it has a width."""
+    low, high = 100 * row["kept_low"], 100 * row["kept_high"]
+    return f" [{low:.1f} %, {high:.1f} %]" if high > low else ""
+
+
+def _timed(row: Any) -> str:
+    time = row["milliseconds_a_list"]
+    return "" if row["ranker"] == GIVEN or math.isnan(time) else f"<br>{time:.3g} ms a list"
+
+
+def _standing(front: bool | None, *, given: bool) -> str:  # noqa: FBT001 (a fact of the row)
     if given:
         return "for comparison"
     return "on the front" if front else "beaten"
@@ -84,7 +106,8 @@ def _bounds(known: pd.DataFrame) -> tuple[list[float], list[float]]:
         return [0.0, 1.0], [0.0, 1.05]
     low, high = float(known["start"].min()), float(known["start"].max())
     room = max(high - low, 0.02) * 0.3
-    bottom, top = float(known["kept"].min()), max(1.0, float(known["kept"].max()))
+    bottom = float(np.nanmin(known[["kept", "kept_low"]].to_numpy(float)))
+    top = max(1.0, float(np.nanmax(known[["kept", "kept_high"]].to_numpy(float))))
     gap = max(top - bottom, 0.02) * 0.16
     return [low - room, high + room], [bottom - gap, top + gap]
 
@@ -134,16 +157,19 @@ def alt_text(frame: pd.DataFrame, measure: str) -> str:
     """The figure in words: where each ranker stands.
 
     >>> frame = pd.DataFrame({"ranker": ["dlcm"], "start": [0.5], "kept": [0.25],
-    ...                       "milliseconds_a_list": [2.0], "front": [True]})
+    ...                       "kept_low": [0.2], "kept_high": [0.3],
+    ...                       "milliseconds_a_list": [2.0], "front": [False]})
     >>> alt_text(frame, "RR")
-    'Robustness against RR: dlcm starts at 0.500 and keeps 25 %, 2 ms a list, on the front.'
+    'Robustness against RR: dlcm starts at 0.500 and keeps 25 % [20, 30], 2 ms a list.'
     """
     parts = []
     rows: list[Any] = frame.to_dict("records")
     for row in rows:
         time = row["milliseconds_a_list"]
         timed = f", {time:.3g} ms a list" if time > 0 else ""
+        low, high = (f"{100 * row[name]:.0f}" for name in ("kept_low", "kept_high"))
+        sure = f" [{low}, {high}]" if low != high else ""
         front = ", on the front" if row["front"] else ""
         parts.append(f"{row['ranker']} starts at {row['start']:.3f} and keeps "
-                     f"{row['kept']:.0%}{timed}{front}".replace("%", " %"))  # fmt: skip
+                     f"{row['kept']:.0%}{sure}{timed}{front}".replace("%", " %"))  # fmt: skip
     return f"Robustness against {measure}: {'; '.join(parts)}."

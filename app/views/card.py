@@ -124,9 +124,11 @@ def _measure(artefact: Artefact, family: str) -> Measure:
             f"levels {levels[0]:g} to {levels[-1]:g}: {disturbed.unit(family)}",
         )
     st.caption(
-        "Across: how good. Up: what is left of it at the last level. Large: slow. Strong marks are "
-        "on the front: no other ranker is better in one of the three and as good in the others. "
-        "Click a mark for its queries."
+        "Across: how good. Up: what is left of it at the last level, with its 95 % interval. "
+        "Large: slow. Strong marks are on the front: no other ranker is better in one of the three "
+        "and as good in the others. One keeps more than another only beyond chance: where the 95 % "
+        "interval of the paired difference leaves out 0. The initial ranking stands for "
+        "comparison and takes no part. Click a mark for its queries."
     )
     return measure
 

@@ -10,6 +10,9 @@ from app.views import parts
 from core.studies import card_table
 from core.studies.card import FLIPS, MOVED
 
+INTERVAL = "95 % interval over queries (bootstrap, rankers paired)."
+CROSSING = "Where the curves cross, taken as straight between the levels measured."
+
 
 def section(cards: pd.DataFrame, key: str, family: str, measure: str) -> None:
     """Draw the cards of all rankers.
@@ -65,21 +68,30 @@ def _columns(unit: str) -> dict[str, Any]:
         "start": number("Start", format="%.3f", help="Mean on the lists as they are."),
         "end": number("End", format="%.3f", help="Mean at the last level."),
         "kept": number("Kept", format="percent", help="End as a share of start."),
+        "kept_low": number("from", format="percent", help=INTERVAL),
+        "kept_high": number("to", format="percent", help=INTERVAL),
         "area": number("Area", format="%.3f", help="Under the curve; 1: unharmed at every level."),
+        "area_low": number("from", format="%.3f", help=INTERVAL),
+        "area_high": number("to", format="%.3f", help=INTERVAL),
+        "keeps_less_than": text("Keeps less than", help="Those that keep more, beyond chance."),
         "below_initial": number(
-            "Below initial", format="%.3g",
-            help=f"Breakdown point: from here on ({unit}) the curve is below the undisturbed "
-            "initial ranking.",
+            "Below initial", format="%g",
+            help=f"Breakdown point: the first level measured ({unit}) at which the curve is below "
+            "the undisturbed initial ranking.",
         ),
+        "below_initial_crossing": number("interpolated", format="%.2g", help=CROSSING),
         "below_twin": number(
-            "Below twin", format="%.3g",
-            help=f"From here on ({unit}) the curve is below the same ranker without ordinal "
-            "embeddings, where the study has it.",
+            "Below twin", format="%g",
+            help=f"The first level measured ({unit}) at which the curve is below the same ranker "
+            "without ordinal embeddings, where the study has it.",
         ),
+        "below_twin_crossing": number("interpolated", format="%.2g", help=CROSSING),
         "cvar": number("CVaR 5 %", format="%+.3f", help="Mean change of the worst 5 % of queries."),
         "worst": text("Worst query"),
         "worst_change": number("its change", format="%+.3f"),
         **flips,
         "milliseconds_a_list": number("ms a list", format="%.3g", help="Scoring, in batches."),
-        "front": st.column_config.CheckboxColumn("Front", help="Not beaten by another here."),
+        "front": st.column_config.CheckboxColumn(
+            "Front", help="Not beaten by another here; the initial ranking takes no part."
+        ),
     }  # fmt: skip

@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 
 from core.cli.answer import Answer, records
+from core.cli.figures import short
 from core.cli.open import done, workbench_of
 from core.perturb.registry import entry_of
 from core.studies import card, card_table
@@ -33,8 +34,13 @@ def study(arguments: argparse.Namespace) -> Answer:
     }
     convention = card_table.convention(result, MEASURE)
     answer |= {"convention": convention, "units": units}
+    findings = {
+        family: card_table.finding(frame, family, MEASURE) for family, frame in frames.items()
+    }
+    answer |= {"findings": findings}
     parts = [
-        f"under {family} ({units[family]})\n{_printed(frame)}\n" for family, frame in frames.items()
+        f"under {family} ({units[family]})\n{_printed(frame)}\n\n{findings[family]}\n"
+        for family, frame in frames.items()
     ]
     return Answer(answer, "\n".join([convention, "", *parts, f"stored as {artefact.key}"]))
 
@@ -42,5 +48,5 @@ def study(arguments: argparse.Namespace) -> Answer:
 def _printed(frame: pd.DataFrame) -> str:
     """The cards side by side, a column a ranker."""
     numbers = frame.set_index("ranker").T
-    cells = numbers.map(lambda value: f"{value:.3g}" if isinstance(value, float) else str(value))
-    return str(cells.replace({"nan": "–", "None": "–"}).to_string())
+    cells = numbers.map(lambda value: short(value) if isinstance(value, float) else str(value))
+    return str(cells.replace({"None": "–", "": "–"}).to_string())

@@ -117,7 +117,9 @@ def run(
         step = measured_by([Measure.parse(text) for text in study.measured if text not in OWN])
         result = yield from run_study(study, base, rankers, records, step)
         facts |= {
-            "milliseconds_a_list": {label: _timed(one, base) for label, one in rankers.items()}
+            "milliseconds_a_list": {
+                label: _timed(one, base) for label, one in rankers.items() if label != INITIAL
+            }
         }
         whole = replace(result, facts=facts)
         return bench.store.add(key, study.recipe(), whole.save, facts)

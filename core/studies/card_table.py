@@ -17,15 +17,30 @@ from core.metrics.robustness import (
     conditional_value_at_risk,
     worst_query,
 )
+from core.perturb.registry import entry_of
+from core.seeds import generator
 from core.studies.card import FLIPS, MOVED, TIMED_LISTS, TIMINGS
+from core.studies.card_intervals import Resampled, resampled
 from core.studies.initial_ranking import INITIAL
-from core.studies.result import StudyResult
+from core.studies.result import RESAMPLES, StudyResult
 
 RISK = 0.05
+SEPARATOR = ", "
+FLAT = 0.05
+"""Percentage points: an interval that prints as its middle."""
 COLUMNS = (
-    "ranker", "start", "end", "kept", "area", "below_initial", "below_twin", "cvar", "worst",
-    "worst_change", *FLIPS, *MOVED, "milliseconds_a_list",
+    "ranker", "start", "end", "kept", "kept_low", "kept_high", "area", "area_low", "area_high",
+    "keeps_less_than", "below_initial", "below_initial_crossing", "below_twin",
+    "below_twin_crossing", "cvar", "worst", "worst_change", *FLIPS, *MOVED, "milliseconds_a_list",
 )  # fmt: skip
+CERTIFIED, NO_WORST = "none (certified)", "none"
+FRONT = (
+    "front: no other ranker is better in quality, robustness or cost and as good in the others; "
+    "quality and cost as measured, one keeps more than another where the 95 % interval of the "
+    "paired difference of their shares (bootstrap over queries) leaves out 0; the initial ranking "
+    "is a reference and takes no part"
+)
+"""The rule of the front, wherever it is shown."""
 
 
 def cards(result: StudyResult, family: str, measure: str) -> pd.DataFrame:
@@ -38,12 +53,14 @@ def cards(result: StudyResult, family: str, measure: str) -> pd.DataFrame:
 
     Returns:
         Columns COLUMNS: mean on the lists as they are and at the highest level, the share of it
-        that is kept, area under the curve (1 = unharmed, over the distance from the unchanged
-        level), the level at which the curve falls below the undisturbed initial ranking and below
-        the ranker's own twin without ordinal embeddings (NaN: nowhere, or there is no twin), the
-        mean change of the worst 5 % of queries at the highest level, the worst query and its
-        change, flips and moves of the answer at that level, milliseconds a list (NaN while it
-        runs).
+        that is kept and the area under the curve (1 = unharmed, over the distance from the
+        unchanged level), each with its 95 % interval over queries, the rankers that keep more
+        beyond chance, the first level measured at which the curve is below the undisturbed initial
+        ranking and where they cross between levels, the same against the ranker's own twin without
+        ordinal embeddings (NaN: nowhere, or there is no twin), the mean change of the worst 5 % of
+        queries at the highest level, the worst query and its change, flips and moves of the answer
+        at that level, milliseconds a list (NaN while it runs, and of the initial ranking, which is
+        given).
     """
     of_family = result.trials[result.trials.family == family]
     labels = list(dict.fromkeys(of_family.ranker))
@@ -55,7 +72,10 @@ def cards(result: StudyResult, family: str, measure: str) -> pd.DataFrame:
         label: _curve(result, label, family, levels, measure) for label in labels if label in whole
     }
     shown = _Shown(result, family, measure, levels, curves)
-    return pd.DataFrame([_card(shown, label) for label in curves], columns=list(COLUMNS))
+    shares = _shares(shown)
+    if shares is None:
+        return pd.DataFrame(columns=list(COLUMNS))
+    return pd.DataFrame([_card(shown, shares, label) for label in curves], columns=list(COLUMNS))
 
 
 def convention(result: StudyResult, measure: str) -> str:
@@ -73,6 +93,8 @@ def convention(result: StudyResult, measure: str) -> str:
             f"{draws} draw{'s' if draws != 1 else ''} a level",
             f"CVaR {RISK:.0%}, worst query, flips and moves at the last level".replace("%", " %"),
             f"time: median of {TIMINGS} scorings of up to {TIMED_LISTS} lists in batches",
+            f"intervals: {RESAMPLES:,} resamples of the queries, rankers paired",
+            FRONT,
         ]
     )
 
@@ -80,18 +102,38 @@ def convention(result: StudyResult, measure: str) -> str:
 def pareto(frame: pd.DataFrame) -> pd.DataFrame:
     """The cards with a column `front`: no ranker is better in one thing and as good in the others.
 
-    The three things are start (effectiveness), kept (robustness) and milliseconds a list; the
-    initial ranking takes no part.
+    The three things are start (effectiveness), kept (robustness, in which a difference counts
+    beyond chance alone, see FRONT) and milliseconds a list; the initial ranking takes no part and
+    has no value.
+
+    Args:
+        frame: `cards`, or rows of it.
     """
-    points = np.stack(
-        [frame["start"], frame["kept"], -frame["milliseconds_a_list"].fillna(0.0)], axis=1
-    ).astype(np.float64)
-    given = frame["ranker"].to_numpy() == INITIAL
-    beaten = [
-        any((other >= one).all() and (other > one).any() for other in points[~given])
-        for one in points
+    less = {
+        str(row["ranker"]): set(filter(None, str(row["keeps_less_than"]).split(SEPARATOR)))
+        for row in frame.to_dict("records")
+    }
+    points = {
+        str(row["ranker"]): (float(row["start"]), -_time(row))
+        for row in frame.to_dict("records")
+        if row["ranker"] != INITIAL
+    }
+
+    def beats(other: str, one: str) -> bool:
+        pairs = list(zip(points[other], points[one], strict=True))
+        better = other in less[one] or any(ours > own for ours, own in pairs)
+        return better and one not in less[other] and all(ours >= own for ours, own in pairs)
+
+    front = [
+        None if name not in points else not any(beats(other, name) for other in points)
+        for name in less
     ]
-    return frame.assign(front=~np.array(beaten, dtype=bool) & ~given)
+    return frame.assign(front=pd.array(front, dtype=object))
+
+
+def _time(row: Mapping[Any, Any]) -> float:
+    """Milliseconds a list; those that are not known yet have no say."""
+    return 0.0 if np.isnan(row["milliseconds_a_list"]) else float(row["milliseconds_a_list"])
 
 
 def finding(frame: pd.DataFrame, family: str, measure: str) -> str:
@@ -114,7 +156,7 @@ def finding(frame: pd.DataFrame, family: str, measure: str) -> str:
         words += f"; {last['ranker']} keeps least: {_kept(last)} "
         words += f"({last['start']:.3f} → {last['end']:.3f})"
         if not np.isnan(last["below_initial"]):
-            words += f", below the initial ranking from {last['below_initial']:.3g} on"
+            words += f", below the initial ranking {_below(last, family)}"
     front = [str(row["ranker"]) for row in rows if row["front"]]
     if len(rows) > 1 and front:
         words += f". Not beaten in quality, robustness and cost at once: {', '.join(front)}"
@@ -122,7 +164,17 @@ def finding(frame: pd.DataFrame, family: str, measure: str) -> str:
 
 
 def _kept(row: Mapping[str, Any]) -> str:
-    return f"{100 * row['kept']:.1f} %"
+    low, high = 100 * row["kept_low"], 100 * row["kept_high"]
+    share = f"{100 * row['kept']:.1f} %"
+    return share if high - low < FLAT else f"{share} [{low:.1f}, {high:.1f}]"
+
+
+def _below(row: Mapping[str, Any], family: str) -> str:
+    """From which level on, in the family's unit: the first measured, and where the curves cross."""
+    unit = entry_of(family).unit.partition(":")[0].partition(" (")[0]
+    words = f"from level {row['below_initial']:g} on ({unit}; the first level measured there"
+    crossing = row["below_initial_crossing"]
+    return words + (f", interpolated {crossing:.2g})" if crossing != row["below_initial"] else ")")
 
 
 def twin_of(label: str, labels: Mapping[str, Any]) -> str | None:
@@ -166,7 +218,25 @@ class _Shown:
         return self.result.per_query(label, self.family, level, measure).astype(np.float64)
 
 
-def _card(shown: _Shown, label: str) -> dict[str, Any]:
+def _shares(shown: _Shown) -> Resampled | None:
+    """The bootstrap of all rankers; None before the first is whole."""
+    values = {
+        label: np.stack([shown.at(label, level, shown.measure) for level in shown.levels])
+        for label in shown.curves
+    }
+    distance = np.abs(np.array(shown.levels) - shown.levels[0])
+    return resampled(values, distance, generator(0, "card")) if values else None
+
+
+def _certified(shown: _Shown, label: str) -> bool:
+    """Whether the answers were carried over at every level, permutations having proved it."""
+    trials = shown.result.trials
+    own = trials[(trials["ranker"] == label) & (trials["family"] == shown.family)]
+    changed = own[own["level"] != shown.levels[0]]
+    return "carried" in own and len(changed) > 0 and bool(changed["carried"].astype(bool).all())
+
+
+def _card(shown: _Shown, shares: Resampled, label: str) -> dict[str, Any]:
     result, levels, curves = shown.result, shown.levels, shown.curves
     curve, distance = curves[label], np.abs(np.array(levels) - levels[0])
     change = shown.at(label, levels[-1], shown.measure) - shown.at(label, levels[0], shown.measure)
@@ -174,19 +244,29 @@ def _card(shown: _Shown, label: str) -> dict[str, Any]:
     initial = None if label == INITIAL or INITIAL not in curves else float(curves[INITIAL][0])
     twin = twin_of(label, curves)
     answer = {name: _mean(shown.at(label, levels[-1], name)) for name in (*FLIPS, *MOVED)}
+    unhurt = CERTIFIED if _certified(shown, label) else NO_WORST
+    times = {} if label == INITIAL else result.facts.get("milliseconds_a_list", {})
+    bounds = {
+        f"{what}_{end}": bound
+        for what in ("kept", "area")
+        for end, bound in zip(("low", "high"), shares.interval(what, label), strict=True)
+    }
+    rivals = [other for other in shares.keeps_less_than(label) if other != INITIAL]
     return {
         "ranker": label,
         "start": curve[0],
         "end": curve[-1],
         "kept": curve[-1] / curve[0] if curve[0] else float("nan"),
         "area": float(area_under_curve(distance, curve, curve[0])) if curve[0] else float("nan"),
-        "below_initial": _breakdown(distance, curve, initial, levels),
-        "below_twin": _breakdown(distance, curve, None if twin is None else curves[twin], levels),
+        **bounds,
+        "keeps_less_than": SEPARATOR.join([] if label == INITIAL else rivals),
+        **_breakdown(shown, label, "below_initial", initial),
+        **_breakdown(shown, label, "below_twin", None if twin is None else curves[twin]),
         "cvar": conditional_value_at_risk(change, RISK),
-        "worst": None if worst is None else result.query_ids[worst],
+        "worst": unhurt if worst is None else result.query_ids[worst],
         "worst_change": 0.0 if worst is None else float(change[worst]),
         **answer,
-        "milliseconds_a_list": result.facts.get("milliseconds_a_list", {}).get(label, float("nan")),
+        "milliseconds_a_list": times.get(label, float("nan")),
     }
 
 
@@ -199,16 +279,20 @@ def _curve(
 
 
 def _breakdown(
-    distance: Float64[np.ndarray, " levels"],
-    curve: Float64[np.ndarray, " levels"],
+    shown: _Shown,
+    label: str,
+    name: str,
     reference: Float64[np.ndarray, " levels"] | float | None,
-    levels: list[float],
-) -> float:
-    """The level, in the family's own unit, at which a curve falls below; NaN where it does not."""
+) -> dict[str, float]:
+    """The first level at which a curve is below, and where it crosses; NaN where it does not."""
+    levels, curve = shown.levels, shown.curves[label]
+    distance = np.abs(np.array(levels) - levels[0])
     found = None if reference is None else breakdown_point(distance, curve, reference)
-    if found is None:
-        return float("nan")
-    return float(levels[0] + np.sign(levels[-1] - levels[0]) * found)
+    if found is None or reference is None:
+        return {name: float("nan"), f"{name}_crossing": float("nan")}
+    first = int(np.flatnonzero(curve - reference < 0)[0])
+    crossing = float(levels[0] + np.sign(levels[-1] - levels[0]) * found)
+    return {name: float(levels[first]), f"{name}_crossing": crossing}
 
 
 def _mean(values: Any) -> float:
