@@ -19,6 +19,7 @@ from core.store.manifest import Artefact
 from core.studies import (
     benchmark,
     benchmark_finding,
+    benchmark_notes,
     benchmark_printed,
     benchmark_query,
     benchmark_ranks,
@@ -37,7 +38,10 @@ OF_FOLDS = re.compile(r"(?P<stem>.+)-fold\d+")
 
 
 def stored(data: str) -> dict[str, Artefact]:
-    """The stored benchmarks with a fold that is this data set, by key, newest first."""
+    """The stored benchmarks with a fold that is this data set, by key, newest first.
+
+    Those without any ranker, as could be made once, come last.
+    """
     try:
         fingerprint = services.data_set(data).facts.get("fingerprint")
     except ArtefactError:  # deleted: its benchmarks are still known by its name
@@ -56,7 +60,7 @@ def _stored(data: str, fingerprint: str | None, now: tuple[tuple[str, int], ...]
         for one in found
         if fingerprint in one.facts["fingerprints"] or one.facts["data"] in {data, stem(data)}
     ]
-    own.sort(key=lambda one: one.created, reverse=True)
+    own.sort(key=lambda one: (bool(rankers(one.recipe)), one.created), reverse=True)
     return {str(one.key): one for one in own}
 
 
@@ -149,7 +153,15 @@ def cells(
 @st.cache_data(max_entries=128, show_spinner=False)
 def runs_in_words(key: str, measure: str) -> str:
     """What the means are over."""
-    return benchmark_text.runs_in_words(result(key), measure)
+    return benchmark_notes.runs_in_words(result(key), measure)
+
+
+@st.cache_data(max_entries=128, show_spinner=False)
+def notes(
+    key: str, measures: tuple[str, ...], marked: tuple[tuple[str, ...], str], test: str
+) -> list[str]:
+    """The lines under the table; arguments as those of `cells`."""
+    return benchmark_notes.said(result(key), measures, marked[0], test, marked[1])
 
 
 @st.cache_data(max_entries=128, show_spinner=False)

@@ -13,6 +13,7 @@ from core.studies import (
     ablation_finding,
     benchmark,
     benchmark_finding,
+    benchmark_notes,
     benchmark_printed,
     benchmark_ranks,
     benchmark_table,
@@ -46,10 +47,7 @@ def _benchmark(result: StudyResult) -> str:
     frame = benchmark_table.compared(result, measure, baseline)
     drawn = frame[~frame["ranker"].isin(("ideal", "random"))]
     words = benchmark_figure.alt_text(drawn, baseline, measure)
-    said = [
-        benchmark_text.runs_in_words(result, measures[0]),
-        *benchmark_text.notes(measures[0], [baseline], TEST),
-    ]
+    said = benchmark_notes.said(result, measures, [baseline], TEST)
     parts = [
         report_parts.figure(benchmark_figure.differences(drawn, baseline, measure), words),
         f"<p><b>{html.escape(benchmark_finding.finding(result, measure))}</b></p>",
@@ -58,8 +56,8 @@ def _benchmark(result: StudyResult) -> str:
         "<details><summary>Is it more than chance?</summary>",
         f"{report_parts.table(frame.drop(columns=['group']))}</details>",
     ]
-    if len(drawn) > 1:
-        found = benchmark_ranks.critical_difference(result, measure)
+    found = benchmark_ranks.critical_difference(result, measure) if len(drawn) > 1 else None
+    if found is not None and found.queries:
         places = [(str(name), float(place)) for name, place in found.ranks.items()]
         picture = ranks_figure.ranks(places, found.cliques, found.difference)
         parts.append(report_parts.figure(picture, ranks_figure.alt_text(places, found.cliques)))
@@ -83,7 +81,7 @@ def _printed_table(result: StudyResult, measures: tuple[str, ...], baseline: str
                 mean = f"<b>{cell.mean}</b>" if cell.best else cell.mean
                 texts.append(f"{mean} {cell.marks} <small>{cell.spread}</small>")
             rows.append(f"<tr><td>{'</td><td>'.join(texts)}</td></tr>")
-    names = ("Ranker", *benchmark_text.heads(measures))
+    names = ("Ranker", *benchmark_notes.heads(measures))
     heads = "".join(f"<th>{html.escape(name)}</th>" for name in names)
     return f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 

@@ -82,7 +82,7 @@ def test_a_lead_comes_with_interval_and_verdict(result):
     better = changed(result, "feature:1", lambda values: np.minimum(values * 0 + 0.95, 1))
     text = benchmark_finding.finding(better, "NDCG@10")
     assert "above the initial ranking (95 % interval of the difference +" in text
-    assert "more than chance. All 3 others are below it by more than chance." in text
+    assert "more than chance. All 3 others are below it by more than chance (it was chosen" in text
     queries = result.facts["queries"]
     assert f"N = {queries}" in text
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 import plotly.graph_objects as go
 
-from app.figures.style import end_labels, laid_out, stroke
+from app.figures.style import end_labels, laid_out, shapes, stroke
 
 ROW, FRAME = 34, 90
 """Pixels of a ranker, and of axis and margins."""
@@ -86,6 +86,7 @@ def _dots(
             "size": [16 if name == chosen else 12 for name in shown["ranker"]],
             "color": [own if full else OPEN for own, full in zip(strokes, counted, strict=True)],
             "line": {"color": list(strokes), "width": 2.5},
+            "symbol": list(shapes([str(name) for name in shown["ranker"]]).values()),
         },
         selected={"marker": {"opacity": 1}},
         unselected={"marker": {"opacity": 1}},

@@ -8,7 +8,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from app.figures.style import end_labels, laid_out, stroke
+from app.figures.style import end_labels, laid_out, shapes, stroke
 
 ROW, LINE, FRAME = 26, 13, 110
 """Pixels of a ranker, of a joining line, and of axis and margins."""
@@ -81,7 +81,11 @@ def _dots(places: Sequence[tuple[str, float]]) -> go.Scatter:
         y=list(range(1, len(places) + 1)),
         text=[ranker for ranker, _ in places],
         mode="markers",
-        marker={"color": [stroke(ranker).color for ranker, _ in places], "size": 11},
+        marker={
+            "color": [stroke(ranker).color for ranker, _ in places],
+            "symbol": list(shapes([ranker for ranker, _ in places]).values()),
+            "size": 11,
+        },
         cliponaxis=False,
         hovertemplate="<b>%{text}</b><br>mean rank %{x:.2f}<extra></extra>",
     )

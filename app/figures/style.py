@@ -1,7 +1,8 @@
-"""One colour and one dash per ranker on every page, and the layout that all figures share.
+"""One colour, dash and marker per ranker on every page, and the layout that all figures share.
 
 Colours are Okabe and Ito's palette, which survives colour blindness (and greys are kept for
-reference lines). Solid = reads an initial ranking, dashed in some way = does not.
+reference lines). Solid = reads an initial ranking, dashed in some way = does not. Where dots stand
+for rankers, the dash is the marker's shape: colour and shape together are one ranker's alone.
 """
 
 import hashlib
@@ -42,12 +43,29 @@ KNOWN = {
 """The place in the palette and the dash of rankers that often stand side by side."""
 
 
+SHAPES = {"solid": "circle", "dash": "square", "dashdot": "diamond", "dot": "circle"}
+"""The marker that goes with a dash."""
+
+FURTHER = (
+    "triangle-up", "triangle-down", "cross", "star", "pentagon", "hexagram", "triangle-left",
+    "triangle-right", "hourglass", "bowtie", "x", "diamond-wide", "diamond-tall", "octagon",
+)  # fmt: skip
+"""Markers of rankers that are not in KNOWN, and of a ranker's second row (another preset)."""
+
+
 @dataclass(frozen=True)
 class Stroke:
-    """How a ranker's line is drawn."""
+    """How a ranker's line is drawn.
+
+    Attributes:
+        color: of line and markers.
+        dash: of the line.
+        shape: of the markers.
+    """
 
     color: str
     dash: str
+    shape: str
 
 
 def stroke(ranker: str) -> Stroke:
@@ -58,14 +76,37 @@ def stroke(ranker: str) -> Stroke:
     """
     name = ranker.partition("@")[0].partition("#")[0].partition(" ")[0]
     if ranker == "initial ranking" or name in {"random", "ideal", "file-order"}:
-        return Stroke(REFERENCE, "dot")
+        return Stroke(REFERENCE, "dot", SHAPES["dot"])
     if name in KNOWN:
         place, dash = KNOWN[name]
-        return Stroke(PALETTE[place], dash)
+        return Stroke(PALETTE[place], dash, SHAPES[dash])
     digest = hashlib.sha256(name.encode()).digest()
     solid = name.endswith("-init") or (name.startswith("dlcm") and "without-init" not in name)
     solid = solid and not name.endswith("without-init")
-    return Stroke(PALETTE[digest[0] % len(PALETTE)], "solid" if solid else DASHES[-1])
+    dash, shape = "solid" if solid else DASHES[-1], FURTHER[digest[1] % len(FURTHER)]
+    return Stroke(PALETTE[digest[0] % len(PALETTE)], dash, shape)
+
+
+def shapes(rankers: Sequence[str]) -> dict[str, str]:
+    """The markers of rankers that are shown together: no two share both colour and shape.
+
+    Each has its own wherever it can; of two that would look alike, the later name in the alphabet
+    takes another, whatever the order in which they are shown.
+
+    >>> shapes(["ranksvm", "ranknet", "dlcm"])
+    {'ranksvm': 'square', 'ranknet': 'diamond', 'dlcm': 'circle'}
+    """
+    taken: dict[tuple[str, str], str] = {}
+    for name in sorted(dict.fromkeys(rankers), key=lambda name: (_unknown(name), name)):
+        own = stroke(name)
+        free = [one for one in (own.shape, *FURTHER) if (own.color, one) not in taken]
+        taken[own.color, free[0] if free else own.shape] = name
+    found = {name: shape for (_, shape), name in taken.items()}
+    return {name: found.get(name, stroke(name).shape) for name in dict.fromkeys(rankers)}
+
+
+def _unknown(name: str) -> bool:
+    return name not in KNOWN
 
 
 def faded(color: str, opacity: float) -> str:

@@ -18,7 +18,6 @@ from app.views.benchmark_chosen import Chosen, Marked
 from core.errors import ShuffleproofError
 from core.metrics.measure import Measure
 from core.store.manifest import Artefact
-from core.studies import benchmark_text
 from core.studies.benchmark_rows import groups_of
 from core.studies.command_runs import is_of_runs
 from core.studies.initial_ranking import INITIAL
@@ -155,8 +154,21 @@ def _picture(chosen: Chosen, place: Any) -> Any:
         selection_mode="points",
         config=parts.CLICKABLE,
     )
+    if not chosen.drawn["difference"].notna().any():
+        place.caption(escaped(_nothing(chosen)))
+        return drawn
     place.caption("Full dots: the difference is more than chance (p ≤ .05, Holm). Click one.")
     return drawn
+
+
+def _nothing(chosen: Chosen) -> str:
+    """Why the picture is empty."""
+    if not len(chosen.drawn):
+        return f"There is nobody to compare with {chosen.baseline} here."
+    return (
+        "Nothing is drawn: some queries have no relevant document, and under this convention the "
+        "means over them are undefined."
+    )
 
 
 @st.cache_resource(max_entries=128, show_spinner=False)
@@ -192,15 +204,10 @@ def _table(chosen: Chosen) -> Marked:
     cells = benchmarks.cells(chosen.key, chosen.columns, how, chosen.test)
     groups = groups_of(chosen.artefact.facts)
     st.table(printed.frame(cells, chosen.labels, groups, chosen.columns))
-    notes = benchmark_text.notes(chosen.columns[0], *_marks(marked, chosen.test))
-    parts.convention(notes[0], benchmarks.runs_in_words(chosen.key, chosen.columns[0]))
-    for text in (*notes[1:], *_missing(chosen)):
+    notes = benchmarks.notes(chosen.key, chosen.columns, how, chosen.test)
+    for text in (*notes, *_missing(chosen)):
         st.caption(escaped(text))
     return marked
-
-
-def _marks(marked: Marked, test: str) -> tuple[tuple[str, ...], str, str]:
-    return marked.baselines, test, marked.symbols
 
 
 def _missing(chosen: Chosen) -> list[str]:

@@ -66,7 +66,7 @@ def _alike(chosen: Chosen) -> None:
     st.subheader("Who cannot be told apart?")
     found = benchmarks.ranks(chosen.key, str(chosen.measure))
     if not found.queries:
-        st.caption("Every query is left out by this measure.")
+        st.caption("No mean rank is defined: queries have no relevant document.")
         return
     places = [(str(name), float(place)) for name, place in found.ranks.items()]
     st.plotly_chart(

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -24,7 +25,14 @@ from core.rankers import ensemble, registry
 from core.rankers.initial import ListRecipe
 from core.store.keys import key_of
 from core.store.manifest import Artefact
-from core.studies import benchmark, benchmark_rows, benchmark_table, benchmark_text, cost
+from core.studies import (
+    benchmark,
+    benchmark_lists,
+    benchmark_rows,
+    benchmark_table,
+    benchmark_text,
+    cost,
+)
 from core.studies.ranker_sets import NAMED, expanded
 from core.studies.underway import Underway
 
@@ -123,7 +131,7 @@ def _form(data: str, newest: Artefact | None) -> None:
     except ShuffleproofError as error:
         st.warning(escaped(str(error)), icon=":material/error:")
         return
-    if st.button("Run this benchmark", type="primary", key="new.run", disabled=not rankers):
+    if st.button("Run this benchmark", type="primary", key="new.run"):
         strip.hand_in(STRIP, parameters)
 
 
@@ -133,7 +141,12 @@ def _rankers(newest: Artefact | None) -> list[str]:
     first = [usual] if usual else before or [*SETS[:1]] or list(proposals.TELLING)
     plain = [name for name in registry.RANKERS if name not in {registry.FEATURE, "random", "ideal"}]
     place = st.container()
-    made = _combined([name for name in plain if name in training.FITTED])
+    with st.container(horizontal=True):
+        st.button(
+            "Take Table 2", icon=":material/table_rows:", key="new.table2", on_click=_table2,
+            help="All rows of the paper's table, in the place of those above.",
+        )  # fmt: skip
+        made = _combined([name for name in plain if name in training.FITTED])
     return place.multiselect(
         "Rankers", list(dict.fromkeys([*first, *made, *SETS, *plain])), default=first, wrap=True,
         accept_new_options=True, key="new.rankers",
@@ -154,6 +167,10 @@ def _combined(offered: Sequence[str]) -> list[str]:
             st.caption(f"{combination.cost(made)}; run at every seed of its members.")
             st.button("Add this row", key="new.combine.add", on_click=_add, args=(name,))
     return rows
+
+
+def _table2() -> None:
+    st.session_state["new.rankers"] = [*SETS[:1]]
 
 
 def _add(name: str) -> None:
@@ -214,22 +231,26 @@ def _cost(parameters: Mapping[str, Any], folds: Sequence[str], lists: ListRecipe
         ShuffleproofError: a data set that cannot be read, or an initial ranker that cannot be one.
     """
     preset = parameters.get("preset") or training.usual_preset(parameters["data"])
-    rows = benchmark.rows_of(parameters["rankers"], preset, parameters["seeds"])
+    rows = [
+        benchmark_lists.wider(row, lists.initial, preset)
+        for row in benchmark.rows_of(parameters["rankers"], preset, parameters["seeds"])
+    ]
     costs, there, made = [], 0, []
     for fold in folds:
         fitting = training.fitting(fold)
-        first = training.preparing(fitting, lists)
+        benchmark_lists.check_lengths(rows, _longest(fitting, lists))
+        benchmark_lists.check_features(rows, fitting.features)
+        widest = max((_read(row, lists) for row in rows), key=lambda own: len(own.initial))
+        first = training.preparing(fitting, widest)
         made += [first] if first else []
         plans = {
             plan.key: plan
             for row in rows
             for leaf in ensemble.leaves(row.label)
-            for plan in _plans(fitting, lists, leaf, (preset, row.seeds))
+            for plan in _plans(fitting, (lists, _read(row, lists)), leaf, (preset, row.seeds))
         }
         there += sum(plan.there for plan in plans.values())
         costs += [plan.cost for plan in plans.values() if not plan.there]
-    if not costs and not there:
-        raise UsageError("no ranker is chosen that could be trained")
     fitted = sum(not benchmark.REFERENCES.count(row.label) for row in rows)
     seeds = parameters["seeds"]
     text = f"{_counted(fitted, 'row')} × {'up to ' if seeds > 1 else ''}"
@@ -243,23 +264,43 @@ def _cost(parameters: Mapping[str, Any], folds: Sequence[str], lists: ListRecipe
     return f"{text}. What is stored is never repeated."
 
 
+def _longest(fitting: training.Fitting, lists: ListRecipe) -> int:
+    """Candidates of the longest list of a fold."""
+    test = services.fold(str(services.data_set(fitting.data).key)).test
+    parts = (fitting.train, fitting.valid, np.diff(test.offsets))
+    longest = max(int(part.max(initial=0)) for part in parts)
+    return min(longest, lists.depth or longest)
+
+
+def _read(row: benchmark.Row, lists: ListRecipe) -> ListRecipe:
+    """The lists that a row is trained and scored on."""
+    return replace(lists, initial=tuple(row.ranker.get(benchmark_lists.WIDER, lists.initial)))
+
+
 def _plans(
-    fitting: training.Fitting, lists: ListRecipe, leaf: str, usual: tuple[str, int]
+    fitting: training.Fitting,
+    read: tuple[ListRecipe, ListRecipe],
+    leaf: str,
+    usual: tuple[str, int],
 ) -> list[training.Plan]:
     """The trainings of a ranker: once a seed where its seed changes anything.
 
     Args:
         fitting: the fold.
-        lists: how its lists are made.
+        read: how the lists of the table are made, and those of its row.
         leaf: a ranker, perhaps with a preset.
         usual: the preset of others, and the seeds.
     """
-    name, _, own = leaf.partition("@")
+    name, _, given = leaf.partition("@")
     if name not in training.FITTED:
         return []
-    preset, seeds = own or usual[0], usual[1]
-    drawn = benchmark_rows.draws(registry.spec(name, preset).recipe())
-    changes = [{"seed": str(seed)} for seed in range(seeds)] if drawn and seeds > 1 else [{}]
+    preset, seeds = given or usual[0], usual[1]
+    spec = registry.spec(name, preset)
+    drawn = benchmark_rows.draws(spec.recipe())
+    lists = read[spec.rankings > len(read[0].initial)]
+    own = {"rankings": str(spec.rankings)} if spec.rankings else {}
+    times = seeds if drawn and seeds > 1 else 1
+    changes = [own | ({"seed": str(seed)} if times > 1 else {}) for seed in range(times)]
     return [training.planned(fitting, lists, name, preset, change) for change in changes]
 
 

@@ -8,8 +8,9 @@ import streamlit as st
 from app.plain import escaped
 from core.metrics.measure import Measure
 from core.parameters import parameters
+from core.studies.benchmark_notes import heads
 from core.studies.benchmark_rows import GROUPS
-from core.studies.benchmark_text import Cell, heads
+from core.studies.benchmark_text import Cell
 
 CHOOSABLE = ("ideal", "empty", "ties", "discount")
 SAID = {"ideal": "Ideal ranking of", "empty": "No relevant document", "ties": "Equal scores"}

@@ -11,7 +11,13 @@ from core.data.folds import folds_of
 from core.data.published import CUTOFFS
 from core.errors import UnknownNameError
 from core.store.artefacts import Store
-from core.studies import benchmark, benchmark_printed, benchmark_table, benchmark_text
+from core.studies import (
+    benchmark,
+    benchmark_notes,
+    benchmark_printed,
+    benchmark_table,
+    benchmark_text,
+)
 from core.studies.result import StudyResult, stored_summary
 
 
@@ -31,21 +37,33 @@ def study(arguments: argparse.Namespace) -> Answer:
         of_fold = argparse.Namespace(**(vars(arguments) | {"data": fold}))
         benches.append(workbench_of(of_fold))
     measures = texts_of(arguments.measures)
-    plan = benchmark.planned(benches, arguments.rankers.split(","), measures, arguments.seeds)
-    baselines = arguments.against.split(",")
+    plan = benchmark.planned(benches, names_of(arguments.rankers), measures, arguments.seeds)
+    baselines = names_of(arguments.against)
+    benchmark_table.check_baselines(baselines, how_of(arguments).symbols)
     labels = [row.label for row in plan.rows]
     for baseline in baselines:
         if baseline not in labels:
             raise UnknownNameError("row of the table", baseline, labels)
     artefact = done("benchmark", benchmark.run(benches, plan, called(arguments.data, store)))
     result = StudyResult.open(artefact.path)
+    baselines = [one for one in baselines if one in benchmark_table.rankers_of(result)]
     told = text(result, plan.measures, baselines, how_of(arguments))
     answer = {
         "result": str(artefact.key),
+        "failed": dict(result.facts.get("failed", {})),
         "summary": records(stored_summary(artefact.path)),
         "table": records(benchmark_table.means(result, plan.measures)),
     }
     return Answer(answer, f"{told}\nstored as {artefact.key}")
+
+
+def names_of(text: str) -> list[str]:
+    """What commas separate, each once, without the spaces around.
+
+    >>> names_of("random, mart,random"), names_of("")
+    (['random', 'mart'], [])
+    """
+    return list(dict.fromkeys(filter(None, (name.strip() for name in text.split(",")))))
 
 
 def how_of(arguments: argparse.Namespace) -> How:
@@ -74,10 +92,9 @@ def text(result: StudyResult, measures: Sequence[str], baselines: Sequence[str],
         rows[f"{group}:"] = [""] * len(measures)
         for label in labels:
             rows[f"  {label}"] = [_shown(cells[label, measure]) for measure in measures]
-    parts = [_aligned(rows, benchmark_text.heads(measures))]
-    parts.append(benchmark_text.runs_in_words(result, measures[0]))
-    parts += benchmark_text.notes(measures[0], baselines, *how)
-    parts[-1 - bool(baselines)] += " (*)"
+    parts = [_aligned(rows, benchmark_notes.heads(measures))]
+    said = benchmark_notes.said(result, measures, baselines, *how)
+    parts += [line.replace("old: best", "old (*): best") for line in said]
     printed = benchmark_printed.printed_for(result.facts)
     if printed is not None:
         parts += ["", f"As printed, not measured here: {benchmark_printed.in_words(printed)}"]

@@ -27,23 +27,25 @@ def export(arguments: argparse.Namespace) -> Answer:
     chosen = arguments.format or ENDINGS.get(arguments.out.suffix)
     if chosen is None:
         raise UsageError(f"the ending {arguments.out.suffix!r} names no format; add --format")
-    told = {}
+    told, store = {}, store_of(arguments)
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    if chosen in {"qrels", "letor"} and export_tables.is_benchmark(arguments.what, store):
+        raise UsageError("runs and qrels of a benchmark come together: give a file ending in .zip")
     if chosen in {"qrels", "letor"} or (
-        chosen in WRITERS and export_data.is_data(arguments.what, store_of(arguments))
+        chosen in WRITERS and export_data.is_data(arguments.what, store)
     ):
         told = {"part": export_data.write(arguments, chosen)}
     elif chosen in export_tables.FORMATS and (
-        table := export_tables.table_of(arguments.what, store_of(arguments))
+        table := export_tables.table_of(arguments.what, store)
     ):
         how = export_tables.marking(arguments)
-        export_tables.write(table, chosen, store_of(arguments), arguments.out, how)
+        export_tables.write(table, chosen, store, arguments.out, how)
     elif chosen == "markdown" or arguments.out.suffix == ".zip":
         raise UsageError("Markdown and zips are written of benchmarks, Markdown of ablations too")
     elif chosen == "run":
         told = {"part": _run(arguments)}
     else:
-        _study(store_of(arguments).resolve(arguments.what, "study"), chosen, arguments.out)
+        _study(store.resolve(arguments.what, "study"), chosen, arguments.out)
     return Answer({"out": str(arguments.out), "bytes": _size(arguments.out), **told})
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from core.cli.benchmark import names_of
 from core.cli.open import texts_of
 from core.errors import ArtefactError, UsageError
 from core.metrics.measure import Measure
@@ -37,6 +38,12 @@ def table_of(what: str, store: Store) -> Artefact | None:
     return found if found.recipe["kind"] in {benchmark.KIND, ablation.KIND} else None
 
 
+def is_benchmark(what: str, store: Store) -> bool:
+    """Whether a key names a stored benchmark."""
+    found = table_of(what, store)
+    return found is not None and found.recipe["kind"] == benchmark.KIND
+
+
 @dataclass(frozen=True)
 class Marking:
     """How a benchmark's table is made of what is stored.
@@ -58,7 +65,7 @@ class Marking:
 def marking(arguments: argparse.Namespace) -> Marking:
     """What the flags of `export` say of a benchmark's table."""
     return Marking(
-        arguments.against.split(","),
+        names_of(arguments.against),
         texts_of(arguments.measures) if arguments.measures else (),
         arguments.test,
         benchmark_table.SYMBOLS[arguments.marks],

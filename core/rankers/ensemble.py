@@ -89,7 +89,7 @@ def parse(name: str) -> Combination | None:
     True
 
     Raises:
-        UsageError: a fusion of fewer than two, a fusion inside a fusion, an option out of place.
+        UsageError: a fusion of fewer than two, of one twice, of a fusion; an option out of place.
         ParameterError: a number that the option does not take.
     """
     found = _NAME.fullmatch(name)
@@ -105,6 +105,8 @@ def parse(name: str) -> Combination | None:
         raise UsageError(f"{name}: {kind} takes no such option; write {kind}:a+b")
     names = tuple(members.split("+"))
     nested = [member for member in names if _NAME.fullmatch(member) and "shuffled" not in member]
+    if len(set(names)) < len(names):
+        raise UsageError(f"{name}: name each ranker once; one twice is no fusion")
     if len(names) < 2 or not all(names) or nested:
         raise UsageError(f"{name}: name two or more rankers with + between them, no fusion inside")
     return Combination("fusion", names, Fusion(kind, int(number or Fusion.k)))

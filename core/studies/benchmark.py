@@ -2,7 +2,8 @@
 
 A cell is one ranker, seed and fold: the ranker is trained (or found), scores the fold's test
 lists, and every query's measures are kept, with the scores themselves. A row of the result is
-one ranker and seed; its queries are those of all folds, one fold after the other.
+one ranker and seed; its queries are those of all folds, one fold after the other. A row that
+fails (its training diverges) is left out whole, its reason kept among the facts.
 """
 
 from collections.abc import Generator, Mapping, Sequence
@@ -14,7 +15,7 @@ import numpy as np
 from safetensors.numpy import save_file
 
 from core.data.lists import JudgedLists
-from core.errors import UsageError
+from core.errors import ShuffleproofError
 from core.metrics.measure import Measure
 from core.metrics.relevance import evaluate
 from core.progress import Progress, saying
@@ -22,7 +23,7 @@ from core.rankers.foreign import is_from_outside
 from core.store.artefacts import Store
 from core.store.keys import key_of
 from core.store.manifest import Artefact
-from core.studies import cells, conventions, underway
+from core.studies import benchmark_lists, cells, conventions, underway
 from core.studies.benchmark_rows import (
     GROUPS,
     REFERENCES,
@@ -117,10 +118,14 @@ def planned(
         names: as `rows_of` takes them.
         measures: as text.
         seeds: how many each ranker is trained with.
+
+    Raises:
+        UsageError: no ranker, or one that cannot read these lists.
     """
     texts = tuple(str(Measure.parse(text)) for text in measures)
     folds = tuple((bench.name, _lists_of(bench)) for bench in benches)
     rows = pinned(rows_of(names, benches[0].preset, seeds), benches)
+    rows = benchmark_lists.fitted(rows, benches)
     return Plan(rows, folds, texts, conventions.kept(texts))
 
 
@@ -142,12 +147,17 @@ def run(benches: Sequence[Workbench], plan: Plan, data: str) -> Generator[Progre
         facts = {"data": data} | _facts(benches, plan)
         underway.announce(store, key, plan, ids, facts)
         order, records = plan.cells(), store.records
+        failed: dict[str, ShuffleproofError] = {}
         done = yield from cells.run_cells(
-            order, records, lambda cell: _compute(benches, plan, cell)
+            order, records, lambda cell: _compute(benches, plan, cell), failed
         )
+        order = [cell for cell in order if cell.row.ranker not in failed]
+        if failed:
+            if {cell.row.ranker for cell in order} <= set(REFERENCES):
+                raise next(iter(failed.values()))
+            facts |= {"failed": {label: str(error) for label, error in failed.items()}}
         result = cells.assembled(plan.recipe(), order, done, ids, facts)
-        if result is None:
-            raise UsageError("the benchmark has no rows; name at least one ranker")
+        assert result is not None  # noqa: S101 (the references have no way to fail)
         runs = _runs(benches, order, done)
         return store.add(key, plan.recipe(), lambda place: _save(result, runs, place), facts)
 
@@ -166,6 +176,8 @@ def _compute(
     benches: Sequence[Workbench], plan: Plan, cell: Cell
 ) -> Generator[Progress, None, Found]:
     bench, label = benches[cell.part], cell.row.ranker
+    row = next(row for row in plan.rows if row.label == label)
+    wide = yield from benchmark_lists.widened(bench, row)
     test: JudgedLists = bench.prepared.test
     facts: dict[str, Any] = {"queries": len(test.lists), "artefact": ""}
     facts["set_size"] = float(test.lists.lengths.mean()) if len(test.lists) else 0.0
@@ -175,11 +187,11 @@ def _compute(
         named = yield from bench.identified(label)
         scores = named.ranker.score(test.dataset, test.lists)
     else:
-        training = trained_at(bench, label, cell.row.draw)
+        training = trained_at(bench, label, cell.row.draw, wide)
         kept = yield from saying(training, f"of {label}, seed {cell.row.draw}, {bench.name}")
         facts["artefact"] = str(kept.artefact.key)
         facts["training_seconds"] = float(kept.artefact.facts["seconds"])
-        scores = kept.ranker.score(test.dataset, test.lists)
+        scores = kept.ranker.score(test.dataset, wide.prepared.test.lists)
     measures = [Measure.parse(text) for text in plan.stored]
     values = evaluate(measures, test.dataset, test.lists, scores)
     return facts, {"values": values, "scores": scores}
@@ -203,6 +215,11 @@ def _facts(benches: Sequence[Workbench], plan: Plan) -> dict[str, Any]:
         "lists": asdict(first.recipe),
         "preset": first.preset,
         "groups": {row.label: row.group for row in plan.rows},
+        "wider": {
+            row.label: row.ranker[benchmark_lists.WIDER]
+            for row in plan.rows
+            if benchmark_lists.WIDER in row.ranker
+        },
         "sizes": [_sizes(bench) for bench in benches],
     }
 

@@ -14,6 +14,8 @@ from core.studies.table import LEVEL_OF_SIGNIFICANCE
 NAMED = 6
 """Rankers that a sentence names; more are counted."""
 
+CHOSEN = " (it was chosen as best on these same queries, which flatters it)"
+
 
 def finding(result: StudyResult, measure: str, test: str = "paired t") -> str:
     """One paragraph, written from the numbers.
@@ -68,10 +70,10 @@ def _others(frame: pd.DataFrame) -> str:
     apart = frame["p"] <= LEVEL_OF_SIGNIFICANCE
     alike, behind = frame[~apart], frame[apart]
     if not len(alike):
-        return f"{_all(len(behind))} below it by more than chance."
+        return f"{_all(len(behind))} below it by more than chance{CHOSEN}."
     text = f"It cannot be told apart from {_named(alike)}."
     if len(behind):
-        text += f" Below it by more than chance: {_named(behind)}."
+        text += f" Below it by more than chance{CHOSEN}: {_named(behind)}."
     return text
 
 

@@ -8,6 +8,7 @@ import pandas as pd
 from jaxtyping import Float64
 from scipy import stats
 
+from core.metrics.measure import Measure
 from core.studies.benchmark_rows import GROUPS, groups_of
 from core.studies.benchmark_values import values_of
 from core.studies.result import StudyResult
@@ -44,17 +45,24 @@ def critical_difference(
         result: a benchmark.
         measure: one that follows from what is stored.
         rankers: those to compare; all but the references by default. At least two.
+
+    Returns:
+        Without ranks and queries where none counts, or a mean over them is undefined.
     """
     groups = groups_of(result.facts)
     own = values_of(result, measure)
     labels = list(rankers or (label for label in own if groups[label] != GROUPS[0]))
     values = np.stack([own[label].mean(axis=0, dtype=np.float64) for label in labels])
-    values = values[:, ~np.isnan(values).any(axis=0)]
+    defined = ~np.isnan(values).any(axis=0)
+    if not defined.any() or (Measure.parse(measure).empty == "nan" and not defined.all()):
+        nothing = float("nan")
+        return CriticalDifference(pd.Series(dtype=float), nothing, nothing, nothing, 0, ())
+    values = values[:, defined]
     of_queries = stats.rankdata(-np.round(values, 9), axis=0)
     queries, count = values.shape[1], len(labels)
     ranks = pd.Series(of_queries.mean(axis=1), index=labels).sort_values(kind="stable")
     spread = stats.studentized_range.ppf(1 - LEVEL_OF_SIGNIFICANCE, count, np.inf) / np.sqrt(2)
-    difference = float(spread * np.sqrt(count * (count + 1) / (6 * max(queries, 1))))
+    difference = float(spread * np.sqrt(count * (count + 1) / (6 * queries)))
     statistic, p = _friedman(of_queries)
     return CriticalDifference(ranks, statistic, p, difference, queries, _cliques(ranks, difference))
 

@@ -82,14 +82,21 @@ def rows_of(names: Sequence[str], preset: str, seeds: int) -> tuple[Row, ...]:
 
     Raises:
         UnknownNameError: no such ranker or preset.
-        UsageError: a stored ranker (`name#digits`), which cannot be trained again.
+        UsageError: no ranker beside the references, or a stored one (`name#digits`), which cannot
+            be trained again.
 
     >>> [row.label for row in rows_of(["dlcm@small"], "paper", 3)]
     ['ideal', 'initial ranking', 'random', 'dlcm@small']
     >>> [row.seeds for row in rows_of(["mart", "ranksvm", "rrf:mart+dlcm"], "paper", 3)[3:]]
     [1, 1, 3]
     """
-    return tuple(_row(label, preset, seeds) for label in expanded([*REFERENCES, *names]))
+    found = tuple(_row(label, preset, seeds) for label in expanded([*REFERENCES, *names]))
+    if all(row.label in REFERENCES for row in found):
+        raise UsageError(
+            "no ranker is named: the ideal, the initial ranking and chance stand in every table; "
+            "name at least one beside them, such as mart or feature:1"
+        )
+    return found
 
 
 def _row(label: str, preset: str, seeds: int) -> Row:
@@ -163,13 +170,16 @@ def pinned(rows: Sequence[Row], benches: Sequence[Workbench]) -> tuple[Row, ...]
     return tuple(found)
 
 
-def trained_at(bench: Workbench, label: str, seed: int) -> Generator[Progress, None, Kept]:
+def trained_at(
+    bench: Workbench, label: str, seed: int, wide: Workbench | None = None
+) -> Generator[Progress, None, Kept]:
     """A row's ranker at one seed: trained or found, a combination's members likewise.
 
     Args:
         bench: the fold and its lists.
         label: of the row.
         seed: from 0; rankers whose seed changes nothing have one for all.
+        wide: the fold with more initial rankings in its lists, for who reads them.
     """
     made = ensemble.parse(label)
     if "#" in label and made is None:
@@ -178,11 +188,14 @@ def trained_at(bench: Workbench, label: str, seed: int) -> Generator[Progress, N
         return (
             yield from combination(
                 made.at(seed),
-                lambda name: trained_at(bench, name, seed),
-                bench.prepared.valid,
+                lambda name: trained_at(bench, name, seed, wide),
+                (wide or bench).prepared.valid,
                 bench.store,
             )
         )
     name, _, own = label.partition("@")
-    drawn = draws(registry.spec(name, own or bench.preset).recipe())
-    return (yield from bench.trained(label, {"seed": str(seed)} if drawn and seed else {}))
+    spec = registry.spec(name, own or bench.preset)
+    changes = {"seed": str(seed)} if seed and draws(spec.recipe()) else {}
+    reads_more = wide is not None and spec.rankings > bench.prepared.test.lists.rankings
+    home = wide if wide is not None and reads_more else bench
+    return (yield from home.trained(label, changes))

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float32, Float64
 
-from core.errors import UnknownNameError
+from core.errors import UnknownNameError, UsageError
 from core.metrics.measure import Measure
 from core.metrics.randomisation import randomised
 from core.metrics.relevance import mean_of
@@ -24,12 +24,12 @@ from core.studies.result import StudyResult
 from core.studies.table import LEVEL_OF_SIGNIFICANCE, TESTS
 
 __all__ = [
-    "COMPARISON", "LETTERS", "SYMBOLS", "compared", "deltas", "differences_from", "intervals",
-    "marks", "means", "rankers_of", "values_of",
+    "COMPARISON", "LETTERS", "SYMBOLS", "check_baselines", "compared", "deltas",
+    "differences_from", "intervals", "marks", "means", "rankers_of", "values_of",
 ]  # fmt: skip
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
-SYMBOLS: Mapping[str, str] = {"letters": LETTERS, "daggers": "+†‡"}
+SYMBOLS: Mapping[str, str] = {"letters": LETTERS, "daggers": "+†‡§¶‖"}
 """What marks a row that differs from the first, second, … baseline; + and † as in the paper."""
 
 COMPARISON = (
@@ -79,7 +79,7 @@ def _mean_row(
         "mean": mean_of(parsed, own.astype(np.float32)),
         "sd": float(np.std(of_runs, ddof=1)) if len(of_runs) > 1 else float("nan"),
         "runs": len(of_runs),
-        "n": int((~np.isnan(own)).sum()),
+        "n": len(own) if parsed.empty == "nan" else int((~np.isnan(own)).sum()),
     }
 
 
@@ -121,7 +121,7 @@ def differences_from(
     columns = [name for name in COMPARISON if name not in {"low", "high"}]
     if not labels:
         return pd.DataFrame(columns=columns)
-    differences = np.stack([values[label] - values[baseline] for label in labels])
+    differences = _differences(measure, values, labels, baseline)
     p, groups = _adjusted(_p_values(differences, test)), groups_of(result.facts)
     rows = []
     for at, label in enumerate(labels):
@@ -141,7 +141,7 @@ def intervals(
 ) -> tuple[Float64[np.ndarray, " rankers"], Float64[np.ndarray, " rankers"]]:
     """95 % intervals (bootstrap over queries, BCa) of these rankers' differences from one."""
     values = _checked(result, measure, baseline, "paired t")
-    differences = np.stack([values[label] - values[baseline] for label in labels])
+    differences = _differences(measure, values, labels, baseline)
     return bootstrap_intervals(differences, generator(0, "benchmark", baseline))
 
 
@@ -161,12 +161,16 @@ def marks(
         measures: the columns.
         baselines: compared with.
         test: a name of `core.studies.table.TESTS`.
-        symbols: the mark of each baseline in turn, as SYMBOLS has them; baselines beyond the
-            last have none.
+        symbols: the mark of each baseline in turn, as SYMBOLS has them.
 
     Returns:
         Columns ranker, measure, marks.
+
+    Raises:
+        UsageError: more baselines than symbols.
+        UnknownNameError: no such ranker in the study, or no such test.
     """
+    check_baselines(baselines, symbols)
     _check(test, "test", TESTS)
     for baseline in baselines:
         _check(baseline, "ranker of the study", rankers_of(result))
@@ -174,10 +178,10 @@ def marks(
     for measure in measures:
         values = per_query(result, measure)
         for letter, baseline in zip(symbols, baselines, strict=False):
-            for label, own in values.items():
+            for label in values:
                 if label != baseline:
                     rows.append((label, measure, letter))
-                    differences.append(own - values[baseline])
+                    differences.append(_differences(measure, values, [label], baseline)[0])
     if not rows:
         return pd.DataFrame(columns=["ranker", "measure", "marks"])
     frame = pd.DataFrame(rows, columns=["ranker", "measure", "letter"])
@@ -228,6 +232,32 @@ def _checked(
     _check(baseline, "ranker of the study", rankers_of(result))
     _check(test, "test", TESTS)
     return per_query(result, measure)
+
+
+def _differences(
+    measure: str,
+    values: Mapping[str, Float64[np.ndarray, " queries"]],
+    labels: Sequence[str],
+    baseline: str,
+) -> Float64[np.ndarray, "rankers queries"]:
+    """The rankers' differences from one by query; all NaN where a mean is undefined."""
+    found = np.stack([values[label] - values[baseline] for label in labels])
+    if Measure.parse(measure).empty == "nan":
+        found[np.isnan(found).any(axis=1)] = np.nan
+    return found
+
+
+def check_baselines(baselines: Sequence[str], symbols: str) -> None:
+    """Refuse more baselines than there are marks.
+
+    Raises:
+        UsageError: a baseline would have no mark.
+    """
+    if len(baselines) > len(symbols):
+        raise UsageError(
+            f"{len(baselines)} baselines, and marks for {len(symbols)} ({symbols}): name fewer"
+            + ("" if symbols == LETTERS else ", or take letters (--marks letters)")
+        )
 
 
 def _p_values(

@@ -4,8 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.metrics.measure import Measure
-from core.studies import benchmark_table
+from core.studies import benchmark_notes, benchmark_table
 from core.studies.benchmark_rows import GROUPS, groups_of
 from core.studies.benchmark_table import LETTERS
 from core.studies.result import StudyResult
@@ -14,6 +13,7 @@ LATEX = str.maketrans(
     {character: f"\\{character}" for character in "&%$#_{}"}
     | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 )
+DAGGERS = str.maketrans({"†": r"\dagger", "‡": r"\ddagger", "§": r"\S", "¶": r"\P", "‖": r"\Vert"})
 MARKDOWN = str.maketrans({character: f"\\{character}" for character in "|\\`*_<>[]"})
 
 
@@ -73,8 +73,10 @@ def latex(
 ) -> str:
     """The table in LaTeX; needs the package booktabs. Its notes are comments above it."""
     printed = cells(result, measures, baselines, test, symbols)
-    names = " & ".join(["Ranker", *(name.translate(LATEX) for name in heads(measures))])
-    said = [runs_in_words(result, measures[0]), *notes(measures[0], baselines, test, symbols)]
+    names = " & ".join(
+        ["Ranker", *(name.translate(LATEX) for name in benchmark_notes.heads(measures))]
+    )
+    said = benchmark_notes.said(result, measures, baselines, test, symbols)
     lines = [
         *(f"% {line}" for line in said),
         rf"\begin{{tabular}}{{l{'l' * len(measures)}}}",
@@ -100,8 +102,9 @@ def markdown(
 ) -> str:
     """The table in Markdown, its notes below it."""
     printed = cells(result, measures, baselines, test, symbols)
+    names = [name.translate(MARKDOWN) for name in benchmark_notes.heads(measures)]
     lines = [
-        f"| Ranker | {' | '.join(name.translate(MARKDOWN) for name in heads(measures))} |",
+        f"| Ranker | {' | '.join(names)} |",
         f"| :-- |{' --: |' * len(measures)}",
     ]
     for group, labels in grouped(result):
@@ -109,70 +112,8 @@ def markdown(
         for label in labels:
             row = [_markdown_cell(printed[label, measure]) for measure in measures]
             lines.append(f"| {label.translate(MARKDOWN)} | {' | '.join(row)} |")
-    said = [runs_in_words(result, measures[0]), *notes(measures[0], baselines, test, symbols)]
+    said = benchmark_notes.said(result, measures, baselines, test, symbols)
     return "\n".join([*lines, "", *(f"{line}  " for line in said), ""])
-
-
-def runs_in_words(result: StudyResult, measure: str) -> str:
-    """What the means are over: the data, its queries, seeds and folds, and who ran once.
-
-    Args:
-        result: a benchmark.
-        measure: a column; queries that it leaves out are not counted.
-    """
-    means, facts = benchmark_table.means(result, [measure]), result.facts
-    folds, left_out = len(facts["folds"]), facts["queries"] - int(means["n"].max())
-    text = f"{facts['data']} · N = {_counted(int(means['n'].max()), 'query', 'queries')}"
-    text += f" ({left_out} without relevant documents left out)" if left_out else ""
-    text += f" of {_counted(folds, 'fold')}" if folds > 1 else ""
-    most = int(means["runs"].max())
-    if most == 1:
-        return f"{text} · 1 run of each row"
-    text += f" · mean ± standard deviation of {_over(most // folds, folds)}"
-    fewer = means.loc[means["runs"] < most, "runs"]
-    if len(fewer) and int(fewer.max()) > 1:
-        text += f", of {_over(1, folds)} where the seed changes nothing"
-    elif len(fewer):
-        text += " · rows without ±: 1 run"
-    return text
-
-
-def _over(seeds: int, folds: int) -> str:
-    """Seeds, folds or both, with how many runs that makes.
-
-    >>> _over(3, 1), _over(1, 5), _over(3, 5)
-    ('3 seeds', '5 folds', '3 seeds × 5 folds = 15 runs')
-    """
-    if folds == 1 or seeds == 1:
-        return _counted(seeds, "seed") if folds == 1 else _counted(folds, "fold")
-    return f"{_counted(seeds, 'seed')} × {_counted(folds, 'fold')} = {seeds * folds} runs"
-
-
-def notes(measure: str, baselines: Sequence[str], test: str, symbols: str = LETTERS) -> list[str]:
-    """What the numbers and marks are: the convention, bold, and the baselines' marks.
-
-    Args:
-        measure: a column.
-        baselines: compared with.
-        test: a name of `core.studies.table.TESTS`.
-        symbols: the marks.
-
-    >>> notes("NDCG@10", ["mart"], "paired t")[1]
-    'Marks: a above mart, (a) below, at p ≤ .05 (paired t, Holm over rows and measures)'
-    """
-    said = Measure.parse(measure).convention().partition(" · ")[2]
-    first = f"{said} · bold: best row" if said else "bold: best row"
-    if not baselines:
-        return [first]
-    named = ", ".join(
-        f"{mark} above {name}, ({mark}) below"
-        for mark, name in zip(symbols, baselines, strict=False)
-    )
-    return [first, f"Marks: {named}, at p ≤ .05 ({test}, Holm over rows and measures)"]
-
-
-def _counted(number: int, noun: str, several: str = "") -> str:
-    return f"{number} {noun if number == 1 else several or noun + 's'}"
 
 
 def grouped(result: StudyResult) -> list[tuple[str, list[str]]]:
@@ -185,23 +126,10 @@ def grouped(result: StudyResult) -> list[tuple[str, list[str]]]:
     ]
 
 
-def heads(measures: Sequence[str]) -> list[str]:
-    """The columns' heads: without their conventions, which a note says, where all share them.
-
-    >>> heads(["NDCG(empty=one)@10", "RR(empty=one)"]), heads(["RR", "RR(empty=one)"])
-    (['NDCG@10', 'RR'], ['RR', 'RR(empty=one)'])
-    """
-    parsed = [Measure.parse(measure) for measure in measures]
-    ways = {(one.gain, one.discount, one.ideal, one.empty, one.ties) for one in parsed}
-    if len(ways) > 1:
-        return list(measures)
-    return [one.name if one.cutoff is None else f"{one.name}@{one.cutoff}" for one in parsed]
-
-
 def _latex_cell(cell: Cell) -> str:
     mean = rf"\textbf{{{cell.mean}}}" if cell.best else cell.mean.replace("–", "--")
     spread = rf" {{\scriptsize$\pm${cell.spread[2:]}}}" if cell.spread else ""
-    marks = cell.marks.replace("†", r"\dagger").replace("‡", r"\ddagger")
+    marks = cell.marks.translate(DAGGERS)
     marks = rf"$^{{\mathrm{{{marks}}}}}$" if marks else ""
     return f"{mean}{marks}{spread}"
 

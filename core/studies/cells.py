@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from core.errors import DataError, DivergedError, ShuffleproofError
 from core.progress import Progress
 from core.studies.result import StudyResult
 from core.studies.run import TrialRecords
@@ -42,7 +43,10 @@ Compute = Callable[[Cell], Generator[Progress, None, Found]]
 
 
 def run_cells(
-    cells: Sequence[Cell], records: TrialRecords, compute: Compute
+    cells: Sequence[Cell],
+    records: TrialRecords,
+    compute: Compute,
+    failed: dict[str, ShuffleproofError] | None = None,
 ) -> Generator[Progress, None, dict[str, Found]]:
     """Compute what is not stored yet, in order; yields what is being done, returns all by digest.
 
@@ -50,17 +54,27 @@ def run_cells(
         cells: the plan.
         records: where finished cells are kept.
         compute: does one of them, reporting as it goes.
+        failed: takes the error of each ranker that diverged or whose data cannot be used, by its
+            label; its further cells are passed over. Without it the first such error ends the run.
     """
     found: dict[str, Found] = {}
-    for cell in cells:
+    for at, cell in enumerate(cells):
         stored = records.get(cell.digest)
         if stored is None:
+            if failed is not None and cell.row.ranker in failed:
+                continue
             start = time.perf_counter()
-            facts, arrays = yield from compute(cell)
+            try:
+                facts, arrays = yield from compute(cell)
+            except (DivergedError, DataError) as error:
+                if failed is None:
+                    raise
+                failed[cell.row.ranker] = error
+                continue
             stored = (facts | {"seconds": time.perf_counter() - start}, arrays)
             records.put(cell.digest, *stored)
         found[cell.digest] = stored
-        yield Progress(len(found), len(cells), "cells")
+        yield Progress(at + 1, len(cells), "cells")
     return found
 
 

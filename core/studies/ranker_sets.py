@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 ALONE = ("ranksvm", "rankboost", "mart", "lambdamart")
 SETS = ("dlcm-without-init", "gsf", "setrank-msab", "setrank-imsab")
-INITIALS = ("dlcm", "setrank-msab-init", "setrank-imsab-init")
+INITIALS = ("dlcm", "setrank-msab-init", "setrank-imsab-init", "setrank-imsab-multi-init")
 PAIRWISE = ("irsvm", "ranknet", "lambdarank", "frank", "frank-additive", "listnet")
 
 NAMED: Mapping[str, tuple[str, ...]] = {
