@@ -5,7 +5,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -17,7 +16,7 @@ from core.errors import ShuffleproofError
 from core.progress import finished
 from core.store import archive
 from core.store.tags import Tags
-from core.studies import again, jobs, library
+from core.studies import again, jobs, library, side_by_side
 from core.studies.command_runs import is_of_runs
 from core.studies.library import KINDS, Entry
 
@@ -26,6 +25,9 @@ AT_ONCE = 100_000_000
 
 LEAST_DIGITS = 6
 """Shorter words are not looked for in keys, where any digit stands somewhere."""
+
+MOST_LETTERS = 120
+"""Of a value in a comparison; longer ones are cut."""
 
 PAGES = {"data": "data", "ranker": "train"}
 """Where things that are no studies live; a study lives on the page of its kind."""
@@ -69,16 +71,9 @@ def _now() -> tuple[tuple[str, int], ...]:
     return tuple((str(at), at.stat().st_mtime_ns if at.is_dir() else 0) for at in places)
 
 
-def name_of(entry: Entry) -> str:
-    """What an entry is called; the sample by the name that every page knows it by."""
-    if entry.key.kind == "data" and str(entry.key) == services.sample_key() and not entry.named:
-        return SAMPLE
-    return entry.name
-
-
 def data_of(every: Sequence[Entry]) -> dict[str, str]:
     """The name of the data set of every entry, by its key; empty where none is stored."""
-    names = {entry.key: name_of(entry) for entry in every if entry.key.kind == "data"}
+    names = {entry.key: entry.name for entry in every if entry.key.kind == "data"}
     found = {}
     for entry in every:
         own = [names[key] for key in (entry.key, *sorted(entry.needs, key=str)) if key in names]
@@ -102,7 +97,7 @@ def filtered(every: Sequence[Entry], wanted: Filter) -> list[Entry]:
 
 
 def _has(entry: Entry, word: str) -> bool:
-    parts = (name_of(entry), entry.summary, *entry.tags, KINDS[entry.key.kind])
+    parts = (entry.name, entry.summary, *entry.tags, KINDS[entry.key.kind])
     long = len(word) >= LEAST_DIGITS
     return word in " ".join(parts).casefold() or (long and word in str(entry.key))
 
@@ -116,7 +111,7 @@ def table(shown: Sequence[Entry], every: Sequence[Entry]) -> pd.DataFrame:
             counts[key] += 1
     rows = [
         {
-            "name": name_of(entry),
+            "name": entry.name,
             "kind": KINDS[entry.key.kind],
             "what": entry.summary,
             "megabytes": entry.artefact.size / 1e6,
@@ -143,31 +138,19 @@ def made(entry: Entry) -> datetime:
 
 def differing(chosen: Sequence[Entry]) -> pd.DataFrame:
     """Fields in which entries differ, one row a field, one column an entry; size and cost too."""
-    found = {name: [_short(value) for value in values]
-             for name, values in library.differing(chosen).items()}  # fmt: skip
+    found = {name: [side_by_side.short(value, MOST_LETTERS) for value in values]
+             for name, values in side_by_side.differing(chosen).items()}  # fmt: skip
     extra = {
-        "summary": [entry.summary for entry in chosen],
         "kind": [KINDS[entry.key.kind] for entry in chosen],
-        "bytes": [f"{entry.artefact.size:,}" for entry in chosen],
-        "stored": [entry.artefact.created for entry in chosen],
+        "made": [f"{made(entry):%Y-%m-%d %H:%M:%S} UTC" for entry in chosen],
     }
     rows = {name: texts for name, texts in (extra | found).items() if len(set(texts)) > 1}
-    names = [name_of(entry) for entry in chosen]
+    names = [entry.name for entry in chosen]
     heads = [name if names.count(name) == 1 else f"{name} {entry.key.digest[:6]}"
              for name, entry in zip(names, chosen, strict=True)]  # fmt: skip
     frame = pd.DataFrame(rows.values(), columns=heads)
     frame.insert(0, "field", list(rows))
     return frame
-
-
-def _short(value: Any) -> str:
-    if value is None:
-        return "–"
-    if isinstance(value, list | tuple) and value and all(isinstance(one, str) for one in value):
-        text = ", ".join(value)
-    else:
-        text = f"{value:.6g}" if isinstance(value, float) else str(value)
-    return text if len(text) <= 120 else f"{text[:119]}…"
 
 
 def page_of(entry: Entry) -> tuple[str, dict[str, str]]:

@@ -144,7 +144,7 @@ def test_everything_stands_in_the_table_with_size_age_and_cost(shown):
 )
 def test_filters_narrow_what_is_shown(shown, wanted, names):
     found = doors.filtered(doors.entries(), wanted)
-    assert {doors.name_of(entry) for entry in found} == names
+    assert {entry.name for entry in found} == names
 
 
 def test_filters_are_controls_that_answer(shown):
@@ -232,7 +232,7 @@ def test_deleting_says_what_was_made_from_it_and_takes_it_along_if_wanted(own):
     assert test.session_state["data"] == "sample"
     assert store.find(data.key) is None
     assert store.find(rankers[0].key) is None
-    assert {entry.name for entry in library.entries(store)} <= {"sample_data"}
+    assert {entry.name for entry in library.entries(store)} <= {"sample"}
 
 
 def test_what_is_worked_on_is_not_deleted(own):

@@ -1,7 +1,9 @@
 """The library: what needs what, names and tags, and archives that another machine opens."""
 
 import json
+import re
 import zipfile
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -13,7 +15,8 @@ from core.rankers.initial import ListRecipe
 from core.store import archive
 from core.store.artefacts import Store
 from core.store.tags import Tags
-from core.studies import library
+from core.studies import library, list_sources, scoring, side_by_side, tables_query
+from core.studies.replay import replayed
 from core.studies.result import StudyResult
 from core.studies.workbench import Workbench, finished
 
@@ -36,6 +39,116 @@ def made(tmp_path_factory):
     label = f"mart#{ranker.key.digest[:12]}"
     study = finished(bench.initial_ranking([label], [("transpositions", 0.0)]))
     return store, ranker, study
+
+
+LISTS = ListRecipe(("mart@small",), depth=5, folds=2)
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    """A store with a ranker of lists that a fitted ranker cut, and a study of it."""
+    folder = tmp_path_factory.mktemp("fitted")
+    (folder / "set.txt").write_text(LETOR)
+    store = Store(folder / "store")
+    finished(ingest(folder / "set.txt", "mine", store))
+    bench = finished(Workbench.opened("mine", LISTS, store, "small"))
+    ranker = finished(bench.trained("dlcm", {"epochs": "1"})).artefact
+    label = f"dlcm#{ranker.key.digest[:12]}"
+    study = finished(bench.initial_ranking([label], [("transpositions", 5.0)], draws=2))
+    return store, ranker, study
+
+
+def initial_of(store):
+    """The initial ranker of these lists and its scores, as stored."""
+    (scores,) = store.artefacts("scores")
+    whole = [one for one in store.artefacts("ranker") if one.recipe["lists"] == "all documents"]
+    (ranker,) = (one for one in whole if one.recipe["ranker"]["name"] == "mart")
+    return ranker, scores
+
+
+def asked(store, ranker, study):
+    """The question of a page that looks at one query of the study's one trial."""
+    return {
+        "store": str(store.root), "data": "mine", "recipe": asdict(LISTS),
+        "query": StudyResult.open(study.path).query_ids[0], "lists": study.recipe["lists"],
+        "ranker": str(ranker.key), "family": "transpositions",
+        "level": 5.0, "draw": 1, "seed": 0,
+    }  # fmt: skip
+
+
+def test_the_initial_ranker_and_its_scores_are_needed_and_keep_from_being_deleted(fitted, capsys):
+    store, ranker, study = fitted
+    initial, scores = initial_of(store)
+    found = {entry.key: entry for entry in library.entries(store)}
+    parts = {entry.key for entry in found.values() if entry.part}
+    assert len(parts) == LISTS.folds
+    assert found[study.key].needs >= {initial.key, scores.key, ranker.key}
+    assert found[ranker.key].needs >= {initial.key, scores.key}
+    assert initial.key in found[scores.key].needs
+    assert not any(entry.needs & parts for entry in found.values())
+    for one in (initial, scores):
+        made = {entry.key for entry in library.dependents(found.values(), one.key)}
+        assert made >= {study.key, ranker.key}
+        assert main(["library", "delete", str(one.key), "--store", str(store.root)])
+        said = capsys.readouterr().err
+        assert str(study.key) in said
+        assert "--with-dependents" in said
+        assert store.find(one.key) is not None
+
+
+def imported(fitted, folder):
+    """An empty store after it took in the study with all that it needs."""
+    store, _, study = fitted
+    chosen = library.required(library.entries(store), [study.key])
+    finished(archive.write(store, [entry.artefact for entry in chosen], folder / "all.zip"))
+    other = Store(folder / "other")
+    finished(archive.read(folder / "all.zip", other))
+    return other
+
+
+def test_a_study_taken_along_is_looked_at_elsewhere_and_nothing_is_trained(fitted, tmp_path):
+    store, ranker, study = fitted
+    other = imported(fitted, tmp_path)
+    before = {str(one.key) for one in other.artefacts()}
+    assert not any("without part" in str(one.recipe) for one in other.artefacts())
+    assert replayed(asked(other, ranker, study)) == replayed(asked(store, ranker, study))
+    assert {str(one.key) for one in other.artefacts()} == before
+
+
+def test_where_the_initial_ranker_is_gone_a_page_is_told_so_and_trains_nothing(fitted, tmp_path):
+    _, ranker, study = fitted
+    other = imported(fitted, tmp_path)
+    for one in initial_of(other):
+        other.remove(one.key)
+    before = {str(one.key) for one in other.artefacts()}
+    item = asked(other, ranker, study)
+    two = {**item, "initial": ["mart@small", "oracle"], "preset": "small", "before": None,
+           "now": [1]}  # fmt: skip
+    size = {**item, "digests": {"5": item["lists"]}, "before": [str(ranker.key), 5],
+            "now": [str(ranker.key), 5]}  # fmt: skip
+    for ask, question in (
+        (replayed, item), (scoring.documents, item | {"features": []}),
+        (tables_query.conditions, two), (tables_query.sizes, size),
+    ):  # fmt: skip
+        with pytest.raises(DataError, match="initial ranker mart@small is not stored") as refused:
+            ask(question)
+        assert "import an archive" in str(refused.value)
+    assert {str(one.key) for one in other.artefacts()} == before
+    assert not list((other.root / "workspaces").glob("*"))
+
+
+def test_what_replaces_an_initial_ranking_is_not_trained_either(fitted):
+    store, ranker, study = fitted
+    before = {str(one.key) for one in store.artefacts()}
+    item = asked(store, ranker, study) | {"preset": "small", "before": None, "now": [1]}
+    answer = tables_query.conditions(item | {"initial": ["mart@small", "oracle"]})
+    assert len(answer["label"]) == LISTS.depth
+    with pytest.raises(DataError, match="ranksvm"):
+        tables_query.conditions(item | {"initial": ["mart@small", "rrf:mart+ranksvm@small"]})
+    assert {str(one.key) for one in store.artefacts()} == before
+    prints = ["a", "b", "c"]
+    known = list_sources.replacing(["ranksvm", "oracle", "mart#12"], "small", LISTS, prints)
+    assert list(known) == ["ranksvm"]
 
 
 def test_every_entry_says_what_it_is_and_what_it_needs(made):
@@ -168,9 +281,51 @@ def test_only_what_differs_is_laid_side_by_side(made):
     bench = finished(Workbench.opened("mine", ListRecipe(("feature:1",)), store, "small"))
     finished(bench.trained("mart", {"trees": "4"}))
     rankers = [entry for entry in library.entries(store) if entry.key.kind == "ranker"]
-    table = library.differing(rankers)
+    table = side_by_side.differing(rankers)
     assert sorted(table["ranker.trees"]) == [3, 4]
     assert "ranker.leaves" not in table
+
+
+def test_two_studies_are_compared_by_what_a_person_compares(made, fitted, capsys):
+    first, other = (next(entry for entry in library.entries(one[0]) if entry.key == one[2].key)
+                    for one in (made, fitted))  # fmt: skip
+    table = side_by_side.differing([first, other])
+    assert len(table) <= 20
+    assert table["initial ranker"] == [["feature:1"], ["mart@small"]]
+    assert table["levels"] == [["transpositions 0"], ["transpositions 5"]]
+    assert table["draws"] == [10, 2]
+    assert [value[:2] for value in table["NDCG@10 of initial ranking"]] == ["0.", "0."]
+    assert "seconds of its trials, added up" in table
+    assert not {"stored", "lists", "rows", "fingerprints"} & set(table)
+    assert not re.search(r"[0-9a-f]{32}", str(table))
+    assert len(side_by_side.differing([first, first])) == 0
+    place = ["--store", str(fitted[0].root)]
+    assert main(["library", "list", *place]) == 0
+    head, *lines = capsys.readouterr().out.splitlines()
+    assert head.split() == ["name", "key", "what", "tags", "made", "MB", "seconds", "needs"]
+    assert max(map(len, lines)) <= 140
+    assert next(line for line in lines if str(other.key) in line).split()[-1] == "4"
+    assert main(["library", "show", str(other.key), *place]) == 0
+    told = capsys.readouterr().out
+    assert "4 entries" in told
+    assert "its trials added up" in told
+    (stored,) = (line for line in told.splitlines() if line.startswith("  stored: "))
+    assert stored.endswith("in all)")
+    assert len(stored) <= 112
+    keys = [str(one.key) for one in fitted[0].artefacts("ranker")][:2]
+    assert main(["library", "compare", *keys, *place]) == 0
+    assert len({len(line.split("  ")[0]) for line in capsys.readouterr().out.splitlines()}) > 1
+
+
+def test_the_sample_is_called_so_everywhere(tmp_path, capsys):
+    place = ["--json", "--store", str(tmp_path)]
+    assert main(["library", "show", "sample", *place]) == 0
+    assert json.loads(capsys.readouterr().out)["name"] == "sample"
+    assert main(["library", "list", "--kind", "data", *place]) == 0
+    assert [row["name"] for row in json.loads(capsys.readouterr().out)] == ["sample"]
+    assert main(["list", "stored", *place]) == 0
+    names = [row["name"] for row in json.loads(capsys.readouterr().out) if row["kind"] == "data"]
+    assert names == ["sample"]
 
 
 def test_the_commands_show_one_and_compare_several(made, capsys):

@@ -12,9 +12,14 @@ from app.views import library_chosen as chosen_entries
 from app.views import parts
 from core.errors import ShuffleproofError
 from core.studies.library import KINDS, Entry
+from core.words import counted
 
 QUESTION = "What is stored here, what made it, and what would be lost with it?"
 MOST_HEIGHT = 460
+TOOK = (
+    "Of a ranker: its training. Of a study: the seconds of its trials added up, training left out; "
+    "less time passed where several ran side by side or were there before."
+)
 TABLE, PLURAL = "library", {"data": "Data sets", "ranker": "Rankers", "study": "Studies",
                             "scores": "Scores"}  # fmt: skip
 
@@ -78,9 +83,11 @@ def _said(shown: list[Entry], every: list[Entry]) -> None:
     size = sum(entry.artefact.size for entry in shown) / 1e6
     whole = [entry for entry in every if not entry.part]
     seconds = sum(entry.seconds or 0.0 for entry in shown)
-    text = f"{len(shown)} of {len(whole)} entries, {size:,.1f} MB, {seconds / 60:,.1f} minutes of "
+    text = f"{len(shown)} of {counted(len(whole), 'entry')}, {size:,.1f} MB, "
+    text += f"{seconds / 60:,.1f} minutes of work added up"
     bundled = sum(entry.bundled for entry in shown)
-    text += f"work; {bundled} come with the program." if bundled else "work."
+    comes = "comes" if bundled == 1 else "come"
+    text += f"; {bundled} {comes} with the program." if bundled else "."
     st.markdown(f"**{escaped(text)}**")
 
 
@@ -106,7 +113,7 @@ def _table(shown: list[Entry], every: list[Entry]) -> list[Entry]:
             "tags": st.column_config.ListColumn("Tags"),
             "megabytes": number("MB", format="%.2f"),
             "age": text("Made"),
-            "seconds": number("Took (s)", format="%.1f", help="Training, or all trials together."),
+            "seconds": number("Took (s)", format="%.1f", help=TOOK),
             "needs": number("Needs", help="Entries that it was made from."),
             "needed": number("Needed by", help="Entries that were made from it directly."),
             "bundled": st.column_config.CheckboxColumn("Shipped", help="Comes with the program."),

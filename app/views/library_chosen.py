@@ -14,6 +14,7 @@ from core.errors import ShuffleproofError
 from core.studies import library as shelf
 from core.studies.library import KINDS, Entry
 from core.studies.methods import paragraph, references
+from core.words import counted
 
 
 def section(chosen: Sequence[Entry], every: Sequence[Entry]) -> None:
@@ -44,9 +45,9 @@ def section(chosen: Sequence[Entry], every: Sequence[Entry]) -> None:
 
 
 def _one(entry: Entry, every: Sequence[Entry]) -> None:
-    name = library.name_of(entry)
+    name = entry.name
     st.subheader(escaped(name), anchor=False)
-    took = f", took {duration(entry.seconds)}" if entry.seconds else ""
+    took = f", {_took(entry)}" if entry.seconds else ""
     shipped = ", comes with the program" if entry.bundled else ""
     size = f"{entry.artefact.size / 1e6:,.2f} MB"
     made = library.made(entry).strftime("%d %B %Y, %H:%M UTC")
@@ -58,14 +59,19 @@ def _one(entry: Entry, every: Sequence[Entry]) -> None:
             st.Page(_elsewhere, title=page, url_path=page), label="Open where it lives",
             icon=":material/arrow_forward:", query_params=address,
         )  # fmt: skip
-    needs = [library.name_of(one) for one in every if one.key in entry.needs]
+    needs = [one.name for one in every if one.key in entry.needs]
     needed = shelf.dependents(every, entry.key)
     said = f"Made from: {_named(needs)}. " if needs else ""
-    said += f"Needed by: {_named([library.name_of(one) for one in needed])}." if needed else ""
+    said += f"Needed by: {_named([one.name for one in needed])}." if needed else ""
     if said:
         st.markdown(escaped(said))
     with st.expander("Recipe and facts"):
         st.json({"recipe": dict(entry.artefact.recipe), "facts": dict(entry.artefact.facts)})
+
+
+def _took(entry: Entry) -> str:
+    spent = duration(entry.seconds or 0.0)
+    return f"its trials took {spent} added up" if entry.key.kind == "study" else f"took {spent}"
 
 
 def _elsewhere() -> None:
@@ -90,8 +96,10 @@ def _compared(chosen: Sequence[Entry]) -> None:
         column_config={"field": st.column_config.TextColumn("differs in", pinned=True)},
         alt=f"The {len(frame)} fields in which {len(chosen)} entries differ",
     )
-    count = f"{len(frame)} field{'' if len(frame) == 1 else 's'}"
-    st.caption(f"Only what differs is shown: {count}.")
+    st.caption(
+        f"Only what differs is shown: {counted(len(frame), 'field')}. Digests and tables inside a "
+        "recipe are left out; results are those of the first point of both."
+    )
     with st.popover("Table", icon=":material/table:"):
         _downloads(exports.table_files(frame, "library-differences"))
 
@@ -116,12 +124,10 @@ def _tags(chosen: Sequence[Entry]) -> None:
 
 def _rename(entry: Entry) -> None:
     with st.form("library rename", border=False):
-        name = st.text_input(
-            "New name", value=library.name_of(entry), max_chars=60, key=f"name {entry.key}"
-        )
+        name = st.text_input("New name", value=entry.name, max_chars=60, key=f"name {entry.key}")
         if not st.form_submit_button("Rename"):
             return
-    old, new = library.name_of(entry), name.strip()
+    old, new = entry.name, name.strip()
     if new == old:
         return
     try:

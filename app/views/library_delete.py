@@ -32,7 +32,7 @@ def _ask(chosen: Sequence[Entry], every: Sequence[Entry]) -> None:
     found = {one.key: one for key in keys for one in shelf.dependents(every, key)}
     made = [one for key, one in found.items() if key not in keys and not one.bundled]
     size = sum(entry.artefact.size for entry in chosen) / 1e6
-    names = ", ".join(library.name_of(entry) for entry in chosen)
+    names = ", ".join(entry.name for entry in chosen)
     st.markdown(f"**{escaped(names)}**, {size:,.1f} MB, is removed for good.")
     if made:
         counts = Counter(KINDS[one.key.kind] for one in made)
@@ -46,8 +46,8 @@ def _ask(chosen: Sequence[Entry], every: Sequence[Entry]) -> None:
             alt="What was made from the entries to be deleted",
         )  # fmt: skip
         st.caption(
-            "Kept, they stay readable; what was made from data that is gone can be neither opened "
-            "query by query nor added to."
+            "Kept, they stay readable; what was made from data or an initial ranking that is gone "
+            "can be neither opened query by query nor added to."
         )
     else:
         st.markdown("Nothing was made from it.")

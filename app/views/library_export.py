@@ -20,7 +20,7 @@ def section(chosen: Sequence[Entry]) -> None:
     """Draw what goes along, how large it is, and how to get it."""
     whole = library.taken_along(chosen)
     size = sum(entry.artefact.size for entry in whole)
-    names = ", ".join(dict.fromkeys(library.name_of(entry) for entry in whole))
+    names = ", ".join(dict.fromkeys(entry.name for entry in whole))
     st.markdown(
         escaped(f"{len(whole)} entries with all that they need, at most {size / 1e6:,.1f} MB:")
     )

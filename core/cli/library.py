@@ -1,66 +1,128 @@
 """`library`: what is stored, its names and tags, and taking it to another machine."""
 
 import argparse
-import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from core.cli.answer import Answer
 from core.cli.open import done, store_of
+from core.data import catalogue
 from core.errors import UsageError
 from core.store import archive
 from core.store.artefacts import Store
 from core.store.tags import Tags
-from core.studies import again, library, methods
+from core.studies import again, library, methods, side_by_side
 from core.studies.library import Entry
+from core.words import counted
+
+MOST_LETTERS = 44
+"""Of a cell in a table; --json tells everything."""
+
+MOST_FIELD = 100
+"""Of a field's value in `library show`."""
+
+MOST_NAMED = 12
+"""Entries that `library show` names; --json names all."""
 
 
 def listing(arguments: argparse.Namespace) -> Answer:
     """`library list`: everything, the newest first."""
     found = [entry for entry in library.entries(store_of(arguments)) if not entry.part]
     wanted = (arguments.tag or "", arguments.kind)
-    rows = [
-        _row(entry)
+    kept = [
+        entry
         for entry in found
         if wanted[0] in ("", *entry.tags) and wanted[1] in (None, entry.key.kind)
     ]
-    return Answer(rows)
+    return Answer([_row(entry) for entry in kept], _aligned([_line(entry) for entry in kept]))
 
 
 def show(arguments: argparse.Namespace) -> Answer:
     """`library show`: one entry with its recipe, what it needs, and what makes it again."""
     store = store_of(arguments)
-    found = library.entries(store)
+    found = _entries(store, [arguments.what])
     entry = _entry(store, found, arguments.what)
     artefact = entry.artefact
-    told = _row(entry) | {
-        "needed_by": [str(one.key) for one in library.dependents(found, entry.key)]
-    }
+    made = library.dependents(found, entry.key)
+    told = _row(entry) | {"needed_by": [str(one.key) for one in made]}
     told |= {name: text for name, text in _again(entry, found).items() if text}
     if entry.key.kind == "study":
         told["methods"] = methods.paragraph(artefact.recipe, artefact.facts)
         told["references"] = methods.references(artefact.recipe, artefact.facts)
     told |= {"recipe": dict(artefact.recipe), "facts": dict(artefact.facts)}
-    return Answer(told, "\n".join(_told(name, value) for name, value in told.items()))
+    shown = told | {
+        "needs": _named([one for one in found if one.key in entry.needs]),
+        "needed_by": _named(made),
+        "tags": ", ".join(entry.tags) or "none",
+        "seconds": _took(entry),
+    }
+    return Answer(told, "\n".join(_told(name, value) for name, value in shown.items()))
 
 
 def compare(arguments: argparse.Namespace) -> Answer:
     """`library compare`: any number of entries side by side, only the fields that differ."""
     store = store_of(arguments)
-    found = library.entries(store)
+    found = _entries(store, arguments.what)
     chosen = [_entry(store, found, text) for text in arguments.what]
-    shown: dict[str, list[Any]] = {
-        "summary": [entry.summary for entry in chosen],
-        "bytes": [entry.artefact.size for entry in chosen],
-        "seconds": [entry.seconds for entry in chosen],
-    }
-    fields = {name: values for name, values in shown.items() if len(set(values)) > 1}
     heads = [str(entry.key) for entry in chosen]
     rows: list[dict[str, Any]] = [
         {"field": name} | dict(zip(heads, values, strict=True))
-        for name, values in (fields | library.differing(chosen)).items()
+        for name, values in side_by_side.differing(chosen).items()
     ]
-    return Answer(rows, "" if rows else "They do not differ in anything that was noted.")
+    if not rows:
+        return Answer(rows, "They do not differ in anything that was noted.")
+    lines = [{name: side_by_side.short(value, MOST_LETTERS) for name, value in row.items()}
+             for row in rows]  # fmt: skip
+    return Answer(rows, _aligned(lines))
+
+
+def _line(entry: Entry) -> dict[str, str]:
+    """An entry in a line of the list."""
+    return {
+        "name": entry.name,
+        "key": str(entry.key),
+        "what": side_by_side.short(entry.summary, MOST_LETTERS),
+        "tags": ", ".join(entry.tags),
+        "made": f"{datetime.fromisoformat(entry.artefact.created):%Y-%m-%d %H:%M}",
+        "MB": f"{entry.artefact.size / 1e6:.2f}",
+        "seconds": f"{entry.seconds:.1f}" if entry.seconds else "–",
+        "needs": str(len(entry.needs)),
+    }
+
+
+def _aligned(lines: Sequence[Mapping[str, str]]) -> str:
+    """Lines as a table, words to the left; two blanks between columns.
+
+    >>> print(_aligned([{"name": "mart", "needs": "1"}, {"name": "set-size", "needs": "7"}]))
+    name      needs
+    mart      1
+    set-size  7
+    """
+    if not lines:
+        return "nothing"
+    names = list(lines[0])
+    rows = [names, *([line[name] for name in names] for line in lines)]
+    widths = [max(len(row[at]) for row in rows) for at in range(len(names))]
+    return "\n".join(
+        "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    )
+
+
+def _named(entries: Sequence[Entry]) -> str:
+    """How many entries, and the first by name and key."""
+    lines = [f"  {entry.name} ({entry.key})" for entry in entries[:MOST_NAMED]]
+    more = len(entries) - len(lines)
+    lines += [f"  and {more:,} more (--json names all)"] if more else []
+    return "\n".join([counted(len(entries), "entry"), *lines]) if entries else "none"
+
+
+def _took(entry: Entry) -> str:
+    if entry.seconds is None:
+        return "–"
+    added = ", its trials added up" if entry.key.kind == "study" else ""
+    return f"{entry.seconds:.1f}{added}"
 
 
 def _again(entry: Entry, found: list[Entry]) -> dict[str, str]:
@@ -82,9 +144,11 @@ def _or_why(write: Callable[..., str], *given: Any) -> str:
 
 
 def _told(name: str, value: Any) -> str:
-    """A field and its value; what has lines or parts stands below its name."""
+    """A field and its value; what has lines or parts stands below its name, a line each."""
     if isinstance(value, dict):
-        return f"{name}\n{json.dumps(value, indent=1, ensure_ascii=False)}"
+        fields = side_by_side.flat(value).items()
+        parts = [f"  {field}: {side_by_side.short(one, MOST_FIELD)}" for field, one in fields]
+        return "\n".join([name, *parts])
     text = "\n".join(map(str, value)) if isinstance(value, list) else str(value)
     return f"{name}\n{text}" if "\n" in text else f"{name}: {text}"
 
@@ -92,7 +156,7 @@ def _told(name: str, value: Any) -> str:
 def export(arguments: argparse.Namespace) -> Answer:
     """`library export`: artefacts and all that they need, as one file."""
     store = store_of(arguments)
-    found = library.entries(store)
+    found = _entries(store, arguments.what)
     keys = [_entry(store, found, text).key for text in arguments.what]
     chosen = [entry.artefact for entry in library.required(found, keys)]
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
@@ -111,7 +175,7 @@ def take(arguments: argparse.Namespace) -> Answer:
 def rename(arguments: argparse.Namespace) -> Answer:
     """`library rename`: call an artefact by another name."""
     store = store_of(arguments)
-    entry = _entry(store, library.entries(store), arguments.what)
+    entry = _entry(store, _entries(store, [arguments.what]), arguments.what)
     library.rename(store, entry, arguments.name)
     return Answer({"key": str(entry.key), "name": arguments.name})
 
@@ -119,7 +183,7 @@ def rename(arguments: argparse.Namespace) -> Answer:
 def tag(arguments: argparse.Namespace) -> Answer:
     """`library tag`: let an artefact carry exactly these tags."""
     store = store_of(arguments)
-    entry = _entry(store, library.entries(store), arguments.what)
+    entry = _entry(store, _entries(store, [arguments.what]), arguments.what)
     Tags(store.root).put(entry.key, arguments.tags)
     return Answer({"key": str(entry.key), "tags": list(Tags(store.root).of(entry.key))})
 
@@ -131,22 +195,31 @@ def delete(arguments: argparse.Namespace) -> Answer:
         UsageError: something was made from it and --with-dependents was not said.
     """
     store = store_of(arguments)
-    found = library.entries(store)
+    found = _entries(store, [arguments.what])
     entry = _entry(store, found, arguments.what)
-    made = library.dependents(found, entry.key)
+    made = [one for one in library.dependents(found, entry.key) if not one.bundled]
     if made and not arguments.with_dependents:
-        keys = ", ".join(str(one.key) for one in made[:5])
+        keys = ", ".join(f"{one.name} {one.key}" for one in made[:5])
+        more = ", …" if len(made) > 5 else ""
+        were = "was" if len(made) == 1 else "were"
         raise UsageError(
-            f"{len(made)} artefacts were made from {entry.key} ({keys} …): "
-            "add --with-dependents to delete them too"
+            f"{counted(len(made), 'artefact')} {were} made from {entry.name} {entry.key} "
+            f"({keys}{more}): add --with-dependents to delete them too"
         )
     freed = library.remove(store, [*made, entry])
     gone = [str(one.key) for one in (*made, entry)]
     return Answer({"deleted": gone, "bytes": freed})
 
 
+def _entries(store: Store, wanted: Sequence[str]) -> list[Entry]:
+    """Everything in a store; the sample is read in first where it is asked for."""
+    if catalogue.SAMPLE in wanted:
+        catalogue.find(catalogue.SAMPLE, store)
+    return library.entries(store)
+
+
 def _entry(store: Store, found: list[Entry], text: str) -> Entry:
-    key = store.resolve(text).key
+    key = (catalogue.find(text, store) if text == catalogue.SAMPLE else store.resolve(text)).key
     for entry in found:
         if entry.key == key:
             return entry

@@ -1,22 +1,20 @@
 """Everything in a store as a person sees it: what it is, what made it, what needs what."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from core.data import stored
 from core.data.catalogue import SAMPLE, SAMPLE_FOLDER
-from core.errors import ArtefactError, DataError
+from core.errors import ArtefactError
 from core.rankers import outside
-from core.rankers.initial import ListRecipe
 from core.store.artefacts import Store
-from core.store.keys import ArtefactKey, key_of
+from core.store.keys import ArtefactKey
 from core.store.manifest import Artefact
 from core.store.tags import Tags
 from core.studies.command_runs import is_of_runs
 from core.studies.differences import from_preset, from_usual_lists, in_words
-from core.studies.initial_ranking import INITIAL
+from core.studies.list_sources import recipe_of
+from core.studies.made_from import dependencies, trials_of
 from core.studies.methods import rankers_of
 from core.words import counted
 
@@ -34,7 +32,8 @@ class Entry:
         named: whether a person gave that name.
         summary: what it is, in one line.
         tags: words that were put on it.
-        seconds: what it took to make, where that was noted.
+        seconds: what it took to train or to score, where that was noted; of a study the sum over
+            its trials, which is not the time that passed where several ran side by side.
         bundled: it comes with the program and can be neither changed nor deleted.
         needs: what it was made from, as far as that is in the store.
         part: it is one part of a cross-fitting: of interest only with what it belongs to.
@@ -82,34 +81,6 @@ def entries(store: Store) -> list[Entry]:
     return sorted(found, key=lambda entry: entry.artefact.created, reverse=True)
 
 
-def dependencies(
-    store: Store, artefacts: Sequence[Artefact] | None = None
-) -> dict[ArtefactKey, set[ArtefactKey]]:
-    """What every artefact was made from, by the digests in its recipe; data sets need nothing.
-
-    Args:
-        store: where they are.
-        artefacts: those to look at; all by default.
-    """
-    every = list(store.artefacts()) if artefacts is None else list(artefacts)
-    folds = {one.key: _fingerprints(one) for one in every if one.key.kind == "data"}
-    rankers = {one.key.digest: one.key for one in every if one.key.kind == "ranker"}
-    by_text = {str(key): key for key in rankers.values()}
-    found: dict[ArtefactKey, set[ArtefactKey]] = {}
-    for one in every:
-        needed: set[ArtefactKey] = set()
-        if one.key.kind in {"ranker", "scores"}:
-            needed = {key for key, prints in folds.items() if _made_from(one, prints)}
-        elif one.key.kind == "study":
-            pairs = [pair for pair in one.recipe.get("rankers", ()) if not isinstance(pair, str)]
-            digests = [pair[1] for pair in pairs if pair[0] != INITIAL]
-            needed = {rankers[digest] for digest in digests if digest in rankers}
-            needed |= {by_text[text] for text in _trials(one).rankers if text in by_text}
-            needed |= {key for key, prints in folds.items() if _studied(one, prints)}
-        found[one.key] = needed
-    return found
-
-
 def dependents(found: Iterable[Entry], key: ArtefactKey) -> list[Entry]:
     """What was made from an artefact, directly or through another, the newest first."""
     every = list(found)
@@ -123,7 +94,7 @@ def dependents(found: Iterable[Entry], key: ArtefactKey) -> list[Entry]:
 def data_of(entry: Entry, found: Iterable[Entry]) -> str:
     """The name of the data set that something was made from; `sample` where none is stored."""
     named = [one.name for one in found if one.key in entry.needs and one.key.kind == "data"]
-    return next((name for name in named if name != SAMPLE_FOLDER.name), SAMPLE)
+    return next((name for name in named if name != SAMPLE), SAMPLE)
 
 
 def required(found: Iterable[Entry], keys: Iterable[ArtefactKey]) -> list[Entry]:
@@ -169,16 +140,6 @@ def rename(store: Store, entry: Entry, name: str) -> None:
         store.remove_name(text)
 
 
-def differing(chosen: Sequence[Entry]) -> dict[str, list[Any]]:
-    """Facts and recipes side by side: only the fields in which these artefacts differ."""
-    rows = [_flat(entry.artefact.recipe) | _flat(entry.artefact.facts) for entry in chosen]
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    table = {name: [row.get(name) for row in rows] for name in names}
-    return {
-        name: values for name, values in table.items() if any(one != values[0] for one in values)
-    }
-
-
 def summary_of(artefact: Artefact) -> str:
     """What an artefact is, in one line."""
     facts, recipe = artefact.facts, artefact.recipe
@@ -219,87 +180,25 @@ def _own_name(artefact: Artefact) -> str:
         return f"{artefact.facts.get('name') or recipe['ranker']['name']} {file}".strip()
     if artefact.key.kind == "scores":
         return f"scores of {recipe.get('ranker', {}).get('name', artefact.key)}"
-    return str(artefact.facts.get("name") or artefact.key)
-
-
-@dataclass(frozen=True)
-class Trials:
-    """What a study's trials say of themselves.
-
-    Attributes:
-        rankers: keys, as printed, of those that were trained for it.
-        seconds: all trials took together, training left out.
-    """
-
-    rankers: frozenset[str]
-    seconds: float | None
-
-
-def _trials(artefact: Artefact) -> Trials:
-    """What the trials of a stored study say; nothing where they cannot be read."""
-    try:
-        frame = json.loads((artefact.path / "trials.json").read_text(encoding="utf-8"))
-        columns = {name: [row[at] for row in frame["data"]]
-                   for at, name in enumerate(frame["columns"])}  # fmt: skip
-    except (OSError, ValueError, KeyError, IndexError, TypeError):
-        return Trials(frozenset(), None)
-    keys = {key for text in columns.get("artefacts", ()) for key in str(text or "").split()}
-    known = [value for value in columns.get("seconds", ()) if isinstance(value, int | float)]
-    return Trials(frozenset(keys), float(sum(known)) if known else None)
+    name = str(artefact.facts.get("name") or artefact.key)
+    return SAMPLE if name == SAMPLE_FOLDER.name else name
 
 
 def _seconds(artefact: Artefact) -> float | None:
     value = artefact.facts.get("seconds")
     if isinstance(value, int | float):
         return float(value) or None
-    return _trials(artefact).seconds or None if artefact.key.kind == "study" else None
+    return trials_of(artefact).seconds or None if artefact.key.kind == "study" else None
 
 
 def _on_lists(artefact: Artefact) -> str:
     """How the lists that a ranker was trained on were made; nothing for one of documents."""
-    made = _lists(artefact)
-    if "initial" not in made:
+    lists = recipe_of(_lists(artefact))
+    if lists is None:
         return ""
-    lists = ListRecipe(**(dict(made) | {"initial": tuple(made["initial"])}))
     return f"; on lists by {in_words(from_usual_lists(lists)).removeprefix('initial ')}"
 
 
 def _lists(artefact: Artefact) -> Mapping[str, Any]:
     made = artefact.recipe.get("lists")
     return made if isinstance(made, Mapping) else {}
-
-
-def _fingerprints(artefact: Artefact) -> tuple[str, ...]:
-    """Of train, validation, test, and of the whole; none where it cannot be opened."""
-    try:
-        fold = stored.open_fold(artefact.path)
-    except DataError:
-        return ()
-    parts = (fold.train.fingerprint, fold.valid.fingerprint, fold.test.fingerprint)
-    return (*parts, fold.fingerprint)
-
-
-def _made_from(artefact: Artefact, prints: tuple[str, ...]) -> bool:
-    seen = prints[:2] if artefact.key.kind == "ranker" else prints[:3]
-    return bool(prints) and key_of(artefact.key.kind, artefact.recipe, seen) == artefact.key
-
-
-def _studied(artefact: Artefact, prints: tuple[str, ...]) -> bool:
-    if not prints:
-        return False
-    facts, recipe = artefact.facts, artefact.recipe
-    if prints[3] in facts.get("fingerprints", ()):
-        return True
-    digest = key_of("lists", facts.get("lists", {}), (prints[3],)).digest
-    lists = recipe.get("lists")
-    return digest in lists.values() if isinstance(lists, Mapping) else digest == lists
-
-
-def _flat(values: Mapping[str, Any], place: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for name, value in values.items():
-        if isinstance(value, Mapping):
-            flat |= _flat(value, f"{place}{name}.")
-        else:
-            flat[f"{place}{name}"] = value
-    return flat

@@ -24,12 +24,12 @@ from core.metrics import segments
 from core.metrics.passing import documents_passed
 from core.rankers import registry
 from core.rankers.base import Ranker
-from core.rankers.initial import ListRecipe, prepare
+from core.rankers.initial import ListRecipe
 from core.store.artefacts import Store, default_store
+from core.studies import list_sources
 from core.studies.carrying import scores_of_all
 from core.studies.invariance import numeric_floor
 from core.studies.shown_order import document_names
-from core.studies.workbench import finished
 
 FLOOR_LISTS = 64
 """Lists over which a ranker's numeric floor is measured."""
@@ -233,7 +233,7 @@ def _lists(store: str, data: str, named: str, recipe: str) -> JudgedLists:
     made = json.loads(recipe)
     made["initial"] = tuple(made["initial"])
     fold = _fold(store, data, named)
-    return finished(prepare(fold, ListRecipe(**made), _store(store))).test
+    return list_sources.prepared(data, fold, ListRecipe(**made), _store(store)).test
 
 
 @lru_cache(maxsize=4)

@@ -4,28 +4,28 @@ What `perturbed_query` is for disturbed lists. Rankers are opened, never trained
 by the resident scoring process.
 """
 
-from collections.abc import Generator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
+from core.data.catalogue import resolve
 from core.data.lists import JudgedLists
 from core.errors import DataError
 from core.metrics.agreement import positions
-from core.progress import Progress
 from core.rankers.base import Ranker
 from core.rankers.initial import ListRecipe
 from core.store.artefacts import Store, default_store
 from core.store.keys import key_of
+from core.studies import list_sources
 from core.studies.exchanged import answered, extended
 from core.studies.initial_ranking import INITIAL, InitialRanking
 from core.studies.perturbed_query import compared
 from core.studies.scoring import fold_for, lists_for, named, ranker_for
-from core.studies.workbench import Workbench
+from core.studies.workbench import Workbench, finished
 
-Answer = TypeVar("Answer")
 BEFORE = ("answered_before", "score_before")
 """What the second ranker of a comparison answers of `compared`."""
 
@@ -129,20 +129,9 @@ def _extended(  # noqa: PLR0913, PLR0917 (the memory's key)
 ) -> JudgedLists:
     del named  # part of the memory's key alone
     opened = Store(Path(store), default_store().bundled)
-    bench = _stored(Workbench.opened(data, recipe, opened, preset), data)
-    return _stored(extended(bench, initial), data)
-
-
-def _stored(work: Generator[Progress, None, Answer], data: str) -> Answer:
-    """What work returns that only opens; it is left where it would begin to fit something.
-
-    Raises:
-        DataError: something has to be fitted first.
-    """
-    try:
-        next(work)
-    except StopIteration as stop:
-        found: Answer = stop.value
-        return found
-    work.close()
-    raise DataError(data, "an initial ranking of the study is no longer stored", "Run it again.")
+    fold = resolve(data, opened)
+    list_sources.check_stored(data, fold, recipe, opened)
+    others = initial[len(recipe.initial) :]
+    list_sources.check_replacing(others, preset, recipe, fold, opened)
+    bench = finished(Workbench.opened(data, recipe, opened, preset))
+    return finished(extended(bench, initial))

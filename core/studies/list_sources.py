@@ -1,0 +1,179 @@
+"""What candidate lists are made from, and whether it is stored: nothing is fitted here.
+
+An initial ranker that is fitted leaves itself and its scores of all documents in the store. Their
+keys follow from how the lists are made and from what the fold holds. So a page can tell, before it
+asks for lists, whether they can be made from what is there.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from core.data.dataset import Fold
+from core.errors import DataError, ShuffleproofError
+from core.progress import finished
+from core.rankers import ensemble, registry, univariate
+from core.rankers.initial import PARTS, ListRecipe, PreparedFold, initial_spec, prepare, scores_key
+from core.rankers.kept import ALL_DOCUMENTS, ranker_key
+from core.store.artefacts import Store
+from core.store.keys import ArtefactKey
+
+REMEDY = (
+    "Nothing is trained while a page is looked at: run the study again or train a ranker on these "
+    "lists, or import an archive that holds the initial ranker's scores."
+)
+
+
+@dataclass(frozen=True)
+class Source:
+    """An initial ranker that is fitted, and where its work is kept.
+
+    Attributes:
+        initial: as the recipe of the lists names it.
+        ranker: the model fitted on all training queries.
+        parts: the models of the cross-fitting; none where training queries are scored in sample.
+        scores: of all documents.
+    """
+
+    initial: str
+    ranker: ArtefactKey
+    parts: tuple[ArtefactKey, ...]
+    scores: ArtefactKey
+
+
+def recipe_of(values: Mapping[str, Any]) -> ListRecipe | None:
+    """The recipe of lists that facts or a ranker's recipe note; None where they note none.
+
+    >>> recipe_of({"initial": ["feature:1"], "depth": 10})
+    ListRecipe(initial=('feature:1',), depth=10, scores='cross-fitted', folds=5, seed=0)
+    >>> recipe_of({"without part": 0}) is None
+    True
+    """
+    if "initial" not in values:
+        return None
+    try:
+        return ListRecipe(**(dict(values) | {"initial": tuple(values["initial"])}))
+    except (ShuffleproofError, TypeError):
+        return None
+
+
+def sources(recipe: ListRecipe, prints: Sequence[str], parts: int | None = None) -> list[Source]:
+    """The fitted initial rankers of lists; those that are not fitted leave nothing behind.
+
+    Args:
+        recipe: how the lists are made.
+        prints: fingerprints of the training, validation and test part.
+        parts: into how many the training queries are cross-fitted; those of the recipe by default.
+    """
+    found = []
+    for text in recipe.initial:
+        try:
+            spec = initial_spec(text, recipe.seed)
+        except ShuffleproofError:  # of another version: no key of today leads to it
+            continue
+        if isinstance(spec, univariate.UnivariateSpec):
+            continue
+        folds = parts or recipe.folds
+        made = [{"without part": part, "of": folds, "seed": recipe.seed} for part in range(folds)]
+        crossed = made if recipe.scores == "cross-fitted" else []
+        found.append(
+            Source(
+                initial=text,
+                ranker=ranker_key(spec, ALL_DOCUMENTS, prints[0], prints[1]),
+                parts=tuple(ranker_key(spec, one, prints[0], prints[1]) for one in crossed),
+                scores=scores_key(spec, recipe, list(prints[:3])),
+            )
+        )
+    return found
+
+
+def replacing(
+    names: Sequence[str], preset: str, recipe: ListRecipe, prints: Sequence[str]
+) -> dict[str, ArtefactKey]:
+    """The rankers that stand in an initial ranking's place at test time, by name.
+
+    Left out are those that are known without the store: `oracle`, `anti-oracle`, and rankers named
+    by digits of their key, which is in the name.
+
+    Args:
+        names: as a study of several initial rankings has them.
+        preset: of rankers named without one.
+        recipe: how the lists are made.
+        prints: fingerprints of the training, validation and test part.
+    """
+    found: dict[str, ArtefactKey] = {}
+    for name in names:
+        try:
+            made = ensemble.parse(name)
+            if made is not None:
+                found |= replacing(made.members, preset, recipe, prints)
+                continue
+            plain, _, own = name.partition("@")
+            spec = registry.spec(plain, own or preset)
+        except ShuffleproofError:
+            continue
+        lists = ALL_DOCUMENTS if spec.fits_documents else asdict(recipe)
+        found[name] = ranker_key(spec, lists, prints[0], prints[1])
+    return found
+
+
+def check_stored(data: str, fold: Fold, recipe: ListRecipe, store: Store) -> None:
+    """See to it that lists can be made without fitting anything.
+
+    Args:
+        data: what the data set is called.
+        fold: train, validation and test.
+        recipe: how the lists are made.
+        store: where models and scores are kept.
+
+    Raises:
+        DataError: a fitted initial ranker and its scores are not stored.
+    """
+    parts = min(recipe.folds, fold.train.queries)
+    prints = [getattr(fold, part).fingerprint for part in PARTS]
+    for source in sources(recipe, prints, parts):
+        fits = (source.ranker, *source.parts)
+        if store.find(source.scores) is None and any(store.find(one) is None for one in fits):
+            raise DataError(
+                f"the lists of {data}",
+                f"their initial ranker {source.initial} is not stored, or not its scores",
+                REMEDY,
+            )
+
+
+def check_replacing(
+    names: Sequence[str], preset: str, recipe: ListRecipe, fold: Fold, store: Store
+) -> None:
+    """See to it that what replaces an initial ranking at test time needs no fitting.
+
+    Args:
+        names: as a study of several initial rankings has them.
+        preset: of rankers named without one.
+        recipe: how the lists are made.
+        fold: train, validation and test.
+        store: where rankers are kept.
+
+    Raises:
+        DataError: one of these rankers is not stored.
+    """
+    prints = [getattr(fold, part).fingerprint for part in PARTS]
+    for name, key in replacing(names, preset, recipe, prints).items():
+        if store.find(key) is None:
+            found = "the ranker that stands in its place is not stored"
+            raise DataError(f"the initial ranking {name}", found, REMEDY)
+
+
+def prepared(data: str, fold: Fold, recipe: ListRecipe, store: Store) -> PreparedFold:
+    """The candidate lists of a fold, made from what is stored.
+
+    Args:
+        data: what the data set is called.
+        fold: train, validation and test.
+        recipe: how the lists are made.
+        store: where models and scores are kept.
+
+    Raises:
+        DataError: a fitted initial ranker and its scores are not stored.
+    """
+    check_stored(data, fold, recipe, store)
+    return finished(prepare(fold, recipe, store))
