@@ -4,13 +4,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import streamlit as st
+from numpy.typing import NDArray
 
-from app import answering
+from app import answering, services
 from app.opened import day, result
+from core.data import stored
+from core.data.catalogue import find
+from core.errors import ArtefactError
 from core.store.manifest import Artefact
-from core.studies import set_size, set_size_table
+from core.studies import set_size, set_size_queries, set_size_table
 from core.studies.initial_ranking import INITIAL
 from core.studies.set_size import ANY, CEILING
 from core.studies.set_size_table import Drop, Sentences
@@ -53,6 +58,26 @@ def words(artefact: Artefact) -> str:
     return f"trained on {own} · tested on {tested} · {counted(seeds, 'seed')} · lists by {initial}"
 
 
+def lengths(data: str) -> NDArray[np.int64]:
+    """Documents of every test list of a data set, uncut.
+
+    Raises:
+        ShuffleproofError: there is no such data set, or it cannot be read.
+    """
+    named = services.store().names().get(data)
+    return _lengths(data, str(services.store().root), str(named))
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _lengths(data: str, root: str, named: str) -> NDArray[np.int64]:
+    del root, named  # part of the memory's key alone
+    place = find(data, services.store()).path
+    try:
+        return np.diff(stored.open_fold(place).test.offsets)
+    except OSError as error:
+        raise ArtefactError(data, f"cannot be opened ({error})", "Bring it in again.") from error
+
+
 @st.cache_data(max_entries=64, show_spinner=False)
 def curves(key: str, measure: str) -> pd.DataFrame:
     """Every ranker at every N0 and N1."""
@@ -87,13 +112,13 @@ def queries(
     key: str, point: Point, measure: str, against: Side | None = None
 ) -> tuple[Side, pd.DataFrame]:
     """What another size did to every query (ranker, N0, N1), and the N0 and N1 compared with."""
-    return set_size_table.queries(result(key), point, measure, against)
+    return set_size_queries.queries(result(key), point, measure, against)
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
 def by_size(key: str, ranker: str, trained_on: str, measure: str) -> pd.DataFrame:
     """The change of every query at every N1, the most damaged first."""
-    return set_size_table.by_size(result(key), ranker, trained_on, measure)
+    return set_size_queries.by_size(result(key), ranker, trained_on, measure)
 
 
 def seeds(key: str, point: Point) -> list[int]:

@@ -81,9 +81,9 @@ def test_empty_says_what_is_missing_and_offers_it(store):
     assert test.title[0].value == "Set size"
     assert view.QUESTION in words(test)
     assert "No study of the size of lists is stored for my_set yet" in words(test)
-    assert any("--trained-on 3 --sizes 3,6,12" in code.value for code in test.code)
+    assert any("study set-size --data my_set" in code.value for code in test.code)
     assert test.button(key="new.run").label == "Run this study"
-    assert "3 rankers on lists of 3: **3 trainings**" in words(test)
+    assert "3 rankers on lists of 3, 6: **6 trainings**" in words(test)
 
 
 def test_curves_map_finding_verdict_and_exports(stored):
@@ -190,6 +190,9 @@ def test_wrong_sizes_are_sentences(store):
     assert not [button for button in test.button if button.key == "new.run"]
     test.text_input(key="new.sizes").set_value("0").run()
     assert "whole numbers from 1 on" in words(test)
+    test.text_input(key="new.sizes").set_value("3, 3, 40").run()
+    assert "each is tested at 3 sizes" in words(test)  # 3, 40, and 6 that is trained on
+    assert "No test list has 40 documents: there the lists are whole" in words(test)
 
 
 def test_the_study_is_handed_in(store):
@@ -209,7 +212,7 @@ def test_the_study_is_handed_in(store):
     assert (job.kind, job.state) == ("set-size", "waiting")
     given = job.parameters
     assert (given["rankers"], given["trained_on"]) == (["setrank-imsab", "lambdamart"], [3, 6])
-    assert (given["sizes"], given["seeds"], given["measures"]) == ([3, 6, 12], 2, ["NDCG@10"])
+    assert (given["sizes"], given["seeds"], given["measures"]) == ([3, 6, 13], 2, ["NDCG@10"])
     assert "Waiting for a free worker" in test.get("progress")[0].proto.text
 
 
@@ -257,7 +260,7 @@ def test_a_failed_study_says_why_and_can_be_tried_again(store):
 
 
 def test_sizes_are_proposed_as_long_as_lists_are(store):
-    assert run.usual_sizes(tables.DATA) == [3, 6, 12]
+    assert run.usual_sizes(tables.DATA) == [3, 6, 13]  # its longest test list
     assert run.usual_sizes("nothing of the kind") == [40, 240, 500]
 
 

@@ -89,6 +89,19 @@ def test_a_map_has_a_block_a_ranker_with_every_value_printed(frame):
     assert set_size_map.sizes(frame, "quality").layout.annotations[0].text == "ideal"
 
 
+def test_one_size_trained_on_makes_one_map_with_a_row_a_ranker(frame):
+    own = frame[frame.trained_on != "240"]
+    made = set_size_map.sizes(own, "quality", ("dlcm-without-init", "40", 500))
+    cells, marks = made.data
+    assert list(cells.y) == [
+        "ideal<br>N0 = any", "initial ranking<br>N0 = any", "dlcm-without-init<br>N0 = 40",
+    ]  # fmt: skip
+    for ranker, row in zip(dict.fromkeys(own.ranker), cells.z, strict=True):
+        assert list(row) == list(own[own.ranker == ranker]["mean"])
+    assert list(marks.marker.line.width) == [0] * 8 + [3]
+    assert made.layout.xaxis.title.text == "candidates tested on (N1)"
+
+
 def test_a_map_of_differences_has_zero_in_its_middle_and_leaves_gaps(frame):
     own = frame[frame.ranker == "dlcm-without-init"]
     made = set_size_map.sizes(own, "shift", ("dlcm-without-init", "240", 40))

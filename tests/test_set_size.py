@@ -5,6 +5,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from core.cli import set_size as set_size_command
+from core.cli.arguments import main
 from core.data.dataset import RankingDataset
 from core.data.lists import CandidateLists, JudgedLists
 from core.errors import ArtefactError, MissingRankingError, ParameterError, UsageError
@@ -13,7 +15,7 @@ from core.metrics.relevance import evaluate
 from core.rankers.initial import ListRecipe
 from core.seeds import generator
 from core.store.artefacts import Store
-from core.studies import set_size, set_size_table, underway
+from core.studies import set_size, set_size_queries, set_size_reach, set_size_table, underway
 from core.studies.result import StudyResult
 from core.studies.set_size_stability import stabilities
 from core.studies.trained import studied_on
@@ -97,7 +99,7 @@ def test_one_shared_document_or_none_has_no_stability():
 
 
 def test_behind_a_point_stand_its_queries_the_most_damaged_first(result):
-    at, frame = set_size_table.queries(result, ("feature:1", "any", 60), "NDCG@10")
+    at, frame = set_size_queries.queries(result, ("feature:1", "any", 60), "NDCG@10")
     assert at == ("any", 5)
     home, here = (
         result.per_query("feature:1", "any", float(size), "NDCG@10").astype(float)
@@ -107,10 +109,10 @@ def test_behind_a_point_stand_its_queries_the_most_damaged_first(result):
     assert frame["change"].is_monotonic_increasing
     assert frame["change"].tolist() == [of[query] for query in frame["query"]]
     made_up = made({"dlcm-without-init": np.full(4, 0.25)})
-    at, frame = set_size_table.queries(made_up, ("dlcm-without-init", "40", 240), "NDCG@10")
+    at, frame = set_size_queries.queries(made_up, ("dlcm-without-init", "40", 240), "NDCG@10")
     assert at == ("40", 40)
     assert frame["change"].to_numpy() == pytest.approx(-0.25, abs=1e-6)
-    at, turned = set_size_table.queries(
+    at, turned = set_size_queries.queries(
         made_up, ("dlcm-without-init", "40", 40), "NDCG@10", ("40", 240)
     )
     assert turned["change"].to_numpy() == pytest.approx(0.25, abs=1e-6)
@@ -118,11 +120,11 @@ def test_behind_a_point_stand_its_queries_the_most_damaged_first(result):
 
 
 def test_the_map_of_queries_has_every_size_and_the_most_damaged_on_top(result):
-    frame = set_size_table.by_size(result, "feature:1", "any", "NDCG(empty=skip)@10")
+    frame = set_size_queries.by_size(result, "feature:1", "any", "NDCG(empty=skip)@10")
     assert list(frame.columns) == list(SIZES)
     assert (frame[5] == 0).all()
     assert frame.mean(axis=1).is_monotonic_increasing
-    _, last = set_size_table.queries(result, ("feature:1", "any", 60), "NDCG(empty=skip)@10")
+    _, last = set_size_queries.queries(result, ("feature:1", "any", 60), "NDCG(empty=skip)@10")
     assert (
         frame[60].sort_index().tolist() == last.set_index("query")["change"].sort_index().tolist()
     )
@@ -209,7 +211,7 @@ def test_it_is_drawn_while_it_runs_and_never_repeated(benches, store):
     assert finished(set_size.run(benches, plan, "sample")).key == first.key
 
 
-def made(losses):
+def made(losses, facts=None):
     """A result in which every ranker of `losses` has these losses from 40 to 240."""
     draw = generator(0, "made")
     queries = len(next(iter(losses.values())))
@@ -224,7 +226,7 @@ def made(losses):
             values.append([value, np.ones(queries), np.zeros(queries)])
     recipe = {"measures": ["NDCG@10"], "stored": ["NDCG@10", set_size.ORDER, set_size.SHIFT]}
     ids = tuple(map(str, range(queries)))
-    return StudyResult(recipe, pd.DataFrame(rows), np.array(values, np.float32), ids, {})
+    return StudyResult(recipe, pd.DataFrame(rows), np.array(values, np.float32), ids, facts or {})
 
 
 @pytest.mark.parametrize(
@@ -248,3 +250,83 @@ def test_the_claim_is_told_by_two_paired_tests(means, verdict):
 def test_without_the_three_rankers_nothing_is_claimed(result):
     assert set_size_table.claim(result, "NDCG@10") == {}
     assert "best possible order goes from" in set_size_table.finding(result, "NDCG@10")
+
+
+THREE = ("setrank-imsab", "setrank-msab", "dlcm-without-init")
+
+
+def test_nothing_is_claimed_of_a_size_that_no_list_reaches():
+    lengths = np.array([30, 90, 100])
+    facts = {"queries": 3} | set_size_reach.counts(lengths, (40, 240))
+    result = made({name: np.array([0.1, 0.2, 0.3]) for name in THREE}, facts)
+    assert set_size_table.drops(result, "NDCG@10") == []
+    assert set_size_table.claim(result, "NDCG@10") == {}
+    text = set_size_table.finding(result, "NDCG@10")
+    assert "No test list has 240 documents" in text
+    assert "claim is not tested here" in text
+    assert "lists reach 40." in text
+    assert "loses" not in text
+
+
+def test_where_few_lists_reach_the_longer_size_they_are_counted():
+    lengths = np.array([30, 90, 400, 41])
+    facts = {"queries": 4} | set_size_reach.counts(lengths, (40, 240))
+    result = made({name: np.full(4, 0.1) for name in THREE}, facts)
+    said = set_size_table.sentences(result, "NDCG@10")
+    assert "setrank-msab loses 0.100 from 40 to 240 candidates" in said.losses
+    counted = "Between 40 and 240 candidates 3 of 4 lists differ; 1 of 4 has 240 documents or more."
+    assert said.losses.endswith(counted)
+    assert said.losses.count("Between") == 1
+    assert set_size_table.claim(result, "NDCG@10")["tested_on"] == 240
+    old = {name: value for name, value in facts.items() if name != "longer"}
+    result = made({"setrank-msab": np.full(4, 0.1)}, old)  # stored before this was counted
+    losses = set_size_table.sentences(result, "NDCG@10").losses
+    assert losses.endswith("1 of 4 lists has 240 documents or more.")
+
+
+def test_the_interval_of_a_drop_is_that_of_its_test():
+    loss = generator(0, "drop").exponential(0.1, 15) - 0.05
+    (drop,) = set_size_table.drops(made({"setrank-msab": loss}), "NDCG@10")
+    expected = stats.ttest_1samp(loss, 0.0).confidence_interval(0.95)
+    assert (drop.low, drop.high) == pytest.approx((expected.low, expected.high), abs=1e-6)
+
+
+def test_one_size_alone_is_compared_with_nothing(benches, store):
+    """`--sizes 5,5` is one size."""
+    one = finished(set_size.opened("sample", (5, 5), RECIPE, store, "small"))
+    assert list(one) == [5]
+    plan = set_size.planned(one, ("feature:1",), (5,))
+    found = StudyResult.open(finished(set_size.run(one, plan, "sample")).path)
+    text = set_size_table.finding(found, "NDCG@10")
+    assert text.startswith("At 5 candidates the best possible order reaches")
+    assert set_size_table.drops(found, "NDCG@10") == []
+
+
+def test_proposed_sizes_are_those_that_the_test_lists_have(benches, store):
+    sizes = set_size_reach.proposed_for("sample", store)
+    longest = int(np.diff(benches[5].fold.test.offsets).max())
+    assert max(sizes) == longest
+    assert len(set_size_reach.homes(sizes)) == 2
+    facts = {"queries": 1} | set_size_reach.counts(np.array([longest]), sizes)
+    assert all(set_size_reach.is_reached(facts, size) for size in sizes)
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--trained-on", "-1"], "trained-on is '-1'"),
+        (["--sizes", "0,40"], "sizes is '0,40'"),
+        (["--sizes", "many"], "sizes is 'many'"),
+    ],
+)
+def test_a_wrong_size_is_named_as_it_was_typed(flags, said, tmp_path, capsys):
+    assert main(["study", "set-size", "--store", str(tmp_path), *flags]) != 0
+    assert said in capsys.readouterr().err
+
+
+def test_a_table_of_the_terminal_has_true_minus_signs_and_no_negative_zero():
+    values = pd.DataFrame({"ranker": ["a", "b"], "trained_on": ["5", "5"], "size": [20, 20]})
+    text = set_size_command._wide(values.assign(shift=[-0.0002, -0.25]), "shift")
+    assert "-" not in text
+    assert "0.000" in text
+    assert "−0.250" in text

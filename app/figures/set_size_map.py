@@ -13,6 +13,11 @@ from app.figures.style import laid_out
 ROW, HEAD, FRAME = 34, 26, 84
 """Pixels of a row, of a ranker's name, and of axis and margins."""
 
+TALL = 44
+"""Pixels of a row that is named in two lines."""
+
+TESTED = "candidates tested on (N1)"
+
 CHOSEN = "#D55E00"
 
 
@@ -47,12 +52,37 @@ MEANS = ("quality", "shift")
 def sizes(frame: pd.DataFrame, shown: str, chosen: tuple[str, str, int] | None = None) -> go.Figure:
     """Heat maps over a common scale; a transparent mark in every cell takes the clicks.
 
+    Where no ranker was trained on two sizes or more the map is one, a row a ranker.
+
     Args:
         frame: ranker, trained_on, size and the columns of `SHOWN`; one row a cell.
         shown: a name of SHOWN.
         chosen: the cell (ranker, N0, N1) to ring.
     """
     what = SHOWN[shown]
+    one_each = not frame[["ranker", "trained_on"]].drop_duplicates()["ranker"].duplicated().any()
+    figure = _rows(frame, what, chosen) if one_each else _blocks(frame, what, chosen)
+    figure.update_xaxes(type="category", showgrid=False)
+    figure.update_yaxes(showgrid=False)
+    scale = {"colorscale": "Cividis"} if what.middle is None else {"colorscale": "RdBu", "cmid": 0}
+    figure.update_layout(coloraxis=scale | {"showscale": False})
+    return figure
+
+
+def _rows(frame: pd.DataFrame, what: Shown, chosen: tuple[str, str, int] | None) -> go.Figure:
+    """One map with a row a ranker, which says its N0."""
+    homes = zip(frame["ranker"], frame["trained_on"], strict=True)
+    own = frame.assign(row=[f"{name}<br>N0 = {home}" for name, home in homes])
+    rows = list(dict.fromkeys(own["row"]))
+    figure = go.Figure([_cells(own, rows, _columns(frame), what), _marks(own, chosen)])
+    laid_out(figure, height=TALL * len(rows) + FRAME, hovermode="closest", showlegend=False)
+    figure.update_yaxes(autorange="reversed", type="category", automargin=True)
+    figure.update_xaxes(title=TESTED)
+    return figure
+
+
+def _blocks(frame: pd.DataFrame, what: Shown, chosen: tuple[str, str, int] | None) -> go.Figure:
+    """A map a ranker with a row a N0, one below the other."""
     rankers = list(dict.fromkeys(frame["ranker"]))
     counts = [frame.loc[frame["ranker"] == name, "trained_on"].nunique() for name in rankers]
     room = ROW * sum(counts) + HEAD * len(rankers)
@@ -60,27 +90,28 @@ def sizes(frame: pd.DataFrame, shown: str, chosen: tuple[str, str, int] | None =
         rows=len(rankers), cols=1, shared_xaxes=True, row_heights=counts,
         vertical_spacing=min(HEAD / room, 1 / max(1, len(rankers))), subplot_titles=rankers,
     )  # fmt: skip
-    columns = [str(size) for size in sorted(set(frame["size"]))]
     for at, ranker in enumerate(rankers, start=1):
         own = frame[frame["ranker"] == ranker]
-        rows = sorted(dict.fromkeys(own["trained_on"]), key=_size)
+        own = own.assign(row=own["trained_on"])
+        rows = sorted(dict.fromkeys(own["row"]), key=_size)
         place: dict[str, Any] = {"row": at, "col": 1}
-        figure.add_trace(_cells(own, rows, columns, what), **place)
+        figure.add_trace(_cells(own, rows, _columns(frame), what), **place)
         figure.add_trace(_marks(own, chosen), **place)
         figure.update_yaxes(title="N0", autorange="reversed", type="category", **place)
     laid_out(figure, height=room + FRAME, hovermode="closest", showlegend=False)
-    figure.update_xaxes(type="category", showgrid=False)
-    figure.update_xaxes(title="candidates tested on (N1)", row=len(rankers), col=1)
-    figure.update_yaxes(showgrid=False)
+    figure.update_xaxes(title=TESTED, row=len(rankers), col=1)
     figure.update_annotations(font_size=13, xanchor="left", x=0)
-    scale = {"colorscale": "Cividis"} if what.middle is None else {"colorscale": "RdBu", "cmid": 0}
-    figure.update_layout(coloraxis=scale | {"showscale": False}, margin={"t": HEAD + 8})
+    figure.update_layout(margin={"t": HEAD + 8})
     return figure
+
+
+def _columns(frame: pd.DataFrame) -> list[str]:
+    return [str(size) for size in sorted(set(frame["size"]))]
 
 
 def _cells(own: pd.DataFrame, rows: list[str], columns: list[str], what: Shown) -> go.Heatmap:
     wide = own.assign(column=own["size"].astype(str)).pivot_table(
-        what.column, "trained_on", "column", dropna=False
+        what.column, "row", "column", dropna=False
     )
     values = wide.reindex(index=rows, columns=columns)
     texts = [["" if pd.isna(one) else _number(one, what) for one in row]
@@ -98,7 +129,7 @@ def _marks(own: pd.DataFrame, chosen: tuple[str, str, int] | None) -> go.Scatter
     ringed = [point == chosen for point in points]
     return go.Scatter(
         x=own["size"].astype(str),
-        y=own["trained_on"],
+        y=own["row"],
         mode="markers",
         marker={
             "size": 26, "color": "rgba(0,0,0,0)", "symbol": "square",

@@ -37,8 +37,7 @@ def page() -> None:
             f"No study of the size of lists is stored for {data} yet.",
             "Press the button below: rankers are trained on short lists and tested on longer ones. "
             "Or on the command line:",
-            f"shuffleproof study set-size --data {data} --trained-on "
-            f"{run.usual_sizes(data)[0]} --sizes {','.join(map(str, run.usual_sizes(data)))}",
+            f"shuffleproof study set-size --data {data}",
         )
     run.form(data, next(iter(stored.values()), None), opened=not stored and not at_work)
 

@@ -107,7 +107,7 @@ def _drops(chosen: Chosen) -> None:
     st.subheader("Who loses what")
     number = st.column_config.NumberColumn
     st.dataframe(
-        frame,
+        frame.drop(columns="compared"),
         hide_index=True,
         key="drops",
         placeholder="",

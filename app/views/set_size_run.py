@@ -21,10 +21,11 @@ from core.parameters import parsed
 from core.rankers import registry
 from core.rankers.initial import ListRecipe
 from core.store.manifest import Artefact
+from core.studies import set_size_reach as reach
 from core.studies import set_size_table
 from core.studies.ranker_sets import expanded
-from core.studies.set_size import SIZES
 from core.studies.underway import Underway
+from core.words import counted
 
 MOST_SEEDS = 100
 CLAIMED = ("setrank-imsab", "setrank-msab", "dlcm-without-init")
@@ -37,16 +38,11 @@ def progress(data: str) -> bool:
 
 
 def usual_sizes(data: str) -> list[int]:
-    """The paper's sizes; where no list is that long, sizes that double up to the longest."""
+    """The paper's sizes that test lists reach; where they are shorter, steps up to the longest."""
     try:
-        lengths = training.fitting(data).train
+        return list(reach.proposed(set_sizes.lengths(data)))
     except ShuffleproofError:  # the data set is gone, its studies are not
-        return list(SIZES)
-    longest = int(lengths.max(initial=0))
-    if longest > SIZES[1]:
-        return list(SIZES)
-    halves = [longest >> shift for shift in (2, 1, 0)]
-    return [size for size in halves if size > 0] or [SIZES[0]]
+        return list(reach.SIZES)
 
 
 def _begun(one: Underway, job: Job) -> bool:
@@ -124,11 +120,12 @@ def _rankers(data: str, newest: Artefact | None) -> list[str]:
 
 def _sizes(data: str, newest: Artefact | None) -> tuple[str, str, int]:
     usual = usual_sizes(data)
-    own = set_sizes.trained_on(newest.recipe) if newest else usual[:1]
+    homes = list(reach.homes(usual))
+    own = set_sizes.trained_on(newest.recipe) if newest else homes
     tested = list(newest.recipe["sizes"]) if newest else usual
     left, middle, right = st.columns([2, 2, 1])
     trained_on = left.text_input(
-        "Trained on lists of (N0)", value=",".join(map(str, own or usual[:1])), key="new.home",
+        "Trained on lists of (N0)", value=",".join(map(str, own or homes)), key="new.home",
         help="Candidates a list, comma-separated; each size is a training of its own.",
     )  # fmt: skip
     sizes = middle.text_input(
@@ -141,12 +138,9 @@ def _sizes(data: str, newest: Artefact | None) -> tuple[str, str, int]:
 
 def _numbers(name: str, text: str) -> list[int]:
     try:
-        found = sorted({int(part) for part in text.split(",")})
+        return reach.checked(name, [int(part) for part in text.split(",")])
     except ValueError:
         raise ParameterError(name, text, "whole numbers, comma-separated") from None
-    if found[0] < 1:
-        raise ParameterError(name, text, "whole numbers from 1 on")
-    return found
 
 
 def _lists(data: str, usual: ListRecipe) -> ListRecipe:
@@ -172,9 +166,10 @@ def _cost(parameters: Mapping[str, Any], lists: ListRecipe, preset: str) -> str:
                 of_size = replace(lists, depth=size)
                 plans.append(training.planned(fitting, of_size, plain, own or preset, changes))
     first = training.preparing(fitting, lists)
-    count = len(expanded(parameters["rankers"]))
-    text = f"{count} ranker{'' if count == 1 else 's'} on lists of "
+    text = f"{counted(len(expanded(parameters['rankers'])), 'ranker')} on lists of "
     text += f"{', '.join(map(str, parameters['trained_on']))}: {trainings.said(plans, first)}"
-    sizes = len({*parameters["sizes"], *parameters["trained_on"]})
-    text += f"; each is tested at {sizes} size{'' if sizes == 1 else 's'}"
-    return f"{text}. What is stored is never repeated."
+    sizes = {*parameters["sizes"], *parameters["trained_on"]}
+    text += f"; each is tested at {counted(len(sizes), 'size')}"
+    longest = int(set_sizes.lengths(parameters["data"]).max(initial=0))
+    unreached = reach.beyond([size for size in sizes if size > longest])
+    return " ".join(filter(None, [f"{text}. What is stored is never repeated.", unreached]))

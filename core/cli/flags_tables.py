@@ -40,8 +40,16 @@ def add(
     marked(table)
     sizes = command("set-size", "set_size:study", "Table 3: train on N0, test on N1")
     sizes.add_argument("--rankers", default=SIZED, help=f"{NAMED} (default {SIZED})")
-    sizes.add_argument("--trained-on", default="40", help="candidates a list, comma-separated")
-    sizes.add_argument("--sizes", default="40,240,500", help="candidates tested on (N1)")
+    sizes.add_argument(
+        "--trained-on",
+        help="candidates a list, comma-separated (default: the smallest of --sizes, and the next "
+        "where it is no more than 100 and not the largest)",
+    )
+    sizes.add_argument(
+        "--sizes",
+        help="candidates tested on (N1); default 40,240,500 as far as lists are that long, else "
+        "steps up to the longest",
+    )
     many = command(
         "initial-rankings", "initial_rankings:study", "Table 4: none, one or many of them"
     )

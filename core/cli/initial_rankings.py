@@ -5,6 +5,7 @@ from dataclasses import asdict
 
 from core.cli.answer import Answer, records
 from core.cli.open import done, texts_of, workbench_of
+from core.cli.set_size import decimals
 from core.rankers.ordinal_geometry import geometries, words
 from core.studies import initial_rankings, initial_rankings_table
 from core.studies.result import StudyResult, stored_summary
@@ -40,7 +41,7 @@ def study(arguments: argparse.Namespace) -> Answer:
         "geometry": learnt,
     }
     parts = [
-        frame.round(3).to_string(index=False, na_rep="–"),
+        frame.to_string(index=False, na_rep="–", float_format=decimals),
         initial_rankings_table.finding(result, plan.measures[0]),
         *(f"{table['ranker']}. {table['words']}" for table in learnt),
         f"stored as {artefact.key}",

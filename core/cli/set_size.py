@@ -8,6 +8,7 @@ from core.cli.answer import Answer, records
 from core.cli.open import done, recipe_of, store_of, texts_of, use_device
 from core.errors import ParameterError
 from core.studies import set_size, set_size_table
+from core.studies import set_size_reach as reach
 from core.studies.result import StudyResult, stored_summary
 
 SHOWN = {
@@ -23,10 +24,10 @@ def study(arguments: argparse.Namespace) -> Answer:
     """`study set-size`: train on lists of N0, test on lists of N1."""
     use_device(arguments)
     recipe, preset = recipe_of(arguments)
-    trained_on, sizes = _sizes(arguments.trained_on), _sizes(arguments.sizes)
-    opening = set_size.opened(
-        arguments.data, [*sizes, *trained_on], recipe, store_of(arguments), preset
-    )
+    store = store_of(arguments)
+    sizes = _sizes("sizes", arguments.sizes) or reach.proposed_for(arguments.data, store)
+    trained_on = _sizes("trained-on", arguments.trained_on) or reach.homes(sizes)
+    opening = set_size.opened(arguments.data, [*sizes, *trained_on], recipe, store, preset)
     benches = done("lists", opening)
     plan = set_size.planned(
         benches,
@@ -61,11 +62,24 @@ def _wide(frame: pd.DataFrame, column: str) -> str:
     """A row a ranker and N0, a column an N1."""
     known = frame[frame[column].notna()]
     wide = known.pivot_table(column, ["ranker", "trained_on"], "size", sort=False)
-    return wide.round(3).to_string(na_rep="–")
+    return wide.to_string(na_rep="–", float_format=decimals)
 
 
-def _sizes(text: str) -> list[int]:
+def decimals(value: float) -> str:
+    """A number of a table in three decimals.
+
+    >>> decimals(-0.25), decimals(-0.0001), decimals(12.0)
+    ('−0.250', '0.000', '12.000')
+    """
+    text = f"{value:.3f}"
+    return text.removeprefix("-") if float(text) == 0 else text.replace("-", "−")
+
+
+def _sizes(name: str, text: str | None) -> list[int]:
+    """The sizes of a flag; none where it is not given."""
+    if text is None:
+        return []
     try:
-        return sorted({int(size) for size in text.split(",")})
+        return reach.checked(name, [int(size) for size in text.split(",")])
     except ValueError:
-        raise ParameterError("sizes", text, "whole numbers, comma-separated") from None
+        raise ParameterError(name, text, "whole numbers, comma-separated") from None

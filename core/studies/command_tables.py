@@ -161,6 +161,8 @@ def _noted(facts: Mapping[str, Any]) -> None:
 def set_size_command(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     """The command that makes a study of set size, flags at their defaults left out.
 
+    Sizes are always said: their defaults are those that the lists of the data reach.
+
     Args:
         recipe: of the study.
         facts: of the study: `data`, `lists`, `preset`.
@@ -179,10 +181,8 @@ def set_size_command(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str
     if rankers != SIZED:
         words += ["--rankers", ",".join(rankers)]
     words += _data(facts)
-    if trained_on != [40]:
-        words += ["--trained-on", ",".join(map(str, trained_on))]
-    if sizes != [40, 240, 500]:
-        words += ["--sizes", ",".join(map(str, sizes))]
+    words += ["--trained-on", ",".join(map(str, trained_on))]
+    words += ["--sizes", ",".join(map(str, sizes))]
     words += list_flags(_without_depth(facts))
     return shlex.join(words + _seeds_and_measures(recipe))
 

@@ -84,8 +84,8 @@ def set_size(  # noqa: PLR0913 (a job's parameters are its keywords)
     *,
     data: str,
     rankers: Sequence[str] = ("setrank-imsab", "setrank-msab", "dlcm-without-init"),
-    trained_on: Sequence[int] = (40,),
-    sizes: Sequence[int] = (40, 240, 500),
+    trained_on: Sequence[int] | None = None,
+    sizes: Sequence[int] | None = None,
     seeds: int = 1,
     measures: Sequence[str] = ("NDCG@10",),
     lists: Lists = None,
@@ -98,8 +98,8 @@ def set_size(  # noqa: PLR0913 (a job's parameters are its keywords)
         store: where everything is kept.
         data: a stored name or `sample`.
         rankers: as `core.studies.set_size.planned` takes them.
-        trained_on: candidates a list that they are trained on (N0).
-        sizes: candidates a list that they are tested on (N1).
+        trained_on: candidates a list that they are trained on (N0); the shortest by default.
+        sizes: candidates a list that they are tested on (N1); by default those that lists reach.
         seeds: of each ranker.
         measures: what is asked for.
         lists: fields of ListRecipe that differ from its default; its depth is not read.
@@ -107,11 +107,14 @@ def set_size(  # noqa: PLR0913 (a job's parameters are its keywords)
         pinned: the data set's key, which `submit` finds from its name.
     """
     from core.studies import set_size as study  # noqa: PLC0415 (only who works pays for it)
+    from core.studies import set_size_reach as reach  # noqa: PLC0415 (likewise)
 
-    preset = preset or preset_of(data)
+    preset, opened_as = preset or preset_of(data), pinned or data
     recipe = recipe_of(lists, preset)
-    benches = yield from study.opened(pinned or data, [*sizes, *trained_on], recipe, store, preset)
-    plan = study.planned(benches, rankers, trained_on, measures, seeds)
+    tested = reach.checked("sizes", sizes or reach.proposed_for(opened_as, store))
+    homes = reach.checked("trained on", trained_on or reach.homes(tested))
+    benches = yield from study.opened(opened_as, [*tested, *homes], recipe, store, preset)
+    plan = study.planned(benches, rankers, homes, measures, seeds)
     return answer((yield from study.run(benches, plan, data)))
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from core.data.lists import CandidateLists, JudgedLists
-from core.errors import MissingRankingError, ParameterError, UsageError
+from core.errors import MissingRankingError, UsageError
 from core.metrics.measure import Measure
 from core.metrics.relevance import evaluate
 from core.progress import Progress, saying
@@ -22,7 +22,7 @@ from core.rankers.initial import ListRecipe
 from core.store.artefacts import Store
 from core.store.keys import key_of
 from core.store.manifest import Artefact
-from core.studies import cells, conventions, underway
+from core.studies import cells, conventions, set_size_reach, underway
 from core.studies.cells import Cell, Found
 from core.studies.entrants import Entrant, entrant, trained
 from core.studies.initial_ranking import INITIAL, InitialRanking
@@ -34,7 +34,6 @@ from core.studies.study import Trial
 from core.studies.workbench import Workbench
 
 KIND = "set-size"
-SIZES = (40, 240, 500)
 CEILING = "ideal"
 ANY = "any"
 ORDER, SHIFT = "order-stability", "score-shift"
@@ -138,10 +137,8 @@ def opened(
     Raises:
         ParameterError: no sizes, or one below 1.
     """
-    if not sizes or min(sizes) < 1:
-        raise ParameterError("sizes", list(sizes), "whole numbers from 1 on")
     benches = {}
-    for size in sorted(set(sizes)):
+    for size in set_size_reach.checked("sizes", sizes):
         of_size = replace(recipe, depth=size)
         benches[size] = yield from Workbench.opened(data, of_size, store, preset)
     return benches
@@ -274,12 +271,11 @@ def _mean_length(lists: CandidateLists) -> float:
 
 def _facts(benches: Mapping[int, Workbench], plan: Plan) -> dict[str, Any]:
     first = next(iter(benches.values()))
-    whole = np.diff(first.fold.test.offsets)
     return {
         "queries": len(first.prepared.test.lists),
         "lists": asdict(first.recipe),
         "preset": first.preset,
-        "shorter": {str(size): int((whole < size).sum()) for size in benches},
+        **set_size_reach.counts(np.diff(first.fold.test.offsets), tuple(benches)),
         "left_out": list(
             dict.fromkeys(
                 f"{row.label} reads ranks up to {row.largest} and is not asked beyond"

@@ -12,11 +12,10 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float32, Float64
 
-from core.metrics.significance import bootstrap_interval
-from core.seeds import generator
+from core.studies import set_size_reach as reach
 from core.studies.benchmark_finding import signed
 from core.studies.claims import rising
-from core.studies.damage import most_damaged
+from core.studies.claims_intervals import t_interval
 from core.studies.initial_ranking import INITIAL
 from core.studies.result import StudyResult
 from core.studies.set_size import ANY, CEILING, ORDER, SHIFT
@@ -36,8 +35,9 @@ def curves(result: StudyResult, measure: str) -> pd.DataFrame:
     Returns:
         Columns ranker, trained_on (N0 as text, `any` where lists play no part), size (N1),
         mean_length (of the lists really tested), mean, low, high (95 % over queries), n,
-        home (mean at N1 = N0 of the ranker trained on N1: NaN where none was), shift (mean −
-        home), order_stability and score_shift (means over queries).
+        reaching (lists that have N1 documents or more), home (mean at N1 = N0 of the ranker
+        trained on N1: NaN where none was), shift (mean − home), order_stability and score_shift
+        (means over queries).
     """
     summary = result.summary((measure,))
     own = {
@@ -46,6 +46,7 @@ def curves(result: StudyResult, measure: str) -> pd.DataFrame:
     }
     rows = []
     for row in summary.to_dict("records"):
+        there = reach.reaching(result.facts, int(row["level"]))
         point = (row["ranker"], row["family"], row["level"])
         home = own.get((row["ranker"], f"{row['level']:g}", row["level"]), float("nan"))
         rows.append(
@@ -58,6 +59,7 @@ def curves(result: StudyResult, measure: str) -> pd.DataFrame:
                 "low": row["low"],
                 "high": row["high"],
                 "n": row["n"],
+                "reaching": len(result.query_ids) if there is None else there,
                 "home": home,
                 "shift": row["mean"] - home,
                 "order_stability": _mean(result.per_query(*point, ORDER)),
@@ -69,15 +71,16 @@ def curves(result: StudyResult, measure: str) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Drop:
-    """What a ranker loses between the lists that it was trained on and the largest.
+    """What a ranker loses between the lists that it was trained on and the largest that there are.
 
     Attributes:
         ranker: its label.
         trained_on: N0.
-        tested_on: the largest N1 that it was asked for.
+        tested_on: the largest N1 that it was asked for and that some list reaches.
         loss: mean of NDCG at N0 − NDCG at N1, query by query.
-        low: of the 95 % interval over queries.
+        low: of the 95 % interval of the paired t test of the loss.
         high: likewise.
+        compared: in how many lists the two differ, as a sentence; empty where all reach N1.
     """
 
     ranker: str
@@ -86,83 +89,29 @@ class Drop:
     loss: float
     low: float
     high: float
+    compared: str = ""
 
 
 def drops(result: StudyResult, measure: str) -> list[Drop]:
-    """The drop of every ranker that is trained on lists, from the smallest N0, least first."""
+    """The drop of every ranker that is trained on lists, from the smallest N0, least first.
+
+    Where test lists do not reach N0 and a larger N1 there is nothing to compare, and no drop.
+    """
     found = []
     for label in dict.fromkeys(result.trials.ranker):
         ends = _ends(result, label)
         if ends is not None:
             loss = _loss(result, label, measure)
-            low, high = bootstrap_interval(loss, generator(0, "set-size", label))
-            found.append(Drop(label, *ends, float(np.nanmean(loss)), low, high))
+            low, high = t_interval(loss)
+            said = reach.compared(result.facts, *ends)
+            found.append(Drop(label, *ends, float(np.nanmean(loss)), low, high, said))
     return sorted(found, key=lambda drop: drop.loss)
 
 
-def queries(
-    result: StudyResult,
-    point: tuple[str, str, int],
-    measure: str,
-    against: tuple[str, int] | None = None,
-) -> tuple[tuple[str, int], pd.DataFrame]:
-    """What another size of the list did to every query, the most damaged first.
-
-    Args:
-        result: a set-size study.
-        point: ranker, N0 as text, N1.
-        measure: one that follows from what is stored.
-        against: N0 as text and N1 of the same ranker to compare with; by default `home_of`.
-
-    Returns:
-        What is compared with, and columns query, home (the measure there), here, change; against
-        its home also order_stability and score_shift. Queries that the measure leaves out are
-        left out.
-    """
-    ranker, trained_on, size = point
-    home = home_of(result, ranker, trained_on)
-    at = against or home
-    before, here = (
-        result.per_query(ranker, one, float(level), measure).astype(np.float64)
-        for one, level in (at, (trained_on, size))
-    )
-    columns = {"query": result.query_ids, "home": before, "here": here, "change": here - before}
-    if at == home:
-        for name, kept in (("order_stability", ORDER), ("score_shift", SHIFT)):
-            own = result.per_query(ranker, trained_on, float(size), kept)
-            columns[name] = own.astype(np.float64)
-    frame = pd.DataFrame(columns)
-    counted = frame[frame["change"].notna()]
-    return at, counted.sort_values("change", kind="stable", ignore_index=True)
-
-
-def home_of(result: StudyResult, ranker: str, trained_on: str) -> tuple[str, int]:
-    """N0 and the N1 that its others are compared with: N0 itself; where it has none, the least."""
-    own = result.trials[(result.trials.ranker == ranker) & (result.trials.family == trained_on)]
-    sizes = sorted(int(level) for level in own.level)
-    at = int(trained_on) if trained_on.isdigit() and int(trained_on) in sizes else sizes[0]
-    return trained_on, at
-
-
-def by_size(result: StudyResult, ranker: str, trained_on: str, measure: str) -> pd.DataFrame:
-    """The change of every query at every N1 from the ranker's home, the most damaged first.
-
-    Returns:
-        A column a size, a row a query (its id is the index), by their means; queries that the
-        measure leaves out are left out.
-    """
-    own = result.trials[(result.trials.ranker == ranker) & (result.trials.family == trained_on)]
-    home = float(home_of(result, ranker, trained_on)[1])
-    before = result.per_query(ranker, trained_on, home, measure)
-    after = {
-        int(size): result.per_query(ranker, trained_on, size, measure)
-        for size in sorted(set(own.level))
-    }
-    return most_damaged(before, after, result.query_ids)
-
-
 def claim(result: StudyResult, measure: str) -> dict[str, object]:
-    """Whether the paper's claim holds here; empty where the three rankers are not all there.
+    """Whether the paper's claim holds here; empty where it cannot be tested.
+
+    It takes the three rankers, each trained on lists, and a larger N1 that some test list reaches.
 
     The two neighbouring pairs (MSAB − IMSAB, DLCM − MSAB) are compared by paired tests of the
     queries' losses; see `core.studies.claims.rising`.
@@ -209,10 +158,13 @@ def sentences(result: StudyResult, measure: str) -> Sentences:
 
 def told(frame: pd.DataFrame, lost: Sequence[Drop], found: Mapping[str, object]) -> Sentences:
     """The sentences from what was computed before: `curves`, `drops` and `claim`."""
+    unreached = [int(size) for size in frame.loc[frame["reaching"] == 0, "size"]]
+    candidates = _candidates(frame) if {INITIAL, CEILING} <= set(frame.ranker) else ""
+    differ = dict.fromkeys(drop.compared for drop in lost)
     return Sentences(
-        _candidates(frame) if {INITIAL, CEILING} <= set(frame.ranker) else "",
-        " ".join(_loses(drop) for drop in lost),
-        f"The paper's claim that {found['claim']} {found['text']}" if found else "",
+        " ".join(filter(None, [candidates, reach.beyond(unreached)])),
+        " ".join(filter(None, [*map(_loses, lost), *differ])),
+        f"The paper's claim that {found['claim']} {found['text']}" if found else _untested(frame),
     )
 
 
@@ -242,7 +194,7 @@ def shorter(facts: Mapping[str, Any]) -> str:
 
 
 def _listed(words: Iterable[str]) -> str:
-    *first, last = words
+    *first, last = [*words] or ["none"]
     return f"{', '.join(first)} and {last}" if first else last
 
 
@@ -254,11 +206,31 @@ def _loses(drop: Drop) -> str:
     )
 
 
+def _untested(frame: pd.DataFrame) -> str:
+    """Why the claim is not tested although its three rankers are there, trained on lists."""
+    trained = set(frame.loc[frame["trained_on"] != ANY, "ranker"])
+    if not all(any(_is(label, name) for label in trained) for name, _ in ORDERED):
+        return ""
+    sizes = _listed([str(size) for size in sorted(set(frame.loc[frame["reaching"] > 0, "size"]))])
+    return (
+        "The paper's claim is not tested here: it takes a size that was trained on and a larger "
+        f"one that some test list reaches; of the sizes asked for lists reach {sizes}."
+    )
+
+
 def _candidates(frame: pd.DataFrame) -> str:
-    """What the candidates alone do, before any model."""
-    of = {label: group.sort_values("size") for label, group in frame.groupby("ranker")}
+    """What the candidates alone do, before any model, at the sizes that some list reaches."""
+    reached = frame[frame["reaching"] > 0]
+    of = {label: group.sort_values("size") for label, group in reached.groupby("ranker")}
+    if not {INITIAL, CEILING} <= set(of):
+        return ""
     initial, ceiling = of[INITIAL], of[CEILING]
     first, last = int(ceiling["size"].iloc[0]), int(ceiling["size"].iloc[-1])
+    if first == last:
+        return (
+            f"At {first} candidates the best possible order reaches {ceiling['mean'].iloc[0]:.3f} "
+            f"and the initial ranking {initial['mean'].iloc[0]:.3f}."
+        )
     return (
         f"From {first} to {last} candidates the best possible order goes from "
         f"{ceiling['mean'].iloc[0]:.3f} to {ceiling['mean'].iloc[-1]:.3f} and the initial ranking "
@@ -273,15 +245,16 @@ def _is(label: str, name: str) -> bool:
 
 
 def _ends(result: StudyResult, label: str) -> tuple[int, int] | None:
-    """The smallest N0 and the largest N1 of a ranker; None where it has no size of its own."""
+    """The smallest N0 of a ranker and the largest N1 that a list reaches; None without both."""
     own = result.trials[(result.trials.ranker == label) & (result.trials.family != ANY)]
     if own.empty:
         return None
     trained_on = min(int(size) for size in own.family)
-    at = own[own.family == str(trained_on)].level
-    if trained_on not in set(at.astype(int)):
+    at = own[own.family == str(trained_on)].level.astype(int)
+    there = [int(size) for size in at if reach.is_reached(result.facts, int(size))]
+    if trained_on not in there or max(there) == trained_on:
         return None
-    return trained_on, int(at.max())
+    return trained_on, max(there)
 
 
 def _loss(result: StudyResult, label: str, measure: str) -> Float64[np.ndarray, " queries"]:

@@ -1,0 +1,138 @@
+"""Which sizes the lists of a set reach: what is proposed, what can be compared, and in how many.
+
+Lists are never made longer than they are, so a size that no list reaches is no size at all: all
+such sizes give the same whole lists, and nothing is claimed of them.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Integer
+
+from core.data.catalogue import resolve
+from core.errors import ParameterError
+from core.store.artefacts import Store
+from core.words import counted
+
+SIZES = (40, 240, 500)
+"""The paper's."""
+
+CHEAP = 100
+"""A second size to be trained on is proposed up to so many candidates a list."""
+
+
+def proposed(lengths: Integer[np.ndarray, " queries"]) -> tuple[int, ...]:
+    """The paper's sizes that some list reaches; below two of them, steps up to the longest list.
+
+    Args:
+        lengths: documents of every list, uncut.
+
+    >>> proposed(np.array([30, 1000])), proposed(np.array([90, 121])), proposed(np.array([12]))
+    ((40, 240, 500), (20, 40, 121), (3, 6, 12))
+    """
+    longest = int(lengths.max(initial=0))
+    reached = tuple(size for size in SIZES if size <= longest)
+    if len(reached) > 1:
+        return reached
+    steps = (20, 40, longest) if longest >= 2 * SIZES[0] else (longest // 4, longest // 2, longest)
+    return tuple(dict.fromkeys(size for size in steps if size)) or SIZES[:1]
+
+
+def proposed_for(data: str, store: Store) -> tuple[int, ...]:
+    """`proposed` for the test lists of a data set, by its name, key or folder."""
+    return proposed(np.diff(resolve(data, store).test.offsets))
+
+
+def homes(sizes: Sequence[int]) -> tuple[int, ...]:
+    """The sizes to train on: the smallest, and the next where another is left and it costs little.
+
+    >>> homes((40, 240, 500)), homes((20, 40, 121)), homes((20, 40))
+    ((40,), (20, 40), (20,))
+    """
+    own = tuple(sorted(set(sizes)))
+    return own[:2] if len(own) > 2 and own[1] <= CHEAP else own[:1]
+
+
+def checked(name: str, sizes: Sequence[int]) -> list[int]:
+    """Sizes as they were asked for, each once, rising.
+
+    Raises:
+        ParameterError: there are none, or one is below 1.
+
+    >>> checked("sizes", [40, 20, 40])
+    [20, 40]
+    """
+    if not sizes or min(sizes) < 1:
+        raise ParameterError(name, ",".join(map(str, sizes)), "whole numbers from 1 on")
+    return sorted(set(sizes))
+
+
+def reaching(facts: Mapping[str, Any], size: int) -> int | None:
+    """How many test lists have at least so many documents; None where a study noted nothing.
+
+    >>> reaching({"queries": 3, "shorter": {"40": 1}}, 40)
+    2
+    """
+    short = facts.get("shorter", {}).get(str(size))
+    return None if short is None else int(facts["queries"]) - int(short)
+
+
+def is_reached(facts: Mapping[str, Any], size: int) -> bool:
+    """Whether some test list has so many documents, as far as the study noted it."""
+    return reaching(facts, size) != 0
+
+
+def differing(facts: Mapping[str, Any], size: int) -> int | None:
+    """How many test lists are cut at a size and so differ from those of every longer size.
+
+    None where a study noted nothing, as those stored before this was counted.
+    """
+    longer = facts.get("longer", {}).get(str(size))
+    return None if longer is None else int(longer)
+
+
+def counts(lengths: Integer[np.ndarray, " queries"], sizes: Sequence[int]) -> dict[str, Any]:
+    """What a study notes of its test lists.
+
+    >>> counts(np.array([30, 40, 50]), (40, 240))
+    {'shorter': {'40': 1, '240': 3}, 'longer': {'40': 1, '240': 0}}
+    """
+    return {
+        "shorter": {str(size): int((lengths < size).sum()) for size in sizes},
+        "longer": {str(size): int((lengths > size).sum()) for size in sizes},
+    }
+
+
+def beyond(sizes: Sequence[int]) -> str:
+    """That no list reaches these sizes, as a sentence; empty where there are none.
+
+    >>> beyond([240, 500])
+    'No test list has 240 or 500 documents: there the lists are whole, and nothing is claimed.'
+    """
+    if not sizes:
+        return ""
+    *first, last = map(str, sorted(set(sizes)))
+    said = f"{', '.join(first)} or {last}" if first else last
+    return f"No test list has {said} documents: there the lists are whole, and nothing is claimed."
+
+
+def compared(facts: Mapping[str, Any], short: int, long: int) -> str:
+    """In how many lists two sizes differ, as a sentence; empty where all reach the longer one.
+
+    >>> facts = {"queries": 12, "shorter": {"500": 11}, "longer": {"40": 9}}
+    >>> print(compared(facts, 40, 500))
+    Between 40 and 500 candidates 9 of 12 lists differ; 1 of 12 has 500 documents or more.
+    """
+    there, differ = reaching(facts, long), differing(facts, short)
+    if there is None or there == facts["queries"]:
+        return ""
+    of = f"of {counted(facts['queries'], 'list')}"
+    verb = "has" if there == 1 else "have"
+    if differ is None:
+        return f"{there} {of} {verb} {long} documents or more."
+    differs = "differs" if differ == 1 else "differ"
+    return (
+        f"Between {short} and {long} candidates {differ} {of} {differs}; {there} of "
+        f"{facts['queries']:,} {verb} {long} documents or more."
+    )
