@@ -6,6 +6,7 @@ from itertools import pairwise, permutations
 import numpy as np
 import pytest
 
+from core.perturb import worst_case
 from core.perturb.worst_case import METHODS, UNITS, Search, search, swap_costs
 from core.perturb.worst_moves import exchanges, hashes, inversions, moves_of
 from core.progress import finished
@@ -166,3 +167,38 @@ def test_hashes_tell_orders_apart():
     first, second = hashes(twice, np.array([0, 2, 4])).T
     assert first[0] == first[1]
     assert second[0] != second[1]
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("method", ["greedy", "beam"])
+def test_a_search_ends_when_nothing_can_be_worse_and_finds_the_same(unit, method, monkeypatch):
+    """Budgets beyond every order: the values are those of a budget that just covers them."""
+    objective, rounds = Table(), []
+
+    def counted(orders):
+        rounds.append(len(orders))
+        return objective(orders)
+
+    huge = found(method, unit, 10_000, counted)
+    monkeypatch.setattr(worst_case, "repeated", lambda _, keys: np.zeros(keys.shape[1], bool))
+    whole = found(method, unit, 40, objective)
+    assert len(rounds) < 40  # 15 pairs of the longest list; exchanges soon come back
+    last = min(len(huge.values), len(whole.values))
+    np.testing.assert_array_equal(huge.values[:last], whole.values[:last])
+    np.testing.assert_array_equal(huge.values[-1], whole.values[-1])
+    np.testing.assert_array_equal(huge.orders[-1], whole.orders[-1])
+
+
+def test_a_list_at_the_floor_is_done():
+    offsets, asked = np.array([0, 30], dtype=np.int64), []
+
+    def objective(orders):
+        """0 as soon as the first document is not first."""
+        asked.append(len(orders))
+        values = (orders[:, 0] == 0).astype(np.float64)[:, None]
+        return values, values
+
+    wanted = Search(budget=400)
+    worst = finished(search(offsets, objective, wanted, generator(0), floor=0.0))
+    assert worst.values[[0, 1, -1], 0].tolist() == [1, 0, 0]
+    assert len(asked) == 2

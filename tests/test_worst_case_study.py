@@ -8,6 +8,7 @@ import pytest
 
 from core.data.dataset import RankingDataset
 from core.data.lists import CandidateLists, JudgedLists
+from core.cli.perturbations import _budgets
 from core.errors import MissingRankingError, ParameterError
 from core.metrics.measure import Measure
 from core.metrics.relevance import evaluate
@@ -221,6 +222,13 @@ def test_what_makes_no_plan_is_refused(bench):
             finished(worst_case.run(bench, ["random"], Search(), **wrong))
     with pytest.raises(ParameterError, match="method"):
         Search(method="luck")
+    for text in ("0,1,5", "-1"):
+        with pytest.raises(ParameterError, match=f"--budgets is '{text}'; it must be whole num"):
+            _budgets(text)
+    with pytest.raises(ParameterError, match="from 1 on"):
+        finished(worst_case.run(bench, ["no ranker is trained"], Search(), budgets=[-1]))
+    with pytest.raises(ParameterError, match=r"query is 'zzz'; it must be one of the \d+ test"):
+        worst_case.check_query(bench, "zzz")
     with pytest.raises(ParameterError, match="query"):
         worst_case.swap_map(bench, InitialRanking(), "none")
     query = bench.prepared.test.dataset.query_ids[0]

@@ -2,6 +2,8 @@
 
 import math
 
+import pandas as pd
+
 MINUS, DASH = "−", "–"
 
 
@@ -23,3 +25,15 @@ def short(value: float | int) -> str:
     ('0', '−1.23e+03', '−1e−09', '20')
     """
     return DASH if math.isnan(value) else f"{float(value) + 0.0:.3g}".replace("-", MINUS)
+
+
+def printed(frame: pd.DataFrame, digits: int = 3) -> pd.DataFrame:
+    """A frame whose numbers with decimals are text, as `fixed` writes them.
+
+    >>> printed(pd.DataFrame({"budget": [1], "damage": [-0.0001]})).to_dict("list")
+    {'budget': [1], 'damage': ['0.000']}
+    """
+    found = frame.copy()
+    for name in frame.select_dtypes("float"):
+        found[name] = frame[name].map(lambda value: fixed(value, digits))
+    return found

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from core.cli.answer import Answer, records
+from core.cli.figures import fixed, printed, short
 from core.cli.open import done, texts_of, workbench_of
 from core.errors import ParameterError
 from core.metrics.measure import Measure
@@ -23,6 +24,7 @@ from core.studies.answer_changes import OWN
 from core.studies.initial_ranking import INITIAL, InitialRanking
 from core.studies.result import StudyResult, stored_summary
 from core.studies.workbench import Workbench
+from core.studies.worst_case_plan import check_budgets
 
 DEAREST = 10
 """Exchanges of a map that are printed; JSON has all."""
@@ -48,7 +50,7 @@ def perturbations(arguments: argparse.Namespace) -> Answer:
         if entry.of_input:
             wide.loc["Kendall τ left"] = group.groupby("level")["tau"].mean()
         parts += [f"{measure} under {family} ({entry.unit})"]
-        parts += [wide.map(lambda mean: f"{mean:.3g}").replace("nan", "–").to_string(), ""]
+        parts += [wide.map(short).to_string(), ""]
     result, first = StudyResult.open(artefact.path), setup.measures[0]
     losses = perturbations_table.losses(result, first)
     reached, told = _transfer(losses, first)
@@ -76,7 +78,7 @@ def _transfer(losses: pd.DataFrame, measure: str) -> tuple[dict[str, dict[str, f
     if wide.empty:
         return {}, []
     head = f"{measure} lost at the last level: a row a network attacked, a column a ranker hit"
-    lines = [head, wide.round(3).to_string(), notes.transferred(wide, measure), ""]
+    lines = [head, printed(wide).to_string(), notes.transferred(wide, measure), ""]
     values = {
         str(row): {str(ranker): float(loss) for ranker, loss in own.items()}
         for row, own in wide.to_dict("index").items()
@@ -88,6 +90,8 @@ def worst_case(arguments: argparse.Namespace) -> Answer:
     """`study worst-case`: random mean against worst found, a row for every ranker and budget."""
     bench = workbench_of(arguments)
     names = arguments.rankers.split(",")
+    if arguments.map is not None:
+        search.check_query(bench, arguments.map)
     how = Search(method=arguments.method, unit=arguments.unit)
     work = search.run(
         bench,
@@ -111,7 +115,7 @@ def worst_case(arguments: argparse.Namespace) -> Answer:
     }
     head = _counted(arguments.measure, result.facts["queries"])
     said = f"{head} · {arguments.unit} of the {arguments.target}"
-    lines = [said, frame.round(3).to_string(index=False), ""]
+    lines = [said, printed(frame).to_string(index=False), ""]
     if arguments.map is not None:
         maps = _maps(bench, names, arguments)
         answer["maps"] = {ranker: costs.tolist() for ranker, costs in maps.items()}
@@ -138,7 +142,7 @@ def _dearest(ranker: str, costs: np.ndarray) -> list[str]:
     if not known:
         return [f"{ranker}: no single exchange costs anything", ""]
     share = f"{100 * float((each > 0).mean()):.0f} % of {len(each)} exchanges cost something"
-    rows = [f"  {places[at, 0] + 1} ↔ {places[at, 1] + 1}: {each[at]:.3f}" for at in known]
+    rows = [f"  {places[at, 0] + 1} ↔ {places[at, 1] + 1}: {fixed(each[at])}" for at in known]
     return [f"{ranker}: {share}; the dearest, by places", *rows, ""]
 
 
@@ -154,6 +158,9 @@ def _fields(pairs: Sequence[str]) -> dict[str, str]:
 
 def _budgets(text: str) -> list[int]:
     try:
-        return [int(part) for part in text.split(",")]
+        budgets = [int(part) for part in text.split(",")]
     except ValueError:
-        raise ParameterError("--budgets", text, "whole numbers, comma-separated") from None
+        shape = "whole numbers from 1 on, comma-separated"
+        raise ParameterError("--budgets", text, shape) from None
+    check_budgets(budgets, "--budgets")
+    return budgets

@@ -10,11 +10,19 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int64, UInt64
+from jaxtyping import Float64, Int64, UInt64
 
 from core.data import ragged
 from core.parameters import check, parameter
-from core.perturb.worst_moves import NONE, Moves, hashes, moves_of, same_cycle, swapped
+from core.perturb.worst_moves import (
+    NONE,
+    hashes,
+    moves_of,
+    repeated,
+    same_cycle,
+    swapped,
+    usable_moves,
+)  # fmt: skip
 
 UNITS = ("inversions", "exchanges")
 METHODS = ("greedy", "beam", "annealing")
@@ -58,7 +66,8 @@ class Worst:
     """The worst orders found.
 
     Attributes:
-        values: least value of each list within a budget of 0, 1, … steps.
+        values: least value of each list within a budget of 0, 1, … steps, up to the most that
+            there can be: a larger budget has the last row.
         orders: the order that has it.
         evaluated: orders of one list that were handed to the objective, over all lists.
     """
@@ -73,18 +82,23 @@ def search(
     objective: Objective,
     wanted: Search,
     generator: np.random.Generator,
+    floor: float = -np.inf,
 ) -> Generator[int, None, Worst]:
     """Look for the worst orders; yields the rounds done, returns what was found.
+
+    A list is done when nothing can be worse: its value is the floor, every pair is inverted, or its
+    orders are those of an earlier round, so that the same steps would follow again.
 
     Args:
         offsets: bounds of the lists.
         objective: what an order is worth to each list.
         wanted: method, unit and budget.
         generator: of the annealing; the other methods draw nothing.
+        floor: the least value there is.
     """
     if wanted.method == "annealing":
         return (yield from _annealed(offsets, objective, wanted, generator))
-    return (yield from _beamed(offsets, objective, wanted))
+    return (yield from _beamed(offsets, objective, wanted, floor))
 
 
 def swap_costs(
@@ -140,18 +154,20 @@ class _Best:
 
 
 def _beamed(
-    offsets: np.ndarray, objective: Objective, wanted: Search
+    offsets: np.ndarray, objective: Objective, wanted: Search, floor: float
 ) -> Generator[int, None, Worst]:
     """Greedy is a beam of one."""
     lengths = np.diff(offsets)
     moves = moves_of(wanted.unit, min(int(lengths.max(initial=0)), wanted.places))
     states = np.arange(int(offsets[-1]))[None]
     alive = (lengths > 1)[None]
-    best = _Best(offsets, wanted.budget, objective(states)[0][0])
+    most = most_rounds(offsets, wanted)
+    best = _Best(offsets, most, objective(states)[0][0])
+    seen: list[set[bytes]] = [set() for _ in lengths]
     evaluated, width = len(lengths), 1 if wanted.method == "greedy" else wanted.width
     tried = np.tile(np.arange(len(moves.left))[:, None], (1, len(lengths)))
-    for step in range(1, wanted.budget + 1):
-        usable = _usable(states, alive, tried, moves, offsets, wanted.unit)
+    for step in range(1, most + 1):
+        usable = usable_moves(states, alive, tried, moves, offsets, wanted.unit)
         if not usable.any():
             break
         orders = swapped(states, tried, usable, moves, offsets)
@@ -161,36 +177,34 @@ def _beamed(
         values, guides = (np.where(flat, one, np.inf) for one in (values, guides))
         if step == 1 and wanted.unit == "exchanges" and len(tried) > wanted.candidates:
             tried = np.argsort(guides, axis=0, kind="stable")[: wanted.candidates]
-        chosen = _chosen(guides, hashes(orders, offsets), width)
+        keys = hashes(orders, offsets)
+        chosen = _chosen(guides, keys, width)
         alive = chosen != NONE
         states = _gathered(orders, np.maximum(chosen, 0), best.owner)
         for index, order in enumerate(states):
             found = np.take_along_axis(values, np.maximum(chosen[index], 0)[None], axis=0)[0]
             steps = np.full(len(lengths), step)
             best.take(steps, np.where(alive[index], found, np.inf), order)
+        alive &= best.values[: step + 1].min(axis=0) > floor
+        if wanted.unit == "exchanges":  # inversions only add up: no order comes back
+            alive &= ~repeated(seen, np.take_along_axis(keys, np.maximum(chosen, 0), axis=0))
         yield step
     return best.within(evaluated)
 
 
-def _usable(  # noqa: PLR0913, PLR0917 (the state of a search)
-    states: np.ndarray,
-    alive: np.ndarray,
-    tried: np.ndarray,
-    moves: Moves,
-    offsets: np.ndarray,
-    unit: str,
-) -> Bool[np.ndarray, "states moves lists"]:
-    """Which candidate steps there are: inside the list, and for inversions not yet inverted."""
-    inside = moves.right[tried] < np.diff(offsets)
-    usable: Bool[np.ndarray, "states moves lists"] = alive[:, None] & inside
-    if unit == "inversions":
-        last = max(states.shape[1] - 1, 0)
-        left, right = (
-            states[:, np.minimum(offsets[:-1] + one[tried], last)]
-            for one in (moves.left, moves.right)
-        )
-        usable &= left < right
-    return usable
+def most_rounds(offsets: Int64[np.ndarray, " bounds"], wanted: Search) -> int:
+    """The rounds of a search at most: annealing's own, or steps, no more than there are pairs.
+
+    >>> most_rounds(np.array([0, 3, 5]), Search(budget=10_000))
+    3
+    """
+    if wanted.method == "annealing":
+        return wanted.rounds
+    if wanted.unit == "exchanges":
+        return wanted.budget
+    longest = int(np.diff(offsets).max(initial=0))
+    pairs = longest * (longest - 1) // 2
+    return min(wanted.budget, max(pairs, 1))
 
 
 def _chosen(

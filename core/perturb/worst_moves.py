@@ -39,6 +39,36 @@ def moves_of(unit: str, length: int) -> Moves:
     return Moves(left.astype(np.int64), right.astype(np.int64))
 
 
+def usable_moves(  # noqa: PLR0913, PLR0917 (the state of a search)
+    states: np.ndarray,
+    alive: np.ndarray,
+    tried: np.ndarray,
+    moves: Moves,
+    offsets: np.ndarray,
+    unit: str,
+) -> Bool[np.ndarray, "states moves lists"]:
+    """Which candidate steps there are: inside the list, and for inversions not yet inverted."""
+    inside = moves.right[tried] < np.diff(offsets)
+    usable: Bool[np.ndarray, "states moves lists"] = alive[:, None] & inside
+    if unit == "inversions":
+        last = max(states.shape[1] - 1, 0)
+        left, right = (
+            states[:, np.minimum(offsets[:-1] + one[tried], last)]
+            for one in (moves.left, moves.right)
+        )
+        usable &= left < right
+    return usable
+
+
+def repeated(seen: list[set[bytes]], keys: np.ndarray) -> Bool[np.ndarray, " lists"]:
+    """Which lists have the orders of an earlier round again; those of this one are noted."""
+    now = [column.tobytes() for column in keys.T]
+    again = np.array([key in known for key, known in zip(now, seen, strict=True)], dtype=bool)
+    for key, known in zip(now, seen, strict=True):
+        known.add(key)
+    return again
+
+
 def swapped(
     states: Int64[np.ndarray, "states places"],
     tried: Int64[np.ndarray, "moves lists"],

@@ -29,7 +29,7 @@ from core.studies.result import StudyResult
 from core.studies.run import Memory, TrialRecords, query_ids_of
 from core.studies.workbench import Identified, Workbench
 from core.studies.worst_case_cells import assembled, computed
-from core.studies.worst_case_plan import BUDGETS, RANDOM, Plan
+from core.studies.worst_case_plan import BUDGETS, RANDOM, Plan, check_budgets
 from core.studies.worst_orders import Attack
 
 ORDERS = "orders.safetensors"
@@ -64,6 +64,7 @@ def run(  # noqa: PLR0913 (what a study of it asks for)
         UnknownNameError: no such ranker or measure.
         ParameterError: no such target, or budgets below 1.
     """
+    check_budgets(budgets)
     found: dict[str, Identified] = {}
     for name in names:
         found[name] = yield from bench.identified(name)
@@ -143,11 +144,22 @@ def swap_map(
     Raises:
         ParameterError: the test part has no such query.
     """
+    check_query(bench, query)
     ids = query_ids_of(bench.prepared.test)
-    if query not in ids:
-        raise ParameterError("query", query, f"one of the {len(ids)} test queries")
     whole = Attack(ranker, bench.prepared.test, target, Measure.parse(measure))
     return whole.part(np.array([ids.index(query)])).swap_map()
+
+
+def check_query(bench: Workbench, query: str) -> None:
+    """Refuse a query that the test part lacks.
+
+    Raises:
+        ParameterError: no such query.
+    """
+    ids = query_ids_of(bench.prepared.test)
+    if query not in ids:
+        some = ", ".join(ids[:3])
+        raise ParameterError("query", query, f"one of the {len(ids)} test queries ({some}, …)")
 
 
 def worst_orders(artefact: Artefact, ranker: str) -> np.ndarray:

@@ -112,7 +112,7 @@ def _with_random(
     few: Attack, plan: Plan, cell: Cell, worst: Worst
 ) -> tuple[Float64[np.ndarray, "budgets lists"], Int64[np.ndarray, "budgets places"]]:
     """The worst orders of the budgets, random ones among them where they are worse than found."""
-    steps = [0, *plan.budgets]
+    steps = np.minimum([0, *plan.budgets], len(worst.values) - 1)
     values, orders = worst.values[steps], worst.orders[steps]
     owner = ragged.segment_ids(few.base.lists.offsets)
     for at, budget in enumerate(plan.budgets, start=1):

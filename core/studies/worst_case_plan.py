@@ -1,6 +1,6 @@
 """The plan of a worst-case study: pure, and cut into parts that survive a kill."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -16,6 +16,16 @@ RANDOM = "random"
 BUDGETS = (1, 2, 5, 10)
 PART = 25
 """Queries of a cell: what a killed search repeats at most."""
+
+
+def check_budgets(budgets: Sequence[int], name: str = "budgets") -> None:
+    """Refuse budgets of no steps.
+
+    Raises:
+        ParameterError: none, or one below 1.
+    """
+    if not budgets or min(budgets) < 1:
+        raise ParameterError(name, ",".join(map(str, budgets)), "whole numbers from 1 on")
 
 
 @dataclass(frozen=True)
@@ -50,8 +60,7 @@ class Plan:
         """Check what the parameters of a search do not."""
         if self.target not in TARGETS:
             raise ParameterError("target", self.target, f"one of {', '.join(TARGETS)}")
-        if not self.budgets or min(self.budgets) < 1:
-            raise ParameterError("budgets", self.budgets, "whole numbers from 1 on")
+        check_budgets(self.budgets)
 
     def recipe(self) -> dict[str, Any]:
         """The description as plain JSON values."""

@@ -14,7 +14,7 @@ from core.errors import MissingRankingError
 from core.metrics.measure import Measure
 from core.metrics.relevance import evaluate_many
 from core.perturb import arrangements
-from core.perturb.worst_case import Objective, Search, Worst, search, swap_costs
+from core.perturb.worst_case import Objective, Search, Worst, most_rounds, search, swap_costs
 from core.progress import Progress
 from core.rankers.base import Input, Ranker
 from core.seeds import generator
@@ -156,9 +156,13 @@ class Attack:
         """The worst orders found; 0 damage without a search where that is certified."""
         lists = self.base.lists
         looking = search(
-            lists.offsets, self.objective, wanted, generator(seed, "worst-case", wanted.method)
+            lists.offsets,
+            self.objective,
+            wanted,
+            generator(seed, "worst-case", wanted.method),
+            floor=0.0,  # of every measure
         )
-        rounds = wanted.rounds if wanted.method == "annealing" else wanted.budget
+        rounds = most_rounds(lists.offsets, wanted)
         while True:
             try:
                 done = next(looking)
