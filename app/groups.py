@@ -38,6 +38,12 @@ def table(key: str) -> pd.DataFrame:
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
+def reference(key: str) -> int:
+    """Under how many shuffles the deviation is taken that errors are given in."""
+    return group_shuffles_table.reference(result(key))
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
 def finding(key: str, ranker: str) -> str:
     """What the numbers of a ranker amount to, in words."""
     return group_shuffles_table.finding(result(key), ranker)

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,8 +20,9 @@ from core.rankers.initial import ListRecipe
 from core.rankers.neural import NeuralRanker
 from core.store.artefacts import Store
 from core.studies import again, group_shuffles, underway
-from core.studies.group_shuffles_table import fitted, slope, table
-from core.studies.gsf_equivariance import changes, regrouped
+from core.studies.group_shuffles import REFERENCE
+from core.studies.group_shuffles_table import finding, fitted, reference, slope, table
+from core.studies.gsf_equivariance import changes, regrouped, spread
 from core.studies.methods import paragraph, references
 from core.studies.result import StudyResult
 from core.studies.workbench import Workbench
@@ -87,6 +89,28 @@ def test_the_error_falls_like_one_over_the_root_of_the_shuffles(result, names):
         assert (sampled.lists == 40).all()
 
 
+def test_an_error_does_not_depend_on_which_other_shuffles_were_asked_for(bench, names, result):
+    alone = finished(group_shuffles.run(bench, names[1:], shuffles=(2,)))
+    (one,) = table(StudyResult.open(alone.path)).itertuples()
+    (same,) = table(result).query(f"ranker == {names[1]!r} and shuffles == 2").itertuples()
+    found, wanted = (one.error, one.low, one.tau), (same.error, same.low, same.tau)
+    assert found == pytest.approx(wanted, rel=1e-9)
+    assert "deviation (that under 64 shuffles)" in finding(result, names[0])
+    old = replace(result, recipe=result.recipe | {"measures": ["change", "deviation", "tau"],
+                                                  "shuffles": [1, 32]})  # fmt: skip
+    assert (reference(result), reference(old)) == (64, 32)
+
+
+def test_one_list_has_no_interval(result, names):
+    alone = replace(result, values=result.values[..., :1], query_ids=result.query_ids[:1])
+    frame = table(alone)
+    assert frame[["low", "high"]].isna().all().all()
+    assert frame.error.notna().all()
+    drawn = figure_of.equivariance(frame)
+    assert not any("interval" in (trace.name or "") for trace in drawn.data)
+    assert not any("customdata[1]" in (trace.hovertemplate or "") for trace in drawn.data)
+
+
 def test_all_pairs_leave_rounding_alone_and_are_asked_of_groups_of_two(result, names):
     (pairs,) = table(result).query("grouping == 'exhaustive'").itertuples()
     assert pairs.ranker == names[0]
@@ -96,8 +120,8 @@ def test_all_pairs_leave_rounding_alone_and_are_asked_of_groups_of_two(result, n
 
 def test_the_change_is_that_of_scores_and_the_deviation_numpys():
     ranker = untrained(group=3)
-    _, (change, deviation, _) = values_of(changes(ranker, BASE, 2, 3))
-    asked = regrouped(ranker, 2)
+    _, (change, _) = values_of(changes(ranker, BASE, 2, 3))
+    asked, deviation = regrouped(ranker, REFERENCE), spread(ranker, BASE)
     before = asked.score(DATASET, LISTS).astype(np.float64)
     starts, ends = LISTS.offsets[:-1], LISTS.offsets[1:]
     expected = [before[a:b].std() for a, b in zip(starts, ends, strict=True)]
@@ -168,6 +192,7 @@ def test_methods_and_references(study):
     text = paragraph(study.recipe, study.facts)
     assert "S = 1, 2, 4, 8, 16, 32 and 64 shuffles" in text
     assert "8 random orders" in text
+    assert "deviation of its list's scores under 64 shuffles" in text
     assert any("groupwise multivariate" in work for work in references(study.recipe, study.facts))
 
 

@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 from app.figures.style import REFERENCE, end_labels, faded, laid_out, stroke
 
 DUE = "1/√S"
+INTERVAL = "[%{customdata[1]:.3g}, %{customdata[2]:.3g}]"
 TICKS = [digit * 10.0**power for power in range(-9, 2) for digit in (1, 2, 5)]
 SYMBOLS = ("circle", "square", "diamond", "triangle-up")
 """Of rankers of one name, which share a colour."""
@@ -52,15 +53,17 @@ def _line(figure: go.Figure, own: pd.DataFrame, ranker: str, symbol: str) -> Non
             customdata=own[["tau", "low", "high"]],
             hovertemplate=(
                 f"<b>{ranker}, S = %{{x}}</b><br>error %{{y:.3g}} "
-                "[%{customdata[1]:.3g}, %{customdata[2]:.3g}]<br>Kendall τ %{customdata[0]:.3f}"
-                "<extra></extra>"
+                + ("" if own["low"].isna().any() else INTERVAL)
+                + "<br>Kendall τ %{customdata[0]:.3f}<extra></extra>"
             ),
         )
     )
 
 
 def _ribbon(figure: go.Figure, own: pd.DataFrame, ranker: str) -> None:
-    """The 95 % interval of the mean."""
+    """The 95 % interval of the mean; none for one list."""
+    if own["low"].isna().any():
+        return
     figure.add_trace(
         go.Scatter(
             x=[*own["shuffles"], *own["shuffles"][::-1]],

@@ -14,12 +14,13 @@ from app.views import study_choice as choice
 from core.store.manifest import Artefact
 from core.studies.command_groups import group_shuffles_command, group_shuffles_python
 from core.studies.registry import STUDIES
+from core.words import counted
 
 QUESTION = STUDIES[groups.KIND].question
 READING = (
     "The weights of a trained net are asked with groups from S shuffles of each list. Error: root "
     "mean square change of a document's score when its list is shown in another order, divided by "
-    "the deviation of that list's scores under the most shuffles."
+    "the deviation of that list's scores under {reference}."
 )
 
 
@@ -62,7 +63,10 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         drawn = _picture(key, frame)
         for label in shown:
             parts.finding(groups.finding(key, label))
-        parts.convention(READING, "95 % intervals over queries", "one training")
+        reading = READING.format(reference=counted(groups.reference(key), "shuffle"))
+        alone = len(frame) and int(frame["lists"].max()) == 1
+        intervals = "1 query, so no intervals" if alone else "95 % intervals over queries"
+        parts.convention(reading, intervals, "one training")
     _table(frame)
     again = (group_shuffles_command, group_shuffles_python)
     choice.take_away(artefact, drawn, frame, again)

@@ -1,12 +1,15 @@
 """`study group-shuffles`: GSF's order dependence on the terminal."""
 
 import argparse
+import math
+from functools import partial
 
 from core.cli.answer import Answer, records
 from core.cli.open import done, workbench_of
 from core.errors import ParameterError
 from core.studies import group_shuffles, group_shuffles_table
 from core.studies.result import StudyResult, stored_summary
+from core.words import counted
 
 SHOWN = {"error": "{:.3g}", "low": "{:.3g}", "high": "{:.3g}", "tau": "{:.3f}", "seconds": "{:.1f}"}
 
@@ -29,10 +32,22 @@ def study(arguments: argparse.Namespace) -> Answer:
         "summary": records(stored_summary(artefact.path)),
         "table": records(frame),
     }
-    formats = {name: text.format for name, text in SHOWN.items()}
-    parts = [frame.to_string(index=False, formatters=formats, na_rep="–"), ""]
+    formats = {name: partial(_shown, text) for name, text in SHOWN.items()}
+    parts = [frame.to_string(index=False, formatters=formats), _said(result), ""]
     parts += [group_shuffles_table.finding(result, name) for name in names]
     return Answer(answer, "\n".join([*parts, f"stored as {artefact.key}"]))
+
+
+def _shown(text: str, value: float) -> str:
+    return "–" if math.isnan(value) else text.format(value)
+
+
+def _said(result: StudyResult) -> str:
+    reference = counted(group_shuffles_table.reference(result), "shuffle")
+    return (
+        f"error: root mean square change of a score over the deviation of its list's scores under "
+        f"{reference}; low, high: 95 % interval over queries; seconds: of scoring, after a warm-up"
+    )
 
 
 def _numbers(text: str) -> list[int]:

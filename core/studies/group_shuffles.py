@@ -5,12 +5,14 @@ of a score should fall like 1/√S. The weights of a trained net are asked with 
 … shuffles, and where m = 2 with all pairs, which are exactly equivariant but for rounding.
 """
 
+from collections import deque
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float32
 
 from core.data.lists import JudgedLists
 from core.errors import ParameterError, UsageError
@@ -30,8 +32,13 @@ SHUFFLES = (1, 2, 4, 8, 16, 32, 64)
 MOST_SHUFFLES = 4096
 ORDERS = 8
 SAMPLED, PAIRS = "sampled", "exhaustive"
-MEASURES = ("change", "deviation", "tau")
+REFERENCE = 64
+"""Changes are divided by the deviation of a list's scores under so many shuffles, always."""
+
+MEASURES = ("change", f"deviation under {REFERENCE}", "tau")
 """Of a list: root mean square change of score, deviation of its scores, Kendall τ-b."""
+
+Spreads = Mapping[str, Float32[np.ndarray, " lists"]]
 
 
 @dataclass(frozen=True)
@@ -204,8 +211,9 @@ def _run(
         ids, facts = query_ids_of(base), _facts(bench, base, rankers) | dict(more)
         underway.announce(bench.store, key, plan, ids, facts)
         work = plan.cells()
+        spreads = _spreads(work, bench, rankers, base)
         done = yield from cells.run_cells(
-            work, bench.store.records, lambda cell: _computed(plan, rankers, base, cell)
+            work, bench.store.records, lambda cell: _computed(plan, rankers, (base, spreads), cell)
         )
         result = cells.assembled(plan.recipe(), work, done, ids, facts)
         if result is None or not len(base.lists):
@@ -213,18 +221,35 @@ def _run(
         return bench.store.add(key, plan.recipe(), result.save, facts)
 
 
+def _spreads(
+    work: Sequence[Cell], bench: Workbench, rankers: Mapping[str, Ranker], base: JudgedLists
+) -> Spreads:
+    """What the changes of each ranker with work to do are divided by.
+
+    A change is measured besides, so that the first cell's seconds hold no start of a library.
+    """
+    module = import_module("core.studies.gsf_equivariance")
+    todo = (cell for cell in work if bench.store.records.get(cell.digest) is None)
+    left = list(dict.fromkeys(cell.row.ranker for cell in todo))
+    for name in left:
+        deque(module.changes(rankers[name], base, 1, 1), maxlen=0)
+    return {name: module.spread(rankers[name], base) for name in left}
+
+
 def _computed(
-    plan: Plan, rankers: Mapping[str, Ranker], base: JudgedLists, cell: Cell
+    plan: Plan, rankers: Mapping[str, Ranker], scored: tuple[JudgedLists, Spreads], cell: Cell
 ) -> Generator[Progress, None, Found]:
     work, measure = plan.cells(), import_module("core.studies.gsf_equivariance").changes
-    asked = measure(rankers[cell.row.ranker], base, int(cell.row.level), plan.orders, plan.seed)
+    (base, spreads), name = scored, cell.row.ranker
+    asked = measure(rankers[name], base, int(cell.row.level), plan.orders, plan.seed)
     while True:
         try:
             done = next(asked)
         except StopIteration as finished:
-            values: np.ndarray = finished.value
+            change, tau = finished.value
             break
         yield Progress(work.index(cell), len(work), "cells", part=done / (plan.orders + 1))
+    values = np.stack([change, spreads[name], tau])
     return {"queries": len(base.lists), "set_size": _size(base)}, {"values": values}
 
 

@@ -10,7 +10,7 @@ from scipy.stats import t as student
 
 from core.metrics.significance import bootstrap_intervals
 from core.seeds import generator
-from core.studies.group_shuffles import KIND, MEASURES, PAIRS, SAMPLED
+from core.studies.group_shuffles import KIND, MEASURES, PAIRS, REFERENCE, SAMPLED
 from core.studies.result import StudyResult
 
 DUE = -0.5
@@ -41,15 +41,15 @@ def table(result: StudyResult) -> pd.DataFrame:
     Returns:
         Columns COLUMNS. grouping: sampled or exhaustive; shuffles: S, 0 for all pairs; error: root
         mean square change of a document's score in units of the deviation of its list's scores
-        under the most shuffles, mean over lists and orders; low and high: its 95 % interval (BCa
-        bootstrap over queries); tau: mean Kendall τ-b of the rankings before and after; seconds
-        that the cell took; lists that have a deviation.
+        under `reference` shuffles, mean over lists and orders; low and high: its 95 % interval
+        (BCa bootstrap over queries; NaN for one list); tau: mean Kendall τ-b of the rankings before
+        and after; seconds that the cell took; lists that have a deviation.
     """
     rows = []
     for ranker in dict.fromkeys(result.trials.ranker):
         own = result.trials[result.trials.ranker == ranker]
         errors, taus = _errors(result, str(ranker))
-        low, high = bootstrap_intervals(errors, generator(0, KIND, "error"))
+        low, high = _intervals(errors)
         for at, (family, level, seconds) in enumerate(
             zip(own.family, own.level, own.seconds, strict=True)
         ):
@@ -58,6 +58,24 @@ def table(result: StudyResult) -> pd.DataFrame:
             point = (mean, float(low[at]), float(high[at]), tau)
             rows.append((ranker, family, int(level), *point, float(seconds), errors.shape[1]))
     return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def reference(result: StudyResult) -> int:
+    """Under how many shuffles the deviation is taken that changes are divided by.
+
+    Always REFERENCE; in studies stored before that was fixed, the most that were asked for.
+    """
+    fixed = result.recipe["measures"][1] == MEASURES[1]
+    return REFERENCE if fixed else int(max(result.recipe["shuffles"]))
+
+
+def _intervals(
+    errors: Float64[np.ndarray, "ways lists"],
+) -> tuple[Float64[np.ndarray, " ways"], Float64[np.ndarray, " ways"]]:
+    """95 % intervals of the means; one list has none."""
+    if errors.shape[1] > 1:
+        return bootstrap_intervals(errors, generator(0, KIND, "error"))
+    return np.full(len(errors), np.nan), np.full(len(errors), np.nan)
 
 
 def slope(result: StudyResult, ranker: str) -> Slope:
@@ -97,7 +115,8 @@ def finding(result: StudyResult, ranker: str) -> str:
     few = _shuffles(int(first["shuffles"]))
     said = [
         f"{ranker}: with groups of {few} another order shown changes a score by "
-        f"{first['error']:.3g} of its list's deviation"
+        f"{first['error']:.3g} of its list's deviation (that under "
+        f"{_shuffles(reference(result))})"
         + (f", with {int(last['shuffles'])} by {last['error']:.3g}" if len(sampled) > 1 else "")
         + "."
     ]
@@ -140,12 +159,12 @@ def _signed(value: float) -> str:
 def _errors(
     result: StudyResult, ranker: str
 ) -> tuple[Float64[np.ndarray, "ways lists"], Float64[np.ndarray, "ways lists"]]:
-    """Every way's errors and τ, of the lists whose scores differ under the most shuffles."""
+    """Every way's errors and τ, of the lists whose scores differ under `reference` shuffles."""
     rows = np.flatnonzero((result.trials.ranker == ranker).to_numpy())
     block = np.asarray(result.values[rows], dtype=np.float64)
     trials = result.trials.iloc[rows]
     levels = np.where((trials.family == SAMPLED).to_numpy(), trials.level.to_numpy(), -1.0)
     change, deviation, tau = (block[:, MEASURES.index(name)] for name in MEASURES)
-    spread = deviation[int(levels.argmax())]
+    spread = deviation[int(levels.argmax())]  # of all ways alike, but in studies of old
     kept = spread > 0
     return change[:, kept] / spread[kept], tau[:, kept]

@@ -18,6 +18,7 @@ from core.models.config_groups import GroupConfig
 from core.rankers.base import Ranker
 from core.rankers.neural import NeuralRanker
 from core.seeds import generator
+from core.studies.group_shuffles import REFERENCE
 
 
 def group_config(ranker: Ranker) -> GroupConfig:
@@ -30,6 +31,19 @@ def group_config(ranker: Ranker) -> GroupConfig:
     if not isinstance(model, GroupConfig) or model.group < 2:
         raise ParameterError("ranker", ranker.name, "a gsf of groups of two or more")
     return model
+
+
+def spread(ranker: Ranker, base: JudgedLists) -> Float32[np.ndarray, " lists"]:
+    """The deviation of every list's scores under REFERENCE shuffles, in its own order.
+
+    What changes are divided by: it depends on the weights and the lists alone, whatever numbers
+    of shuffles are asked for.
+
+    Raises:
+        ParameterError: not a GSF that reads its neighbours.
+    """
+    scores = regrouped(ranker, REFERENCE).score(base.dataset, base.lists)
+    return _deviations(base.lists, scores.astype(np.float64)).astype(np.float32)
 
 
 def changes(
@@ -45,9 +59,9 @@ def changes(
         seed: of the orders; they are the same for every ranker and S.
 
     Returns:
-        Three values a list: root mean square of a document's change of score, over documents and
-        orders (its expected square is 2σ²/S); standard deviation of the list's scores in its own
-        order; Kendall τ-b of the rankings before and after, mean over the orders.
+        Two values a list: root mean square of a document's change of score, over documents and
+        orders (its expected square is 2σ²/S); Kendall τ-b of the rankings before and after, mean
+        over the orders.
 
     Raises:
         ParameterError: not a GSF that reads its neighbours, or all pairs of other groups.
@@ -63,8 +77,7 @@ def changes(
         after[order] = asked.score(base.dataset, lists.shown_as(order))
         squares += _means(lists, (after - before) ** 2)
         taus += kendall_tau(lists.offsets, before, after)
-    found = [np.sqrt(squares / orders), _deviations(lists, before), taus / orders]
-    return np.stack(found).astype(np.float32)
+    return np.stack([np.sqrt(squares / orders), taus / orders]).astype(np.float32)
 
 
 def regrouped(ranker: Ranker, shuffles: int) -> NeuralRanker:

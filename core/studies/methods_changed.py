@@ -142,11 +142,13 @@ def _searched(recipe: Mapping[str, Any]) -> str:
 
 def _groups(recipe: Mapping[str, Any]) -> str:
     """How a study of GSF's shuffles asks, and what it fits."""
+    _, _, fixed = str(recipe["measures"][1]).partition("under ")
+    reference = f"{fixed or max(recipe['shuffles'])} shuffles"
     return (
         f"Groups are formed from S = {listed(recipe['shuffles'])} shuffles of each list. Each "
         f"list is scored in {counted(recipe['orders'], 'random order')} beside its own (seed "
         f"{recipe['seed']}); the root mean square change of a document's score is divided by the "
-        "deviation of its list's scores under the most shuffles. The slope is fitted by least "
+        f"deviation of its list's scores under {reference}. The slope is fitted by least "
         "squares on logarithms, with Student's interval; intervals of means are 95 % BCa bootstrap "
         "intervals over queries."
     )
