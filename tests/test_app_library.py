@@ -1,6 +1,7 @@
 """The library's page: filters, comparing, naming, tags, taking along, bringing in, deleting."""
 
 import io
+import re
 import zipfile
 
 import pytest
@@ -159,6 +160,7 @@ def test_one_entry_says_what_it_needs_and_how_to_make_it_again(shown):
     _, data, _, studies = shown
     test = opened(chosen=keys(studies[0]))
     assert f"Made from: {tables.DATA}" in words(test)
+    assert "its trials took" in words(test)
     assert any("study set-size --data my_set" in code.value for code in test.code)
     assert any("set_size.planned" in code.value for code in test.code)
     assert any("Rankers of lists are trained on 3 and 6" in code.value for code in test.code)
@@ -176,6 +178,12 @@ def test_several_are_laid_side_by_side_with_only_what_differs(shown):
     assert sorted(table.loc["ranker.trees"]) == ["3", "4"]
     assert "ranker.leaves" not in table.index
     assert "2 entries side by side" in words(test)
+    test = opened(chosen=keys(*shown[3]))
+    table = next(one.value for one in test.dataframe if "field" in one.value).set_index("field")
+    assert set(table.loc["study"]) == {"set-size", "initial-rankings"}
+    assert len(table) <= 16
+    assert not {"stored", "rows", "lists"} & set(table.index)
+    assert not any(re.search(r"[\[{]|[0-9a-f]{32}", cell) for cell in table.to_numpy().ravel())
 
 
 def test_a_ranker_says_its_command(shown):
