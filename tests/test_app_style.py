@@ -4,7 +4,7 @@ from itertools import combinations
 
 import pytest
 
-from app.figures.style import DASHES, PALETTE, REFERENCE, stroke
+from app.figures.style import DASHES, PALETTE, REFERENCE, shapes, stroke
 from core.rankers import registry
 
 FITTED = [name for name, entry in registry.RANKERS.items() if entry.fitted]
@@ -27,6 +27,20 @@ def test_solid_lines_read_an_initial_ranking(name):
 def test_a_name_that_nobody_foresaw_has_a_stroke_that_no_foreseen_one_has():
     assert stroke("my-own-net").dash == DASHES[-1]
     assert stroke("my-own-net") not in {stroke(name) for name in FITTED}
+
+
+def test_dots_shown_together_differ_in_colour_or_shape():
+    features = [f"feature:{number}" for number in range(1, 12)]
+    presets = ["dlcm@small", "dlcm@tuned", "mart@small", "mart@tuned"]
+    shown = [*FITTED, *features, *presets, "my-own-net", "initial ranking"]
+    found = shapes(shown)
+    looks = {(stroke(name).color, found[name]) for name in shown}
+    assert len(looks) == len(shown)
+    assert list(found) == shown
+    assert shapes(shown[::-1]) == found  # whatever the order
+    few = shapes(["ranknet", "ranksvm", "dlcm"])
+    assert few == {name: found[name] for name in few}  # and whoever else is shown
+    assert len({(stroke(name).color, shape) for name, shape in few.items()}) == 3
 
 
 def test_what_is_not_learnt_is_grey():

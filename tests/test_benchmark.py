@@ -3,6 +3,7 @@
 import zipfile
 from dataclasses import replace
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -15,17 +16,21 @@ from core.data import trec
 from core.data.folds import folds_of
 from core.data.lists import CandidateLists, JudgedLists
 from core.data.published import TABLES, table_for
-from core.errors import UnknownNameError, UsageError
+from core.errors import DivergedError, UnknownNameError, UsageError
 from core.metrics.significance import holm
 from core.rankers import registry
 from core.rankers.initial import ListRecipe
 from core.store.artefacts import Store
+from core.store.keys import key_of
 from core.studies import (
     benchmark,
+    benchmark_lists,
+    benchmark_notes,
     benchmark_ranks,
     benchmark_runs,
     benchmark_table,
     benchmark_text,
+    ranker_sets,
     underway,
 )
 from core.studies.result import StudyResult
@@ -251,6 +256,142 @@ def test_runs_of_every_row_read_back_to_the_stored_scores(result, artefact, benc
     judged = trec.read_qrels(tmp_path / "qrels.txt")
     assert set(judged) == set(bench.fold.test.query_ids)
     assert run.lines == len(bench.prepared.test.lists.rows)
+
+
+def test_a_row_that_reads_four_rankings_has_them_for_the_same_candidates(bench):
+    names = ("setrank-imsab-multi-init", "shuffled:setrank-imsab-multi-init", "dlcm", "feature:1")
+    plan = benchmark.planned([bench], names, ("NDCG@10",), 1)
+    four = ["feature:3", "lambdamart@small", "mart@small", "ranksvm@small"]
+    wider = {row.label: row.ranker.get(benchmark_lists.WIDER) for row in plan.rows[3:]}
+    assert wider == dict(zip(names, [four, four, None, None], strict=True))
+    own = finished(benchmark_lists.widened(bench, plan.rows[-1]))
+    assert own is bench  # who reads fewer is trained on the lists as they are, and found by them
+    made = finished(benchmark_lists.widened(bench, plan.rows[3]))
+    for part in ("train", "valid", "test"):
+        few, many = (getattr(one.prepared, part).lists for one in (bench, made))
+        assert many.rankings == 4
+        np.testing.assert_array_equal(few.rows, many.rows)
+        np.testing.assert_array_equal(few.offsets, many.offsets)
+        np.testing.assert_array_equal(few.ranks[:, 0], many.ranks[:, 0])
+    assert "setrank-imsab-multi-init" in ranker_sets.NAMED["table2"]
+    assert set(TABLES["Istella"].rows) == set(ranker_sets.NAMED["table2"])
+
+
+def test_one_that_reads_more_scores_the_wider_lists(bench, monkeypatch):
+    def minus_the_sum(_dataset, lists):
+        return -lists.ranks.sum(axis=1).astype(np.float32)
+
+    def trained(_bench, _label, _seed, wide):
+        yield from ()
+        artefact = SimpleNamespace(key="ranker", facts={"seconds": 1.0})
+        assert wide.recipe.initial == (
+            "feature:3",
+            "lambdamart@small",
+            "mart@small",
+            "ranksvm@small",
+        )
+        return SimpleNamespace(ranker=SimpleNamespace(score=minus_the_sum), artefact=artefact)
+
+    monkeypatch.setattr(benchmark, "trained_at", trained)
+    plan = benchmark.planned([bench], ("setrank-imsab-multi-init",), ("NDCG@10",), 1)
+    row = plan.rows[-1]
+    cell = next(cell for cell in plan.cells() if cell.row.ranker == row.label)
+    _, arrays = finished(benchmark._compute([bench], plan, cell))
+    wide = finished(benchmark_lists.widened(bench, row))
+    expected = -wide.prepared.test.lists.ranks.sum(axis=1)
+    np.testing.assert_array_equal(arrays["scores"], expected)
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (("random", "ideal"), "no ranker is named"),
+        ((), "no ranker is named"),
+        (("feature:1", "feature:99"), "feature:99: the data has no such feature"),
+        (("rrf:feature:1+feature:1",), "each ranker once"),
+    ],
+)
+def test_what_cannot_be_a_row_is_refused_before_anything_is_trained(bench, names, said):
+    with pytest.raises(UsageError, match=said):
+        benchmark.planned([bench], names, ("NDCG@10",), 1)
+
+
+def test_lists_longer_than_ordinals_are_refused_in_the_plan():
+    rows = benchmark.rows_of(
+        ["mart", "setrank-msab-init", "shuffled:setrank-imsab-init"], "small", 1
+    )
+    most = benchmark_lists.limits(rows[4].ranker)[1]
+    benchmark_lists.check_lengths(rows, most)
+    both = "setrank-msab-init, shuffled:setrank-imsab-init read ranks up to"
+    with pytest.raises(UsageError, match=f"{both} {most}, and there are lists of {most + 1} cand"):
+        benchmark_lists.check_lengths(rows, most + 1)
+
+
+def test_a_row_that_fails_is_said_to_and_the_others_are_kept(bench, store, monkeypatch):
+    trained_at = benchmark.trained_at
+
+    def diverging(one, label, seed, wide):
+        if label == "file-order":
+            raise DivergedError(label, 3, 0.1)
+        return (yield from trained_at(one, label, seed, wide))
+
+    monkeypatch.setattr(benchmark, "trained_at", diverging)
+    measures = ("NDCG(empty=one)@10",)
+    lists = replace(bench, recipe=replace(RECIPE, seed=5))  # nothing of it is stored
+    plan = benchmark.planned([lists], ("file-order", "feature:1"), measures, 1)
+    found = StudyResult.open(finished(benchmark.run([lists], plan, "sample")).path)
+    assert "feature:1" in set(found.trials.ranker)
+    assert "file-order" not in set(found.trials.ranker)
+    told = benchmark_text.markdown(found, measures, ())
+    assert "file-order failed and is left out. file-order: the training loss became" in told
+    names = benchmark_runs.write(
+        store.resolve(str(store.find(key_of("study", plan.recipe())).key), "study").path,
+        [bench.fold], store.root / "runs.zip",
+    )  # fmt: skip
+    assert "feature-1.seed0.run" in names
+    alone = benchmark.planned([lists], ("file-order",), measures, 1)
+    with pytest.raises(DivergedError):
+        finished(benchmark.run([lists], alone, "sample"))
+
+
+def test_columns_that_differ_each_say_their_convention_and_queries(result):
+    queries = result.facts["queries"]
+    counted = benchmark_table.means(result, ("NDCG(empty=skip)@10",))["n"].max()
+    mixed = ("NDCG(empty=skip)@10", "NDCG(discount=letor,ideal=shown)@5", "RR")
+    lines = benchmark_notes.said(result, mixed, (), "paired t")
+    left_out = f"({queries - counted} without relevant documents left out)"
+    assert lines[1].startswith(f"{mixed[0]}: N = {counted} queries {left_out} · ideal: judged")
+    assert f"{mixed[1]}: N = {queries} queries · discount: letor · ideal: shown" in lines[2]
+    assert lines[3].startswith(f"RR: N = {queries} queries · relevant: grade ≥ 1")
+    assert "N =" not in lines[0]
+    assert lines[4] == "Bold: best of the trained rows"
+    assert all(f"% {line}\n" in benchmark_text.latex(result, mixed, ()) for line in lines)
+    alike = benchmark_notes.said(result, ("NDCG@5", "NDCG@10"), (), "paired t")
+    assert alike[0].startswith(f"sample · N = {queries} queries · mean ±")
+    assert len(alike) == 2
+
+
+def test_undefined_means_are_compared_with_nothing(result):
+    measure = "NDCG(empty=nan)@10"
+    frame = benchmark_table.compared(result, measure, "feature:3")
+    assert frame[["difference", "low", "high", "p", "effect"]].isna().all(axis=None)
+    assert set(benchmark_table.marks(result, (measure,), ("random",)).marks) == {""}
+    assert not benchmark_ranks.critical_difference(result, measure).queries
+    line = benchmark_notes.said(result, (measure,), (), "paired t")[0]
+    assert f"N = {result.facts['queries']} queries (means are undefined" in line
+    defined = benchmark_table.compared(result, "NDCG(empty=skip)@10", "feature:3")
+    assert defined["difference"].notna().all()
+
+
+def test_every_baseline_has_a_mark_or_is_refused(result):
+    baselines = ["feature:1", "feature:2", "feature:3", "random"]
+    daggers = benchmark_table.SYMBOLS["daggers"]
+    marks = benchmark_table.marks(result, ("NDCG@10",), baselines, symbols=daggers)
+    assert dict(zip(marks.ranker, marks.marks, strict=True))["ideal"] == daggers[:4]
+    text = benchmark_text.latex(result, ("NDCG@10",), baselines, symbols=daggers)
+    assert r"$^{\mathrm{+\dagger\ddagger\S}}$" in text
+    with pytest.raises(UsageError, match="7 baselines, and marks for 6"):
+        benchmark_table.marks(result, ("NDCG@10",), ["random"] * 7, symbols=daggers)
 
 
 def test_stored_rankers_cannot_be_seeded_anew():

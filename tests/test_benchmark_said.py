@@ -276,6 +276,12 @@ def test_export_writes_the_real_table_and_the_runs(artefact, store, tmp_path):
     assert main(["export", "random", str(tmp_path / "x.zip"), "--store", str(store.root)]) == 2
 
 
+def test_qrels_of_a_benchmark_come_in_the_zip(artefact, store, tmp_path, capsys):
+    arguments = ["export", str(artefact.key), str(tmp_path / "x.qrels"), "--store", str(store.root)]
+    assert main(arguments) == 2
+    assert "give a file ending in .zip" in capsys.readouterr().err
+
+
 def test_runs_need_the_data_that_they_were_made_on(artefact, store):
     facts = artefact.facts | {"fingerprints": ["gone"]}
     with pytest.raises(DataError, match="not stored any more"):
