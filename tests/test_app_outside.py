@@ -23,7 +23,7 @@ from tests import app_tables as tables
 FOLD = tables.fold()
 GRADES = b"1 0 a 1\n1 0 b 0\n2 0 c 2\n"
 FIRST = b"1 Q0 a 1 2.5 mine\n1 Q0 b 2 1 mine\n2 Q0 c 1 1 mine\n"
-SECOND = b"1 Q0 b 1 2 mine\n1 Q0 a 2 1 mine\n"
+SECOND = b"1 Q0 b 1 2 mine\n1 Q0 a 2 1 mine\n3 Q0 a 1 1 mine\n"
 
 
 def page():
@@ -117,6 +117,9 @@ def test_runs_are_handed_in_compared_and_linked(store):
     })  # fmt: skip
     assert "Compared:" in words(test)
     assert "2 runs · qrels.txt, 2 topics" in words(test)
+    (said,) = [one.value.replace("\\", "") for one in test.warning]
+    assert "second.run answers 1 of the 2 judged topics: the other 1 counts as nothing" in said
+    assert "1 topic of second.run is not judged: it is left out." in said
     assert draft.over
     assert not list((store.root / "uploads").iterdir())
     (study,) = store.artefacts("study")

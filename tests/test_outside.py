@@ -1,12 +1,14 @@
 """Rankers from outside: files of scores, foreign models in disposable processes, TREC runs."""
 
 import gzip
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from core.cli.arguments import main
 from core.data.lists import CandidateLists
 from core.data.trec import Run
 from core.errors import DataError, UnknownNameError, UsageError
@@ -19,6 +21,7 @@ from core.store.artefacts import Store
 from core.studies import (
     benchmark,
     benchmark_table,
+    methods,
     outside_runs,
     perturbations,
     perturbations_notes,
@@ -29,6 +32,7 @@ from core.studies.trained import trained_on
 from core.studies.workbench import Workbench, finished
 
 SEEDS = [("train-seed", 1.0)]
+CRASHED = r"(it crashed the library that reads it \(SIG|LightGBMError: )"  # as its threads run
 DATA = Path(__file__).parents[2] / "shared" / "data" / "trec_robust03"
 
 
@@ -174,15 +178,23 @@ def test_files_of_scores_that_do_not_fit_are_told_by_line(bench, tmp_path, text,
         outside.named(f"scores:{tmp_path / 'scores.txt'}", bench.fold.test)
 
 
-@pytest.mark.parametrize("content", [b"", b"tree\nversion=v4\nnum_class=1\n", b"\x00\xff" * 5000])
+@pytest.mark.parametrize(
+    ("damaged", "words"),
+    [
+        (lambda model: model[:0], "model format"),
+        (lambda model: model[: len(model) // 2], CRASHED),
+        (lambda model: model.replace(b"leaf_value=", b"leaf_value=\xc3 "), CRASHED),
+        (lambda model: model.replace(b"tree\n", b"tr\xc3\x28\n", 1), "model format"),
+    ],
+)
 def test_a_model_file_that_its_library_cannot_read_is_told_and_harms_nobody(
-    bench, tmp_path, content
+    bench, files, tmp_path, damaged, words
 ):
-    (tmp_path / "model.txt").write_bytes(content)
-    test = bench.prepared.test
-    ranker = outside.named(f"lightgbm:{tmp_path / 'model.txt'}", test.dataset)
-    with pytest.raises(DataError):
-        ranker.score(test.dataset, test.lists)
+    model = (files[0] / "model.txt").read_bytes()
+    (tmp_path / "model.txt").write_bytes(damaged(model))
+    ranker = outside.named(f"lightgbm:{tmp_path / 'model.txt'}", bench.fold.test)
+    with pytest.raises(DataError, match=f"^lightgbm:model.txt: .*{words}.*Check the model file"):
+        ranker.score(bench.prepared.test.dataset, bench.prepared.test.lists)
 
 
 def test_a_model_is_asked_about_a_part_once_and_anew_for_other_features(bench, files, monkeypatch):
@@ -267,6 +279,25 @@ def test_runs_are_measured_over_all_judged_topics_by_hand(tmp_path):
     poor = (3 / np.log2(4) / ideal + 1 / np.log2(3) + 0) / 3
     assert means["poor", "NDCG@10"] == pytest.approx(poor)
     assert result.facts["missing"] == {"good": 0, "poor": 1}
+
+
+def test_a_run_over_other_topics_is_told(tmp_path, capsys):
+    qrels, paths = written(tmp_path)
+    other = tmp_path / "other.run"
+    other.write_text("1 Q0 a 1 1.0 other\n8 Q0 a 1 1.0 other\n9 Q0 a 1 1.0 other\n")
+    words = ["runs", "--store", str(tmp_path / "store"), "--qrels", qrels, other, paths[0]]
+    assert main([*map(str, words)]) == 0
+    said = capsys.readouterr().out
+    assert "other answers 1 of the 3 judged topics: the other 2 count as nothing retrieved." in said
+    assert "2 topics of other are not judged: they are left out." in said
+    assert "good answers" not in said
+    (study,) = Store(tmp_path / "store").artefacts("study")
+    assert study.facts["unjudged"] == {"other": 2, "good": 0}
+    told = methods.paragraph(study.recipe, study.facts)
+    assert "(other lacks 2); without judgments and left out: 2 topics of other." in told
+    assert main([*map(str, words), "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["missing"] == answer["unjudged"] == {"other": 2, "good": 0}
 
 
 def test_the_same_files_are_one_stored_comparison(tmp_path):

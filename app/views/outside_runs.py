@@ -8,6 +8,7 @@ from app.views import outside_files as files
 from app.views import outside_job
 from core.execution.jobs import Job
 from core.store.keys import ArtefactKey
+from core.studies import outside_runs
 from core.studies.jobs_outside import MEASURES, QRELS, RUNS
 
 DRAFT, MINE = "runs chosen", "runs handed in"
@@ -73,6 +74,9 @@ def _done(job: Job) -> None:
         st.info("That comparison is not stored any more.")
         return
     st.success(escaped(f"Compared: {outside.words(stored[key])}."))
+    uncovered = outside_runs.uncovered(stored[key].facts)
+    if uncovered:
+        st.warning(escaped(" ".join(uncovered)))
     _link(key, "Open the comparison")
 
 

@@ -34,5 +34,7 @@ def runs(arguments: argparse.Namespace) -> Answer:
         "result": str(artefact.key),
         "table": records(benchmark_table.means(result, result.measures)),
         "missing": result.facts["missing"],
+        "unjudged": result.facts["unjudged"],
     }
-    return Answer(answer, f"{table}\nstored as {artefact.key}")
+    said = "".join(f"{sentence}\n" for sentence in outside_runs.uncovered(result.facts))
+    return Answer(answer, f"{table}\n{said}stored as {artefact.key}")

@@ -10,6 +10,7 @@ import json
 import math
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -101,7 +102,7 @@ class FileScores:
             NotAskedAgainError: documents that it does not score, or features that were changed.
         """
         if dataset.fingerprint != self.fingerprint:
-            raise NotAskedAgainError(self.name)
+            raise NotAskedAgainError(in_words(self.name))
         return self.scores[lists.rows]
 
     def save(self, directory: Path) -> None:
@@ -170,9 +171,10 @@ class OutsideModel:
             self._asked(given, answer)
             scores = np.load(answer, allow_pickle=False)
         if scores.shape != (len(rows),) or not np.isfinite(scores).all():
-            raise DataError(
-                self.name, f"it answered {scores.shape}", "One finite score a document."
-            )
+            found = f"it answered {scores.shape}"
+            if scores.shape == (len(rows),):
+                found = f"it answered {scores[~np.isfinite(scores)][0]} for a document"
+            raise DataError(in_words(self.name), found, "One finite score a document is due.")
         return scores.astype(np.float32)
 
     def save(self, directory: Path) -> None:
@@ -189,16 +191,47 @@ class OutsideModel:
         environment = os.environ | {"OMP_WAIT_POLICY": "passive", "PYTHONPATH": paths}
         try:
             ended = subprocess.run(
-                [*program, str(given), str(answer)],
-                capture_output=True, text=True, check=False, timeout=SECONDS, env=environment,
+                [*program, str(given), str(answer)], stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                check=False, timeout=SECONDS, env=environment,
             )  # fmt: skip
         except subprocess.TimeoutExpired as error:
             found = f"it has not answered within {SECONDS:.0f} s"
-            raise DataError(self.name, found, "Check the model file.") from error
-        if ended.returncode:
-            lines = ended.stderr.strip().splitlines() or [f"its process ended: {ended.returncode}"]
-            words = lines[-1][-DETAIL:]
-            raise DataError(self.name, words, "Check the model file.")
+            raise DataError(in_words(self.name), found, "Check the model file.") from error
+        if ended.returncode or not answer.is_file():
+            found = _last_words(ended.returncode, ended.stderr)
+            raise DataError(in_words(self.name), found, "Check the model file.")
+
+
+def in_words(name: str) -> str:
+    """A ranker's name as sentences have it: of a file's path, its last part.
+
+    >>> in_words("lightgbm:/home/me/models/model.txt"), in_words("dlcm@small")
+    ('lightgbm:model.txt', 'dlcm@small')
+    """
+    kind, _, path = name.partition(":")
+    return f"{kind}:{Path(path).name}" if is_outside(name) else name
+
+
+def _last_words(code: int, said: bytes) -> str:
+    r"""Why a process ended without an answer: what it said last, or how it ended.
+
+    Args:
+        code: its exit status.
+        said: on stderr; a library quotes the file there, whatever bytes that holds.
+
+    >>> print(ascii(_last_words(1, b"Booster\nLightGBMError: no tree \xc3 in it\n")))
+    'LightGBMError: no tree \ufffd in it'
+    >>> _last_words(-11, b"")
+    'it crashed the library that reads it (SIGSEGV)'
+    """
+    if code < 0:
+        name = signal.Signals(-code).name
+        more = ", as where memory runs out" if code == -signal.SIGKILL else ""
+        return f"it crashed the library that reads it ({name}{more})"
+    lines = said.decode(errors="replace").strip().splitlines()
+    shown = "".join(one if one.isprintable() else " " for one in lines[-1]) if lines else ""
+    return " ".join(shown.split())[-DETAIL:] or f"its process ended: {code}"
 
 
 def named(name: str, dataset: RankingDataset) -> FileScores | OutsideModel:

@@ -133,7 +133,10 @@ def _of_runs(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
         "counts as an empty answer"
     )
     lacking = [f"{name} lacks {count}" for name, count in facts["missing"].items() if count]
-    return f"{text}{f' ({listed(lacking)})' if lacking else ''}."
+    beyond = {name: count for name, count in facts.get("unjudged", {}).items() if count}
+    more = [f"{counted(count, 'topic')} of {name}" for name, count in beyond.items()]
+    left = f"; without judgments and left out: {listed(more)}" if more else ""
+    return f"{text}{f' ({listed(lacking)})' if lacking else ''}{left}."
 
 
 def _lists(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
@@ -153,7 +156,7 @@ def _lists(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
 
 
 def _rankers(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
-    told = [f"{label}{_known(label)}" for label in rankers_of(recipe)]
+    told = [f"{outside.in_words(label)}{_known(label)}" for label in rankers_of(recipe)]
     if not told or is_of_runs(recipe):
         return ""
     preset = f", at the preset {facts['preset']} where none is named" if "preset" in facts else ""

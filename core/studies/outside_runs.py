@@ -27,6 +27,7 @@ from core.store.manifest import Artefact
 from core.studies import benchmark_retrieved, conventions
 from core.studies.benchmark import GROUPS, KIND, REFERENCES
 from core.studies.result import StudyResult
+from core.words import counted
 
 OUTSIDE = GROUPS[-1]
 MEASURES = ("NDCG@10", "AP", "P@10", "RR")
@@ -126,9 +127,10 @@ def comparing(
     labels = _labels(read)
     named = {label: run for label, (_, run) in zip(labels, read, strict=True)}
     result = _measured(judged(grades, named), named, texts, qrels.name)
+    unjudged = {name: len(run.scores.keys() - grades.keys()) for name, run in named.items()}
     files = {label: path.name for label, (path, _) in zip(labels, read, strict=True)}
     yield Progress(steps, steps, "files")
-    return replace(result, facts=dict(result.facts) | {"files": files})
+    return replace(result, facts=dict(result.facts) | {"files": files, "unjudged": unjudged})
 
 
 def _measured(
@@ -180,6 +182,37 @@ def _measured(
     return benchmark_retrieved.RetrievedResult(
         recipe, trials, per_query, whole.dataset.query_ids, facts, arrays
     )
+
+
+def uncovered(facts: Mapping[str, Any]) -> list[str]:
+    """Sentences on topics that only the judgments or only a run has; none where they agree.
+
+    Args:
+        facts: of a comparison: `queries`, `missing` (judged topics that a run did not answer, by
+            run) and `unjudged` (topics of a run that are not judged; older ones lack it).
+
+    >>> facts = {"queries": 100, "missing": {"a": 99, "b": 0}, "unjudged": {"a": 2, "b": 0}}
+    >>> for sentence in uncovered(facts):
+    ...     print(sentence)
+    a answers 1 of the 100 judged topics: the other 99 count as nothing retrieved.
+    2 topics of a are not judged: they are left out.
+    >>> uncovered({"queries": 100, "missing": {"b": 0}})
+    []
+    """
+    judged_topics = counted(facts["queries"], "judged topic")
+    found = [
+        f"{run} answers {facts['queries'] - count:,} of the {judged_topics}: the other {count:,} "
+        f"{'counts' if count == 1 else 'count'} as nothing retrieved."
+        for run, count in facts["missing"].items()
+        if count
+    ]
+    found += [
+        f"{counted(count, 'topic')} of {run} {'is' if count == 1 else 'are'} not judged: "
+        f"{'it is' if count == 1 else 'they are'} left out."
+        for run, count in facts.get("unjudged", {}).items()
+        if count
+    ]
+    return found
 
 
 def keep(result: StudyResult, store: Store) -> Artefact:
