@@ -3,11 +3,13 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import combinations, pairwise, product
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,15 +19,20 @@ from core.data.lists import CandidateLists, JudgedLists
 from core.data.ragged import offsets_of, order_within
 from core.data.synthetic import planted
 from core.errors import DataError, ParameterError, ShapeError, UnknownNameError
+from core.losses.weights import delta_ndcg
+from core.metrics.measure import Measure
+from core.metrics.relevance import evaluate
 from core.perturb.registry import perturbation
 from core.progress import finished
-from core.rankers import linear, linear_weights, registry, univariate
+from core.rankers import linear, linear_newton, linear_weights, registry, univariate
 from core.rankers.base import Ranker, RankerSpec
 from core.rankers.kept import quality
 from core.rankers.linear import IRSVMSpec, RankSVMSpec
 from core.rankers.linear_pairs import PairedLists
 from core.rankers.linear_products import column_sums, row_sums
 from core.seeds import generator
+
+SOLVED = linear_newton._solved
 
 FOLD = planted((40, 15, 5), seed=3, documents=25)
 KINDS = (RankSVMSpec, IRSVMSpec)
@@ -175,6 +182,24 @@ def test_grade_weights_are_the_mean_loss_of_every_exchange_in_the_ideal_list(cut
     assert pairs.list_weights == pytest.approx([13 / 5, 13 / 2, 0, 1, 13])
 
 
+def test_a_negative_label_gains_nothing_here_as_in_the_measures():
+    labels, nothing = np.array([1, 0, -2], np.float32), np.array([1, 0, 0], np.float32)
+    counts, levels = np.ones((1, 3)), np.array([-2.0, 0.0, 1.0])
+    lost = linear_weights.exchange_losses(counts, levels, 10)
+    assert lost[1, 0] == 0  # grade 0 above grade −2: no gain is lost
+    scores, mask = torch.tensor([[0.1, 0.3, 0.2]]), torch.ones(1, 3).bool()
+    deltas = [delta_ndcg(scores, torch.tensor(one)[None], mask)[0] for one in (labels, nothing)]
+    assert torch.allclose(*deltas)
+    assert deltas[0][1, 2] == 0
+    dataset = RankingDataset(np.zeros((3, 1), np.float32), labels, np.array([0, 3]), ("q",), (1,))
+    same = RankingDataset(np.zeros((3, 1), np.float32), nothing, np.array([0, 3]), ("q",), (1,))
+    found = [
+        evaluate([Measure.parse("NDCG@10")], one, CandidateLists.everything(one), scores[0].numpy())
+        for one in (dataset, same)
+    ]
+    assert np.array_equal(*found)
+
+
 def test_ndcg_at_1_weighs_only_pairs_with_a_lists_top_grade():
     labels = np.array([2, 1, 0, 2, 1, 0], np.float32)
     weights = linear_weights.by_exchange(labels, np.array([3, 3]), 1.0, 1).grade_weights
@@ -278,6 +303,24 @@ def test_every_step_lowers_the_objective():
     assert all(later <= before for before, later in pairwise(objectives))
     assert [report.done for report in reports] == list(range(1, len(reports) + 1))
     assert reports[-1].values["gradient"] <= 1e-6 * reports[0].values["gradient"]
+
+
+def test_no_newton_step_is_computed_to_be_thrown_away_and_running_out_is_said(
+    monkeypatch, tmp_path
+):
+    solved = []
+    monkeypatch.setattr(linear_newton, "_solved", lambda *one: solved.append(0) or SOLVED(*one))
+    few = RankSVMSpec(steps=2, tolerance=1e-9)
+    reports = []
+    ranker = finished(few.fit(judged(FOLD.train), judged(FOLD.valid)), reports.append)
+    assert len(solved) == 2
+    assert [report.unit for report in reports] == ["steps", "steps", linear.UNFINISHED]
+    assert "ranksvm stopped after 2 Newton steps" in ranker.warning
+    ranker.save(tmp_path)
+    assert registry.load(tmp_path).warning == ranker.warning
+    whole = finished(replace(few, steps=30).fit(judged(FOLD.train), judged(FOLD.valid)))
+    assert whole.finished
+    assert whole.warning == ""
 
 
 def test_what_cannot_be_fitted_or_scored_is_explained():

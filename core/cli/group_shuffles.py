@@ -1,8 +1,6 @@
 """`study group-shuffles`: GSF's order dependence on the terminal."""
 
 import argparse
-import math
-from functools import partial
 
 from core.cli.answer import Answer, records
 from core.cli.open import done, workbench_of
@@ -32,14 +30,10 @@ def study(arguments: argparse.Namespace) -> Answer:
         "summary": records(stored_summary(artefact.path)),
         "table": records(frame),
     }
-    formats = {name: partial(_shown, text) for name, text in SHOWN.items()}
-    parts = [frame.to_string(index=False, formatters=formats), _said(result), ""]
+    formats = {name: text.format for name, text in SHOWN.items()}
+    parts = [frame.to_string(index=False, formatters=formats, na_rep="–"), _said(result), ""]
     parts += [group_shuffles_table.finding(result, name) for name in names]
     return Answer(answer, "\n".join([*parts, f"stored as {artefact.key}"]))
-
-
-def _shown(text: str, value: float) -> str:
-    return "–" if math.isnan(value) else text.format(value)
 
 
 def _said(result: StudyResult) -> str:

@@ -74,7 +74,7 @@ def delta_ndcg(
 
     Args:
         scores: one a document.
-        grades: gain 2^y − 1.
+        grades: gain 2^y − 1; below 0 as at 0, as the measures have it.
         mask: True = real.
         cutoff: discounts are 0 from this 0-based rank on; None: never.
 
@@ -83,7 +83,7 @@ def delta_ndcg(
     0.3691
     """
     discounts = _mean_discounts(scores, -grades, mask, cutoff)
-    gains = torch.exp2(grades.masked_fill(~mask, 0)) - 1
+    gains = _gains(grades.masked_fill(~mask, 0))
     by_rank = discount(scores, cutoff)
     ideal = (gains.sort(-1, descending=True).values * by_rank).sum(-1)
     tiny = torch.finfo(scores.dtype).tiny
@@ -104,8 +104,13 @@ def chosen(name: str) -> Weigh:
     return {"queries": by_query, "pairs": ones, "grades": by_grade}[name]
 
 
+def _gains(grades: Tensor) -> Tensor:
+    """2^y − 1, and 0 below grade 0 as the measures have it."""
+    return torch.exp2(grades.clamp(min=0)) - 1
+
+
 def _exchanged(grades: Tensor, discounts: Tensor) -> Tensor:
-    gains = torch.exp2(grades) - 1
+    gains = _gains(grades)
     gained = gains[:, :, None] - gains[:, None, :]
     return gained * (discounts[:, :, None] - discounts[:, None, :])
 

@@ -28,14 +28,16 @@ from core.progress import Progress
 from core.rankers import linear_weights
 from core.rankers.base import Input
 from core.rankers.canonical import CanonicalLists
-from core.rankers.linear_newton import newton
+from core.rankers.linear_newton import NewtonStep, newton
 from core.rankers.linear_pairs import PairedLists
 from core.rankers.linear_products import row_sums
+from core.words import counted
 
 FAMILY = "linear"
 FILE = "ranker.json"
 WEIGHTS = "weights.safetensors"
 BLOCK = 1 << 16
+UNFINISHED = "steps, which ran out before the tolerance"
 
 
 @dataclass(frozen=True)
@@ -120,12 +122,18 @@ class RankSVMSpec:
         weights, best, highest, taken = np.zeros(matrix.shape[1]), None, -np.inf, 0
         for index in reversed(range(self.tried)):  # the smallest C first: it is the easiest
             pairs = self.pairs(ours, self.cost / 10.0**index)
-            minimising = newton(matrix, pairs, weights, self.tolerance)
-            for step, _ in zip(minimising, range(self.steps), strict=False):
-                weights, taken = step.weights, taken + 1
+            step = NewtonStep(weights, np.inf, np.inf, finished=False)
+            for done, step in enumerate(newton(matrix, pairs, weights, self.tolerance)):
+                last = step.finished or done == self.steps
+                taken += 1
                 values = {"loss": step.objective, "gradient": step.gradient}
-                yield Progress(taken, self.steps * self.tried, "steps", values)
-            ranker = LinearRanker(self, weights, normalisation, train.dataset.feature_ids)
+                unit = UNFINISHED if last and not step.finished else "steps"
+                yield Progress(taken, (self.steps + 1) * self.tried, unit, values)
+                if last:
+                    break
+            weights = step.weights
+            fit = (weights, normalisation, train.dataset.feature_ids, step.finished)
+            ranker = LinearRanker(self, *fit)
             value = 0.0 if self.tried == 1 else _quality(ranker, valid)
             if value > highest:
                 best, highest = ranker, value
@@ -180,14 +188,27 @@ class LinearRanker:
         weights: one a normalised feature.
         normalisation: fitted on the training part.
         feature_ids: the feature columns that it was fitted on.
+        finished: the minimum was reached; False: the steps ran out before the tolerance.
     """
 
     spec: RankSVMSpec
     weights: Float64[np.ndarray, " features"]
     normalisation: Normalisation
     feature_ids: tuple[int, ...]
+    finished: bool = True
     reads: ClassVar[frozenset[Input]] = frozenset({"features"})
     rankings: ClassVar[int] = 0
+
+    @property
+    def warning(self) -> str:
+        """What is to be known of the fit; empty where it reached its minimum."""
+        if self.finished:
+            return ""
+        spec = self.spec
+        return (
+            f"{self.name} stopped after {counted(spec.steps, 'Newton step')}, before its gradient "
+            f"fell to {spec.tolerance:g} of its first: more steps would change its weights."
+        )
 
     @property
     def name(self) -> str:
@@ -218,6 +239,8 @@ class LinearRanker:
             "family": FAMILY,
             "recipe": self.spec.recipe(),
             "feature_ids": list(self.feature_ids),
+            "finished": self.finished,
+            "warning": self.warning,
         }
         (directory / FILE).write_text(json.dumps(saved, indent=1), encoding="utf-8")
         arrays = {"weights": self.weights, **self.normalisation.arrays()}
@@ -233,7 +256,9 @@ def load(directory: Path) -> LinearRanker:
     made = _kind(fields.pop("name"))(**fields)
     arrays = load_file(directory / WEIGHTS)
     normalisation = Normalisation.from_arrays(made.normalisation, arrays)
-    return LinearRanker(made, arrays["weights"], normalisation, tuple(saved["feature_ids"]))
+    finished = saved.get("finished", True)
+    ids = tuple(saved["feature_ids"])
+    return LinearRanker(made, arrays["weights"], normalisation, ids, finished)
 
 
 def _kind(name: str) -> type[RankSVMSpec]:

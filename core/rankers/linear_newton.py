@@ -46,6 +46,8 @@ def newton(
 ) -> Iterator[NewtonStep]:
     """Minimise, yielding the start and every step; ends after the first that is finished.
 
+    Whoever stops listening after a step pays for no other one.
+
     Args:
         matrix: one row a document.
         pairs: the loss.
@@ -62,12 +64,13 @@ def newton(
         if size <= least:
             yield NewtonStep(weights, objective, size, finished=True)
             return
+        yield NewtonStep(weights, objective, size, finished=False)
         accuracy = min(0.1, np.sqrt(least / size))
         direction = _solved(partial(_curved, matrix, point), -gradient, accuracy)
         along = row_sums(matrix, direction)
         found = _line_search(pairs, (weights, direction), (point, along), gradient)
-        yield NewtonStep(weights, objective, size, finished=found is None)
         if found is None:
+            yield NewtonStep(weights, objective, size, finished=True)
             return
         step, point = found
         weights = weights + step * direction
