@@ -212,6 +212,11 @@ def left_out(artefact: Artefact, families: Collection[str]) -> str:
     return perturbations_notes.left_out(artefact.facts, families)
 
 
+def short_of(artefact: Artefact, families: Collection[str]) -> str:
+    """Which levels are more than some lists of a study have, in words."""
+    return perturbations_notes.short_of(artefact.facts, families)
+
+
 def no_values(artefact: Artefact) -> list[tuple[str, str]]:
     """The (ranker, family) pairs of a study of which the family means nothing for the ranker."""
     told = artefact.facts.get("left_out", {})

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from app import disturbed, report
+from app.figures import initial_ranking
 from app.figures import perturbations as figure
 from app.views import disturbed_queries as queries
 from app.views import perturbations as view
@@ -343,3 +344,19 @@ def test_attacks_are_told_by_network_attacked_and_ranker_hit():
         perturbations_notes.transferred(wide, "RR")
     )
     assert perturbations_notes.transfer(frame[frame["family"] == "cut"]).empty
+
+
+def test_the_axis_of_an_attack_has_room_on_a_telephone():
+    levels = [0.0, 0.01, 0.05, 0.1, 0.25, 0.5]
+    summary = pd.DataFrame({
+        "ranker": "dlcm", "family": "gradient-sign@dlcm", "level": levels, "tau": 1.0,
+        "measure": "RR", "mean": 0.5, "low": 0.4, "high": 0.6, "n": 10,
+    })  # fmt: skip
+    drawn = initial_ranking.curves(summary, "gradient-sign@dlcm", "RR", "standard deviations")
+    before = drawn.layout.height
+    unit = "standard deviations of the column"
+    figure.fitted_axis(drawn, f"gradient-sign@dlcm: {unit}")
+    assert drawn.layout.xaxis.title.text == f"gradient-sign@dlcm: standard<br>{unit[9:]}"
+    assert list(drawn.layout.xaxis.ticktext) == ["0", "0.1", "0.25", "0.5"]
+    assert drawn.layout.xaxis2.title.text == initial_ranking.TAU
+    assert drawn.layout.height == before + figure.LINE

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from core.cli.perturbations import _budgets
 from core.data.dataset import RankingDataset
 from core.data.lists import CandidateLists, JudgedLists
-from core.cli.perturbations import _budgets
 from core.errors import MissingRankingError, ParameterError
 from core.metrics.measure import Measure
 from core.metrics.relevance import evaluate

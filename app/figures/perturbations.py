@@ -1,5 +1,6 @@
 """What disturbed inputs cost, as maps: families × rankers, and queries × levels."""
 
+import textwrap
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -27,6 +28,12 @@ ATTACK = "gradient-sign@"
 
 GIVEN = "initial ranking"
 """It has no preset."""
+
+TITLE, LINE = 36, 16
+"""Letters of a line of an axis title on a telephone, and pixels of a further line."""
+
+PLOT, DIGIT, GAP = 220, 7.5, 8
+"""Pixels of the plot on a telephone, of a digit of a tick, and between two of them."""
 
 MOST_QUERIES = 60
 SMALL = 0.0005
@@ -167,6 +174,48 @@ def plain_names(names: Sequence[str]) -> list[str]:
     """
     presets = {name.partition("@")[2] for name in names if name != GIVEN}
     return [name.partition("@")[0] for name in names] if len(presets) == 1 else list(names)
+
+
+def fitted_axis(figure: go.Figure, title: str) -> go.Figure:
+    """The curves of a family with a title and levels that a telephone has room for.
+
+    Args:
+        figure: with the levels along its first axis, and perhaps others along a second; changed.
+        title: of the first axis, broken into lines.
+
+    Returns:
+        The same figure.
+    """
+    lines = textwrap.wrap(title, TITLE, break_long_words=False, break_on_hyphens=False)
+    figure.update_xaxes(title={"text": "<br>".join(lines)}, selector=0)
+    for axis in figure.select_xaxes():
+        if axis.tickvals and axis.range:
+            kept = _roomy(axis.tickvals, axis.ticktext, abs(axis.range[1] - axis.range[0]))
+            axis.tickvals = [axis.tickvals[at] for at in kept]
+            axis.ticktext = [axis.ticktext[at] for at in kept]
+    bottom = (figure.layout.margin.b or 0) + LINE * (len(lines) - 1)
+    figure.update_layout(
+        margin={"b": bottom}, height=figure.layout.height + LINE * (len(lines) - 1)
+    )
+    return figure
+
+
+def _roomy(values: Sequence[float], texts: Sequence[str], span: float) -> list[int]:
+    """The ticks whose texts do not touch on a telephone: the ends, and what lies between them.
+
+    >>> _roomy([0, 0.01, 0.05, 0.1, 0.25, 0.5], ["0", "0.01", "0.05", "0.1", "0.25", "0.5"], 0.5)
+    [0, 3, 4, 5]
+    """
+    last, kept = len(values) - 1, [0]
+
+    def apart(one: int, other: int) -> bool:
+        widths = DIGIT * (len(texts[one]) + len(texts[other])) / 2
+        return PLOT * abs(values[one] - values[other]) / (span or 1.0) > widths + GAP
+
+    for at in range(1, last):
+        if apart(kept[-1], at) and apart(at, last):
+            kept.append(at)
+    return [*kept, last] if last else kept
 
 
 def _short(family: str, longest: int = 18) -> str:

@@ -5,6 +5,7 @@ import streamlit as st
 
 from app import disturbed
 from app.figures import initial_ranking as curves
+from app.figures.perturbations import fitted_axis
 from app.plain import escaped
 from app.views import disturbed_queries as queries
 from app.views import parts
@@ -65,12 +66,15 @@ def section(
     family = family if family in families else families[0]
     entry = disturbed.entry(family)
     if entry is not None:
-        st.caption(escaped(f"{entry.summary} Level: {entry.unit}. From: {entry.source}."))
+        words = f"{entry.summary} Level: {entry.unit}. From: {entry.source}."
+        st.caption(escaped(f"{words} {disturbed.short_of(artefact, [family])}"))
     summary = disturbed.summary(str(artefact.key), family, measure)
     _curves(summary[summary["ranker"].isin(rankers)], family, measure)
     if family.startswith(f"{ATTACK}@"):
         _transfer(losses, measure)
     if ranker is None:
+        if summary.empty:
+            st.info(escaped(disturbed.left_out(artefact, [family])))
         return
     if (ranker, family) in disturbed.no_values(artefact):
         st.info(escaped(disturbed.left_out(artefact, [family])))
@@ -80,11 +84,15 @@ def section(
 
 def _curves(summary: pd.DataFrame, family: str, measure: str) -> None:
     levels = set(summary["level"])
+    if not levels:
+        return
     if len(levels) < 2:
         st.caption("This family stands at one level alone: there is no curve.")
         return
+    unit = disturbed.unit(family)
+    drawn = curves.curves(summary, family, measure, unit)
     st.plotly_chart(
-        curves.curves(summary, family, measure, disturbed.unit(family)), key=CURVES,
+        fitted_axis(drawn, f"{family}: {unit}"), key=CURVES,
         alt=curves.alt_text(summary, family, measure), on_select=_take_point,
         selection_mode="points", config=parts.CLICKABLE,
     )  # fmt: skip

@@ -57,10 +57,14 @@ def perturbations(arguments: argparse.Namespace) -> Answer:
     said = notes.left_out(
         artefact.facts, {family for family, _ in artefact.recipe["perturbations"]}
     )
+    beyond = notes.short_of(
+        artefact.facts, {family for family, _ in artefact.recipe["perturbations"]}
+    )
     finding = perturbations_table.finding(losses, first, list(losses["ranker"].unique()), "last")
-    parts += [*told, *([said] if said else []), finding, ""]
+    parts += [*told, *filter(None, [said, beyond]), finding, ""]
     answer: dict[str, Any] = {"result": str(artefact.key), "summary": records(summary)}
     answer |= {"transfer": reached, "left_out": artefact.facts.get("left_out", {})}
+    answer["lists_that_reach"] = artefact.facts.get("reached", {})
     answer["finding"] = finding
     head = [_counted(first, len(result.query_ids)), ""]
     return Answer(answer, "\n".join([*head, *parts, f"stored as {artefact.key}"]))

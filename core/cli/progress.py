@@ -6,6 +6,8 @@ import time
 from core.progress import Progress
 
 EVERY = 0.2
+FEW, EARLY = 3, 0.05
+"""Units and the share of all before which no end is foretold: the first warm up and train."""
 
 
 class ProgressLine:
@@ -33,9 +35,10 @@ class ProgressLine:
     def _text(self, progress: Progress, seconds: float) -> str:
         done = progress.done + progress.part
         rate = (done - self.first) / seconds if seconds > 0 else 0.0
-        left = (progress.total - done) / rate if rate else 0.0
+        known = progress.part > 0 or done - self.first >= max(FEW, EARLY * progress.total)
+        left = f", {duration((progress.total - done) / rate)} left" if rate > 0 and known else ""
         values = "  ".join(f"{name} {value:.4g}" for name, value in progress.values.items())
-        pace = f"{_rate(rate)}, {duration(left)} left" if rate > 0 else "starting"
+        pace = f"{_rate(rate)}{left}" if rate > 0 else "starting"
         far = f"{done:.1f}" if progress.part else f"{progress.done}"
         return f"{self.title}: {far}/{progress.total} {progress.unit} ({pace})  {values}"
 

@@ -43,6 +43,8 @@ def names(arguments: argparse.Namespace) -> Answer:
 
 def _values(entry: Any, field: str) -> Any:
     value = getattr(entry, field)
+    if field == "default_levels":
+        return [int(level) if level == int(level) else level for level in value]
     return [value] if isinstance(value, str) else value
 
 

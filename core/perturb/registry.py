@@ -51,7 +51,7 @@ def entry_of(family: str) -> PerturbationEntry:
     """
     first, _, last = family.rpartition("+")
     if first:
-        return _chained([parse(link) for link in first.split("+")], entry_of(last))
+        return _chained([_link(text, family) for text in first.split("+")], entry_of(last))
     name, at, attacked = family.partition("@")
     if name not in PERTURBATIONS or (at and (name not in {ATTACK, FLIPS} or not attacked)):
         raise UnknownNameError("perturbation", family, PERTURBATIONS)
@@ -99,7 +99,8 @@ def parse(text: str) -> Perturbation:
     try:
         strength = float(level)
     except ValueError:
-        shape = f"a number ({entry.unit}), as in {entry.family}:{entry.default_levels[-1]:g}"
+        usual = f"{entry.family}:{entry.default_levels[-1]:g}"
+        shape = f"a number ({entry.unit}) behind the name, as in {usual}"
         raise ParameterError(f"{entry.family} level", level, shape) from None
     return entry.at(strength)
 
@@ -143,6 +144,22 @@ def _tau_of(
         pairs = [(shown[old], now[there])]
     taus = [kendall_tau(offsets, ours, theirs) for ours, theirs in pairs]
     return np.mean(np.asarray(taus, dtype=np.float64), axis=0)
+
+
+def _link(text: str, family: str) -> Perturbation:
+    """A link of a chain that is not its last one, which has its level behind its name.
+
+    Raises:
+        UsageError: it has none, and more than one is usual.
+    """
+    entry = entry_of(text.partition(":")[0])
+    if ":" not in text and len(entry.default_levels) > 1:
+        example = f"{text}:{entry.default_levels[-1]:g}"
+        raise UsageError(
+            f"{family} lacks the level of {text} ({entry.unit}): every link of a chain but the "
+            f"last is written with its level, as in {family.replace(text, example, 1)}"
+        )
+    return parse(text)
 
 
 def _chained(links: list[Perturbation], last: PerturbationEntry) -> PerturbationEntry:

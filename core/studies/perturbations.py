@@ -17,6 +17,7 @@ from jaxtyping import Float32
 from core.data.lists import JudgedLists
 from core.errors import UsageError
 from core.metrics.measure import Measure
+from core.perturb.reach import reached
 from core.perturb.registry import ATTACK, entry_of
 from core.progress import Progress
 from core.rankers.base import Ranker
@@ -225,6 +226,16 @@ def _attacks(setup: Setup, rankers: Mapping[str, Ranker]) -> Pairs:
     return pairs
 
 
+def _reached(base: JudgedLists, pairs: Pairs) -> dict[str, dict[str, int]]:
+    """How many lists can take a level, by family and level, where not all can."""
+    found: dict[str, dict[str, int]] = {}
+    for family, level in pairs:
+        count = reached(base, family, level)
+        if count < len(base.lists):
+            found.setdefault(family, {})[f"{level:g}"] = count
+    return found
+
+
 def _facts(
     bench: Workbench, study: Study, rankers: Mapping[str, Ranker], told: without.LeftOut
 ) -> dict[str, Any]:
@@ -236,6 +247,7 @@ def _facts(
         "changes": {family: sorted(entry.changes) for family, entry in families.items()},
         "units": {family: entry.unit for family, entry in families.items()},
         "left_out": {family: dict(why) for family, why in told.items() if why},
+        "reached": _reached(base, study.perturbations),
         "queries": len(base.lists),
         "candidates": int(base.lists.offsets[-1]),
         "lists": asdict(bench.recipe),

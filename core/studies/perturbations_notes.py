@@ -75,6 +75,31 @@ def left_out(facts: Mapping[str, Any], families: Collection[str]) -> str:
     )
 
 
+def short_of(facts: Mapping[str, Any], families: Collection[str]) -> str:
+    """Which levels are more than some lists have, in words.
+
+    Args:
+        facts: of the study.
+        families: to speak of.
+
+    >>> short_of({"reached": {"promote": {"10": 30, "1000": 0}}, "queries": 38}, ["promote"])
+    'promote: 30 of 38 lists reach level 10, none level 1000; the others change as far as they go.'
+    """
+    sentences = []
+    for family, levels in facts.get("reached", {}).items():
+        if family not in families:
+            continue
+        of = f" of {facts['queries']} list{'' if facts['queries'] == 1 else 's'}"
+        parts: list[str] = []
+        for level, count in levels.items():
+            verb = "reaches" if count == 1 else "reach"
+            who = f"{count}{of} {verb} " if not parts else f"{count} "
+            none = f"none{of} reaches " if not parts else "none "
+            parts.append(f"{who if count else none}level {level}")
+        sentences.append(f"{family}: {', '.join(parts)}; the others change as far as they go.")
+    return " ".join(sentences)
+
+
 def _sentences(family: str, reasons: Mapping[str, str]) -> Iterator[str]:
     """What means nothing; then what cannot be done, by its verb."""
     nothing = {name: reason for name, reason in reasons.items() if not reason.startswith(CANNOT)}
