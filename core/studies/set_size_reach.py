@@ -23,19 +23,22 @@ CHEAP = 100
 
 
 def proposed(lengths: Integer[np.ndarray, " queries"]) -> tuple[int, ...]:
-    """The paper's sizes that some list reaches; below two of them, steps up to the longest list.
+    """The paper's sizes that some list reaches; below two of them, steps that double up to one.
+
+    Steps end at 40, 80 or 160, whichever the longest list reaches; where it is shorter, at it.
 
     Args:
         lengths: documents of every list, uncut.
 
     >>> proposed(np.array([30, 1000])), proposed(np.array([90, 121])), proposed(np.array([12]))
-    ((40, 240, 500), (20, 40, 121), (3, 6, 12))
+    ((40, 240, 500), (20, 40, 80), (3, 6, 12))
     """
     longest = int(lengths.max(initial=0))
     reached = tuple(size for size in SIZES if size <= longest)
     if len(reached) > 1:
         return reached
-    steps = (20, 40, longest) if longest >= 2 * SIZES[0] else (longest // 4, longest // 2, longest)
+    last = next((size for size in (160, 80, 40) if size <= longest), longest)
+    steps = (last // 4, last // 2, last)
     return tuple(dict.fromkeys(size for size in steps if size)) or SIZES[:1]
 
 
