@@ -60,8 +60,13 @@ def _stored(data: str, fingerprint: str | None, now: tuple[tuple[str, int], ...]
         for one in found
         if fingerprint in one.facts["fingerprints"] or one.facts["data"] in {data, stem(data)}
     ]
-    own.sort(key=lambda one: (bool(rankers(one.recipe)), one.created), reverse=True)
+    own.sort(key=shown_first, reverse=True)
     return {str(one.key): one for one in own}
+
+
+def shown_first(one: Artefact) -> tuple[bool, str]:
+    """What benchmarks are sorted by, the greatest first: those with rankers, the newest."""
+    return bool(rankers(one.recipe)), one.created
 
 
 def of_runs() -> dict[str, Artefact]:

@@ -147,9 +147,54 @@ def test_measure_columns_baseline_and_test_are_choices(stored):
     assert "randomisation, Holm" in plain(test)
 
 
-def test_what_is_undefined_is_said_and_breaks_nothing(stored):
+def test_what_is_undefined_is_said_and_neither_drawn_nor_marked(store, fold):
+    labels = fold.test.labels.copy()
+    labels[fold.test.offsets[3] : fold.test.offsets[4]] = 0
+    bare = replace(fold, test=replace(fold.test, labels=labels))
+    tables.benchmark_in(store, bare)
     test = opened(empty="nan")
-    assert "undefined" in words(test) or "is best" in words(test)
+    said = plain(test)
+    assert "Under this convention the means are undefined" in said
+    assert "N = 40 queries (means are undefined: some have no relevant document)" in said
+    assert "Nothing is drawn: some queries have no relevant document" in said
+    assert "Full dots" not in said
+    assert "No mean rank is defined" in said
+    assert set(test.table[0].value.to_numpy().ravel()) <= {"", "–", ":gray[–]"}
+    assert test.dataframe[0].value["difference"].isna().all()
+    left_out = opened(empty="skip")
+    bounds = zip(fold.test.offsets[:-1], fold.test.offsets[1:], strict=True)
+    none = sum(not labels[first:last].any() for first, last in bounds)
+    expected = f"N = {40 - none} queries ({none} without relevant documents left out)"
+    assert expected in plain(left_out)
+
+
+def test_one_of_references_alone_breaks_nothing_and_is_not_shown_first(store, fold, monkeypatch):
+    with monkeypatch.context() as patched:
+        references = {name: tables.NOISE[name] for name in ("ideal", "initial ranking", "random")}
+        patched.setattr(tables, "NOISE", references)
+        bare = tables.benchmark_in(store, fold)
+    test = opened()
+    assert "There is nobody to compare with initial ranking here" in plain(test)
+    assert "No ranker has been measured yet" in plain(test)
+    assert "As the paper" not in plain(test)
+    report.report([bare.path])
+    whole = tables.benchmark_in(store, fold)
+    now = benchmarks.stored(tables.DATA)
+    assert list(now) == [str(whole.key), str(bare.key)]
+    newer = {**now, str(bare.key): replace(now[str(bare.key)], created="2999-01-01T00:00:00+00:00")}
+    assert max(newer.values(), key=benchmarks.shown_first).key == whole.key
+
+
+def test_columns_that_differ_say_so_under_the_table(stored):
+    said = plain(opened(columns=["NDCG@10", "NDCG@5"]))
+    assert "my_set · N = 40 queries · mean ± standard deviation of 2 seeds" in said
+    assert "bold: best of the trained rows" in said
+    mixed = benchmarks.notes(
+        str(stored.key), ("NDCG(empty=one)@10", "NDCG@5"), ((), "a"), "paired t"
+    )
+    assert [line.partition(": ")[0] for line in mixed[1:3]] == ["NDCG(empty=one)@10", "NDCG@5"]
+    text = report.report([stored.path])
+    assert "best of the trained rows" in text
 
 
 def test_two_rankers_by_query_and_one_query_as_they_answered_it(stored, fold):
@@ -289,12 +334,35 @@ def test_the_form_says_the_cost_and_hands_the_benchmark_in(store):
         ("measures", "NDGC@10", "no measure is called"),
         ("rankers", ["dlmc"], "no ranker is called"),
         ("rankers", ["dlcm#abc"], "stored ranker"),
+        ("rankers", ["random", "ideal"], "no ranker is named"),
+        ("rankers", ["feature:77"], "the data has no such feature"),
     ],
 )
 def test_wrong_entries_are_sentences_and_hand_nothing_in(store, field, value, said):
     test = opened(**{f"new.{field}": value})
     assert said in plain(test)
     assert not [button for button in test.button if button.key == "new.run"]
+
+
+def test_lists_that_a_row_cannot_read_are_told_before_it_is_run(store, monkeypatch):
+    fitting = benchmark_run.training.fitting(tables.DATA)
+    usual = benchmark_run.training.usual_lists(tables.DATA)
+    lengths = [benchmark_run._longest(fitting, replace(usual, depth=at)) for at in (None, 40, 5)]
+    assert lengths == [13, 13, 5]
+    monkeypatch.setattr(benchmark_run, "_longest", lambda *_: 6000)
+    test = opened(**{"new.rankers": ["mart", "setrank-msab-init"]})
+    assert "setrank-msab-init reads ranks up to" in plain(test)
+    assert not [button for button in test.button if button.key == "new.run"]
+
+
+def test_the_whole_table_is_one_click_whatever_was_run_before(stored):
+    test = opened(**{"run opened": True})
+    test.run()
+    assert test.multiselect(key="new.rankers").value == ["lambdamart", "dlcm", "gsf"]
+    test.button(key="new.table2").click().run()
+    assert not test.exception
+    assert test.multiselect(key="new.rankers").value == ["table2"]
+    assert "12 rows × up to 3 seeds" in plain(test)
 
 
 def test_folds_of_one_name_are_run_together(store):
