@@ -12,6 +12,11 @@ from core.cli.answer import Answer, show, warn
 from core.errors import ShuffleproofError
 
 RUNS = "NDCG@10,AP,P@10,RR"
+BENCH_JOBS = (
+    "dlcm-train", "figure3", "gpu-train", "gpu-score", "lambdamart", "mixed-lengths", "ndcg",
+    "parse", "reopen", "rankboost", "ranksvm", "setrank-score", "setrank-train", "softrank",
+)  # fmt: skip
+"""Of `core.bench`, whose modules load too much for a help text."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -198,7 +203,7 @@ def _other_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParse
     )
     _workbench(export)
     bench = _command(commands, "bench", "work:bench", "our speed beside a peer's, one run")
-    bench.add_argument("jobs", nargs="*", help="job names; all by default")
+    bench.add_argument("jobs", nargs="*", help=f"all by default: {', '.join(BENCH_JOBS)}")
     bench.add_argument("--quick", action="store_true", help="small sizes")
     demo = _command(commands, "demo", "work:demo", "the main job on the sample set, in minutes")
     demo.add_argument("--out", type=Path, default=Path("reports/demo.html"), help="the report")
