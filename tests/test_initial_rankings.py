@@ -17,7 +17,7 @@ from core.rankers.ordinal_geometry import geometries, geometry
 from core.seeds import generator
 from core.store.artefacts import Store
 from core.store.keys import key_of
-from core.studies import initial_rankings, initial_rankings_table, tables_query
+from core.studies import initial_rankings, initial_rankings_table, tables_query, underway
 from core.studies.claims import HOLDS, NOT, UNTOLD, rising
 from core.studies.claims_intervals import adjusted, t_interval
 from core.studies.exchanged import (
@@ -63,6 +63,28 @@ def made(bench, monkeypatch_module):
 def monkeypatch_module():
     with pytest.MonkeyPatch.context() as patch:
         yield patch
+
+
+def test_the_first_ranking_is_measured_before_the_second_is_fitted(tmp_path):
+    recipe = ListRecipe(("feature:3", "ranksvm@small", "feature:1"), 8, scores="in-sample")
+    store = Store(tmp_path)
+    opened = finished(initial_rankings.opened("sample", recipe, store, "small", ("file-order",)))
+    plan = initial_rankings.planned(opened, ("file-order",), (ORACLE,))
+    work = initial_rankings.run(opened, plan)
+    next(work)
+    (begun,) = underway.underway(store, initial_rankings.KIND)
+    assert list(begun.result(store).trials.ranker) == ["initial: feature:3"]
+    assert not list(store.artefacts("ranker"))
+    streamed = StudyResult.open(finished(work).path)
+    whole = finished(Workbench.opened("sample", recipe, store, "small"))
+    assert initial_rankings.planned(whole, ("file-order",), (ORACLE,)).recipe() == plan.recipe()
+    test = whole.prepared.test
+    for column, name in enumerate(recipe.initial):
+        expected = evaluate(
+            [Measure.parse("NDCG@10")], test.dataset, test.lists, test.lists.prior[:, column].copy()
+        )[0]
+        found = streamed.per_query(f"initial: {name}", TRAINED, 0.0, "NDCG@10")
+        np.testing.assert_array_equal(found, expected)
 
 
 def test_every_ranking_is_left_out_once_and_every_other_put_in_its_place():
@@ -166,7 +188,7 @@ def test_one_query_is_answered_again_as_the_study_did(made, bench):
     assert [after for _, after in found["features"]["2"]] == pytest.approx(
         test.dataset.feature(2)[rows]
     )
-    with pytest.raises(DataError, match="(no longer|is not) stored"):
+    with pytest.raises(DataError, match=r"(no longer|is not) stored"):
         tables_query.conditions({**item, "initial": [*plan.initial, "ranksvm@small"], "now": [5]})
     with pytest.raises(DataError, match="not the data set that the study saw"):
         tables_query.conditions({**item, "lists": "0" * 64})

@@ -4,7 +4,7 @@ import argparse
 from dataclasses import asdict
 
 from core.cli.answer import Answer, records
-from core.cli.open import done, texts_of, workbench_of
+from core.cli.open import done, one_fold, recipe_of, store_of, texts_of, use_device
 from core.cli.set_size import decimals
 from core.rankers.ordinal_geometry import geometries, words
 from core.studies import initial_rankings, initial_rankings_table
@@ -20,10 +20,15 @@ def study(arguments: argparse.Namespace) -> Answer:
     if arguments.initial is None:
         preset = arguments.preset or ("small" if arguments.data == "sample" else "paper")
         arguments.initial = ",".join(f"{name}@{preset}" for name in initial_rankings.FOUR)
-    bench = workbench_of(arguments)
+    use_device(arguments)
+    store = store_of(arguments)
+    recipe, preset = recipe_of(arguments)
+    data = one_fold(arguments.data, store)
+    names = arguments.rankers.split(",")
+    bench = done("lists", initial_rankings.opened(data, recipe, store, preset, names))
     plan = initial_rankings.planned(
         bench,
-        arguments.rankers.split(","),
+        names,
         arguments.swaps.split(",") if arguments.swaps else (),
         texts_of(arguments.measures),
         arguments.seeds,

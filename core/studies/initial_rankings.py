@@ -6,7 +6,7 @@ condition (`core.studies.exchanged`); a condition is scored on the same candidat
 """
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from core.data.lists import JudgedLists
@@ -14,6 +14,7 @@ from core.errors import UsageError
 from core.metrics.measure import Measure
 from core.metrics.relevance import evaluate
 from core.progress import Progress, saying
+from core.rankers.initial import ListRecipe, initial_spec, prepare
 from core.store.artefacts import Store
 from core.store.keys import key_of
 from core.store.manifest import Artefact
@@ -114,6 +115,37 @@ class Plan:
         return key_of("trial", facts).digest
 
 
+def opened(
+    data: str, recipe: ListRecipe, store: Store, preset: str, names: Sequence[str] = TABLE4
+) -> Generator[Progress, None, Workbench]:
+    """The data with the candidate lists of its first initial ranking, which cuts them.
+
+    The other rankings are fitted by `run`, one after the other, each drawn as soon as it is there.
+
+    Args:
+        data: a stored name, a key, a folder or `sample`.
+        recipe: how lists are made, with all initial rankings of training.
+        store: where everything is kept.
+        preset: of rankers named without one.
+        names: the rankers to be studied; stored ones (`name#digits`) are held against the lists
+            before anything is trained, so that with them all rankings are fitted here.
+
+    Returns:
+        The workbench of all rankings, of which its lists carry the first.
+
+    Raises:
+        UsageError: one of them cannot be an initial ranking.
+    """
+    for name in recipe.initial:
+        initial_spec(name, recipe.seed)
+    if any("#" in name for name in names):
+        return (yield from Workbench.opened(data, recipe, store, preset))
+    first = yield from Workbench.opened(
+        data, replace(recipe, initial=recipe.initial[:1]), store, preset
+    )
+    return replace(first, recipe=recipe)
+
+
 def planned(
     bench: Workbench,
     names: Sequence[str] = TABLE4,
@@ -124,7 +156,7 @@ def planned(
     """The plan: each initial ranking for itself, then every ranker under every condition.
 
     Args:
-        bench: its lists carry the initial rankings of training.
+        bench: its recipe names the initial rankings of training.
         names: as `core.studies.entrants` takes them; those that read no initial ranking and are
             not fed by one have one condition.
         swaps: what is put in the first initial ranking's place: SWAPS, and rankers that could
@@ -162,7 +194,12 @@ def planned(
 
 
 def run(bench: Workbench, plan: Plan) -> Generator[Progress, None, Artefact]:
-    """Train and measure what is not stored yet; yields progress, returns the stored result."""
+    """Train and measure what is not stored yet; yields progress, returns the stored result.
+
+    Args:
+        bench: as `opened` gives it, or with the lists of all its initial rankings.
+        plan: what is to be measured.
+    """
     store: Store = bench.store
     key = key_of("study", plan.recipe())
     with store.lock(key):
@@ -174,7 +211,7 @@ def run(bench: Workbench, plan: Plan) -> Generator[Progress, None, Artefact]:
         underway.announce(store, key, plan, ids, facts)
         order = plan.cells()
         done = yield from cells.run_cells(
-            order, store.records, lambda cell: _compute(bench, plan, lists, cell)
+            order, store.records, lambda cell: _compute(plan, lists, cell)
         )
         result = cells.assembled(plan.recipe(), order, done, ids, facts)
         if result is None:
@@ -193,7 +230,7 @@ def from_records(
 
 
 class _Lists:
-    """The test lists, with the rankings of test time made when they are first asked for."""
+    """The lists with as many rankings as are asked for, made when they first are."""
 
     def __init__(self, bench: Workbench, initial: Sequence[str]) -> None:
         self.bench, self.initial = bench, initial
@@ -201,6 +238,7 @@ class _Lists:
 
     def reading(self, columns: Sequence[int | None]) -> Generator[Progress, None, JudgedLists]:
         """Lists that have these rankings; the study's first points need not wait for the others."""
+        yield from self.carrying(1 + max((one for one in columns if one is not None), default=0))
         own: JudgedLists = self.bench.prepared.test
         if all(column is None or column < own.lists.rankings for column in columns):
             return own
@@ -208,19 +246,34 @@ class _Lists:
             self.extended = yield from extended(self.bench, self.initial)
         return self.extended
 
+    def whole(self) -> Generator[Progress, None, Workbench]:
+        """The workbench with every ranking of training in its lists."""
+        yield from self.carrying(len(self.bench.recipe.initial))
+        return self.bench
 
-def _compute(
-    bench: Workbench, plan: Plan, lists: _Lists, cell: Cell
-) -> Generator[Progress, None, Found]:
+    def carrying(self, count: int) -> Generator[Progress, None, None]:
+        """Fit rankings of training until the lists carry so many, or all."""
+        bench, names = self.bench, self.bench.recipe.initial
+        there = bench.prepared.test.lists.rankings
+        for upto in range(there + 1, min(count, len(names)) + 1):
+            made = replace(bench.recipe, initial=names[:upto])
+            prepared = yield from prepare(bench.fold, made, bench.store)
+            fitted = self.bench.prepared.fitted | prepared.fitted
+            self.bench = replace(bench, prepared=replace(prepared, fitted=fitted))
+
+
+def _compute(plan: Plan, lists: _Lists, cell: Cell) -> Generator[Progress, None, Found]:
     row = next(
         row for row in plan.rows if (row.label, row.condition) == (cell.row.ranker, cell.row.family)
     )
+    alone = "initial" in row.ranker
+    bench = lists.bench if alone else (yield from lists.whole())
     test = yield from lists.reading(row.columns)
     facts: dict[str, Any] = {
         "queries": len(test.lists),
         "set_size": float(test.lists.lengths.mean()) if len(test.lists) else 0.0,
     }
-    if "initial" in row.ranker:
+    if alone:
         scores = test.lists.prior[:, row.columns[0] or 0].copy()
     else:
         changes = {"seed": str(cell.row.draw)} if row.seeds > 1 else {}

@@ -1,6 +1,7 @@
 """The jobs that train many rankers and lay them side by side."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from core.store.artefacts import Store
 from core.studies.jobs_opened import Lists, Reports, answer, opened, preset_of, recipe_of
@@ -152,7 +153,9 @@ def initial_rankings(  # noqa: PLR0913 (a job's parameters are its keywords)
 
     preset = preset or preset_of(data)
     four = {"initial": [f"{name}@{preset}" for name in study.FOUR]}
-    bench = yield from opened(store, data, four | dict(lists or {}), preset, pinned)
+    recipe = recipe_of(four | dict(lists or {}), preset)
+    first = yield from study.opened(pinned or data, recipe, store, preset, rankers)
+    bench = replace(first, name=data)
     plan = study.planned(bench, rankers, swaps, measures, seeds)
     return answer((yield from study.run(bench, plan)))
 
