@@ -157,10 +157,12 @@ def test_what_is_undefined_is_said_and_neither_drawn_nor_marked(store, fold):
     assert "Under this convention the means are undefined" in said
     assert "N = 40 queries (means are undefined: some have no relevant document)" in said
     assert "Nothing is drawn: some queries have no relevant document" in said
-    assert "Full dots" not in said
+    assert "Full marks" not in said
     assert "No mean rank is defined" in said
     assert set(test.table[0].value.to_numpy().ravel()) <= {"", "–", ":gray[–]"}
-    assert test.dataframe[0].value["difference"].isna().all()
+    frame = test.dataframe[0].value
+    assert frame["difference"].isna().all()
+    assert (frame[["wins", "ties", "losses"]].sum(axis=1) == frame["n"]).all()
     left_out = opened(empty="skip")
     bounds = zip(fold.test.offsets[:-1], fold.test.offsets[1:], strict=True)
     none = sum(not labels[first:last].any() for first, last in bounds)

@@ -146,6 +146,9 @@ def _picture(chosen: Chosen, place: Any) -> Any:
     ringed = st.session_state.get("ranker") or st.query_params.get("ranker")
     identity = (chosen.key, str(chosen.measure), chosen.baseline, chosen.test, ringed)
     drawn = _drawn(chosen, ringed, identity)
+    if not chosen.drawn["difference"].notna().any():
+        place.caption(escaped(_nothing(chosen)))
+        return drawn
     place.plotly_chart(
         drawn,
         key=CHART,
@@ -154,10 +157,7 @@ def _picture(chosen: Chosen, place: Any) -> Any:
         selection_mode="points",
         config=parts.CLICKABLE,
     )
-    if not chosen.drawn["difference"].notna().any():
-        place.caption(escaped(_nothing(chosen)))
-        return drawn
-    place.caption("Full dots: the difference is more than chance (p ≤ .05, Holm). Click one.")
+    place.caption("Full marks: the difference is more than chance (p ≤ .05, Holm). Click one.")
     return drawn
 
 

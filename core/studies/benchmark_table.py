@@ -131,7 +131,8 @@ def differences_from(
             {"group": groups[label], "ranker": label}
             | {"difference": float(own.mean()) if len(own) else float("nan")}
             | {"p": p[at], "effect": effect_size(own)}
-            | {"wins": counts.wins, "ties": counts.ties, "losses": counts.losses, "n": len(own)}
+            | {"wins": counts.wins, "ties": counts.ties, "losses": counts.losses}
+            | {"n": counts.wins + counts.ties + counts.losses}
         )
     return pd.DataFrame(rows, columns=columns)
 
