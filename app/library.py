@@ -140,11 +140,9 @@ def differing(chosen: Sequence[Entry]) -> pd.DataFrame:
     """Fields in which entries differ, one row a field, one column an entry; size and cost too."""
     found = {name: [side_by_side.short(value, MOST_LETTERS) for value in values]
              for name, values in side_by_side.differing(chosen).items()}  # fmt: skip
-    extra = {
-        "kind": [KINDS[entry.key.kind] for entry in chosen],
-        "made": [f"{made(entry):%Y-%m-%d %H:%M:%S} UTC" for entry in chosen],
-    }
-    rows = {name: texts for name, texts in (extra | found).items() if len(set(texts)) > 1}
+    kinds = {"kind": [KINDS[entry.key.kind] for entry in chosen]}
+    times = {"made": [f"{made(entry):%Y-%m-%d %H:%M:%S} UTC" for entry in chosen]}
+    rows = {name: texts for name, texts in (kinds | found | times).items() if len(set(texts)) > 1}
     names = [entry.name for entry in chosen]
     heads = [name if names.count(name) == 1 else f"{name} {entry.key.digest[:6]}"
              for name, entry in zip(names, chosen, strict=True)]  # fmt: skip

@@ -85,7 +85,7 @@ def _named(names: Sequence[str], most: int = 8) -> str:
 
 
 def _compared(chosen: Sequence[Entry]) -> None:
-    frame = library.differing(chosen)
+    frame, text = library.differing(chosen), st.column_config.TextColumn
     if frame.empty:
         st.markdown("**They do not differ in anything that was noted.**")
         return
@@ -93,12 +93,12 @@ def _compared(chosen: Sequence[Entry]) -> None:
         frame,
         hide_index=True,
         key="differing",
-        column_config={"field": st.column_config.TextColumn("differs in", pinned=True)},
+        column_config={"field": text("differs in", pinned=True, width="medium")},
         alt=f"The {len(frame)} fields in which {len(chosen)} entries differ",
     )
     st.caption(
         f"Only what differs is shown: {counted(len(frame), 'field')}. Digests and tables inside a "
-        "recipe are left out; results are those of the first point of both."
+        "recipe are left out; the results of a study are those of its first point."
     )
     with st.popover("Table", icon=":material/table:"):
         _downloads(exports.table_files(frame, "library-differences"))
