@@ -18,7 +18,7 @@ from core.metrics.measure import Measure
 from core.perturb.registry import PERTURBATIONS, entry_of
 from core.rankers.initial import ListRecipe
 from core.store.manifest import Artefact
-from core.studies import cost, perturbations, perturbations_table
+from core.studies import cost, perturbations, perturbations_notes, perturbations_table
 from core.studies.underway import Underway
 from core.words import counted
 
@@ -85,6 +85,7 @@ def _form(data: str, newest: Artefact | None) -> None:
         pairs = perturbations.pairs_of(families, levels.strip() or None)
         if names:
             perturbations.check(names, families)
+        skipped = perturbations_notes.skipped(names, families)
         parameters |= {
             "perturbations": [list(pair) for pair in pairs],
             "measures": [str(Measure.parse(text)) for text in measures.split(";")],
@@ -96,6 +97,8 @@ def _form(data: str, newest: Artefact | None) -> None:
         st.warning(escaped(str(error)), icon=":material/error:")
         return
     st.markdown(f"{text}. Finished trials are never repeated.")
+    if names and skipped:
+        st.caption(escaped(f"Skipped: {skipped}"))
     if st.button("Run this study", type="primary", key="new.run", disabled=not (names and pairs)):
         strip.hand_in(STRIP, parameters)
 

@@ -189,9 +189,7 @@ def _with_as_is(pairs: Pairs, told: without.LeftOut) -> tuple[tuple[str, float],
         return whole
     named = whole[0][0].partition("+")[0].partition(":")[0]
     first = next(
-        family
-        for family in (named, *PLAIN)
-        if entry_of(family).of_input and not told.get(family) and family not in dict(whole)
+        family for family in (named, *PLAIN) if entry_of(family).of_input and not told.get(family)
     )
     return ((first, entry_of(first).unchanged), *whole)
 

@@ -1,12 +1,13 @@
 """What a study of perturbations says beside its losses: whom attacks reach, what means nothing."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from core.perturb.registry import ATTACK
+from core.studies import left_out as without
 from core.studies.initial_ranking import INITIAL
 from core.studies.system import said
 
@@ -73,6 +74,17 @@ def left_out(facts: Mapping[str, Any], families: Collection[str]) -> str:
         if family in families
         for sentence in _sentences(family, reasons)
     )
+
+
+def skipped(names: Sequence[str], families: Sequence[str]) -> str:
+    """What a study would leave out, in words, as far as it is known before rankers are trained.
+
+    >>> skipped(["feature:2"], ["label-noise", "cut"])
+    'label-noise means nothing for initial ranking (given, not trained again); feature:2 \
+(learns from no label).'
+    """
+    known = [family for family in families if family != ATTACK]
+    return left_out({"left_out": without.left_out(known, [INITIAL, *names])}, known)
 
 
 def short_of(facts: Mapping[str, Any], families: Collection[str]) -> str:
