@@ -79,10 +79,10 @@ def _ribbon(figure: go.Figure, own: pd.DataFrame, ranker: str) -> None:
 
 
 def _due(figure: go.Figure, own: pd.DataFrame, *, named: bool) -> None:
-    """1/√S through the middle of the points (on logarithmic axes)."""
+    """1/√S through the middle of the points (on logarithmic axes); one point falls nowhere."""
     counts = own["shuffles"].to_numpy(float)
     errors = own["error"].to_numpy(float)
-    if not (errors > 0).all():
+    if len(errors) < 2 or not (errors > 0).all():
         return
     heights = np.exp(np.mean(np.log(errors * np.sqrt(counts)))) / np.sqrt(counts)
     figure.add_trace(
