@@ -28,7 +28,7 @@ def lambdamart(quick: bool) -> list[BenchRow]:  # noqa: FBT001 (the jobs' common
         f"{trees} trees of {spec.leaves} leaves, validation NDCG@10 after each, same threads"
     )
     if quick:
-        note += "; half a second is too short for a floor of a twentieth"
+        note += "; too short a fit for a floor of a twentieth"
     floor = None if quick else FLOOR
     return [compared("lambdamart fit", (seconds[0], seconds[1]), "lightgbm.train", floor, note)]
 
