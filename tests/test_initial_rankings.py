@@ -66,7 +66,7 @@ def monkeypatch_module():
 
 
 def test_the_first_ranking_is_measured_before_the_second_is_fitted(tmp_path):
-    recipe = ListRecipe(("feature:3", "ranksvm@small", "feature:1"), 8, scores="in-sample")
+    recipe = ListRecipe(("feature:3", "ranksvm@small", "feature:1"), 8, folds=2)
     store = Store(tmp_path)
     opened = finished(initial_rankings.opened("sample", recipe, store, "small", ("file-order",)))
     plan = initial_rankings.planned(opened, ("file-order",), (ORACLE,))

@@ -31,6 +31,8 @@ from core.studies.workbench import Workbench
 KIND = "initial-rankings"
 TABLE4 = ("setrank-imsab", "setrank-imsab-init", "setrank-imsab-multi-init")
 FOUR = ("lambdamart", "mart", "ranksvm", "rankboost")
+EARLY = "in-sample"
+"""How training queries are scored as long as only test lists are asked for."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +123,8 @@ def opened(
     """The data with the candidate lists of its first initial ranking, which cuts them.
 
     The other rankings are fitted by `run`, one after the other, each drawn as soon as it is there.
+    Test lists are the same whether scores of training queries are cross-fitted, which takes most
+    of the time: that is left to `run` too, before anything is trained on the lists.
 
     Args:
         data: a stored name, a key, a folder or `sample`.
@@ -141,7 +145,7 @@ def opened(
     if any("#" in name for name in names):
         return (yield from Workbench.opened(data, recipe, store, preset))
     first = yield from Workbench.opened(
-        data, replace(recipe, initial=recipe.initial[:1]), store, preset
+        data, replace(recipe, initial=recipe.initial[:1], scores=EARLY), store, preset
     )
     return replace(first, recipe=recipe)
 
@@ -235,6 +239,7 @@ class _Lists:
     def __init__(self, bench: Workbench, initial: Sequence[str]) -> None:
         self.bench, self.initial = bench, initial
         self.extended: JudgedLists | None = None
+        self.complete = False
 
     def reading(self, columns: Sequence[int | None]) -> Generator[Progress, None, JudgedLists]:
         """Lists that have these rankings; the study's first points need not wait for the others."""
@@ -247,19 +252,25 @@ class _Lists:
         return self.extended
 
     def whole(self) -> Generator[Progress, None, Workbench]:
-        """The workbench with every ranking of training in its lists."""
-        yield from self.carrying(len(self.bench.recipe.initial))
+        """The workbench to train with: every ranking in its lists, made as its recipe says."""
+        if not self.complete:
+            yield from self.made(self.bench.recipe)
+            self.complete = True
         return self.bench
 
     def carrying(self, count: int) -> Generator[Progress, None, None]:
         """Fit rankings of training until the lists carry so many, or all."""
-        bench, names = self.bench, self.bench.recipe.initial
-        there = bench.prepared.test.lists.rankings
+        names = self.bench.recipe.initial
+        there = self.bench.prepared.test.lists.rankings
         for upto in range(there + 1, min(count, len(names)) + 1):
-            made = replace(bench.recipe, initial=names[:upto])
-            prepared = yield from prepare(bench.fold, made, bench.store)
-            fitted = self.bench.prepared.fitted | prepared.fitted
-            self.bench = replace(bench, prepared=replace(prepared, fitted=fitted))
+            yield from self.made(replace(self.bench.recipe, initial=names[:upto], scores=EARLY))
+
+    def made(self, recipe: ListRecipe) -> Generator[Progress, None, None]:
+        """Make the lists by this recipe; what was fitted for earlier ones stays noted."""
+        bench = self.bench
+        prepared = yield from prepare(bench.fold, recipe, bench.store)
+        fitted = bench.prepared.fitted | prepared.fitted
+        self.bench = replace(bench, prepared=replace(prepared, fitted=fitted))
 
 
 def _compute(plan: Plan, lists: _Lists, cell: Cell) -> Generator[Progress, None, Found]:
