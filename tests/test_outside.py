@@ -133,7 +133,7 @@ def test_a_study_leaves_out_what_scores_of_a_file_cannot_be_asked_and_says_so(be
             "initial ranking": "given, not computed",
         }
     }
-    with pytest.raises(UsageError, match=rf"{label} cannot be trained again \(from outside\)"):
+    with pytest.raises(UsageError, match=rf"{label} \(cannot be trained again, from outside\)"):
         finished(perturbations.run(bench, [label], perturbations.Setup(SEEDS)))
 
 
