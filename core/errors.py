@@ -133,4 +133,5 @@ class ScoringError(ShuffleproofError):
 
     def __init__(self, found: str, remedy: str, details: str = "") -> None:
         self.details = details
+        found = found.removesuffix(".")
         super().__init__(f"The scoring process has no answer: {found}. {remedy}".strip())
