@@ -112,7 +112,7 @@ def _sorted_softly(
 
 def _gains(grades: Tensor) -> tuple[Tensor, Tensor]:
     """Gains and the ideal DCG of each list, 1 where there is nothing to gain."""
-    gains = torch.exp2(grades) - 1
+    gains = torch.exp2(grades.clamp(min=0)) - 1
     ideal = (gains.sort(-1, descending=True).values * discount(grades)).sum(-1)
     return gains, ideal.masked_fill(ideal <= 0, 1)
 
