@@ -98,7 +98,8 @@ def _warm() -> None:
         if recipes:
             one = List(data.data, data.test, recipes[0], data.queries[data.telling])
             for ranker in rankers:  # one at a time: a page's question need not wait for all
-                answers(one, (ranker,), "initial", "-initial")
+                if ranker.lists in {None, one.recipe}:  # others read rankings that these lack
+                    answers(one, (ranker,), "initial", "-initial")
     except ShuffleproofError as error:  # the pages say so when they ask
         log.warning("the scoring process did not warm up: %s", error)
 

@@ -445,7 +445,9 @@ def test_runs_from_files_open_like_any_benchmark_without_what_they_lack(store, t
     test.run()
     assert not test.exception
     assert "bm25 is best: NDCG@10 " in plain(test)
-    assert "did not answer count as nothing retrieved: ql 1" in plain(test)
+    assert "ql answers 2 of the 3 judged topics: the other 1 counts as nothing retrieved" in plain(
+        test
+    )
     assert list(test.table[0].value.index) == ["*from outside*", "bm25", "ql"]
     assert not [one for one in test.button if one.key == "new.run"]  # nothing is trained for it
     labels = {button.label for button in test.get("download_button")}

@@ -7,7 +7,7 @@ import pytest
 
 from core.data.dataset import RankingDataset
 from core.data.lists import CandidateLists, JudgedLists
-from core.errors import UsageError
+from core.errors import DataError, UsageError
 from core.metrics.measure import Measure
 from core.metrics.relevance import evaluate
 from core.perturb.base import disturbed
@@ -25,6 +25,7 @@ from core.studies import run as running
 from core.studies.answer_changes import OWN, answer_changes, measured_by
 from core.studies.carrying import Carrier, shared_source
 from core.studies.initial_ranking import INITIAL, InitialRanking
+from core.studies.perturbations_trials import Trials
 from core.studies.result import StudyResult, stored_summary
 from core.studies.retraining import Retraining
 from core.studies.run import Memory, run_study
@@ -436,6 +437,35 @@ def test_a_family_that_cannot_run_stops_no_other(small):
     frame = perturbations_table.losses(found, "NDCG@10")
     assert set(frame["family"]) == {"cut"}
     assert study.as_is(found, "ranksvm", "NDCG@10").shape == (12,)
+
+
+class Fading(CentredRanker):
+    """Answers for the lists as they are alone."""
+
+    def score(self, dataset, lists):
+        if len(lists.rows) < self.whole:
+            raise DataError("fading", "it ended its own process", "Mend it.")
+        return super().score(dataset, lists)
+
+
+def test_a_ranker_that_fails_once_disturbed_takes_no_other_with_it(small):
+    fading = Fading()
+    fading.whole = len(small.prepared.test.lists.rows)
+    rankers = {"steady": CentredRanker(), "fading": fading}
+    made = Study(
+        kind=study.KIND,
+        rankers=tuple((label, f"digest of {label}") for label in rankers),
+        lists="lists",
+        initial=("feature:1",),
+        perturbations=(("cut", 0.0), ("cut", 0.5)),
+        measures=("NDCG@10", *OWN),
+        draws=1,
+        seed=0,
+    )
+    told = {"cut": {}}
+    finished(Trials(small, made, rankers, Memory(), told).run())
+    assert set(told["cut"]) == {"fading"}
+    assert "ended its own process" in told["cut"]["fading"]
 
 
 def test_lists_without_an_initial_ranking_skip_the_families_of_it():

@@ -21,6 +21,7 @@ from core.store.manifest import Artefact
 from core.studies.benchmark_rows import groups_of
 from core.studies.command_runs import is_of_runs
 from core.studies.initial_ranking import INITIAL
+from core.studies.outside_runs import uncovered
 from core.studies.registry import STUDIES
 from core.studies.table import TESTS
 
@@ -211,9 +212,5 @@ def _table(chosen: Chosen) -> Marked:
 
 
 def _missing(chosen: Chosen) -> list[str]:
-    """Topics that runs from files lack, where they lack any."""
-    missing = chosen.artefact.facts.get("missing", {})
-    named = ", ".join(f"{run} {count}" for run, count in missing.items() if count)
-    if not named:
-        return []
-    return [f"Judged topics that a run did not answer count as nothing retrieved: {named}"]
+    """Topics that only the judgments or only a run has."""
+    return uncovered(chosen.artefact.facts) if chosen.of_runs else []

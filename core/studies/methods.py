@@ -198,8 +198,8 @@ def _tests(recipe: Mapping[str, Any]) -> str:
     if not _counted(recipe):
         return ""
     return (
-        "Intervals are 95 % BCa bootstrap intervals over queries; differences are tested by paired "
-        "t tests over queries, adjusted by Holm where there are several."
+        "Intervals of means are 95 % BCa bootstrap intervals over queries; differences are tested "
+        "by paired t tests over queries, adjusted by Holm where there are several."
     )
 
 

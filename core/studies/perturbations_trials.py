@@ -95,7 +95,7 @@ class Trials:
     def _part(
         self, part: Study, step: Any, made: Make, place: tuple[int, int]
     ) -> Generator[Progress, None, None]:
-        """One family; where it is impossible its rankers are left out."""
+        """One family; where it fails it is put to each ranker alone, and who fails is left out."""
         before, total = place
         work = run_study(
             part, self.bench.prepared.test, self.rankers, self.records, step, made=made
@@ -104,8 +104,12 @@ class Trials:
             for progress in work:
                 yield replace(progress, done=before + progress.done, total=total)
         except ShuffleproofError as error:
-            reason = failed(error, trains=False)
-            self.left_out[part.perturbations[0][0]] |= {label: reason for label, _ in part.rankers}
+            if len(part.rankers) > 1:
+                for one in part.rankers:
+                    yield from self._part(replace(part, rankers=(one,)), step, made, place)
+                return
+            ((label, _),) = part.rankers
+            self.left_out[part.perturbations[0][0]][label] = failed(error, trains=False)
 
     def _otherwise(self) -> Generator[Progress, None, None]:
         work = [
