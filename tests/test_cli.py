@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import types
 from pathlib import Path
 
 import numpy as np
@@ -233,9 +232,13 @@ def test_studies_take_a_python_function_and_notice_that_it_changed(
 
 
 def test_what_has_no_source_is_studied_anew_each_time(folder, tmp_path, monkeypatch):
-    typed = types.ModuleType("typed")
-    exec("def score(features, ranks):\n    return features[:, 2]", vars(typed))  # noqa: S102 (no file)
-    monkeypatch.setitem(sys.modules, "typed", typed)
+    # What is imported under this name is made in memory: neither it nor its function has a file.
+    (tmp_path / "typed.py").write_text(
+        "import sys, types\n"
+        "made = sys.modules['typed'] = types.ModuleType('typed')\n"
+        "exec('def score(features, ranks): return features[:, 2]', vars(made))\n"
+    )
+    monkeypatch.chdir(tmp_path)
     store = Store(tmp_path)
     bench = finished(Workbench.opened(str(folder), ListRecipe(("feature:3",), depth=20), store))
     first, again = (finished(bench.invariance(["typed:score"], 2)) for _ in range(2))
