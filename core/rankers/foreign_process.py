@@ -149,8 +149,8 @@ def place(frames: Sequence[Frame]) -> str:
     Args:
         frames: file, line and function, the innermost last.
 
-    >>> place([("/home/me/mine.py", 3, "score"), (os.__file__, 9, "_exit")])
-    '/home/me/mine.py:3 in score'
+    >>> place([("lab/mine.py", 3, "score"), (os.__file__, 9, "_exit")])
+    'lab/mine.py:3 in score'
     >>> place([])
     ''
     """

@@ -206,7 +206,7 @@ class OutsideModel:
 def in_words(name: str) -> str:
     """A ranker's name as sentences have it: of a file's path, its last part.
 
-    >>> in_words("lightgbm:/home/me/models/model.txt"), in_words("dlcm@small")
+    >>> in_words("lightgbm:models/model.txt"), in_words("dlcm@small")
     ('lightgbm:model.txt', 'dlcm@small')
     """
     kind, _, path = name.partition(":")
