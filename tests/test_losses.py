@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from core.errors import UnknownNameError
 from core.losses.registry import LOSSES, loss
+from core.losses.sinkhorn import doubly_stochastic
+from core.losses.smooth_ndcg import relaxed_sort
 
 CASES = [(name, {}) for name in LOSSES] + [
     ("softmax-ce", {"temper": 0.5}),
@@ -151,9 +153,14 @@ def test_low_precision_scores_are_computed_in_float32(name, options, low):
 def test_any_list_gives_a_finite_value(name, options, rows):
     scores = torch.tensor([[score for score, _ in rows]])
     labels = torch.tensor([[float(grade) for _, grade in rows]])
-    value = loss(name, **options)(scores, labels, torch.ones_like(labels, dtype=torch.bool))
+    mask = torch.ones_like(labels, dtype=torch.bool)
+    value = loss(name, **options)(scores, labels, mask)
     assert value.isfinite().all()
-    assert (value >= -1e-5).all()
+    surplus = 0.0
+    if name == "neural-ndcg":  # after its rounds a column may still sum to a little more than 1,
+        rows = relaxed_sort(scores, mask, options.get("temperature", 0.1))  # and DCG be so much
+        surplus = float((doubly_stochastic(rows, mask, mask).sum(1) - 1).max())  # above the ideal
+    assert (value >= -1e-5 - max(surplus, 0.0)).all()
 
 
 def test_listing_needs_no_torch():
