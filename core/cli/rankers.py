@@ -7,7 +7,6 @@ from typing import Any
 from core.cli.answer import Answer, table
 from core.cli.open import done, store_of, workbench_of
 from core.cli.studies import CARD, cards_of
-from core.data import catalogue
 from core.errors import ParameterError
 from core.losses.registry import LOSSES
 from core.metrics.measure import MEASURES
@@ -52,7 +51,7 @@ def _stored(arguments: argparse.Namespace) -> Answer:
     """What the store holds, newest first; parts of cross-fittings and the like with --all only."""
     store = store_of(arguments)
     entries = library.entries(store)
-    names = {entry.key: _name(entry) for entry in entries if entry.key.kind == "data"}
+    names = {entry.key: entry.name for entry in entries if entry.key.kind == "data"}
     rows = [
         _row(entry.artefact, names.get(entry.key, entry.name))
         | {"data": ", ".join(sorted(names[key] for key in entry.needs if key in names))}
@@ -63,12 +62,6 @@ def _stored(arguments: argparse.Namespace) -> Answer:
         others = [one for one in store.artefacts() if one.key.kind not in library.KINDS]
         rows += [_row(other, str(other.facts.get("name", ""))) for other in others]
     return Answer(rows, table([_short(row) for row in rows]))
-
-
-def _name(entry: library.Entry) -> str:
-    """A data set's name, as --data takes it."""
-    of_sample = not entry.named and entry.name == catalogue.SAMPLE_FOLDER.name
-    return catalogue.SAMPLE if of_sample else entry.name
 
 
 def _row(artefact: Artefact, name: str) -> dict[str, Any]:
