@@ -143,7 +143,7 @@ def _of_study(key: str) -> dict[str, str]:
     """The artefacts of a study's rankers with ordinal embeddings, by key; those still stored."""
     frame = result(key).trials
     seeds = frame.groupby("ranker")["draw"].nunique()
-    there = {str(artefact.key) for artefact in services.store().artefacts("ranker")}
+    there = {str(artefact.key) for artefact in services.artefacts("ranker")}
     found: dict[str, str] = {}
     for row in frame.to_dict("records"):
         name = str(row["ranker"]).partition("@")[0]
@@ -163,6 +163,7 @@ def geometry(ranker: str, ranks: int) -> list[OrdinalGeometry]:
     return geometries(services.store().resolve(ranker, "ranker").path, ranks)
 
 
+@st.cache_data(max_entries=64, show_spinner=False)
 def tables(ranker: str) -> list[str]:
     """What the initial rankings of a trained ranker are called, one a table."""
     made = services.store().resolve(ranker, "ranker").recipe.get("lists")

@@ -39,7 +39,7 @@ def recent(count: int) -> list[Made]:
     made = [
         artefact
         for kind in ("study", "ranker")
-        for artefact in services.store().artefacts(kind)
+        for artefact in services.artefacts(kind)
         if kind == "study" or "without part" not in str(artefact.recipe.get("lists"))
     ]
     made.sort(key=lambda artefact: artefact.created, reverse=True)

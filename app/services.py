@@ -45,12 +45,24 @@ def data_set(name: str) -> Artefact:
     return _data_set(key, _state())
 
 
+def artefacts(kind: str) -> tuple[Artefact, ...]:
+    """All that is stored of a kind, by key; unreadable ones are left out."""
+    return _artefacts(kind, _state())
+
+
 def _state() -> tuple[tuple[str, int], ...]:
     """What changes whenever something is stored, removed or named."""
     places = [root / kind for root in (store().root, *store().bundled) for kind in KEPT]
     return tuple(
         (str(place), place.stat().st_mtime_ns if place.is_dir() else 0) for place in places
     )
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _artefacts(kind: str, state: tuple[tuple[str, int], ...]) -> tuple[Artefact, ...]:
+    """Manifests are read again only when something was stored, removed or named."""
+    del state  # part of the memory's key alone
+    return tuple(store().artefacts(kind))
 
 
 @st.cache_data(max_entries=64, show_spinner=False)

@@ -270,7 +270,7 @@ def trained(data: Fitting) -> pd.DataFrame:
 @st.cache_data(max_entries=16, show_spinner=False)
 def _trained(parts: tuple[str, str], stored: tuple[tuple[str, int], ...]) -> pd.DataFrame:
     del stored  # part of the memory's key alone
-    artefacts = {str(artefact.key): artefact for artefact in services.store().artefacts("ranker")}
+    artefacts = {str(artefact.key): artefact for artefact in services.artefacts("ranker")}
     own = trained_on(services.store(), *parts)
     rows: list[dict[str, Any]] = []
     for ranker in own:

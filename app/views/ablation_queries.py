@@ -21,6 +21,7 @@ from core.studies.benchmark_query import positions_of
 BARS = "query bars"
 
 
+@st.fragment
 def section(artefact: Artefact, table: pd.DataFrame, effect: str, measure: str) -> None:
     """Draw the choice of a variant, its bars and, where one is chosen, a query's two answers.
 

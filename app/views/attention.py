@@ -44,6 +44,12 @@ NUMBERS = ("map", "block", "head", *MEASURES)
 def page() -> None:
     """Draw the page for the data set in use."""
     parts.header("Attention", QUESTION)
+    _looked()
+
+
+@st.fragment
+def _looked() -> None:
+    """All below the title; a control here draws nothing else of the page."""
     try:
         data = scoring.described(state.data())
         rankers = [one for one in scoring.rankers_of(data) if attends(one.name) and one.lists]
@@ -173,9 +179,12 @@ def _heads(seen: Heads, wanted: Wanted) -> None:
             "Click a head to see it above. Every head has its own colours, from its smallest "
             "to its largest weight; documents in the order of the initial ranking."
         )
-    with st.expander("The numbers of every head, for this list"):
+    place = parts.folded("The numbers of every head, for this list", "every head")
+    if place is not None:
         shown = numbers.assign(block=numbers["block"] + 1, head=numbers["head"] + 1)
-        st.dataframe(shown.drop(columns="received"), hide_index=True, alt="Every head of this list")
+        place.dataframe(
+            shown.drop(columns="received"), hide_index=True, alt="Every head of this list"
+        )
 
 
 def _take_head(kind: str) -> Callable[[], None]:

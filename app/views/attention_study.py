@@ -85,10 +85,11 @@ def _found(artefact: Artefact, digest: str) -> None:
             f"{artefact.key}"
         )
     )
-    with st.expander("Every head and every induced point"):
-        st.dataframe(frame.drop(columns="ranker"), hide_index=True, alt="Every head in numbers")
+    place = parts.folded("Every head and every induced point", "every point")
+    if place is not None:
+        place.dataframe(frame.drop(columns="ranker"), hide_index=True, alt="Every head in numbers")
         if len(of_points):
-            st.dataframe(of_points, hide_index=True, alt="Every induced point in numbers")
+            place.dataframe(of_points, hide_index=True, alt="Every induced point in numbers")
 
 
 def _drawn(main: pd.DataFrame, of_points: pd.DataFrame, label: str) -> None:

@@ -6,7 +6,6 @@ from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
-import streamlit as st
 
 from app import exports
 from app.exports import File
@@ -61,7 +60,6 @@ def row(taken: Taken, seen: Overview, drawn: go.Figure, found: Laid, said: str) 
     frame = cells_table(found)
     asked = as_asked(taken.ranker, taken.one.data)
     which = asdict(taken.wanted) | {"change": taken.change}
-    link = {name: st.query_params.get_all(name) for name in st.query_params}
     parts.exports_row(
         parts.Shared(
             figures=exports.figure_files(drawn, stem),
@@ -70,14 +68,14 @@ def row(taken: Taken, seen: Overview, drawn: go.Figure, found: Laid, said: str) 
             report=File(
                 "Report (HTML)", f"{stem}-report.html", lambda: report(taken, seen, drawn, said)
             ),
-            link=link | {"data": [taken.one.data]},
+            link=lambda: parts.here(data=taken.one.data),
             command=lambda: "\n".join(
                 [
                     list_command(asked, taken.one.query, which, taken.facts),
                     attention_command([asked], taken.facts),
                 ]
             ),
-            python=attention_python(asked, taken.one.query, which, taken.facts),
+            python=lambda: attention_python(asked, taken.one.query, which, taken.facts),
         ),
         "attention",
     )

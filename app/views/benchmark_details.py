@@ -21,9 +21,9 @@ def section(chosen: Chosen) -> None:
     _numbers(chosen)
     queries.section(chosen)
     _alike(chosen)
-    more = st.expander("Every number of the table", key="every number", on_change="rerun")
-    if more.open:
-        more.dataframe(
+    place = parts.folded("Every number of the table", "every number")
+    if place is not None:
+        place.dataframe(
             benchmarks.means(chosen.key, chosen.columns), hide_index=True, key="numbers",
             alt="Means by ranker and measure",
         )  # fmt: skip

@@ -26,8 +26,13 @@ def section(chosen: Chosen) -> None:
     """Draw the two rankers to choose, the queries by difference, and one query's documents."""
     st.subheader("Query by query")
     pair = _two(chosen)
-    if pair is None:
-        return
+    if pair is not None:
+        _compared(chosen, pair)
+
+
+@st.fragment
+def _compared(chosen: Chosen, pair: Pair) -> None:
+    """The queries by difference, and one query's documents."""
     frame = benchmarks.deltas(chosen.key, pair, str(chosen.measure))
     if not len(frame):
         st.caption("Every query is left out by this measure.")

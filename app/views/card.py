@@ -75,6 +75,7 @@ def page() -> None:
     run.form(data, next(iter(stored.values()), None), opened=not stored and not at_work)
 
 
+@st.fragment
 def _study(stored: Mapping[str, Artefact]) -> None:
     top = choice.top(stored, disturbed.short_words, disturbed.words)
     artefact = top.artefact

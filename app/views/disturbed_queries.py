@@ -13,6 +13,7 @@ from core.words import counted
 MAP = "query map"
 
 
+@st.fragment
 def section(artefact: Artefact, ranker: str, family: str, measure: str) -> None:
     """Draw the map of queries and levels, the queries of a level by damage, one query's list."""
     key = str(artefact.key)

@@ -88,6 +88,7 @@ def page() -> None:
     run.form(data, next(iter(stored.values()), None), opened=not stored and not at_work)
 
 
+@st.fragment
 def _study(stored: Mapping[str, Artefact]) -> None:
     no_study = state.absent("study", stored)
     notices = st.container()
@@ -244,8 +245,9 @@ def _details(chosen: Chosen) -> pd.DataFrame:
         "▲ ▼: p ≤ 0.05 after Holm's adjustment over the column", "d: Cohen's d of the differences",
         f"N = {chosen.artefact.facts['queries']} queries",
     )  # fmt: skip
-    with st.expander("Every number of the picture"):
-        st.dataframe(chosen.summary, hide_index=True, key="numbers")
+    place = parts.folded("Every number of the picture", "every number")
+    if place is not None:
+        place.dataframe(chosen.summary, hide_index=True, key="numbers")
     return table
 
 

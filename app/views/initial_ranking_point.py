@@ -34,6 +34,7 @@ def choice(artefact: Artefact, family: str, rankers: list[str]) -> tuple[str, fl
     return None if ranker is None or level is None else (ranker, float(level))
 
 
+@st.fragment
 def section(artefact: Artefact, family: str, measure: str, point: tuple[str, float]) -> None:
     """The queries behind a point by damage, and one query's list."""
     ranker, level = point

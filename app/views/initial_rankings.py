@@ -84,6 +84,7 @@ def page() -> None:
         geometry.section(data, None, None)
 
 
+@st.fragment
 def _study(data: str, stored: Mapping[str, Artefact]) -> None:
     top = choice.top(stored, rankings.short_words, rankings.words)
     artefact = top.artefact

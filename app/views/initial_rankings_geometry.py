@@ -1,5 +1,7 @@
 """What a trained SetRank has learnt of ranks: the geometry of its ordinal embeddings."""
 
+from typing import Any
+
 import streamlit as st
 
 from app import rankings
@@ -14,6 +16,7 @@ from core.rankers.ordinal_geometry import OrdinalGeometry
 RANKS = 40
 
 
+@st.fragment
 def section(data: str, study: str | None, depth: int | None) -> None:
     """Draw the geometry of a ranker to be chosen; nothing where none with ordinals is trained.
 
@@ -42,24 +45,30 @@ def section(data: str, study: str | None, depth: int | None) -> None:
         labels = [names[one] if one < len(names) else f"{one + 1}" for one in range(len(tables))]
         chosen = right.selectbox("Of the initial ranking", labels, key="table", bind="query-params")
         at = labels.index(chosen) if chosen in labels else 0
-    _drawn(found[str(key)], tables[at])
+    _drawn(found[str(key)], tables[at], (str(key), depth, at))
 
 
-def _drawn(ranker: Learnt, found: OrdinalGeometry) -> None:
+def _drawn(ranker: Learnt, found: OrdinalGeometry, identity: tuple[Any, ...]) -> None:
     words = ordinal_geometry.words(found)
-    pictures = (
-        ("similarity", "Cosine between ranks", figure.similarity(found.similarity)),
-        ("lengths", "Length by rank", figure.lengths(found.lengths)),
-        ("path", "Path through the two main components", figure.path(found.plane, found.explained)),
-    )
-    for column, (name, title, picture) in zip(st.columns(3), pictures, strict=True):
+    for column, (title, picture) in zip(st.columns(3), _pictures(found, identity), strict=True):
         with column:
             st.caption(title)
             st.plotly_chart(
-                picture, key=f"geometry {name}", alt=f"{title}. {words}", config=parts.PLAIN
+                picture, key=f"geometry {title}", alt=f"{title}. {words}", config=parts.PLAIN
             )
     st.markdown(escaped(f"{ranker.label}. {words}"))
     st.caption(
         "Where ranks mean something to the ranker, neighbours are alike and the path bends "
         "steadily; ranks that training never reached are as they were drawn."
     )
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _pictures(_found: OrdinalGeometry, identity: tuple[Any, ...]) -> list[tuple[str, Any]]:
+    """The figures under their titles; shared between sessions and never changed."""
+    del identity  # the memory's key: ranker, depth and which of its initial rankings
+    return [
+        ("Cosine between ranks", figure.similarity(_found.similarity)),
+        ("Length by rank", figure.lengths(_found.lengths)),
+        ("Path through the two main components", figure.path(_found.plane, _found.explained)),
+    ]

@@ -23,6 +23,12 @@ CHART = {"displayModeBar": False}
 def page() -> None:
     """Draw the page for the data set in use."""
     parts.header("Invariance", QUESTION)
+    _answered()
+
+
+@st.fragment
+def _answered() -> None:
+    """All below the title; a control here draws nothing else of the page."""
     try:
         data = scoring.described(state.data())
         rankers = scoring.rankers_of(data)
@@ -76,8 +82,9 @@ def _study(data: scoring.Described, rankers: list[TrainedRanker]) -> None:
     st.subheader("Scores before and after")
     _scatters(found)
     certificates.section(data, one.recipe, chosen)
-    with st.expander("Every number of this list"):
-        st.dataframe(numbers(found), hide_index=True, alt="Every document, ranker by ranker")
+    place = parts.folded("Every number of this list", "every number")
+    if place is not None:
+        place.dataframe(numbers(found), hide_index=True, alt="Every document, ranker by ranker")
     invariance_taken.row(one, shown, found)
 
 

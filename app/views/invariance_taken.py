@@ -5,7 +5,6 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pandas as pd
-import streamlit as st
 
 from app import exports, report, services
 from app.proposals import as_asked
@@ -35,16 +34,15 @@ def row(one: List, shown: Shown, found: Sequence[Answered]) -> None:
         for answer in found
         for file in exports.figure_files(answer.bump, f"{answer.label}-bump")
     ]
-    link = {name: st.query_params.get_all(name) for name in st.query_params}
     parts.exports_row(
         parts.Shared(
             figures=figures,
             tables=exports.table_files(numbers(found), stem),
             recipe=exports.recipe_file(said, facts, stem),
             report=_report(one.data, rankers),
-            link=link | {"data": [one.data]},
+            link=lambda: parts.here(data=one.data),
             command=lambda: certificates_command(asked, facts),
-            python=certificates_python(asked, facts),
+            python=lambda: certificates_python(asked, facts),
         ),
         "invariance",
     )

@@ -59,7 +59,10 @@ def documents(moves: pd.DataFrame, columns: Mapping[str, Any], of: str, alt: str
         of: what the features chosen are those of.
         alt: the table in words.
     """
-    with st.expander("Documents, labels, scores and features of this list"):
+    place = parts.folded("Documents, labels, scores and features of this list", "documents opened")
+    if place is None:
+        return
+    with place:
         st.multiselect(
             "Features", disturbed.features(), key=FEATURES, wrap=True, placeholder="none", help=of
         )

@@ -1,11 +1,12 @@
 """Small pieces that every study page shares, always in the same order and place."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from app.exports import File
 from app.plain import escaped
@@ -42,6 +43,24 @@ def not_yet(missing: str, remedy: str, command: str = "") -> None:
         st.code(command, language="bash", wrap_lines=True)
 
 
+def folded(label: str, key: str, icon: str | None = None) -> DeltaGenerator | None:
+    """Draw something folded up; the place of its content once somebody has opened it.
+
+    Args:
+        label: what it is called.
+        key: of the widget.
+        icon: before the label.
+    """
+    place = st.expander(label, key=key, icon=icon, on_change="rerun")
+    return place if place.open else None
+
+
+def here(**more: str) -> dict[str, list[str]]:
+    """What the address says now, and more: what shows the same in another browser."""
+    asked = {name: st.query_params.get_all(name) for name in st.query_params}
+    return asked | {name: [value] for name, value in more.items()}
+
+
 def clicked(chart: str) -> Sequence[Any]:
     """What the first point clicked in a picture stands for; nothing where it stands for nothing."""
     points = st.session_state[chart]["selection"]["points"]
@@ -57,9 +76,9 @@ class Shared:
         tables: the table's files.
         recipe: the recipe's file.
         report: the whole report's file.
-        link: query parameters that show the same in another browser.
-        command: the command that makes it again, or the sentence that says why there is none.
-        python: the same in Python.
+        link: asks for the query parameters that show the same in another browser.
+        command: writes the command that makes it again, or says in an error why there is none.
+        python: writes the same in Python.
         more: other files, such as a benchmark's runs.
     """
 
@@ -67,31 +86,46 @@ class Shared:
     tables: Sequence[File]
     recipe: File
     report: File
-    link: dict[str, list[str]]
+    link: Callable[[], Mapping[str, Sequence[str]]]
     command: Callable[[], str]
-    python: str
+    python: Callable[[], str]
     more: Sequence[File] = ()
 
 
+@st.fragment
 def exports_row(shared: Shared, key: str) -> None:
-    """One row of menus: link, command, Python, figure, table, recipe, report."""
+    """One row of menus: link, command, Python, figure, table, recipe, report.
+
+    A menu is filled when it is opened: pages draw faster, and the link is of that moment.
+    """
     st.subheader("Take away")
+    fill: dict[tuple[str, str], Callable[[], None]] = {
+        ("Link", "link"): lambda: _link(shared.link()),
+        ("Command", "terminal"): lambda: _command(shared.command),
+        ("Python", "code"): lambda: _python(shared.python()),
+        ("Figure", "show_chart"): lambda: _downloads(shared.figures, key),
+        ("Table", "table"): lambda: _downloads(shared.tables, key),
+        ("Recipe and report", "description"): lambda: _downloads(
+            [shared.recipe, shared.report, *shared.more], key
+        ),
+    }
     with st.container(horizontal=True, key=f"{key}.row"):
-        with st.popover("Link", icon=":material/link:"):
-            st.caption("The same study with the same choices, in any browser that reaches it.")
-            st.code(
-                f"{_address()}?{urlencode(shared.link, doseq=True)}", language=None, wrap_lines=True
+        for (label, icon), filled in fill.items():
+            menu = st.popover(
+                label, icon=f":material/{icon}:", key=f"{key}.{label}", on_change="rerun"
             )
-        with st.popover("Command", icon=":material/terminal:"):
-            _command(shared.command)
-        with st.popover("Python", icon=":material/code:"):
-            st.code(shared.python, language="python", wrap_lines=True)
-        with st.popover("Figure", icon=":material/show_chart:"):
-            _downloads(shared.figures, key)
-        with st.popover("Table", icon=":material/table:"):
-            _downloads(shared.tables, key)
-        with st.popover("Recipe and report", icon=":material/description:"):
-            _downloads([shared.recipe, shared.report, *shared.more], key)
+            if menu.open:
+                with menu:
+                    filled()
+
+
+def _link(link: Mapping[str, Sequence[str]]) -> None:
+    st.caption("The same study with the same choices, in any browser that reaches it.")
+    st.code(f"{_address()}?{urlencode(link, doseq=True)}", language=None, wrap_lines=True)
+
+
+def _python(lines: str) -> None:
+    st.code(lines, language="python", wrap_lines=True)
 
 
 def _command(command: Callable[[], str]) -> None:

@@ -81,6 +81,7 @@ def page() -> None:
     details.catalogue()
 
 
+@st.fragment
 def _study(stored: Mapping[str, Artefact]) -> None:
     top = choice.top(stored, disturbed.short_words, disturbed.words)
     artefact = top.artefact
@@ -156,8 +157,9 @@ def _drawn(_chosen: Chosen, cell: tuple[str, str] | None, identity: tuple[Any, .
 
 def _numbers(chosen: Chosen) -> None:
     number = st.column_config.NumberColumn
-    with st.expander(escaped("Every level, and what became of the answers")):
-        st.dataframe(
+    place = parts.folded("Every level, and what became of the answers", "every number")
+    if place is not None:
+        place.dataframe(
             chosen.losses, hide_index=True, key="numbers", placeholder="",
             column_config={
                 "ranker": st.column_config.TextColumn("Ranker", pinned=True),

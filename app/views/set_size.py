@@ -42,6 +42,7 @@ def page() -> None:
     run.form(data, next(iter(stored.values()), None), opened=not stored and not at_work)
 
 
+@st.fragment
 def _study(stored: Mapping[str, Artefact]) -> None:
     top = choice.top(stored, set_sizes.short_words, set_sizes.words)
     artefact = top.artefact

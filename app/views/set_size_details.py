@@ -40,8 +40,9 @@ def section(chosen: Chosen) -> None:
         queries.section(chosen, point)
     _drops(chosen)
     _claim(chosen)
-    with st.expander("Every number of the picture and the map"):
-        st.dataframe(
+    place = parts.folded("Every number of the picture and the map", "every number")
+    if place is not None:
+        place.dataframe(
             set_sizes.curves(chosen.key, str(chosen.measure)), hide_index=True, key="numbers",
             placeholder="", alt="Means by ranker, N0 and N1",
         )  # fmt: skip

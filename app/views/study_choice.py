@@ -111,7 +111,7 @@ def shared(
     """What can be taken away from a study; see `take_away`."""
     recipe, facts, key = artefact.recipe, artefact.facts, str(artefact.key)
     command, python = again
-    link = {name: st.query_params.get_all(name) for name in st.query_params}
+    data = state.data()
     return parts.Shared(
         figures=[] if drawn is None else exports.figure_files(drawn, f"{key}-figure"),
         tables=tables,
@@ -119,7 +119,7 @@ def shared(
         report=exports.File(
             "Report (HTML)", f"{key}.html", lambda: report.report([opened.path(key)]).encode()
         ),
-        link=link | {"data": [state.data()], "study": [key]},
+        link=lambda: parts.here(data=data, study=key),
         command=lambda: command(recipe, facts),
-        python=python(recipe, facts),
+        python=lambda: python(recipe, facts),
     )

@@ -58,6 +58,7 @@ def said(frame: pd.DataFrame, start: str, measure: str) -> str:
     return f"{text}."
 
 
+@st.fragment
 def one_query(ids: Sequence[str], seeds: Sequence[int], compared: Compared, replay: Replay) -> None:
     """Draw the choice of a query and, once there is one, both answers to it.
 

@@ -51,7 +51,13 @@ def section(artefact: Artefact, rankers: tuple[str, ...]) -> None:
     )
     if ranker is None:
         return
-    budget = budgets[-1] if budget is None else int(budget)
+    _behind(artefact, ranker, budgets[-1] if budget is None else int(budget))
+
+
+@st.fragment
+def _behind(artefact: Artefact, ranker: str, budget: int) -> None:
+    """The queries by damage, and the worst order of one."""
+    unit = artefact.recipe["search"]["unit"]
     frame = disturbed.worst_queries(str(artefact.key), ranker, budget)
     if not len(frame):
         st.caption("Every query is left out by this measure.")
