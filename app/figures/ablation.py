@@ -7,7 +7,7 @@ from typing import Any, Literal
 import pandas as pd
 import plotly.graph_objects as go
 
-from app.figures.style import PALETTE, REFERENCE, laid_out
+from app.figures.style import PALETTE, REFERENCE, laid_out, put, xaxes, yaxes
 from core.studies.ablation_steps import step_of
 
 Effect = Literal["quality", "robustness", "seconds", "parameters"]
@@ -44,16 +44,16 @@ def effects(table: pd.DataFrame, effect: Effect, measure: str) -> go.Figure:
             figure.add_trace(_dot(row, base, effect))
     names = [str(name) for name in shown["variant"]]
     laid_out(figure, height=FRAME + ROW * max(len(names), 1), showlegend=False, hovermode="closest")
-    figure.update_xaxes(title=_title(effect, measure, base).replace(" minus", "<br>minus"))
+    xaxes(figure, title=_title(effect, measure, base).replace(" minus", "<br>minus"))
     if effect in {"quality", "robustness"}:
-        figure.update_xaxes(tickformat="+.3~f", range=reach)
+        xaxes(figure, tickformat="+.3~f", range=reach)
     else:
-        figure.update_xaxes(rangemode="tozero")
-    figure.update_yaxes(
+        xaxes(figure, rangemode="tozero")
+    yaxes(figure,
         tickvals=names, ticktext=[label(name, base) for name in names], showgrid=True,
         categoryorder="array", categoryarray=names[::-1],
     )  # fmt: skip
-    figure.update_layout(margin={"r": 24})
+    put(figure.layout, margin={"r": 24})
     return figure
 
 
@@ -227,8 +227,8 @@ def queries(frame: pd.DataFrame, variant: str, effect: Effect, measure: str) -> 
     )
     figure = go.Figure(bars)
     laid_out(figure, height=280, showlegend=False, hovermode="closest", bargap=0.15)
-    figure.update_xaxes(title="queries, the greatest gain first", showgrid=False)
-    figure.update_yaxes(title=_of_a_query(effect, measure), tickformat="+.2~f", zeroline=True)
+    xaxes(figure, title="queries, the greatest gain first", showgrid=False)
+    yaxes(figure, title=_of_a_query(effect, measure), tickformat="+.2~f", zeroline=True)
     return figure
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from app.figures.style import laid_out
+from app.figures.style import laid_out, put, xaxes, yaxes
 
 WEIGHTS = [
     [0.0, "#f3f0e6"], [0.1, "#cfe0e3"], [0.3, "#7fb3cd"], [0.6, "#2f78ad"], [1.0, "#0b2c5c"],
@@ -108,12 +108,12 @@ def heat(cells: Cells) -> go.Figure:
             type="rect", x0=column - 0.5, x1=column + 0.5, y0=row - 0.5, y1=row + 0.5,
             line={"color": RING, "width": 3},
         )  # fmt: skip
-    figure.update_xaxes(**_axis(cells.columns, count_columns), side="bottom")
-    figure.update_yaxes(**_axis(cells.rows, count_rows, turned=True))
+    xaxes(figure, **_axis(cells.columns, count_columns), side="bottom")
+    yaxes(figure, **_axis(cells.rows, count_rows, turned=True))
     laid_out(figure, height=HEIGHT, showlegend=False, dragmode=False, **ANYWHERE)
-    figure.update_xaxes(showgrid=False, fixedrange=True)
-    figure.update_yaxes(showgrid=False, fixedrange=True)
-    figure.update_layout(margin={"l": 48, "r": 8, "t": 12, "b": 48})
+    xaxes(figure, showgrid=False, fixedrange=True)
+    yaxes(figure, showgrid=False, fixedrange=True)
+    put(figure.layout, margin={"l": 48, "r": 8, "t": 12, "b": 48})
     return figure
 
 

@@ -5,7 +5,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from app.figures.attention import ANYWHERE, RING, WEIGHTS
-from app.figures.style import REFERENCE, laid_out, stroke
+from app.figures.style import REFERENCE, laid_out, put, stroke, xaxes, yaxes
 
 ROW, DOTS = 110, 340
 TILE = 0.94
@@ -46,16 +46,16 @@ def small(pictures: list[np.ndarray], chosen: tuple[int, int | None]) -> go.Figu
         figure, height=60 + ROW * blocks, showlegend=False, dragmode=False, shapes=rings, **ANYWHERE
     )
     for update, count, what in (
-        (figure.update_xaxes, heads, "head"), (figure.update_yaxes, blocks, "block")
+        (xaxes, heads, "head"), (yaxes, blocks, "block")
     ):  # fmt: skip
         update(
-            title=what, tickvals=[at + TILE / 2 for at in range(count)],
+            figure, title=what, tickvals=[at + TILE / 2 for at in range(count)],
             ticktext=[str(at + 1) for at in range(count)], showgrid=False, fixedrange=True,
             ticks="", range=[0, count - 1 + TILE],
         )  # fmt: skip
-    figure.update_xaxes(side="top")
-    figure.update_yaxes(range=[blocks - 1 + TILE, 0])
-    figure.update_layout(margin={"l": 44, "r": 4, "t": 44, "b": 4})
+    xaxes(figure, side="top")
+    yaxes(figure, range=[blocks - 1 + TILE, 0])
+    put(figure.layout, margin={"l": 44, "r": 4, "t": 44, "b": 4})
     return figure
 
 
@@ -138,10 +138,8 @@ def dots(
             annotation_position="bottom right",
         )
     blocks = sorted({int(block) for block in table["block"]})
-    figure.update_xaxes(
-        title="block", tickvals=blocks, range=[min(blocks) - 0.5, max(blocks) + 0.5]
-    )
-    figure.update_yaxes(title=words, rangemode="tozero")
+    xaxes(figure, title="block", tickvals=blocks, range=[min(blocks) - 0.5, max(blocks) + 0.5])
+    yaxes(figure, title=words, rangemode="tozero")
     return laid_out(figure, height=DOTS, showlegend=False)
 
 

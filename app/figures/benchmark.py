@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 import plotly.graph_objects as go
 
-from app.figures.style import end_labels, laid_out, shapes, stroke
+from app.figures.style import end_labels, laid_out, put, shapes, stroke
 
 ROW, FRAME = 34, 90
 """Pixels of a ranker, and of axis and margins."""
@@ -43,7 +43,7 @@ def differences(
         figure, height=FRAME + ROW * max(len(names), 1), showlegend=False, hovermode="closest",
         shapes=[ZERO],
     )  # fmt: skip
-    figure.update_layout(
+    put(figure.layout,
         margin={"r": 24},
         xaxis={"title": f"{measure} minus that of {baseline}", "tickformat": "+.3~f"},
         yaxis={

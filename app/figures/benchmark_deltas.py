@@ -3,7 +3,7 @@
 import pandas as pd
 import plotly.graph_objects as go
 
-from app.figures.style import laid_out, stroke
+from app.figures.style import laid_out, stroke, xaxes, yaxes
 
 HEIGHT = 300
 WORSE = "rgba(127,127,127,0.75)"
@@ -40,8 +40,8 @@ def deltas(
     )
     figure = go.Figure(bars)
     laid_out(figure, height=HEIGHT, showlegend=False, hovermode="closest", bargap=0.15)
-    figure.update_xaxes(title="queries, the greatest gain first", showgrid=False)
-    figure.update_yaxes(title=f"{measure}, difference", tickformat="+.2~f", zeroline=True)
+    xaxes(figure, title="queries, the greatest gain first", showgrid=False)
+    yaxes(figure, title=f"{measure}, difference", tickformat="+.2~f", zeroline=True)
     return figure
 
 

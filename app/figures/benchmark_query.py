@@ -4,6 +4,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from app.figures import bump
+from app.figures.style import put, xaxes, yaxes
 
 
 def two_answers(answers: pd.DataFrame, pair: tuple[str, str]) -> go.Figure:
@@ -14,7 +15,7 @@ def two_answers(answers: pd.DataFrame, pair: tuple[str, str]) -> go.Figure:
         pair: the ranker and the one that it is compared with.
     """
     figure = bump.bump(moves(answers, pair), pair[0])
-    figure.update_xaxes(ticktext=["initial ranking", pair[0], pair[1]])
+    xaxes(figure, ticktext=["initial ranking", pair[0], pair[1]])
     figure.update_traces(
         selector={"mode": "markers"},
         hovertemplate=(
@@ -77,9 +78,9 @@ def two_runs(found: pd.DataFrame, pair: tuple[str, str]) -> go.Figure:
     )
     figure = bump.bump(frame, pair[0])
     lowest = max(int(first.max(skipna=True) or 1), int(second.max(skipna=True) or 1))
-    figure.update_xaxes(tickvals=[0, 1], ticktext=list(pair), range=[-0.1, 1.1])
-    figure.update_yaxes(range=[lowest + 0.7, 0.3])
-    figure.update_layout(height=bump.SMALLEST + lowest * bump.ROW // 2)
+    xaxes(figure, tickvals=[0, 1], ticktext=list(pair), range=[-0.1, 1.1])
+    yaxes(figure, range=[lowest + 0.7, 0.3])
+    put(figure.layout, height=bump.SMALLEST + lowest * bump.ROW // 2)
     figure.update_traces(
         selector={"mode": "markers"},
         hovertemplate=(

@@ -8,7 +8,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from app.figures.style import end_labels, laid_out, shapes, stroke
+from app.figures.style import end_labels, laid_out, put, shapes, stroke
 
 ROW, LINE, FRAME = 26, 13, 110
 """Pixels of a ranker, of a joining line, and of axis and margins."""
@@ -50,7 +50,7 @@ def ranks(
     names = [f"{ranker} {place:.2f}" for ranker, place in places]
     height = FRAME + round(ROW * (len(places) + above))
     laid_out(figure, height=height, showlegend=False, hovermode="closest")
-    figure.update_layout(
+    put(figure.layout,
         margin={"t": 56, "b": 12},
         xaxis={"title": "mean rank (1 = best)", "side": "top", "range": [0.7, highest]},
         yaxis={

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from app.figures.style import faded, laid_out, stroke
+from app.figures.style import faded, laid_out, put, stroke, xaxes, yaxes
 
 BEHIND = "rgba(127,127,127,0.4)"
 STAYED = "rgba(127,127,127,0.75)"
@@ -47,16 +47,14 @@ def bump(
         figure.add_trace(_lines(moves.loc[[chosen]], path, color, 5))
     for at, column in enumerate(path):
         figure.add_trace(_marks(moves, at, column, color, size))
-    figure.update_xaxes(
+    xaxes(figure,
         tickvals=[0, 1, 2], ticktext=list(heads), side="top", range=[-0.15, 2.2], showgrid=False,
         fixedrange=True,
     )  # fmt: skip
-    figure.update_yaxes(
-        range=[count + 0.7, 0.3], tickvals=_ticks(count), showgrid=False, fixedrange=True
-    )
+    yaxes(figure, range=[count + 0.7, 0.3], tickvals=_ticks(count), showgrid=False, fixedrange=True)
     own = min(max(count * ROW + 80, SMALLEST), LARGEST)
     laid_out(figure, height=height or own, showlegend=False, hovermode="closest", dragmode=False)
-    figure.update_layout(margin={"l": 28, "r": 24, "t": 44, "b": 8})
+    put(figure.layout, margin={"l": 28, "r": 24, "t": 44, "b": 8})
     return figure
 
 

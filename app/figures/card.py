@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from app.figures.beside import Mark, places
 from app.figures.perturbations import plain_names
-from app.figures.style import end_labels, faded, laid_out, stroke
+from app.figures.style import end_labels, faded, laid_out, stroke, written, xaxes, yaxes
 
 HEIGHT = 460
 SMALLEST, LARGEST = 11.0, 34.0
@@ -41,8 +41,8 @@ def pareto(frame: pd.DataFrame, measure: str, worst: str) -> go.Figure:
         figure.add_trace(_mark(row, size, (measure, worst)))
     figure.add_hline(y=1.0, line={"color": "rgba(127,127,127,0.8)", "width": 1.2, "dash": "dot"})
     laid_out(figure, height=HEIGHT, hovermode="closest", showlegend=False)
-    figure.update_xaxes(title=f"{measure} on the lists as they are", range=bounds[0])
-    figure.update_yaxes(title=f"share kept at {worst}", range=bounds[1], tickformat=".0%")
+    xaxes(figure, title=f"{measure} on the lists as they are", range=bounds[0])
+    yaxes(figure, title=f"share kept at {worst}", range=bounds[1], tickformat=".0%")
     _named(figure, rows, sizes, bounds)
     return figure
 
@@ -143,14 +143,17 @@ def _named(
         )
         for row, size, text in zip(rows, sizes, texts, strict=True)
     ]
+    notes = []
     for row, mark, (x, y, far) in zip(rows, marks, places(marks, (WIDTH, plot)), strict=True):
         color = stroke(str(row["ranker"])).color
-        figure.add_annotation(
-            x=row["start"], y=row["kept"], ax=x, ay=y, text=mark.text, showarrow=True,
-            xanchor="center", yanchor="middle", align="center", arrowhead=0, arrowwidth=1.2,
-            arrowcolor=color if far else "rgba(0,0,0,0)", standoff=mark.size / 2, borderpad=0,
-            font={"size": 12}, name="name",
-        )  # fmt: skip
+        note = {
+            "x": row["start"], "y": row["kept"], "ax": x, "ay": y, "text": mark.text,
+            "showarrow": True, "xanchor": "center", "yanchor": "middle", "align": "center",
+            "arrowhead": 0, "arrowwidth": 1.2, "arrowcolor": color if far else "rgba(0,0,0,0)",
+            "standoff": mark.size / 2, "borderpad": 0, "font": {"size": 12}, "name": "name",
+        }  # fmt: skip
+        notes.append(note)
+    written(figure, notes)
 
 
 def alt_text(frame: pd.DataFrame, measure: str) -> str:

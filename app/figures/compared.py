@@ -3,7 +3,7 @@
 import pandas as pd
 import plotly.graph_objects as go
 
-from app.figures.style import laid_out, stroke
+from app.figures.style import laid_out, stroke, xaxes, yaxes
 
 ROW, FRAME = 26, 110
 """Pixels of a ranker, and of axis and margins."""
@@ -34,8 +34,8 @@ def compared(frame: pd.DataFrame) -> go.Figure:
     )
     laid_out(figure, height=FRAME + ROW * len(best), showlegend=False)
     highest = float(best["value"].max()) or 1.0
-    figure.update_xaxes(title=SCALE, range=[0, 1.2 * highest])  # room for the numbers
-    figure.update_yaxes(autorange="reversed", showgrid=True)
+    xaxes(figure, title=SCALE, range=[0, 1.2 * highest])  # room for the numbers
+    yaxes(figure, autorange="reversed", showgrid=True)
     return figure
 
 

@@ -6,7 +6,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from app.figures.style import PALETTE, laid_out
+from app.figures.style import PALETTE, laid_out, xaxes, yaxes
 
 PART_COLORS = {"train": PALETTE[0], "validation": PALETTE[4], "test": PALETTE[2]}
 PATTERNS = {"train": "", "validation": "/", "test": "."}
@@ -35,8 +35,8 @@ def labels(counts: pd.DataFrame) -> go.Figure:
                 "(%{customdata:,})<extra></extra>",
             )
         )
-    figure.update_xaxes(title="label", type="category")
-    figure.update_yaxes(title="share of documents", tickformat=".0%", rangemode="tozero")
+    xaxes(figure, title="label", type="category")
+    yaxes(figure, title="share of documents", tickformat=".0%", rangemode="tozero")
     return laid_out(figure, barmode="group", height=HEIGHT)
 
 
@@ -71,8 +71,8 @@ def lengths(counts: pd.DataFrame) -> go.Figure:
                 "(%{customdata[1]:,})<extra></extra>",
             )
         )
-    figure.update_xaxes(title=f"documents of a query, in steps of {width}", rangemode="tozero")
-    figure.update_yaxes(title="share of queries", tickformat=".0%", rangemode="tozero")
+    xaxes(figure, title=f"documents of a query, in steps of {width}", rangemode="tozero")
+    yaxes(figure, title="share of queries", tickformat=".0%", rangemode="tozero")
     return laid_out(figure, height=HEIGHT)
 
 

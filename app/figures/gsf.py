@@ -6,7 +6,15 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from app.figures.style import REFERENCE, end_labels, faded, laid_out, stroke
+from app.figures.style import (
+    REFERENCE,
+    end_labels,
+    faded,
+    laid_out,
+    stroke,
+    xaxes,
+    yaxes,
+)
 
 DUE = "1/√S"
 INTERVAL = "[%{customdata[1]:.3g}, %{customdata[2]:.3g}]"
@@ -34,10 +42,14 @@ def equivariance(frame: pd.DataFrame, *, height: int = 400) -> go.Figure:
     _names(figure, sampled, rankers)
     _all_pairs(figure, frame)
     counts = sorted(set(sampled["shuffles"].tolist()))
-    figure.update_xaxes(
-        title="shuffles S", type="log", tickvals=counts, ticktext=[str(count) for count in counts]
+    xaxes(
+        figure,
+        title="shuffles S",
+        type="log",
+        tickvals=counts,
+        ticktext=[str(count) for count in counts],
     )
-    figure.update_yaxes(title="change of score / deviation", type="log", tickvals=TICKS)
+    yaxes(figure, title="change of score / deviation", type="log", tickvals=TICKS)
     return laid_out(figure, height=height, showlegend=False, hovermode="closest")
 
 

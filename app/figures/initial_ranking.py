@@ -5,12 +5,20 @@ from typing import Any, Literal
 import pandas as pd
 import plotly.graph_objects as go
 
-from app.figures.style import end_labels, faded, laid_out, spread, stroke
+from app.figures.style import (
+    end_labels,
+    faded,
+    laid_out,
+    named_ends,
+    put,
+    stroke,
+    xaxes,
+    yaxes,
+)
 
 HEIGHT = 460
 CLOSEST_TICKS = 0.075  # of the axis' length: ticks nearer to their neighbours are left out
 CLOSEST_TAUS = 0.17  # the same for the second axis, whose numbers are wider
-LABEL_HEIGHT = 17.0  # pixels of one line
 TAU = "Kendall τ left"
 Axis = Literal["level", "tau"]
 
@@ -51,7 +59,7 @@ def curves(  # noqa: PLR0913 (what is drawn, and three ways to draw it)
     room = max(high - low, 1e-6) * 0.06
     bottom = low if from_zero and shown.low.min() >= 0 else float(shown.low.min()) - room
     _axes(figure, shown, x, f"{family}: {unit}")
-    figure.update_yaxes(title=measure, range=[bottom, high + room])
+    yaxes(figure, title=measure, range=[bottom, high + room])
     laid_out(figure, hovermode="closest", height=HEIGHT, showlegend=False)
     _labelled(figure, ends, (bottom, high + room))
     if chosen is not None:
@@ -119,7 +127,7 @@ def _ring(figure: go.Figure, shown: pd.DataFrame, x: Axis, chosen: tuple[str, fl
 
 def _axes(figure: go.Figure, shown: pd.DataFrame, x: Axis, title: str) -> None:
     if x == "tau":
-        figure.update_xaxes(title=TAU, autorange="reversed")
+        xaxes(figure, title=TAU, autorange="reversed")
         return
     points = shown.groupby("level", sort=False)["tau"].mean()
     levels = _apart([float(level) for level in points.index], CLOSEST_TICKS)
@@ -129,14 +137,13 @@ def _axes(figure: go.Figure, shown: pd.DataFrame, x: Axis, title: str) -> None:
     outwards = points.index[0] <= points.index[-1]
     ends = [span[0] - room, span[1] + room]
     axis: dict[str, Any] = {"range": ends if outwards else ends[::-1], "tickangle": 0}
-    figure.update_xaxes(
-        title=title, tickvals=levels, ticktext=[f"{level:g}" for level in levels], **axis
-    )
+    xaxes(figure, title=title, tickvals=levels, ticktext=[f"{level:g}" for level in levels], **axis)
     # An axis is drawn only with a trace of its own: one without a visible mark.
     figure.add_trace(
         go.Scatter(x=taus, y=[None] * len(taus), xaxis="x2", hoverinfo="skip", mode="markers")
     )
-    figure.update_layout(
+    put(
+        figure.layout,
         xaxis2={
             **axis,
             "overlaying": "x",
@@ -147,7 +154,7 @@ def _axes(figure: go.Figure, shown: pd.DataFrame, x: Axis, title: str) -> None:
             "ticktext": [f"{points[level]:.2f}" for level in taus],
             "showgrid": False,
             "zeroline": False,
-        }
+        },
     )
 
 
@@ -167,20 +174,7 @@ def _labelled(
 ) -> None:
     low, high = bounds
     plot = HEIGHT - figure.layout.margin.t - figure.layout.margin.b - 40  # ticks and titles
-    texts = end_labels([ranker for ranker, _, _ in ends])
-    heights = [LABEL_HEIGHT * (text.count("<br>") + 1) for text in texts]
-    wanted = [(high - y) / (high - low) * plot for _, _, y in ends]
-    for (ranker, x, y), text, at, own in zip(
-        ends, texts, spread(wanted, heights, plot), wanted, strict=True
-    ):
-        color = stroke(ranker).color
-        figure.add_annotation(
-            x=x, y=y, ax=16, ay=at - own, text=text, xanchor="left", align="left",
-            showarrow=True, arrowhead=0, arrowwidth=1.2, arrowcolor=color, standoff=5,
-            font={"size": 12}, borderpad=0, name="end",
-        )  # fmt: skip
-    widest = max((len(part) for text in texts for part in text.split("<br>")), default=0)
-    figure.update_layout(margin={"r": 24 + 7 * widest})
+    named_ends(figure, ends, end_labels([ranker for ranker, _, _ in ends]), (low, high, plot))
 
 
 def alt_text(summary: pd.DataFrame, family: str, measure: str) -> str:

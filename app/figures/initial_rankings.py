@@ -6,7 +6,7 @@ from typing import Any, Literal
 import pandas as pd
 import plotly.graph_objects as go
 
-from app.figures.style import REFERENCE, laid_out, stroke
+from app.figures.style import REFERENCE, laid_out, stroke, xaxes, yaxes
 
 ROW, FRAME = 26, 96
 """Pixels of a condition, and of axis and margins."""
@@ -40,8 +40,8 @@ def conditions(
     laid_out(figure, height=FRAME + ROW * max(1, len(rows)), showlegend=False, hovermode="closest")
     title = measure if shown == "mean" else f"{measure} − as trained"
     form = ".3~f" if shown == "mean" else "+.3~f"
-    figure.update_xaxes(title=title, tickformat=form, tickangle=0, nticks=5)
-    figure.update_yaxes(
+    xaxes(figure, title=title, tickformat=form, tickangle=0, nticks=5)
+    yaxes(figure,
         tickvals=[row["y"] for row in rows], ticktext=[row["text"] for row in rows],
         range=[len(rows) - 0.4, -0.6], showgrid=False,
     )  # fmt: skip

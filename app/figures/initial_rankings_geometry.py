@@ -3,7 +3,7 @@
 import numpy as np
 import plotly.graph_objects as go
 
-from app.figures.style import PALETTE, laid_out
+from app.figures.style import PALETTE, laid_out, xaxes, yaxes
 
 HEIGHT = 330
 SIMILARITY = "RdBu"
@@ -25,8 +25,8 @@ def similarity(cosines: np.ndarray) -> go.Figure:
         )
     )  # fmt: skip
     laid_out(figure, height=HEIGHT)
-    figure.update_xaxes(title="rank", showgrid=False)
-    figure.update_yaxes(title="rank", showgrid=False, autorange="reversed")
+    xaxes(figure, title="rank", showgrid=False)
+    yaxes(figure, title="rank", showgrid=False, autorange="reversed")
     return figure
 
 
@@ -44,8 +44,8 @@ def lengths(norms: np.ndarray) -> go.Figure:
         )
     )  # fmt: skip
     laid_out(figure, height=HEIGHT, showlegend=False)
-    figure.update_xaxes(title="rank (1 is the best)")
-    figure.update_yaxes(title="length", rangemode="tozero")
+    xaxes(figure, title="rank (1 is the best)")
+    yaxes(figure, title="length", rangemode="tozero")
     return figure
 
 
@@ -70,6 +70,6 @@ def path(plane: np.ndarray, explained: tuple[float, float]) -> go.Figure:
         )
     )  # fmt: skip
     laid_out(figure, height=HEIGHT, showlegend=False, hovermode="closest")
-    figure.update_xaxes(title=f"component 1 ({explained[0]:.0%})")
-    figure.update_yaxes(title=f"component 2 ({explained[1]:.0%})")
+    xaxes(figure, title=f"component 1 ({explained[0]:.0%})")
+    yaxes(figure, title=f"component 2 ({explained[1]:.0%})")
     return figure

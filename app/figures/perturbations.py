@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from app.figures.style import laid_out
+from app.figures.style import laid_out, put, written, xaxes, yaxes
 
 ROW, FRAME = 27, 20
 """Pixels of a row, and of the margins."""
@@ -86,16 +86,18 @@ def losses(
 
 def _named(figure: go.Figure, rows: Sequence[tuple[str, str]], rankers: Sequence[str]) -> None:
     """The names of rows, of what they are headed by, and of columns; and room for them."""
-    for place, (heading, family) in enumerate(rows):
-        if not family:
-            figure.add_annotation(
-                x=-0.5, y=place + 0.12, text=f"<b>{heading}</b>", xanchor="left", showarrow=False,
-                font={"size": 12},
-            )  # fmt: skip
+    headings = [
+        {
+            "x": -0.5, "y": place + 0.12, "text": f"<b>{heading}</b>", "xanchor": "left",
+            "showarrow": False, "font": {"size": 12},
+        }
+        for place, (heading, family) in enumerate(rows) if not family
+    ]  # fmt: skip
+    written(figure, headings)
     names, upright = [_short(name) for name in plain_names(rankers)], len(rankers) > MANY
     top = 16 + round(LETTER * (1.3 if upright else 1) * max(map(len, names), default=0))
     laid_out(figure, height=ROW * len(rows) + top + FRAME, hovermode="closest", showlegend=False)
-    figure.update_xaxes(
+    xaxes(figure,
         tickvals=list(range(len(rankers))), ticktext=names, side="top", fixedrange=True,
         range=[-0.5, len(rankers) - 0.5], showgrid=False, ticklabeloverflow="allow",
         tickangle=UPRIGHT if upright else SLANT,
@@ -104,13 +106,13 @@ def _named(figure: go.Figure, rows: Sequence[tuple[str, str]], rankers: Sequence
     attacked = plain_names([family.removeprefix(ATTACK) for family in attacks])
     told = dict(zip(attacks, attacked, strict=True))
     families = [told.get(family, family) for _, family in rows if family]
-    figure.update_yaxes(
+    yaxes(figure,
         tickvals=[place for place, (_, family) in enumerate(rows) if family],
         ticktext=list(map(_short, families)),
         range=[len(rows) - 0.5, -0.5], showgrid=False, fixedrange=True, tickfont={"size": 11.5},
     )  # fmt: skip
     side = round(LETTER * len(names[-1])) if rankers and not upright else 8
-    figure.update_layout(margin={"t": top, "b": 12, "r": side})
+    put(figure.layout, margin={"t": top, "b": 12, "r": side})
 
 
 def _dashes(
@@ -194,9 +196,7 @@ def fitted_axis(figure: go.Figure, title: str) -> go.Figure:
             axis.tickvals = [axis.tickvals[at] for at in kept]
             axis.ticktext = [axis.ticktext[at] for at in kept]
     bottom = (figure.layout.margin.b or 0) + LINE * (len(lines) - 1)
-    figure.update_layout(
-        margin={"b": bottom}, height=figure.layout.height + LINE * (len(lines) - 1)
-    )
+    put(figure.layout, margin={"b": bottom}, height=figure.layout.height + LINE * (len(lines) - 1))
     return figure
 
 
@@ -279,12 +279,12 @@ def queries(frame: pd.DataFrame, unit: str, measure: str) -> go.Figure:
     )  # fmt: skip
     laid_out(figure, height=max(240, 10 * len(ids) + 80), hovermode="closest", showlegend=False)
     step = max(1, len(ids) // 20)
-    figure.update_yaxes(
+    yaxes(figure,
         range=[len(ids) - 0.5, -0.5], tickvals=list(range(0, len(ids), step)),
         ticktext=[_short(ids[row], 14) for row in range(0, len(ids), step)], showgrid=False,
         title="query", fixedrange=True,
     )  # fmt: skip
-    figure.update_xaxes(title=unit, type="category", showgrid=False, fixedrange=True)
+    xaxes(figure, title=unit, type="category", showgrid=False, fixedrange=True)
     return figure
 
 

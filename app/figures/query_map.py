@@ -7,6 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from app.figures import perturbations
+from app.figures.style import put, xaxes
 
 LONGEST, UPRIGHT, CHARACTER = 22, 6, 5
 """Characters of a column's name at most, and until it is turned; pixels that each then takes."""
@@ -34,12 +35,12 @@ def queries(frame: pd.DataFrame, axis: str, measure: str) -> go.Figure:
     texts = [_short(name) for name in names]
     longest = max(map(len, texts), default=0)
     turned = longest > UPRIGHT
-    figure.update_xaxes(
+    xaxes(figure,
         tickvals=[f"{at}" for at in range(len(names))], ticktext=texts,
         tickangle=-45 if turned else 0, title_standoff=8,
     )  # fmt: skip
     if turned:
-        figure.update_layout(height=figure.layout.height + CHARACTER * longest)
+        put(figure.layout, height=figure.layout.height + CHARACTER * longest)
     return figure
 
 

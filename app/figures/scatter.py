@@ -5,7 +5,7 @@ import html
 import pandas as pd
 import plotly.graph_objects as go
 
-from app.figures.style import REFERENCE, laid_out, stroke
+from app.figures.style import REFERENCE, laid_out, stroke, xaxes, yaxes
 
 
 def scatter(moves: pd.DataFrame, ranker: str, *, height: int = 320) -> go.Figure:
@@ -50,8 +50,8 @@ def scatter(moves: pd.DataFrame, ranker: str, *, height: int = 320) -> go.Figure
             ),
         )
     )
-    figure.update_xaxes(title="score before", range=ends)
-    figure.update_yaxes(title="score now", range=ends)
+    xaxes(figure, title="score before", range=ends)
+    yaxes(figure, title="score now", range=ends)
     return laid_out(figure, height=height, showlegend=False, hovermode="closest")
 
 

@@ -6,10 +6,17 @@ from collections.abc import Sequence
 import pandas as pd
 import plotly.graph_objects as go
 
-from app.figures.style import end_labels, faded, laid_out, spread, stroke
+from app.figures.style import (
+    end_labels,
+    faded,
+    laid_out,
+    named_ends,
+    stroke,
+    xaxes,
+    yaxes,
+)
 
 HEIGHT = 460
-LABEL_HEIGHT = 17.0  # pixels of one line
 WORDS = {"ideal": "best possible order", "initial ranking": "initial ranking"}
 """What the curves of the candidates alone are called."""
 
@@ -93,12 +100,12 @@ def _ribbon(figure: go.Figure, ranker: str, points: pd.DataFrame) -> None:
 def _axes(figure: go.Figure, frame: pd.DataFrame, measure: str, *, from_zero: bool) -> None:
     sizes = sorted(set(frame["size"]))
     laid_out(figure, height=HEIGHT, hovermode="closest")
-    figure.update_xaxes(
+    xaxes(figure,
         title="candidates in a list (N1)", type="log", tickvals=sizes, minor={"ticks": ""},
         ticktext=[str(size) for size in sizes],
         range=[math.log10(sizes[0]) - 0.04, math.log10(sizes[-1]) + 0.04],
     )  # fmt: skip
-    figure.update_yaxes(title=measure, range=_range(frame, from_zero=from_zero))
+    yaxes(figure, title=measure, range=_range(frame, from_zero=from_zero))
 
 
 def _range(frame: pd.DataFrame, *, from_zero: bool) -> list[float]:
@@ -115,18 +122,8 @@ def _labelled(figure: go.Figure, ends: Sequence[tuple[str, float, float]]) -> No
     low, high = figure.layout.yaxis.range
     plot = HEIGHT - figure.layout.margin.t - figure.layout.margin.b - 20  # the axis' title
     names = [WORDS.get(ranker, ranker) for ranker, _, _ in ends]
-    texts = end_labels(names)
-    heights = [LABEL_HEIGHT * (text.count("<br>") + 1) for text in texts]
-    wanted = [(high - y) / (high - low) * plot for _, _, y in ends]
-    places = spread(wanted, heights, plot)
-    for (ranker, x, y), text, at, own in zip(ends, texts, places, wanted, strict=True):
-        figure.add_annotation(
-            x=math.log10(x), y=y, ax=16, ay=at - own, text=text, xanchor="left", align="left",
-            showarrow=True, arrowhead=0, arrowwidth=1.2, arrowcolor=stroke(ranker).color,
-            standoff=5, font={"size": 12}, borderpad=0, name="end",
-        )  # fmt: skip
-    widest = max((len(part) for text in texts for part in text.split("<br>")), default=0)
-    figure.update_layout(margin={"r": 24 + 7 * widest})
+    points = [(ranker, math.log10(x), y) for ranker, x, y in ends]
+    named_ends(figure, points, end_labels(names), (low, high, plot))
 
 
 def alt_text(frame: pd.DataFrame, measure: str) -> str:

@@ -8,7 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from app.figures.style import laid_out
+from app.figures.style import laid_out, put, xaxes, yaxes
 
 ROW, HEAD, FRAME = 34, 26, 84
 """Pixels of a row, of a ranker's name, and of axis and margins."""
@@ -62,10 +62,10 @@ def sizes(frame: pd.DataFrame, shown: str, chosen: tuple[str, str, int] | None =
     what = SHOWN[shown]
     one_each = not frame[["ranker", "trained_on"]].drop_duplicates()["ranker"].duplicated().any()
     figure = _rows(frame, what, chosen) if one_each else _blocks(frame, what, chosen)
-    figure.update_xaxes(type="category", showgrid=False)
-    figure.update_yaxes(showgrid=False)
+    xaxes(figure, type="category", showgrid=False)
+    yaxes(figure, showgrid=False)
     scale = {"colorscale": "Cividis"} if what.middle is None else {"colorscale": "RdBu", "cmid": 0}
-    figure.update_layout(coloraxis=scale | {"showscale": False})
+    put(figure.layout, coloraxis=scale | {"showscale": False})
     return figure
 
 
@@ -76,8 +76,8 @@ def _rows(frame: pd.DataFrame, what: Shown, chosen: tuple[str, str, int] | None)
     rows = list(dict.fromkeys(own["row"]))
     figure = go.Figure([_cells(own, rows, _columns(frame), what), _marks(own, chosen)])
     laid_out(figure, height=TALL * len(rows) + FRAME, hovermode="closest", showlegend=False)
-    figure.update_yaxes(autorange="reversed", type="category", automargin=True)
-    figure.update_xaxes(title=TESTED)
+    yaxes(figure, autorange="reversed", type="category", automargin=True)
+    xaxes(figure, title=TESTED)
     return figure
 
 
@@ -101,7 +101,7 @@ def _blocks(frame: pd.DataFrame, what: Shown, chosen: tuple[str, str, int] | Non
     laid_out(figure, height=room + FRAME, hovermode="closest", showlegend=False)
     figure.update_xaxes(title=TESTED, row=len(rankers), col=1)
     figure.update_annotations(font_size=13, xanchor="left", x=0)
-    figure.update_layout(margin={"t": HEAD + 8})
+    put(figure.layout, margin={"t": HEAD + 8})
     return figure
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import plotly.graph_objects as go
+from plotly.basedatatypes import BasePlotlyType
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6BB1", "#A6761D")
 REFERENCE = "#7F7F7F"
@@ -51,6 +52,20 @@ FURTHER = (
     "triangle-right", "hourglass", "bowtie", "x", "diamond-wide", "diamond-tall", "octagon",
 )  # fmt: skip
 """Markers of rankers that are not in KNOWN, and of a ranker's second row (another preset)."""
+
+
+LAYOUT = {
+    "paper_bgcolor": "rgba(0,0,0,0)",
+    "plot_bgcolor": "rgba(0,0,0,0)",
+    "font": {"family": "system-ui, sans-serif", "size": 13},
+    "margin": {"l": 56, "r": 16, "t": 24, "b": 48},
+    "hoverlabel": {"namelength": -1},
+    "legend": {"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0},
+}
+LABEL_HEIGHT = 17.0
+"""Pixels of a line of a name at the end of a curve."""
+
+GRID = {"gridcolor": "rgba(127,127,127,0.2)", "zeroline": False, "automargin": True}
 
 
 @dataclass(frozen=True)
@@ -119,20 +134,47 @@ def faded(color: str, opacity: float) -> str:
     return f"rgba({red},{green},{blue},{opacity:g})"
 
 
+def put(part: Any, /, **values: Any) -> None:
+    """Set properties of a layout, an axis or the like in place, one by one.
+
+    Does what plotly's `update_layout` does in a fifth of the time, which counts where every click
+    draws a picture. Dictionaries are merged into what is there.
+
+    >>> figure = go.Figure()
+    >>> put(figure.layout, margin={"l": 5}, height=300)
+    >>> figure.layout.margin.l, figure.layout.height
+    (5, 300)
+    """
+    for name, value in values.items():
+        there = name in part  # an axis beyond the first may not be yet
+        if there and isinstance(value, dict) and isinstance(part[name], BasePlotlyType):
+            put(part[name], **value)
+        else:
+            part[name] = value
+
+
+def xaxes(figure: go.Figure, **values: Any) -> None:
+    """Set properties of every horizontal axis."""
+    for axis in figure.select_xaxes():
+        put(axis, **values)
+
+
+def yaxes(figure: go.Figure, **values: Any) -> None:
+    """Set properties of every vertical axis."""
+    for axis in figure.select_yaxes():
+        put(axis, **values)
+
+
+def written(figure: go.Figure, notes: Sequence[dict[str, Any]]) -> None:
+    """Add annotations, all at once: one by one, each would check those before it again."""
+    figure.layout.annotations = [*figure.layout.annotations, *notes]
+
+
 def laid_out(figure: go.Figure, **changes: Any) -> go.Figure:
     """The shared layout: transparent ground (light and dark), quiet grid, room for labels."""
-    figure.update_layout(
-        paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="rgba(0,0,0,0)",
-        font={"family": "system-ui, sans-serif", "size": 13},
-        margin={"l": 56, "r": 16, "t": 24, "b": 48},
-        hoverlabel={"namelength": -1},
-        legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0},
-        **changes,
-    )
-    grid = {"gridcolor": "rgba(127,127,127,0.2)", "zeroline": False, "automargin": True}
-    figure.update_xaxes(**grid)
-    figure.update_yaxes(**grid)
+    put(figure.layout, **LAYOUT, **changes)
+    xaxes(figure, **GRID)
+    yaxes(figure, **GRID)
     return figure
 
 
@@ -197,6 +239,38 @@ def _bottom(
     group: Sequence[int], wanted: Sequence[float], heights: Sequence[float], room: float
 ) -> float:
     return _top(group, wanted, heights, room) + sum(heights[at] for at in group)
+
+
+def named_ends(
+    figure: go.Figure,
+    ends: Sequence[tuple[str, float, float]],
+    texts: Sequence[str],
+    scale: tuple[float, float, float],
+) -> None:
+    """Write names at the ends of curves, none over another, and make room for them.
+
+    Args:
+        figure: with its height and margins.
+        ends: ranker and the last point of its curve, as the axes count (logarithms on log axes).
+        texts: what is written, one an end.
+        scale: the lowest and the highest value of the vertical axis, and its pixels.
+    """
+    low, high, plot = scale
+    heights = [LABEL_HEIGHT * (text.count("<br>") + 1) for text in texts]
+    wanted = [(high - y) / (high - low) * plot for _, _, y in ends]
+    places = spread(wanted, heights, plot)
+    notes = [
+        {
+            "x": x, "y": y, "ax": 16, "ay": at - own, "text": text, "xanchor": "left",
+            "align": "left", "showarrow": True, "arrowhead": 0, "arrowwidth": 1.2,
+            "arrowcolor": stroke(ranker).color, "standoff": 5, "font": {"size": 12},
+            "borderpad": 0, "name": "end",
+        }
+        for (ranker, x, y), text, at, own in zip(ends, texts, places, wanted, strict=True)
+    ]  # fmt: skip
+    written(figure, notes)
+    widest = max((len(part) for text in texts for part in text.split("<br>")), default=0)
+    put(figure.layout, margin={"r": 24 + 7 * widest})
 
 
 def on_paper(figure: go.Figure) -> go.Figure:

@@ -6,11 +6,10 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from app.figures.style import end_labels, laid_out, spread, stroke
+from app.figures.style import LABEL_HEIGHT, end_labels, laid_out, put, spread, stroke, xaxes
 
 HEIGHT = 440
 VALID_SHARE = 0.6
-LABEL_HEIGHT = 17.0
 VALID, LOSS = "validation NDCG@10", "training loss"
 
 
@@ -34,7 +33,7 @@ def curves(runs: Mapping[str, pd.DataFrame]) -> go.Figure:
     figure.update_yaxes(title=VALID, row=1, col=1)
     figure.update_yaxes(title=LOSS, row=2, col=1)
     last = max((float(run["done"].max()) for run in runs.values() if len(run)), default=1.0)
-    figure.update_xaxes(range=[0, last * 1.02])
+    xaxes(figure, range=[0, last * 1.02])
     figure.update_xaxes(title="epoch", row=2, col=1)
     laid_out(figure, height=HEIGHT, showlegend=False, hovermode="closest")
     _labelled(figure, runs)
@@ -118,7 +117,7 @@ def _labelled(figure: go.Figure, runs: Mapping[str, pd.DataFrame]) -> None:
             arrowcolor=stroke(_ranker(label)).color, font={"size": 12}, row=row, col=1,
         )  # fmt: skip
     widest = max(len(part) for text in texts for part in text.split("<br>"))
-    figure.update_layout(margin={"r": 24 + 7 * widest})
+    put(figure.layout, margin={"r": 24 + 7 * widest})
 
 
 def _ranker(label: str) -> str:

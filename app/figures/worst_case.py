@@ -9,10 +9,17 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from app.figures.perturbations import plain_names
-from app.figures.style import end_labels, faded, laid_out, spread, stroke
+from app.figures.style import (
+    end_labels,
+    faded,
+    laid_out,
+    named_ends,
+    stroke,
+    xaxes,
+    yaxes,
+)
 
 HEIGHT = 440
-LABEL_HEIGHT = 17.0
 MAP = 540
 GREY = "rgba(127,127,127,0.8)"
 
@@ -47,10 +54,10 @@ def damages(
     low = min([0.0, float(frame["random_damage"].min())] if len(frame) else [0.0])
     bounds = (low - 0.05 * (high - low), high + 0.05 * (high - low))
     laid_out(figure, height=HEIGHT, hovermode="closest", showlegend=False)
-    figure.update_xaxes(
-        title=f"budget: {unit} a list", tickvals=budgets, range=[-0.3, budgets[-1] * 1.02]
+    xaxes(
+        figure, title=f"budget: {unit} a list", tickvals=budgets, range=[-0.3, budgets[-1] * 1.02]
     )
-    figure.update_yaxes(title=f"{measure} lost", range=list(bounds))
+    yaxes(figure, title=f"{measure} lost", range=list(bounds))
     figure.add_hline(y=0, line={"color": GREY, "width": 1})
     certified = set(frame[frame["certified"]]["ranker"])
     _labelled(figure, ends, bounds, certified)
@@ -129,17 +136,7 @@ def _labelled(
         f"{text}<br>certified 0" if ranker in certified else text
         for text, (ranker, _, _) in zip(names, ends, strict=True)
     ]
-    heights = [LABEL_HEIGHT * (text.count("<br>") + 1) for text in texts]
-    wanted = [(high - y) / (high - low) * plot for _, _, y in ends]
-    places = spread(wanted, heights, plot)
-    for (ranker, x, y), text, at, own in zip(ends, texts, places, wanted, strict=True):
-        figure.add_annotation(
-            x=x, y=y, ax=16, ay=at - own, text=text, xanchor="left", align="left",
-            showarrow=True, arrowhead=0, arrowwidth=1.2, arrowcolor=stroke(ranker).color,
-            standoff=5, font={"size": 12}, borderpad=0, name="end",
-        )  # fmt: skip
-    widest = max((len(part) for text in texts for part in text.split("<br>")), default=0)
-    figure.update_layout(margin={"r": 24 + 7 * widest})
+    named_ends(figure, ends, texts, (low, high, plot))
 
 
 def alt_text(frame: pd.DataFrame, measure: str, unit: str) -> str:
@@ -207,8 +204,8 @@ def swaps(costs: Any, documents: Sequence[str], labels: Sequence[float], measure
         "tickvals": [1, *range(5, count + 1, 5)], "showgrid": False, "constrain": "domain",
         "title": "place",
     }  # fmt: skip
-    figure.update_xaxes(range=ends, **ticks)
-    figure.update_yaxes(range=ends[::-1], scaleanchor="x", **ticks)
+    xaxes(figure, range=ends, **ticks)
+    yaxes(figure, range=ends[::-1], scaleanchor="x", **ticks)
     return figure
 
 
