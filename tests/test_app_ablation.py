@@ -19,6 +19,7 @@ from core.store.keys import key_of
 from core.studies import ablation, ablation_finding, jobs, underway
 from core.studies.result import StudyResult
 from core.studies.study import Study, plan
+from tests import app_folded as folded
 from tests import app_tables as tables
 
 
@@ -90,6 +91,7 @@ def test_a_stored_ablation_is_drawn_said_and_sourced(stored):
     said = words(test)
     assert f"- **loss softmax-ce** — {escaped('paper: both terms; released: <one>')}" in said
     assert "one seed" in said
+    folded.menus(test)
     command = next(code.value for code in test.code if "study ablation --ranker" in code.value)
     assert "--towards released" in command
     labels = {button.label for button in test.get("download_button")}
@@ -154,6 +156,7 @@ def test_an_ablation_without_sizes_says_so(store, fold, monkeypatch):
     made.facts.pop("sizes")
     store.add(key_of("study", made.recipe), made.recipe, made.save, made.facts)
     test = opened()
+    folded.menus(test)
     assert "stored without its sizes" in plain(test)
 
 

@@ -21,6 +21,7 @@ from core.store.artefacts import Store
 from core.store.keys import key_of
 from core.studies import benchmark_finding, benchmark_table, jobs, outside_runs, underway
 from core.studies.result import StudyResult
+from tests import app_folded as folded
 from tests import app_tables as tables
 
 
@@ -99,6 +100,7 @@ def test_a_stored_benchmark_is_drawn_said_and_tabulated(stored):
     assert table.loc[":gray[ideal]", "NDCG@5"].startswith(f":gray[{ideal:.3f}]")
     assert list(table.index).index("lambdamart") > list(table.index).index(":gray[random]")
     assert sum("**" in cell for cell in table["NDCG@5"]) == 1
+    folded.menus(test)
     labels = {button.label for button in test.get("download_button")}
     assert {"HTML", "SVG", "PDF", "PNG", "CSV", "Parquet", "LaTeX (booktabs)", "Markdown",
             "Recipe (JSON)", "Report (HTML)", "TREC runs and qrels (zip)"} <= labels  # fmt: skip
@@ -450,6 +452,7 @@ def test_runs_from_files_open_like_any_benchmark_without_what_they_lack(store, t
     )
     assert list(test.table[0].value.index) == ["*from outside*", "bm25", "ql"]
     assert not [one for one in test.button if one.key == "new.run"]  # nothing is trained for it
+    folded.menus(test)
     labels = {button.label for button in test.get("download_button")}
     assert "Report (HTML)" in labels
     assert "TREC runs and qrels (zip)" not in labels

@@ -19,6 +19,7 @@ from core.studies.command_perturbations import card_command, card_python
 from core.studies.initial_ranking import INITIAL
 from core.studies.result import StudyResult
 from tests import app_disturbed as made
+from tests import app_folded as folded
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +60,7 @@ def test_a_stored_card_is_drawn_with_its_finding_cards_and_files(desk, stored):
     pd.testing.assert_series_equal(cards["area"], frame["area"])
     assert {"below_initial", "cvar", "worst", "flip-top-10", "milliseconds_a_list"} <= set(cards)
     assert [name for name in moves if name.startswith("moved-grade")]
+    folded.menus(page)
     labels = {button.label for button in page.get("download_button")}
     assert {"HTML", "CSV", "Recipe (JSON)", "Report (HTML)"} <= labels
     assert str(stored.key) in page.query_params["study"]

@@ -13,6 +13,7 @@ from core.store.artefacts import Store
 from core.store.keys import key_of
 from core.studies import group_shuffles, group_shuffles_table, jobs, underway
 from core.studies.result import StudyResult
+from tests import app_folded as folded
 from tests import app_tables as tables
 
 NAMES = ("gsf@small", "gsf@tuned")
@@ -129,6 +130,7 @@ def test_a_stored_study_is_drawn_said_and_taken_away(stored):
     frame = test.dataframe[0].value
     assert frame["shuffles"].tolist() == [1, 4, 16, 0, 1, 4, 16]
     assert "about **" in plain(test)
+    folded.menus(test)
     labels = {button.label for button in test.get("download_button")}
     assert {"PNG", "CSV", "LaTeX", "Recipe (JSON)", "Report (HTML)"} <= labels
     command = next(code.value for code in test.code if "--shuffles 1,4,16" in code.value)

@@ -29,6 +29,7 @@ from core.studies.result import StudyResult
 from core.studies.run import run_study
 from core.studies.study import Study, levels_of
 from core.studies.workbench import finished
+from tests import app_folded as folded
 
 DATA = "my_set"
 LISTS = {
@@ -136,7 +137,8 @@ def test_a_stored_study_is_drawn_with_its_finding_and_convention(stored):
     assert str(stored.key) in test.query_params["study"]
     (chart,) = test.get("plotly_chart")
     assert "Line chart of NDCG@5 against shuffle" in chart.proto.alt
-    assert len(test.dataframe) == 2  # significance, every number
+    assert len(test.dataframe) == 1  # significance; the rest is folded up
+    folded.menus(test)
     labels = {button.label for button in test.get("download_button")}
     assert {"HTML", "SVG", "PDF", "PNG", "CSV", "Parquet", "LaTeX", "Markdown",
             "Recipe (JSON)", "Report (HTML)"} <= labels  # fmt: skip
@@ -147,7 +149,7 @@ def test_conventions_change_at_once_from_stored_values(stored, made):
     test.segmented_control(key="ideal").set_value("shown")
     test.segmented_control(key="empty").set_value("one")
     test.selectbox(key="measure").set_value("NDCG@3")
-    test.run()
+    folded.tables(test)
     assert not test.exception
     assert "NDCG@3 · ideal: shown · no relevant: 1" in words(test).replace("\\", "")
     frame = test.dataframe[1].value

@@ -18,6 +18,7 @@ from core.store.keys import key_of
 from core.studies import initial_rankings_table, jobs, underway
 from core.studies.benchmark_finding import signed
 from core.studies.result import StudyResult
+from tests import app_folded as folded
 from tests import app_sizes as made
 from tests import app_tables as tables
 
@@ -120,6 +121,7 @@ def test_dots_finding_verdict_and_exports(stored):
     assert "initial: mart" not in dots.proto.alt
     numbers = next(one.value for one in test.dataframe if "change_p" in one.value)
     assert len(numbers) == len(table)
+    folded.menus(test)
     labels = {button.label for button in test.get("download_button")}
     assert {"HTML", "SVG", "CSV", "LaTeX", "Recipe (JSON)", "Report (HTML)"} <= labels
     assert any("--initial mart@small,ranksvm@small" in one.value for one in test.code)

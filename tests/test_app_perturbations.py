@@ -24,6 +24,7 @@ from core.studies.initial_ranking import INITIAL
 from core.studies.result import StudyResult
 from core.studies.workbench import finished
 from tests import app_disturbed as made
+from tests import app_folded as folded
 
 CHAIN = "shuffle:1+shuffle-shown"
 
@@ -73,9 +74,11 @@ def test_a_stored_study_is_drawn_with_its_finding_and_numbers(desk, stored):
     map_, curves = made.alts(page)
     assert "4 families by 3 rankers" in map_
     assert "Line chart of NDCG@10 against cut" in curves
+    folded.tables(page)
     numbers = next(table.value for table in page.dataframe if "as_is" in table.value)
     pd.testing.assert_frame_equal(numbers, frame, check_dtype=False)
     assert "Nothing" not in said
+    folded.menus(page)
     labels = {button.label for button in page.get("download_button")}
     assert {"HTML", "CSV", "Recipe (JSON)"} <= labels
 
@@ -145,6 +148,7 @@ def test_a_chain_is_played_again_too(desk, stored):
 def test_features_of_documents_stand_as_they_were_and_as_they_are(desk, stored):
     query = disturbed.result(str(stored.key)).query_ids[3]
     page = made.opened("perturbations", point=INITIAL, family="distractors", of=query)
+    folded.tables(page)
     page.multiselect(key="features").set_value([3]).run()
     assert not page.exception
     shown = next(table.value for table in page.dataframe if "kind" in table.value)

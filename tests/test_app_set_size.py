@@ -16,6 +16,7 @@ from core.store.keys import key_of
 from core.studies import jobs, set_size_table, underway
 from core.studies.benchmark_finding import signed
 from core.studies.result import StudyResult
+from tests import app_folded as folded
 from tests import app_sizes as made
 from tests import app_tables as tables
 
@@ -103,6 +104,7 @@ def test_curves_map_finding_verdict_and_exports(stored):
     assert "fewer than 12 documents: 7 of 40 lists" in words(test)
     assert "dlcm <was> left" in words(test)
     assert escaped("<was>") in " ".join(one.value for one in test.caption)
+    folded.menus(test)
     labels = {button.label for button in test.get("download_button")}
     assert {"HTML", "SVG", "CSV", "LaTeX", "Recipe (JSON)", "Report (HTML)"} <= labels
     assert any("study set-size --data my_set --trained-on 3,6" in one.value for one in test.code)
@@ -154,7 +156,7 @@ def test_behind_a_query_stand_both_answers(stored, monkeypatch):
     monkeypatch.setattr(set_sizes.answering, "ranker_of", lambda _trials, _seed: "ranker-1")
     monkeypatch.setattr(set_sizes.answering, "moves", moves)
     monkeypatch.setattr(disturbed, "features", lambda: (7,))
-    test.run()
+    folded.tables(test)
     assert not test.exception, test.exception
     ((what, question),) = asked
     assert (what, question["query"]) == ("sizes", query)

@@ -21,6 +21,7 @@ from core.studies.initial_ranking import INITIAL
 from core.studies.workbench import finished
 from core.studies.worst_case_finding import finding
 from tests import app_disturbed as made
+from tests import app_folded as folded
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +60,7 @@ def test_a_stored_search_is_drawn_with_its_finding_and_certificates(desk, stored
     assert "NDCG@10 · ideal: judged" in said
     pd.testing.assert_frame_equal(page.dataframe[0].value, table, check_dtype=False)
     assert f"{INITIAL} {table['worst_damage'][1]:.3f}" in made.alts(page)[0]
+    folded.menus(page)
     labels = {button.label for button in page.get("download_button")}
     assert {"HTML", "CSV", "Recipe (JSON)"} <= labels
 
