@@ -46,11 +46,11 @@ def stored(data: str) -> dict[str, Artefact]:
         fingerprint = services.data_set(data).facts.get("fingerprint")
     except ArtefactError:  # deleted: its benchmarks are still known by its name
         fingerprint = None
-    return _stored(data, fingerprint, _now())
+    return _stored(data, fingerprint, services.now())
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
-def _stored(data: str, fingerprint: str | None, now: tuple[tuple[str, int], ...]) -> Any:
+def _stored(data: str, fingerprint: str | None, now: services.Now) -> Any:
     """Manifests are read again only when something was stored or removed."""
     del now  # part of the memory's key alone
     studies = services.store().artefacts("study")
@@ -71,21 +71,15 @@ def shown_first(one: Artefact) -> tuple[bool, str]:
 
 def of_runs() -> dict[str, Artefact]:
     """The stored comparisons of runs from files, which belong to no data set, newest first."""
-    return _of_runs(str(services.store().root), _now())
+    return _of_runs(str(services.store().root), services.now())
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
-def _of_runs(root: str, now: tuple[tuple[str, int], ...]) -> Any:
+def _of_runs(root: str, now: services.Now) -> Any:
     del root, now  # part of the memory's key alone
     found = [one for one in services.store().artefacts("study") if is_of_runs(one.recipe)]
     found.sort(key=lambda one: one.created, reverse=True)
     return {str(one.key): one for one in found}
-
-
-def _now() -> tuple[tuple[str, int], ...]:
-    """What changes whenever something is stored or removed."""
-    places = [root / "artefacts" for root in (services.store().root, *services.store().bundled)]
-    return tuple((str(at), at.stat().st_mtime_ns if at.is_dir() else 0) for at in places)
 
 
 def stem(data: str) -> str:

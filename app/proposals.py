@@ -6,8 +6,6 @@ A form whose button can be pressed at once must not begin hours of work by it.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import streamlit as st
-
 from app import services, training
 from core.data.catalogue import SAMPLE
 from core.errors import ShuffleproofError
@@ -15,7 +13,7 @@ from core.rankers import ensemble, outside, registry
 from core.rankers.initial import ListRecipe
 from core.store.manifest import Artefact
 from core.studies.initial_ranking import INITIAL
-from core.studies.trained import CONTRAST, TrainedRanker, list_recipes, trained_on
+from core.studies.trained import CONTRAST, TrainedRanker, list_recipes
 
 TELLING = tuple(names[0] for names in CONTRAST)
 """Who follows the order shown, and who does not."""
@@ -94,15 +92,7 @@ def trained(data: str) -> list[TrainedRanker]:
         fitting = training.fitting(data)
     except ShuffleproofError:
         return []
-    return _trained(fitting.fingerprints[:2], training.stored_now())
-
-
-@st.cache_data(max_entries=16, show_spinner=False)
-def _trained(
-    parts: tuple[str, str], stored_now: tuple[tuple[str, int], ...]
-) -> list[TrainedRanker]:
-    del stored_now  # part of the memory's key alone
-    return trained_on(services.store(), *parts)
+    return services.trained(*fitting.fingerprints[:2])
 
 
 def for_training(data: str) -> tuple[str, ListRecipe]:

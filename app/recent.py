@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import streamlit as st
 
-from app import curves, proposals, rankings, services, set_sizes, state, training
+from app import curves, proposals, rankings, services, set_sizes, state
 from app.when import age_in_words
 from core.errors import ShuffleproofError
 from core.store.manifest import Artefact
@@ -49,7 +49,7 @@ def recent(count: int) -> list[Made]:
 def _study(artefact: Artefact) -> Made:
     kind, key = str(artefact.recipe["kind"]), str(artefact.key)
     data = str(artefact.facts.get("data", ""))
-    number = _number(key, kind, training.stored_now())
+    number = _number(key, kind, services.now())
     address = {state.USE: data} | ({} if kind == "invariance" else {"study": key})
     title = kind.replace("-", " ").capitalize()
     return Made(kind, title, data, _age(artefact), number, address)
@@ -78,7 +78,7 @@ def _trained_on(key: str) -> str:
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
-def _number(key: str, kind: str, stored_now: tuple[tuple[str, int], ...]) -> str:
+def _number(key: str, kind: str, stored_now: services.Now) -> str:
     """The main number of a study; empty where its kind has none here."""
     del stored_now  # a study may be removed and made again
     try:

@@ -20,7 +20,7 @@ from core.rankers.initial import ListRecipe
 from core.studies.one_list import Answer, features_wanted
 from core.studies.scoring import recipe_values
 from core.studies.shown_order import Documents, ShownOrder
-from core.studies.trained import TrainedRanker, list_recipes, trained_on
+from core.studies.trained import TrainedRanker, list_recipes
 
 WORK = "core.studies.scoring"
 log = logging.getLogger("shuffleproof")
@@ -123,7 +123,7 @@ def _described(data: str, root: str, named: str) -> Described:
 
 def rankers_of(data: Described) -> list[TrainedRanker]:
     """The rankers trained on a data set, newest first."""
-    return trained_on(services.store(), data.train, data.valid)
+    return services.trained(data.train, data.valid)
 
 
 def documents(one: List, orders: tuple[str, ...]) -> Documents:

@@ -49,6 +49,9 @@ HEADERS = (
 OF_THE_FILE = frozenset(
     {b"content-length", b"etag", b"last-modified"}
 )  # not of the page made of it
+SWITCH_SECONDS = 0.0005
+"""How long a page's script keeps the interpreter: what it has drawn is sent between its steps."""
+
 log = logging.getLogger("shuffleproof")
 
 
@@ -236,6 +239,7 @@ def main(given: Sequence[str]) -> None:
     handler.setFormatter(JsonLines())
     log.addHandler(handler)
     log.setLevel(logging.INFO)
+    sys.setswitchinterval(SWITCH_SECONDS)
     application(arguments.base_path, arguments.allow_host).run(config=configuration(arguments))
 
 

@@ -15,9 +15,12 @@ from core.store.artefacts import Store, default_store
 from core.store.manifest import Artefact
 from core.studies.invariance import Certificate, certificates, per_query
 from core.studies.result import StudyResult
-from core.studies.trained import studied_on
+from core.studies.trained import TrainedRanker, studied_on, trained_on
 
 KEPT = ("artefacts", "names")
+
+Now = tuple[tuple[str, int], ...]
+"""The folders of the store and when each changed last."""
 
 
 @st.cache_resource
@@ -32,7 +35,7 @@ def studies(kind: str, data: str) -> list[Artefact]:
         fingerprint = data_set(data).facts.get("fingerprint")
     except ArtefactError:  # deleted: its studies are still known by its name
         fingerprint = None
-    return list(_studies(kind, data, fingerprint, _state()))
+    return list(_studies(kind, data, fingerprint, now()))
 
 
 def data_set(name: str) -> Artefact:
@@ -42,15 +45,20 @@ def data_set(name: str) -> Artefact:
         ArtefactError: there is none.
     """
     key = sample_key() if name == SAMPLE else name
-    return _data_set(key, _state())
+    return _data_set(key, now())
 
 
 def artefacts(kind: str) -> tuple[Artefact, ...]:
     """All that is stored of a kind, by key; unreadable ones are left out."""
-    return _artefacts(kind, _state())
+    return _artefacts(kind, now())
 
 
-def _state() -> tuple[tuple[str, int], ...]:
+def trained(train: str, valid: str) -> list[TrainedRanker]:
+    """The rankers trained on parts with these fingerprints, newest first."""
+    return list(_trained(train, valid, now()))
+
+
+def now() -> Now:
     """What changes whenever something is stored, removed or named."""
     places = [root / kind for root in (store().root, *store().bundled) for kind in KEPT]
     return tuple(
@@ -59,23 +67,28 @@ def _state() -> tuple[tuple[str, int], ...]:
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
-def _artefacts(kind: str, state: tuple[tuple[str, int], ...]) -> tuple[Artefact, ...]:
+def _artefacts(kind: str, state: Now) -> tuple[Artefact, ...]:
     """Manifests are read again only when something was stored, removed or named."""
     del state  # part of the memory's key alone
     return tuple(store().artefacts(kind))
 
 
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _trained(train: str, valid: str, state: Now) -> list[TrainedRanker]:
+    """Manifests are read again only when something was stored, removed or named."""
+    del state  # part of the memory's key alone
+    return trained_on(store(), train, valid)
+
+
 @st.cache_data(max_entries=64, show_spinner=False)
-def _data_set(key: str, state: tuple[tuple[str, int], ...]) -> Artefact:
+def _data_set(key: str, state: Now) -> Artefact:
     """Manifests are read again only when something was stored, removed or named."""
     del state  # part of the memory's key alone
     return store().resolve(key, KIND)
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
-def _studies(
-    kind: str, data: str, fingerprint: str | None, state: tuple[tuple[str, int], ...]
-) -> list[Artefact]:
+def _studies(kind: str, data: str, fingerprint: str | None, state: Now) -> list[Artefact]:
     """Manifests are read again only when something was stored, removed or named."""
     del state  # part of the memory's key alone
     if fingerprint is None:

@@ -145,14 +145,8 @@ def _fitting(data: str, root: str, named: str) -> Fitting:
     )
 
 
-def stored_now() -> tuple[tuple[str, int], ...]:
-    """What changes whenever something is stored or removed."""
-    places = [root / "artefacts" for root in (services.store().root, *services.store().bundled)]
-    return tuple((str(at), at.stat().st_mtime_ns if at.is_dir() else 0) for at in places)
-
-
 @st.cache_data(max_entries=8, show_spinner=False)
-def _known(stored: tuple[tuple[str, int], ...]) -> list[Measured]:
+def _known(stored: services.Now) -> list[Measured]:
     """What this machine has trained."""
     del stored  # part of the memory's key alone
     return cost.measured(services.store())
@@ -221,7 +215,7 @@ def planned(
         changes,
         str(key),
         services.store().find(key) is not None,
-        cost.estimate(spec, sizes, _known(stored_now())),
+        cost.estimate(spec, sizes, _known(services.now())),
     )
 
 
@@ -264,11 +258,11 @@ def trained(data: Fitting) -> pd.DataFrame:
     Columns ranker, recipe (preset and what differs from it), lists, NDCG@10 on the validation
     part, epochs, seconds, created, key.
     """
-    return _trained(data.fingerprints[:2], stored_now())
+    return _trained(data.fingerprints[:2], services.now())
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
-def _trained(parts: tuple[str, str], stored: tuple[tuple[str, int], ...]) -> pd.DataFrame:
+def _trained(parts: tuple[str, str], stored: services.Now) -> pd.DataFrame:
     del stored  # part of the memory's key alone
     artefacts = {str(artefact.key): artefact for artefact in services.artefacts("ranker")}
     own = trained_on(services.store(), *parts)

@@ -14,6 +14,9 @@ from core.execution.jobs import Job
 from core.store.keys import ArtefactKey
 from core.studies.underway import Underway, underway
 
+EVERY_SECONDS = 1.0
+"""How often work under way is drawn again."""
+
 
 @dataclass(frozen=True)
 class Strip:
@@ -24,14 +27,12 @@ class Strip:
         noun: what the page calls one.
         begun: whether an announced study is the one that a job works on.
         first: draws what an announced study has found so far.
-        seconds: how often it is drawn again.
     """
 
     kind: str
     noun: str
     begun: Callable[[Underway, Job], bool]
     first: Callable[[Underway], None]
-    seconds: float = 2.0
 
     @property
     def mine(self) -> str:
@@ -49,7 +50,7 @@ def progress(strip: Strip, names: Collection[str]) -> bool:
     found = _jobs(strip, names)
     _ended(strip, found)
     if any(not job.ended for job in found):
-        st.fragment(_under_way, run_every=strip.seconds)(strip, tuple(names))
+        st.fragment(_under_way, run_every=EVERY_SECONDS)(strip, tuple(names))
         return True
     failed = found[0] if found and found[0].state == "failed" else None
     if failed is not None:

@@ -60,7 +60,7 @@ def _first(found: Underway) -> None:
     st.caption(f"First results: {len(result.trials)} trials so far.")
 
 
-STRIP = strip.Strip(curves.KIND, "study", _begun, _first, seconds=1.0)
+STRIP = strip.Strip(curves.KIND, "study", _begun, _first)
 MINE = STRIP.mine
 
 
