@@ -61,11 +61,13 @@ def test_differences_are_dots_with_their_intervals_best_on_top(compared):
 
 
 def test_chance_is_told_by_more_than_colour(compared):
-    drawn = dots(benchmark.differences(compared, "random", "NDCG@10", "dlcm"))
+    figure = benchmark.differences(compared, "random", "NDCG@10", "dlcm")
+    drawn = dots(figure)
     marker, at = drawn.marker, {name: place for place, name in enumerate(drawn.y)}
     assert marker.color[at["dlcm"]] == marker.line.color[at["dlcm"]]
     assert marker.color[at["mart"]] != marker.line.color[at["mart"]]
-    assert marker.size[at["dlcm"]] > marker.size[at["mart"]]  # the chosen one
+    ring = figure.layout.shapes[-1]  # around the chosen one
+    assert (ring.xanchor, ring.yanchor) == (pytest.approx(drawn.x[at["dlcm"]]), "dlcm")
     words = benchmark.alt_text(compared, "random", "NDCG@10")
     assert "setrank-imsab-init +0.080; dlcm +0.050; mart −0.020 (may be chance)" in words
 
@@ -83,11 +85,13 @@ def test_a_bar_a_query_up_where_the_ranker_is_better():
         }
     )  # fmt: skip
     figure = benchmark_deltas.deltas(frame, ("dlcm", "mart"), "NDCG@10", "c")
-    (bars,) = figure.data
-    np.testing.assert_array_equal(bars.y, frame.difference)
-    assert [facts[0] for facts in bars.customdata] == ["a", "b", "c"]
-    assert bars.marker.color[0] != bars.marker.color[2]
-    assert list(bars.marker.line.width) == [0, 0, 2.5]
+    better, others = figure.data
+    np.testing.assert_array_equal([*better.y, *others.y], frame.difference)
+    np.testing.assert_array_equal([*better.x, *others.x], [1, 2, 3])
+    assert [facts[0] for bars in figure.data for facts in bars.customdata] == ["a", "b", "c"]
+    assert better.marker.color != others.marker.color
+    (framed,) = figure.layout.shapes
+    assert (framed.x0, framed.x1, framed.y1) == (2.5, 3.5, -0.3)
     words = benchmark_deltas.alt_text(frame, ("dlcm", "mart"), "NDCG@10")
     assert "better on 1, worse on 1, equal on 1" in words
 

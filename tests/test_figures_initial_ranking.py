@@ -109,9 +109,18 @@ def test_every_line_is_labelled_at_its_end_and_no_label_covers_another(summary):
 def test_the_chosen_point_is_ringed(summary):
     plain = curves(summary, "transpositions", "NDCG@10", "unit")
     ringed = curves(summary, "transpositions", "NDCG@10", "unit", chosen=("dlcm", 5.0))
-    assert len(ringed.data) == len(plain.data) + 1
-    assert list(ringed.data[-1].x) == [5.0]
-    assert ringed.data[-1].marker.symbol == "circle-open"
+    (ring,) = ringed.layout.shapes
+    place = summary[
+        (summary.ranker == "dlcm") & (summary.level == 5) & (summary.measure == "NDCG@10")
+    ]
+    assert (ring.xanchor, ring.yanchor) == (5.0, pytest.approx(place["mean"].iloc[0]))
+    assert plain.layout.datarevision == ringed.layout.datarevision, "a ring draws no curve again"
+
+
+def test_other_data_are_drawn_again(summary):
+    one = curves(summary, "transpositions", "NDCG@10", "unit")
+    other = curves(summary[summary.ranker == "dlcm"], "transpositions", "NDCG@10", "unit")
+    assert one.layout.datarevision != other.layout.datarevision
 
 
 def test_dashes_lie_over_solid_lines(summary):

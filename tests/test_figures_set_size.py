@@ -98,7 +98,8 @@ def test_one_size_trained_on_makes_one_map_with_a_row_a_ranker(frame):
     ]  # fmt: skip
     for ranker, row in zip(dict.fromkeys(own.ranker), cells.z, strict=True):
         assert list(row) == list(own[own.ranker == ranker]["mean"])
-    assert list(marks.marker.line.width) == [0] * 8 + [3]
+    (ring,) = made.layout.shapes
+    assert (ring.xanchor, ring.yanchor) == (marks.x[8], marks.y[8])
     assert made.layout.xaxis.title.text == "candidates tested on (N1)"
 
 
@@ -108,8 +109,8 @@ def test_a_map_of_differences_has_zero_in_its_middle_and_leaves_gaps(frame):
     assert made.layout.coloraxis.cmid == 0
     assert made.data[0].text[0][2] == ""
     assert made.data[0].text[0][0] == "−0.060"
-    widths = list(made.data[1].marker.line.width)
-    assert sum(width > 0 for width in widths) == 1
+    (ring,) = made.layout.shapes
+    assert (ring.xanchor, ring.yanchor) == ("40", "240")
     assert "from −0.060 (dlcm-without-init, trained on 40, tested on 40)" in set_size_map.alt_text(
         own, "shift", "NDCG@10"
     )
@@ -141,7 +142,8 @@ def test_dots_are_full_where_the_change_is_more_than_chance(conditions):
     assert list(own.x) == [0.6, 0.4, 0.65]
     color = stroke("setrank-imsab-init").color
     assert [one == color for one in own.marker.color] == [True, True, False]
-    assert list(own.marker.size).index(max(own.marker.size)) == 1
+    (ring,) = (one for one in made.layout.shapes if one.type == "circle")
+    assert (ring.xanchor, ring.yanchor) == (own.x[1], own.y[1])
     assert list(own.error_x.array) == pytest.approx([0.1, 0.1, 0.15])
     assert "oracle for mart" in made.layout.yaxis.ticktext
     assert len(set(made.layout.yaxis.tickvals)) == 4

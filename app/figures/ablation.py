@@ -7,7 +7,8 @@ from typing import Any, Literal
 import pandas as pd
 import plotly.graph_objects as go
 
-from app.figures.style import PALETTE, REFERENCE, laid_out, put, xaxes, yaxes
+from app.figures.query_bars import bars
+from app.figures.style import PALETTE, laid_out, put, xaxes, yaxes
 from core.studies.ablation_steps import step_of
 
 Effect = Literal["quality", "robustness", "seconds", "parameters"]
@@ -213,22 +214,12 @@ def queries(frame: pd.DataFrame, variant: str, effect: Effect, measure: str) -> 
         effect: quality or robustness.
         measure: what is measured.
     """
-    bars = go.Bar(
-        x=list(range(1, len(frame) + 1)),
-        y=frame["difference"],
-        marker={"color": [SINGLE if one > 0 else REFERENCE for one in frame["difference"]]},
-        selected={"marker": {"opacity": 1}},
-        unselected={"marker": {"opacity": 1}},
-        customdata=frame[["query", "variant", "base"]],
-        hovertemplate=(
-            f"<b>query %{{customdata[0]}}</b><br>{variant} %{{customdata[1]:+.3f}}<br>first "
-            "%{customdata[2]:+.3f}<br>difference %{y:+.3f}<extra></extra>"
-        ),
+    hover = (
+        f"<b>query %{{customdata[0]}}</b><br>{variant} %{{customdata[1]:+.3f}}<br>first "
+        "%{customdata[2]:+.3f}<br>difference %{y:+.3f}<extra></extra>"
     )
-    figure = go.Figure(bars)
-    laid_out(figure, height=280, showlegend=False, hovermode="closest", bargap=0.15)
-    xaxes(figure, title="queries, the greatest gain first", showgrid=False)
-    yaxes(figure, title=_of_a_query(effect, measure), tickformat="+.2~f", zeroline=True)
+    figure = bars(frame, SINGLE, ("query", "variant", "base"), hover)
+    yaxes(figure, title=_of_a_query(effect, measure))
     return figure
 
 

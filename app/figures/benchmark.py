@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 import plotly.graph_objects as go
 
-from app.figures.style import end_labels, laid_out, put, shapes, stroke
+from app.figures.style import end_labels, laid_out, put, ringed, shapes, steady, stroke
 
 ROW, FRAME = 34, 90
 """Pixels of a ranker, and of axis and margins."""
@@ -38,7 +38,7 @@ def differences(
         _intervals([(name, low, high) for name, own, low, high in ends if own == color], color)
         for color in dict.fromkeys(strokes)
     ]
-    figure = go.Figure([*traces, _dots(shown, strokes, measure, chosen)] if names else [])
+    figure = go.Figure([*traces, _dots(shown, strokes, measure)] if names else [])
     laid_out(
         figure, height=FRAME + ROW * max(len(names), 1), showlegend=False, hovermode="closest",
         shapes=[ZERO],
@@ -51,7 +51,10 @@ def differences(
             "categoryorder": "array", "categoryarray": names[::-1],
         },
     )  # fmt: skip
-    return figure
+    if chosen in names:
+        at = names.index(chosen)
+        ringed(figure, shown["difference"].iloc[at], chosen, line={"color": strokes[at]})
+    return steady(figure)
 
 
 def best_first(frame: pd.DataFrame) -> pd.DataFrame:
@@ -73,9 +76,7 @@ def _intervals(ends: Sequence[tuple[str, float, float]], color: str) -> go.Scatt
     )
 
 
-def _dots(
-    shown: pd.DataFrame, strokes: Sequence[str], measure: str, chosen: str | None
-) -> go.Scatter:
+def _dots(shown: pd.DataFrame, strokes: Sequence[str], measure: str) -> go.Scatter:
     counted = shown["p"] <= SIGNIFICANT
     facts = ["ranker", "low", "high", "p", "n", "wins", "ties", "losses"]
     return go.Scatter(
@@ -83,7 +84,7 @@ def _dots(
         y=shown["ranker"],
         mode="markers",
         marker={
-            "size": [16 if name == chosen else 12 for name in shown["ranker"]],
+            "size": 12,
             "color": [own if full else OPEN for own, full in zip(strokes, counted, strict=True)],
             "line": {"color": list(strokes), "width": 2.5},
             "symbol": list(shapes([str(name) for name in shown["ranker"]]).values()),

@@ -3,10 +3,8 @@
 import pandas as pd
 import plotly.graph_objects as go
 
-from app.figures.style import laid_out, stroke, xaxes, yaxes
-
-HEIGHT = 300
-WORSE = "rgba(127,127,127,0.75)"
+from app.figures.query_bars import bars
+from app.figures.style import stroke, yaxes
 
 
 def deltas(
@@ -20,28 +18,14 @@ def deltas(
         measure: what is compared.
         chosen: the query whose bar is framed.
     """
-    color = stroke(pair[0]).color
-    ringed = frame["query"].astype(str) == chosen
-    bars = go.Bar(
-        x=list(range(1, len(frame) + 1)),
-        y=frame["difference"],
-        marker={
-            "color": [color if value > 0 else WORSE for value in frame["difference"]],
-            "line": {"width": [2.5 if one else 0 for one in ringed], "color": "#D55E00"},
-        },
-        selected={"marker": {"opacity": 1}},
-        unselected={"marker": {"opacity": 1}},
-        customdata=frame[["query", "fold", "ranker", "baseline"]],
-        hovertemplate=(
-            "<b>query %{customdata[0]}</b> · %{customdata[1]}<br>"
-            f"{pair[0]} %{{customdata[2]:.3f}}, {pair[1]} %{{customdata[3]:.3f}}<br>"
-            "difference %{y:+.3f}<extra></extra>"
-        ),
+    hover = (
+        "<b>query %{customdata[0]}</b> · %{customdata[1]}<br>"
+        f"{pair[0]} %{{customdata[2]:.3f}}, {pair[1]} %{{customdata[3]:.3f}}<br>"
+        "difference %{y:+.3f}<extra></extra>"
     )
-    figure = go.Figure(bars)
-    laid_out(figure, height=HEIGHT, showlegend=False, hovermode="closest", bargap=0.15)
-    xaxes(figure, title="queries, the greatest gain first", showgrid=False)
-    yaxes(figure, title=f"{measure}, difference", tickformat="+.2~f", zeroline=True)
+    facts = ("query", "fold", "ranker", "baseline")
+    figure = bars(frame, stroke(pair[0]).color, facts, hover, chosen)
+    yaxes(figure, title=f"{measure}, difference")
     return figure
 
 

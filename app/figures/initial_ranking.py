@@ -11,6 +11,8 @@ from app.figures.style import (
     laid_out,
     named_ends,
     put,
+    ringed,
+    steady,
     stroke,
     xaxes,
     yaxes,
@@ -64,7 +66,7 @@ def curves(  # noqa: PLR0913 (what is drawn, and three ways to draw it)
     _labelled(figure, ends, (bottom, high + room))
     if chosen is not None:
         _ring(figure, shown, x, chosen)
-    return figure
+    return steady(figure)
 
 
 def drawn(summary: pd.DataFrame, family: str, measure: str) -> pd.DataFrame:
@@ -109,20 +111,9 @@ def _ribbon(points: pd.DataFrame, x: Axis, color: str) -> go.Scatter:
 def _ring(figure: go.Figure, shown: pd.DataFrame, x: Axis, chosen: tuple[str, float]) -> None:
     ranker, level = chosen
     point = shown[(shown.ranker == ranker) & (shown.level == level)]
-    figure.add_trace(
-        go.Scatter(
-            x=point[x],
-            y=point["mean"],
-            mode="markers",
-            marker={
-                "size": 17,
-                "symbol": "circle-open",
-                "color": stroke(ranker).color,
-                "line": {"width": 2.5},
-            },
-            hoverinfo="skip",
-        )
-    )
+    if len(point):
+        line = {"color": stroke(ranker).color, "width": 2.5}
+        ringed(figure, float(point[x].iloc[0]), float(point["mean"].iloc[0]), line=line)
 
 
 def _axes(figure: go.Figure, shown: pd.DataFrame, x: Axis, title: str) -> None:

@@ -6,7 +6,7 @@ from typing import Any, Literal
 import pandas as pd
 import plotly.graph_objects as go
 
-from app.figures.style import REFERENCE, laid_out, stroke, xaxes, yaxes
+from app.figures.style import REFERENCE, laid_out, ringed, steady, stroke, xaxes, yaxes
 
 ROW, FRAME = 26, 96
 """Pixels of a condition, and of axis and margins."""
@@ -36,7 +36,7 @@ def conditions(
         own = [row for row in rows if row["ranker"] == ranker and row["dot"]]
         if shown == "mean" and len(own) > 1:
             _guide(figure, own)
-        figure.add_trace(_dots(own, measure, shown, chosen))
+        figure.add_trace(_dots(own, measure, shown))
     laid_out(figure, height=FRAME + ROW * max(1, len(rows)), showlegend=False, hovermode="closest")
     title = measure if shown == "mean" else f"{measure} − as trained"
     form = ".3~f" if shown == "mean" else "+.3~f"
@@ -45,7 +45,11 @@ def conditions(
         tickvals=[row["y"] for row in rows], ticktext=[row["text"] for row in rows],
         range=[len(rows) - 0.4, -0.6], showgrid=False,
     )  # fmt: skip
-    return figure
+    for row in rows:
+        if row["dot"] and (row["ranker"], row["condition"]) == chosen:
+            line = {"color": stroke(str(row["ranker"])).color, "width": 2.5}
+            ringed(figure, row[shown], row["y"], line=line)
+    return steady(figure)
 
 
 def _rows(frame: pd.DataFrame, shown: Shown) -> list[dict[Any, Any]]:
@@ -81,21 +85,18 @@ def _guide(figure: go.Figure, own: list[dict[Any, Any]]) -> None:
     )  # fmt: skip
 
 
-def _dots(
-    own: list[dict[Any, Any]], measure: str, shown: Shown, chosen: tuple[str, str] | None
-) -> go.Scatter:
+def _dots(own: list[dict[Any, Any]], measure: str, shown: Shown) -> go.Scatter:
     ranker = str(own[0]["ranker"]) if own else ""
     color = stroke(ranker).color
     low, high = ("low", "high") if shown == "mean" else ("change_low", "change_high")
     full = [row["condition"] == TRAINED or row["change_p"] <= SIGNIFICANT for row in own]
-    ringed = [(ranker, row["condition"]) == chosen for row in own]
     columns = ("ranker", "condition", "mean", "low", "high", "change", "change_p", "n")
     return go.Scatter(
         x=[row[shown] for row in own],
         y=[row["y"] for row in own],
         mode="markers",
         marker={
-            "size": [15 if one else 11 for one in ringed],
+            "size": 11,
             "color": [color if one else "rgba(127,127,127,0.15)" for one in full],
             "line": {"color": color, "width": 2.2},
         },

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from app.figures.style import laid_out, put, written, xaxes, yaxes
+from app.figures.style import laid_out, put, steady, written, xaxes, yaxes
 
 ROW, FRAME = 27, 20
 """Pixels of a row, and of the margins."""
@@ -81,7 +81,7 @@ def losses(
         ring = {"line": {"width": 3, "color": CHOSEN}, "fillcolor": "rgba(0,0,0,0)"}
         figure.add_shape(type="rect", x0=x - 0.5, x1=x + 0.5, y0=y - 0.5, y1=y + 0.5, **ring)
     _named(figure, rows, rankers)
-    return figure
+    return steady(figure)
 
 
 def _named(figure: go.Figure, rows: Sequence[tuple[str, str]], rankers: Sequence[str]) -> None:

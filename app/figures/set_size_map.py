@@ -8,7 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from app.figures.style import laid_out, put, xaxes, yaxes
+from app.figures.style import laid_out, put, ringed, steady, xaxes, yaxes
 
 ROW, HEAD, FRAME = 34, 26, 84
 """Pixels of a row, of a ranker's name, and of axis and margins."""
@@ -61,27 +61,38 @@ def sizes(frame: pd.DataFrame, shown: str, chosen: tuple[str, str, int] | None =
     """
     what = SHOWN[shown]
     one_each = not frame[["ranker", "trained_on"]].drop_duplicates()["ranker"].duplicated().any()
-    figure = _rows(frame, what, chosen) if one_each else _blocks(frame, what, chosen)
+    figure = _rows(frame, what) if one_each else _blocks(frame, what)
     xaxes(figure, type="category", showgrid=False)
     yaxes(figure, showgrid=False)
     scale = {"colorscale": "Cividis"} if what.middle is None else {"colorscale": "RdBu", "cmid": 0}
     put(figure.layout, coloraxis=scale | {"showscale": False})
-    return figure
+    _ring(figure, chosen)
+    return steady(figure)
 
 
-def _rows(frame: pd.DataFrame, what: Shown, chosen: tuple[str, str, int] | None) -> go.Figure:
+def _ring(figure: go.Figure, chosen: tuple[str, str, int] | None) -> None:
+    """A ring around the mark of the cell chosen, in whichever map it is."""
+    for trace in figure.select_traces(selector={"type": "scatter"}):
+        for x, y, facts in zip(trace.x, trace.y, trace.customdata, strict=True):
+            if (str(facts[0]), str(facts[1]), int(facts[2])) == chosen:
+                axes = {"xref": trace.xaxis or "x", "yref": trace.yaxis or "y"}
+                line = {"color": CHOSEN, "width": 3}
+                ringed(figure, x, y, type="rect", size=26, line=line, **axes)
+
+
+def _rows(frame: pd.DataFrame, what: Shown) -> go.Figure:
     """One map with a row a ranker, which says its N0."""
     homes = zip(frame["ranker"], frame["trained_on"], strict=True)
     own = frame.assign(row=[f"{name}<br>N0 = {home}" for name, home in homes])
     rows = list(dict.fromkeys(own["row"]))
-    figure = go.Figure([_cells(own, rows, _columns(frame), what), _marks(own, chosen)])
+    figure = go.Figure([_cells(own, rows, _columns(frame), what), _marks(own)])
     laid_out(figure, height=TALL * len(rows) + FRAME, hovermode="closest", showlegend=False)
     yaxes(figure, autorange="reversed", type="category", automargin=True)
     xaxes(figure, title=TESTED)
     return figure
 
 
-def _blocks(frame: pd.DataFrame, what: Shown, chosen: tuple[str, str, int] | None) -> go.Figure:
+def _blocks(frame: pd.DataFrame, what: Shown) -> go.Figure:
     """A map a ranker with a row a N0, one below the other."""
     rankers = list(dict.fromkeys(frame["ranker"]))
     counts = [frame.loc[frame["ranker"] == name, "trained_on"].nunique() for name in rankers]
@@ -96,7 +107,7 @@ def _blocks(frame: pd.DataFrame, what: Shown, chosen: tuple[str, str, int] | Non
         rows = sorted(dict.fromkeys(own["row"]), key=_size)
         place: dict[str, Any] = {"row": at, "col": 1}
         figure.add_trace(_cells(own, rows, _columns(frame), what), **place)
-        figure.add_trace(_marks(own, chosen), **place)
+        figure.add_trace(_marks(own), **place)
         figure.update_yaxes(title="N0", autorange="reversed", type="category", **place)
     laid_out(figure, height=room + FRAME, hovermode="closest", showlegend=False)
     figure.update_xaxes(title=TESTED, row=len(rankers), col=1)
@@ -122,18 +133,14 @@ def _cells(own: pd.DataFrame, rows: list[str], columns: list[str], what: Shown) 
     )  # fmt: skip
 
 
-def _marks(own: pd.DataFrame, chosen: tuple[str, str, int] | None) -> go.Scatter:
-    """Marks that are not seen, but for a ring around the chosen one."""
-    cells = zip(own["ranker"], own["trained_on"], own["size"].tolist(), strict=True)
-    points = [(str(ranker), str(home), int(size)) for ranker, home, size in cells]
-    ringed = [point == chosen for point in points]
+def _marks(own: pd.DataFrame) -> go.Scatter:
+    """Marks that are not seen, one a cell."""
     return go.Scatter(
         x=own["size"].astype(str),
         y=own["row"],
         mode="markers",
         marker={
-            "size": 26, "color": "rgba(0,0,0,0)", "symbol": "square",
-            "line": {"width": [3 if one else 0 for one in ringed], "color": CHOSEN},
+            "size": 26, "color": "rgba(0,0,0,0)", "symbol": "square", "line": {"width": 0},
         },
         selected={"marker": {"opacity": 1}},
         unselected={"marker": {"opacity": 1}},

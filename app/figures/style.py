@@ -6,12 +6,14 @@ for rankers, the dash is the marker's shape: colour and shape together are one r
 """
 
 import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import plotly.graph_objects as go
 from plotly.basedatatypes import BasePlotlyType
+from plotly.utils import PlotlyJSONEncoder
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6BB1", "#A6761D")
 REFERENCE = "#7F7F7F"
@@ -62,6 +64,9 @@ LAYOUT = {
     "hoverlabel": {"namelength": -1},
     "legend": {"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0},
 }
+RING = 17
+"""Pixels of the ring around the point chosen."""
+
 LABEL_HEIGHT = 17.0
 """Pixels of a line of a name at the end of a curve."""
 
@@ -168,6 +173,32 @@ def yaxes(figure: go.Figure, **values: Any) -> None:
 def written(figure: go.Figure, notes: Sequence[dict[str, Any]]) -> None:
     """Add annotations, all at once: one by one, each would check those before it again."""
     figure.layout.annotations = [*figure.layout.annotations, *notes]
+
+
+def ringed(figure: go.Figure, x: Any, y: Any, **looks: Any) -> None:
+    """Draw a ring of so many pixels around a point.
+
+    A shape and no mark: where a page moves it, the browser redraws it alone (see `steady`).
+
+    Args:
+        figure: gets the ring.
+        x: of its middle, as the axis has it.
+        y: likewise.
+        **looks: size in pixels, and what shapes of plotly take.
+    """
+    half = looks.pop("size", RING) / 2
+    shape = {
+        "type": "circle", "xsizemode": "pixel", "ysizemode": "pixel", "xanchor": x, "yanchor": y,
+        "x0": -half, "x1": half, "y0": -half, "y1": half, **looks,
+    }  # fmt: skip
+    figure.layout.shapes = [*figure.layout.shapes, shape]
+
+
+def steady(figure: go.Figure) -> go.Figure:
+    """Name the figure's data, so that the browser draws them again only where they change."""
+    traces = json.dumps(figure.to_plotly_json()["data"], cls=PlotlyJSONEncoder)
+    figure.layout.datarevision = hashlib.sha256(traces.encode()).hexdigest()[:16]
+    return figure
 
 
 def laid_out(figure: go.Figure, **changes: Any) -> go.Figure:

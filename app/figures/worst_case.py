@@ -14,6 +14,8 @@ from app.figures.style import (
     faded,
     laid_out,
     named_ends,
+    ringed,
+    steady,
     stroke,
     xaxes,
     yaxes,
@@ -63,7 +65,7 @@ def damages(
     _labelled(figure, ends, bounds, certified)
     if chosen is not None:
         _ring(figure, frame, chosen)
-    return figure
+    return steady(figure)
 
 
 def _from_nothing(rows: pd.DataFrame) -> pd.DataFrame:
@@ -113,13 +115,11 @@ def _worst(ranker: str, points: pd.DataFrame, named: tuple[str, str]) -> go.Scat
 def _ring(figure: go.Figure, frame: pd.DataFrame, chosen: tuple[str, int]) -> None:
     ranker, budget = chosen
     point = frame[(frame["ranker"] == ranker) & (frame["budget"] == budget)]
-    figure.add_trace(
-        go.Scatter(
-            x=point["budget"], y=point["worst_damage"], mode="markers", hoverinfo="skip",
-            marker={"size": 17, "symbol": "circle-open", "color": stroke(ranker).color,
-                    "line": {"width": 2.5}},
+    if len(point):
+        line = {"color": stroke(ranker).color, "width": 2.5}
+        ringed(
+            figure, int(point["budget"].iloc[0]), float(point["worst_damage"].iloc[0]), line=line
         )
-    )  # fmt: skip
 
 
 def _labelled(

@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from app import benchmarks
-from app.figures import benchmark_deltas, benchmark_query
+from app.figures import benchmark_deltas, benchmark_query, query_bars
 from app.plain import escaped
 from app.views import parts, query_rows
 from app.views.benchmark_chosen import Chosen
@@ -106,7 +106,7 @@ def _rows(frame: pd.DataFrame, pair: Pair) -> None:
     query_rows.rows(
         frame[["query", *folds, "difference", "ranker", "baseline"]], columns,
         "Queries by difference; choose a row to see its documents",
-        height=benchmark_deltas.HEIGHT, key=ROWS,
+        height=query_bars.HEIGHT, key=ROWS,
     )  # fmt: skip
 
 
