@@ -8,7 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from app.figures.query_bars import bars
-from app.figures.style import PALETTE, laid_out, put, xaxes, yaxes
+from app.figures.style import NAMES, PALETTE, laid_out, put, xaxes, yaxes
 from core.studies.ablation_steps import step_of
 
 Effect = Literal["quality", "robustness", "seconds", "parameters"]
@@ -52,7 +52,7 @@ def effects(table: pd.DataFrame, effect: Effect, measure: str) -> go.Figure:
         xaxes(figure, rangemode="tozero")
     yaxes(figure,
         tickvals=names, ticktext=[label(name, base) for name in names], showgrid=True,
-        categoryorder="array", categoryarray=names[::-1],
+        categoryorder="array", categoryarray=names[::-1], **NAMES,
     )  # fmt: skip
     put(figure.layout, margin={"r": 24})
     return figure

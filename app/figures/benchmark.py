@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 import plotly.graph_objects as go
 
-from app.figures.style import end_labels, laid_out, put, ringed, shapes, steady, stroke
+from app.figures.style import NAMES, clickable, end_labels, laid_out, put, ringed, shapes, stroke
 
 ROW, FRAME = 34, 90
 """Pixels of a ranker, and of axis and margins."""
@@ -48,13 +48,13 @@ def differences(
         xaxis={"title": f"{measure} minus that of {baseline}", "tickformat": "+.3~f"},
         yaxis={
             "tickvals": names, "ticktext": end_labels(names, LONGEST), "showgrid": True,
-            "categoryorder": "array", "categoryarray": names[::-1],
+            "categoryorder": "array", "categoryarray": names[::-1], **NAMES,
         },
     )  # fmt: skip
     if chosen in names:
         at = names.index(chosen)
         ringed(figure, shown["difference"].iloc[at], chosen, line={"color": strokes[at]})
-    return steady(figure)
+    return clickable(figure)
 
 
 def best_first(frame: pd.DataFrame) -> pd.DataFrame:

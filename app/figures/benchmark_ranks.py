@@ -8,7 +8,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from app.figures.style import end_labels, laid_out, put, shapes, stroke
+from app.figures.style import NAMES, end_labels, laid_out, put, shapes, stroke
 
 ROW, LINE, FRAME = 26, 13, 110
 """Pixels of a ranker, of a joining line, and of axis and margins."""
@@ -55,7 +55,7 @@ def ranks(
         xaxis={"title": "mean rank (1 = best)", "side": "top", "range": [0.7, highest]},
         yaxis={
             "range": [len(places) + 0.7, -above], "tickvals": list(range(1, len(places) + 1)),
-            "ticktext": end_labels(names, LONGEST), "showgrid": False,
+            "ticktext": end_labels(names, LONGEST), "showgrid": False, **NAMES,
         },
     )  # fmt: skip
     return figure

@@ -3,7 +3,7 @@
 import pandas as pd
 import plotly.graph_objects as go
 
-from app.figures.style import laid_out, stroke, xaxes, yaxes
+from app.figures.style import NAMES, laid_out, stroke, xaxes, yaxes
 
 ROW, FRAME = 26, 110
 """Pixels of a ranker, and of axis and margins."""
@@ -35,7 +35,7 @@ def compared(frame: pd.DataFrame) -> go.Figure:
     laid_out(figure, height=FRAME + ROW * len(best), showlegend=False)
     highest = float(best["value"].max()) or 1.0
     xaxes(figure, title=SCALE, range=[0, 1.2 * highest])  # room for the numbers
-    yaxes(figure, autorange="reversed", showgrid=True)
+    yaxes(figure, autorange="reversed", showgrid=True, **NAMES)
     return figure
 
 

@@ -6,13 +6,13 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from app.figures.style import (
+    clickable,
     end_labels,
     faded,
     laid_out,
     named_ends,
     put,
     ringed,
-    steady,
     stroke,
     xaxes,
     yaxes,
@@ -66,7 +66,7 @@ def curves(  # noqa: PLR0913 (what is drawn, and three ways to draw it)
     _labelled(figure, ends, (bottom, high + room))
     if chosen is not None:
         _ring(figure, shown, x, chosen)
-    return steady(figure)
+    return clickable(figure)
 
 
 def drawn(summary: pd.DataFrame, family: str, measure: str) -> pd.DataFrame:
@@ -142,11 +142,20 @@ def _axes(figure: go.Figure, shown: pd.DataFrame, x: Axis, title: str) -> None:
             "matches": "x",
             "title": {"text": TAU, "standoff": 6},
             "tickvals": taus,
-            "ticktext": [f"{points[level]:.2f}" for level in taus],
+            "ticktext": [_tau(points[level]) for level in taus],
             "showgrid": False,
             "zeroline": False,
         },
     )
+
+
+def _tau(value: float) -> str:
+    """A τ in two decimals.
+
+    >>> _tau(-0.014), _tau(-0.001)
+    ('−0.01', '0.00')
+    """
+    return f"{round(value, 2) + 0.0:.2f}".replace("-", "−")
 
 
 def _apart(levels: list[float], closest: float) -> list[float]:

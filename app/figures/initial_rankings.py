@@ -6,7 +6,7 @@ from typing import Any, Literal
 import pandas as pd
 import plotly.graph_objects as go
 
-from app.figures.style import REFERENCE, laid_out, ringed, steady, stroke, xaxes, yaxes
+from app.figures.style import NAMES, REFERENCE, clickable, laid_out, ringed, stroke, xaxes, yaxes
 
 ROW, FRAME = 26, 96
 """Pixels of a condition, and of axis and margins."""
@@ -42,14 +42,14 @@ def conditions(
     form = ".3~f" if shown == "mean" else "+.3~f"
     xaxes(figure, title=title, tickformat=form, tickangle=0, nticks=5)
     yaxes(figure,
-        tickvals=[row["y"] for row in rows], ticktext=[row["text"] for row in rows],
+        tickvals=[row["y"] for row in rows], ticktext=[row["text"] for row in rows], **NAMES,
         range=[len(rows) - 0.4, -0.6], showgrid=False,
     )  # fmt: skip
     for row in rows:
         if row["dot"] and (row["ranker"], row["condition"]) == chosen:
             line = {"color": stroke(str(row["ranker"])).color, "width": 2.5}
             ringed(figure, row[shown], row["y"], line=line)
-    return steady(figure)
+    return clickable(figure)
 
 
 def _rows(frame: pd.DataFrame, shown: Shown) -> list[dict[Any, Any]]:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from app.figures.style import laid_out, put, steady, written, xaxes, yaxes
+from app.figures.style import NAMES, clickable, laid_out, put, written, xaxes, yaxes
 
 ROW, FRAME = 27, 20
 """Pixels of a row, and of the margins."""
@@ -35,7 +35,7 @@ TITLE, LINE = 36, 16
 PLOT, DIGIT, GAP = 220, 7.5, 8
 """Pixels of the plot on a telephone, of a digit of a tick, and between two of them."""
 
-MOST_QUERIES = 60
+MOST_QUERIES = 40
 SMALL = 0.0005
 """A loss that prints as 0.000."""
 
@@ -81,7 +81,7 @@ def losses(
         ring = {"line": {"width": 3, "color": CHOSEN}, "fillcolor": "rgba(0,0,0,0)"}
         figure.add_shape(type="rect", x0=x - 0.5, x1=x + 0.5, y0=y - 0.5, y1=y + 0.5, **ring)
     _named(figure, rows, rankers)
-    return steady(figure)
+    return clickable(figure)
 
 
 def _named(figure: go.Figure, rows: Sequence[tuple[str, str]], rankers: Sequence[str]) -> None:
@@ -108,7 +108,7 @@ def _named(figure: go.Figure, rows: Sequence[tuple[str, str]], rankers: Sequence
     families = [told.get(family, family) for _, family in rows if family]
     yaxes(figure,
         tickvals=[place for place, (_, family) in enumerate(rows) if family],
-        ticktext=list(map(_short, families)),
+        ticktext=list(map(_short, families)), **NAMES,
         range=[len(rows) - 0.5, -0.5], showgrid=False, fixedrange=True, tickfont={"size": 11.5},
     )  # fmt: skip
     side = round(LETTER * len(names[-1])) if rankers and not upright else 8
@@ -282,10 +282,10 @@ def queries(frame: pd.DataFrame, unit: str, measure: str) -> go.Figure:
     yaxes(figure,
         range=[len(ids) - 0.5, -0.5], tickvals=list(range(0, len(ids), step)),
         ticktext=[_short(ids[row], 14) for row in range(0, len(ids), step)], showgrid=False,
-        title="query", fixedrange=True,
+        title="query", fixedrange=True, **NAMES,
     )  # fmt: skip
     xaxes(figure, title=unit, type="category", showgrid=False, fixedrange=True)
-    return figure
+    return clickable(figure)
 
 
 def queries_alt_text(frame: pd.DataFrame, measure: str) -> str:

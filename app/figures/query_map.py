@@ -7,7 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from app.figures import perturbations
-from app.figures.style import put, xaxes
+from app.figures.style import NAMES, put, xaxes
 
 LONGEST, UPRIGHT, CHARACTER = 22, 6, 5
 """Characters of a column's name at most, and until it is turned; pixels that each then takes."""
@@ -37,7 +37,7 @@ def queries(frame: pd.DataFrame, axis: str, measure: str) -> go.Figure:
     turned = longest > UPRIGHT
     xaxes(figure,
         tickvals=[f"{at}" for at in range(len(names))], ticktext=texts,
-        tickangle=-45 if turned else 0, title_standoff=8,
+        tickangle=-45 if turned else 0, title_standoff=8, **NAMES,
     )  # fmt: skip
     if turned:
         put(figure.layout, height=figure.layout.height + CHARACTER * longest)

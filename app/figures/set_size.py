@@ -7,6 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from app.figures.style import (
+    clickable,
     end_labels,
     faded,
     laid_out,
@@ -46,7 +47,7 @@ def curves(
         ]
     _axes(figure, frame, measure, from_zero=from_zero)
     _labelled(figure, ends)
-    return figure
+    return clickable(figure)
 
 
 def _home(figure: go.Figure, home: int, *, first: bool) -> None:

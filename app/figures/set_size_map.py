@@ -8,7 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from app.figures.style import laid_out, put, ringed, steady, xaxes, yaxes
+from app.figures.style import NAMES, clickable, laid_out, put, ringed, xaxes, yaxes
 
 ROW, HEAD, FRAME = 34, 26, 84
 """Pixels of a row, of a ranker's name, and of axis and margins."""
@@ -67,17 +67,19 @@ def sizes(frame: pd.DataFrame, shown: str, chosen: tuple[str, str, int] | None =
     scale = {"colorscale": "Cividis"} if what.middle is None else {"colorscale": "RdBu", "cmid": 0}
     put(figure.layout, coloraxis=scale | {"showscale": False})
     _ring(figure, chosen)
-    return steady(figure)
+    return clickable(figure)
 
 
 def _ring(figure: go.Figure, chosen: tuple[str, str, int] | None) -> None:
     """A ring around the mark of the cell chosen, in whichever map it is."""
-    for trace in figure.select_traces(selector={"type": "scatter"}):
-        for x, y, facts in zip(trace.x, trace.y, trace.customdata, strict=True):
+    maps = (figure.select_traces(selector={"type": kind}) for kind in ("heatmap", "scatter"))
+    for cells, marks in zip(*maps, strict=True):
+        for x, y, facts in zip(marks.x, marks.y, marks.customdata, strict=True):
             if (str(facts[0]), str(facts[1]), int(facts[2])) == chosen:
-                axes = {"xref": trace.xaxis or "x", "yref": trace.yaxis or "y"}
+                at = list(cells.x).index(x), list(cells.y).index(y)  # "40" would be the 40th
+                axes = {"xref": marks.xaxis or "x", "yref": marks.yaxis or "y"}
                 line = {"color": CHOSEN, "width": 3}
-                ringed(figure, x, y, type="rect", size=26, line=line, **axes)
+                ringed(figure, *at, type="rect", size=26, line=line, **axes)
 
 
 def _rows(frame: pd.DataFrame, what: Shown) -> go.Figure:
@@ -87,7 +89,7 @@ def _rows(frame: pd.DataFrame, what: Shown) -> go.Figure:
     rows = list(dict.fromkeys(own["row"]))
     figure = go.Figure([_cells(own, rows, _columns(frame), what), _marks(own)])
     laid_out(figure, height=TALL * len(rows) + FRAME, hovermode="closest", showlegend=False)
-    yaxes(figure, autorange="reversed", type="category", automargin=True)
+    yaxes(figure, autorange="reversed", type="category", **NAMES)
     xaxes(figure, title=TESTED)
     return figure
 
@@ -108,7 +110,7 @@ def _blocks(frame: pd.DataFrame, what: Shown) -> go.Figure:
         place: dict[str, Any] = {"row": at, "col": 1}
         figure.add_trace(_cells(own, rows, _columns(frame), what), **place)
         figure.add_trace(_marks(own), **place)
-        figure.update_yaxes(title="N0", autorange="reversed", type="category", **place)
+        figure.update_yaxes(title="N0", autorange="reversed", type="category", **NAMES, **place)
     laid_out(figure, height=room + FRAME, hovermode="closest", showlegend=False)
     figure.update_xaxes(title=TESTED, row=len(rankers), col=1)
     figure.update_annotations(font_size=13, xanchor="left", x=0)

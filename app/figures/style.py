@@ -6,14 +6,12 @@ for rankers, the dash is the marker's shape: colour and shape together are one r
 """
 
 import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import plotly.graph_objects as go
 from plotly.basedatatypes import BasePlotlyType
-from plotly.utils import PlotlyJSONEncoder
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6BB1", "#A6761D")
 REFERENCE = "#7F7F7F"
@@ -57,10 +55,11 @@ FURTHER = (
 
 
 LAYOUT = {
+    "datarevision": 1,  # Streamlit hands a figure over twice: unchanged, it is drawn only once
     "paper_bgcolor": "rgba(0,0,0,0)",
     "plot_bgcolor": "rgba(0,0,0,0)",
     "font": {"family": "system-ui, sans-serif", "size": 13},
-    "margin": {"l": 56, "r": 16, "t": 24, "b": 48},
+    "margin": {"l": 64, "r": 16, "t": 24, "b": 48},
     "hoverlabel": {"namelength": -1},
     "legend": {"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0},
 }
@@ -70,7 +69,9 @@ RING = 17
 LABEL_HEIGHT = 17.0
 """Pixels of a line of a name at the end of a curve."""
 
-GRID = {"gridcolor": "rgba(127,127,127,0.2)", "zeroline": False, "automargin": True}
+GRID = {"gridcolor": "rgba(127,127,127,0.2)", "zeroline": False}
+NAMES = {"automargin": True}
+"""Of an axis that has names for ticks: a picture with it is drawn twice, to find their room."""
 
 
 @dataclass(frozen=True)
@@ -178,8 +179,6 @@ def written(figure: go.Figure, notes: Sequence[dict[str, Any]]) -> None:
 def ringed(figure: go.Figure, x: Any, y: Any, **looks: Any) -> None:
     """Draw a ring of so many pixels around a point.
 
-    A shape and no mark: where a page moves it, the browser redraws it alone (see `steady`).
-
     Args:
         figure: gets the ring.
         x: of its middle, as the axis has it.
@@ -194,10 +193,12 @@ def ringed(figure: go.Figure, x: Any, y: Any, **looks: Any) -> None:
     figure.layout.shapes = [*figure.layout.shapes, shape]
 
 
-def steady(figure: go.Figure) -> go.Figure:
-    """Name the figure's data, so that the browser draws them again only where they change."""
-    traces = json.dumps(figure.to_plotly_json()["data"], cls=PlotlyJSONEncoder)
-    figure.layout.datarevision = hashlib.sha256(traces.encode()).hexdigest()[:16]
+def clickable(figure: go.Figure) -> go.Figure:
+    """Lay a figure out as a page that takes its clicks wants it, so that it is drawn only once.
+
+    Streamlit sets these two where they are not, after the figure was drawn, and draws it again.
+    """
+    figure.layout.clickmode, figure.layout.dragmode = "event+select", "pan"
     return figure
 
 
@@ -308,6 +309,7 @@ def on_paper(figure: go.Figure) -> go.Figure:
     """A copy on white ground with dark text, for files that know no theme."""
     copy = go.Figure(figure)
     copy.update_layout(
-        template="plotly_white", paper_bgcolor="white", plot_bgcolor="white", font_color="#222222"
-    )
+        template="plotly_white", paper_bgcolor="white", plot_bgcolor="white",
+        font_color="#222222", clickmode="event", dragmode="zoom",
+    )  # fmt: skip
     return copy

@@ -10,12 +10,12 @@ import plotly.graph_objects as go
 
 from app.figures.perturbations import plain_names
 from app.figures.style import (
+    clickable,
     end_labels,
     faded,
     laid_out,
     named_ends,
     ringed,
-    steady,
     stroke,
     xaxes,
     yaxes,
@@ -65,7 +65,7 @@ def damages(
     _labelled(figure, ends, bounds, certified)
     if chosen is not None:
         _ring(figure, frame, chosen)
-    return steady(figure)
+    return clickable(figure)
 
 
 def _from_nothing(rows: pd.DataFrame) -> pd.DataFrame:

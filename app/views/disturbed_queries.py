@@ -1,5 +1,7 @@
 """The queries behind a ranker and a family: by level, by damage, and the list of one of them."""
 
+from typing import Any
+
 import pandas as pd
 import streamlit as st
 
@@ -26,7 +28,7 @@ def section(artefact: Artefact, ranker: str, family: str, measure: str) -> None:
     left, right = st.columns([3, 2], gap="medium")
     with left:
         st.plotly_chart(
-            figure.queries(frame, disturbed.unit(family), measure), key=MAP,
+            _by_level(frame, family, measure, (key, ranker)), key=MAP,
             alt=figure.queries_alt_text(frame, measure), on_select=_take_cell,
             selection_mode="points", config=parts.CLICKABLE,
         )  # fmt: skip
@@ -49,6 +51,13 @@ def section(artefact: Artefact, ranker: str, family: str, measure: str) -> None:
         st.markdown(escaped(query_rows.said(damaged, start, measure)))
         _rows(damaged)
     _one_list(artefact, point, damaged)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _by_level(_frame: pd.DataFrame, family: str, measure: str, identity: tuple[str, ...]) -> Any:
+    """The figure; shared between sessions and never changed."""
+    del identity  # the memory's key: study and ranker
+    return figure.queries(_frame, disturbed.unit(family), measure)
 
 
 def _take_cell() -> None:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pandas as pd
 import streamlit as st
 
 from app import rankings
@@ -72,12 +73,19 @@ def _map(key: str, measure: str, ranker: str) -> None:
         st.caption(escaped(f"{ranker} reads no initial ranking: there is one condition."))
         return
     st.plotly_chart(
-        query_map.queries(frame, "what it reads", measure), key=MAP, config=parts.PLAIN,
+        _by_condition(frame, measure, (key, ranker)), key=MAP, config=parts.PLAIN,
         alt=query_map.alt_text(frame, "conditions", measure), on_select=_take(ranker),
         selection_mode="points",
     )  # fmt: skip
     more = f" The {MOST_QUERIES} most damaged of {len(frame)}." if len(frame) > MOST_QUERIES else ""
     st.caption(escaped(f"Change from the ranker as trained. Click a cell for its list.{more}"))
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _by_condition(_frame: pd.DataFrame, measure: str, identity: tuple[str, ...]) -> Any:
+    """The figure; shared between sessions and never changed."""
+    del identity  # the memory's key: study and ranker
+    return query_map.queries(_frame, "what it reads", measure)
 
 
 def _take(ranker: str) -> Any:

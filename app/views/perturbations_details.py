@@ -1,5 +1,7 @@
 """Below the map: the curves of one family, its queries, and the catalogue of all families."""
 
+from typing import Any
+
 import pandas as pd
 import streamlit as st
 
@@ -69,7 +71,7 @@ def section(
         words = f"{entry.summary} Level: {entry.unit}. From: {entry.source}."
         st.caption(escaped(f"{words} {disturbed.short_of(artefact, [family])}"))
     summary = disturbed.summary(str(artefact.key), family, measure)
-    _curves(summary[summary["ranker"].isin(rankers)], family, measure)
+    _curves(str(artefact.key), summary[summary["ranker"].isin(rankers)], family, measure)
     if family.startswith(f"{ATTACK}@"):
         _transfer(losses, measure)
     if ranker is None:
@@ -82,20 +84,26 @@ def section(
     queries.section(artefact, str(ranker), family, measure)
 
 
-def _curves(summary: pd.DataFrame, family: str, measure: str) -> None:
+def _curves(key: str, summary: pd.DataFrame, family: str, measure: str) -> None:
     levels = set(summary["level"])
     if not levels:
         return
     if len(levels) < 2:
         st.caption("This family stands at one level alone: there is no curve.")
         return
-    unit = disturbed.unit(family)
-    drawn = curves.curves(summary, family, measure, unit)
     st.plotly_chart(
-        fitted_axis(drawn, f"{family}: {unit}"), key=CURVES,
+        _curved(summary, family, measure, (key, *dict.fromkeys(summary["ranker"]))), key=CURVES,
         alt=curves.alt_text(summary, family, measure), on_select=_take_point,
         selection_mode="points", config=parts.CLICKABLE,
     )  # fmt: skip
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _curved(_summary: pd.DataFrame, family: str, measure: str, identity: tuple[str, ...]) -> Any:
+    """The figure; shared between sessions and never changed."""
+    del identity  # the memory's key: study and rankers
+    unit = disturbed.unit(family)
+    return fitted_axis(curves.curves(_summary, family, measure, unit), f"{family}: {unit}")
 
 
 def _transfer(losses: pd.DataFrame, measure: str) -> None:

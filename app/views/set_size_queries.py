@@ -96,7 +96,7 @@ def _map(chosen: Chosen, point: Point) -> None:
     measure = str(chosen.measure)
     frame = set_sizes.by_size(chosen.key, point[0], point[1], measure)
     st.plotly_chart(
-        query_map.queries(frame, "candidates tested on (N1)", measure), key=MAP, config=parts.PLAIN,
+        _by_size(frame, measure, (chosen.key, *point[:2])), key=MAP, config=parts.PLAIN,
         alt=query_map.alt_text(frame, "sizes", measure), on_select=_take(point),
         selection_mode="points",
     )  # fmt: skip
@@ -105,6 +105,13 @@ def _map(chosen: Chosen, point: Point) -> None:
         escaped(f"Change from lists of {point[1] if point[1].isdigit() else frame.columns[0]}. "
                 f"Click a cell for its list.{more}")
     )  # fmt: skip
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _by_size(_frame: pd.DataFrame, measure: str, identity: tuple[str, ...]) -> Any:
+    """The figure; shared between sessions and never changed."""
+    del identity  # the memory's key: study, ranker and N0
+    return query_map.queries(_frame, "candidates tested on (N1)", measure)
 
 
 def _take(point: Point) -> Any:
