@@ -99,7 +99,7 @@ def test_one_size_trained_on_makes_one_map_with_a_row_a_ranker(frame):
     for ranker, row in zip(dict.fromkeys(own.ranker), cells.z, strict=True):
         assert list(row) == list(own[own.ranker == ranker]["mean"])
     (ring,) = made.layout.shapes
-    assert (ring.xanchor, ring.yanchor) == (2, 2)  # the third column of the third row
+    assert (ring.x0, ring.x1, ring.y0, ring.y1) == (1.5, 2.5, 1.5, 2.5)  # third of the third row
     assert (marks.x[8], marks.y[8]) == (cells.x[2], cells.y[2])
     assert made.layout.xaxis.title.text == "candidates tested on (N1)"
 
@@ -111,7 +111,8 @@ def test_a_map_of_differences_has_zero_in_its_middle_and_leaves_gaps(frame):
     assert made.data[0].text[0][2] == ""
     assert made.data[0].text[0][0] == "−0.060"
     (ring,) = made.layout.shapes
-    assert (made.data[0].x[ring.xanchor], made.data[0].y[ring.yanchor]) == ("40", "240")
+    column, row = int(ring.x0 + 0.5), int(ring.y0 + 0.5)
+    assert (made.data[0].x[column], made.data[0].y[row]) == ("40", "240")
     assert "from −0.060 (dlcm-without-init, trained on 40, tested on 40)" in set_size_map.alt_text(
         own, "shift", "NDCG@10"
     )

@@ -8,7 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from app.figures.style import NAMES, clickable, laid_out, put, ringed, xaxes, yaxes
+from app.figures.style import NAMES, clickable, laid_out, put, xaxes, yaxes
 
 ROW, HEAD, FRAME = 34, 26, 84
 """Pixels of a row, of a ranker's name, and of axis and margins."""
@@ -76,10 +76,11 @@ def _ring(figure: go.Figure, chosen: tuple[str, str, int] | None) -> None:
     for cells, marks in zip(*maps, strict=True):
         for x, y, facts in zip(marks.x, marks.y, marks.customdata, strict=True):
             if (str(facts[0]), str(facts[1]), int(facts[2])) == chosen:
-                at = list(cells.x).index(x), list(cells.y).index(y)  # "40" would be the 40th
-                axes = {"xref": marks.xaxis or "x", "yref": marks.yaxis or "y"}
-                line = {"color": CHOSEN, "width": 3}
-                ringed(figure, *at, type="rect", size=26, line=line, **axes)
+                column, row = list(cells.x).index(x), list(cells.y).index(y)  # "40": the 40th
+                figure.add_shape(
+                    type="rect", x0=column - 0.5, x1=column + 0.5, y0=row - 0.5, y1=row + 0.5,
+                    line={"color": CHOSEN, "width": 3}, xref=marks.xaxis, yref=marks.yaxis,
+                )  # fmt: skip
 
 
 def _rows(frame: pd.DataFrame, what: Shown) -> go.Figure:
