@@ -204,11 +204,11 @@ def test_certified_rankers_say_so_and_marks_at_edges_are_relevant():
             {"ranker": "mart", "budget": 2, "worst_damage": 0.0, "certified": True} | row,
         ]
     )
-    drawn = figure.damages(frame, "RR", "inversions", ("dlcm", 2))
+    drawn = figure.damages(frame, "RR", "inversions")
     texts = [label.text for label in drawn.layout.annotations if label.name == "end"]
     assert texts == ["dlcm", "mart<br>certified 0"]
     searched = frame.assign(worst_damage=[0.1, np.nan], low=[0.0, np.nan], high=[0.2, np.nan])
-    assert len(figure.damages(searched, "RR", "inversions").data) == len(drawn.data) - 3, "no ring"
+    assert len(figure.damages(searched, "RR", "inversions").data) == len(drawn.data) - 2
     assert drawn.data[2].x[0] == 0, "curves begin at no damage"
     map_ = figure.swaps([[0, 0.2], [0.2, 0]], ["<a>", "b"], [1.0, 0.0], "RR")
     assert "&lt;a&gt;" in map_.data[0].customdata[0][1]

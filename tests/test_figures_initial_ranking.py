@@ -106,17 +106,6 @@ def test_every_line_is_labelled_at_its_end_and_no_label_covers_another(summary):
         assert above[1] <= below[0] + 1e-6
 
 
-def test_the_chosen_point_is_ringed(summary):
-    plain = curves(summary, "transpositions", "NDCG@10", "unit")
-    ringed = curves(summary, "transpositions", "NDCG@10", "unit", chosen=("dlcm", 5.0))
-    (ring,) = ringed.layout.shapes
-    place = summary[
-        (summary.ranker == "dlcm") & (summary.level == 5) & (summary.measure == "NDCG@10")
-    ]
-    assert (ring.xanchor, ring.yanchor) == (5.0, pytest.approx(place["mean"].iloc[0]))
-    assert not plain.layout.shapes
-
-
 def test_dashes_lie_over_solid_lines(summary):
     order = list(lines(curves(summary, "transpositions", "NDCG@10", "unit")))
     solid = [stroke(ranker).dash == "solid" for ranker in order]

@@ -8,7 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from app.figures.query_bars import bars
-from app.figures.style import NAMES, PALETTE, laid_out, put, xaxes, yaxes
+from app.figures.style import PALETTE, beside, laid_out, put, xaxes, yaxes
 from core.studies.ablation_steps import step_of
 
 Effect = Literal["quality", "robustness", "seconds", "parameters"]
@@ -50,11 +50,12 @@ def effects(table: pd.DataFrame, effect: Effect, measure: str) -> go.Figure:
         xaxes(figure, tickformat="+.3~f", range=reach)
     else:
         xaxes(figure, rangemode="tozero")
+    texts = [label(name, base) for name in names]
     yaxes(figure,
-        tickvals=names, ticktext=[label(name, base) for name in names], showgrid=True,
-        categoryorder="array", categoryarray=names[::-1], **NAMES,
+        tickvals=names, ticktext=texts, showgrid=True, categoryorder="array",
+        categoryarray=names[::-1],
     )  # fmt: skip
-    put(figure.layout, margin={"r": 24})
+    put(figure.layout, margin={"l": beside(texts), "r": 24, "b": 64})
     return figure
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 import plotly.graph_objects as go
 
-from app.figures.style import NAMES, clickable, end_labels, laid_out, put, ringed, shapes, stroke
+from app.figures.style import beside, clickable, end_labels, laid_out, put, shapes, stroke
 
 ROW, FRAME = 34, 90
 """Pixels of a ranker, and of axis and margins."""
@@ -19,16 +19,13 @@ ZERO = {
 }  # fmt: skip
 
 
-def differences(
-    frame: pd.DataFrame, baseline: str, measure: str, chosen: str | None = None
-) -> go.Figure:
+def differences(frame: pd.DataFrame, baseline: str, measure: str) -> go.Figure:
     """Dots with 95 % intervals; full where the difference is more than chance, else open.
 
     Args:
         frame: ranker, difference, low, high, p, n, wins, ties, losses; a row a ranker.
         baseline: who stands at zero.
         measure: what is compared.
-        chosen: a ranker to ring.
     """
     shown = best_first(frame)
     names = [str(name) for name in shown["ranker"]]
@@ -43,17 +40,15 @@ def differences(
         figure, height=FRAME + ROW * max(len(names), 1), showlegend=False, hovermode="closest",
         shapes=[ZERO],
     )  # fmt: skip
+    texts = end_labels(names, LONGEST)
     put(figure.layout,
-        margin={"r": 24},
+        margin={"l": beside(texts), "r": 24},
         xaxis={"title": f"{measure} minus that of {baseline}", "tickformat": "+.3~f"},
         yaxis={
-            "tickvals": names, "ticktext": end_labels(names, LONGEST), "showgrid": True,
-            "categoryorder": "array", "categoryarray": names[::-1], **NAMES,
+            "tickvals": names, "ticktext": texts, "showgrid": True,
+            "categoryorder": "array", "categoryarray": names[::-1],
         },
     )  # fmt: skip
-    if chosen in names:
-        at = names.index(chosen)
-        ringed(figure, shown["difference"].iloc[at], chosen, line={"color": strokes[at]})
     return clickable(figure)
 
 

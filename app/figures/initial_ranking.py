@@ -12,7 +12,6 @@ from app.figures.style import (
     laid_out,
     named_ends,
     put,
-    ringed,
     stroke,
     xaxes,
     yaxes,
@@ -33,7 +32,6 @@ def curves(  # noqa: PLR0913 (what is drawn, and three ways to draw it)
     *,
     x: Axis = "level",
     from_zero: bool = True,
-    chosen: tuple[str, float] | None = None,
 ) -> go.Figure:
     """Curves with 95 % ribbons, labelled at their ends.
 
@@ -44,7 +42,6 @@ def curves(  # noqa: PLR0913 (what is drawn, and three ways to draw it)
         unit: what the level counts, for the axis.
         x: the level with the τ left as a second axis, or the τ left itself, falling.
         from_zero: the measure's axis starts at 0; else at the lowest interval.
-        chosen: (ranker, level) of a point to ring.
     """
     shown = drawn(summary, family, measure)
     figure = go.Figure()
@@ -64,8 +61,6 @@ def curves(  # noqa: PLR0913 (what is drawn, and three ways to draw it)
     yaxes(figure, title=measure, range=[bottom, high + room])
     laid_out(figure, hovermode="closest", height=HEIGHT, showlegend=False)
     _labelled(figure, ends, (bottom, high + room))
-    if chosen is not None:
-        _ring(figure, shown, x, chosen)
     return clickable(figure)
 
 
@@ -106,14 +101,6 @@ def _ribbon(points: pd.DataFrame, x: Axis, color: str) -> go.Scatter:
         hoverinfo="skip",
         showlegend=False,
     )
-
-
-def _ring(figure: go.Figure, shown: pd.DataFrame, x: Axis, chosen: tuple[str, float]) -> None:
-    ranker, level = chosen
-    point = shown[(shown.ranker == ranker) & (shown.level == level)]
-    if len(point):
-        line = {"color": stroke(ranker).color, "width": 2.5}
-        ringed(figure, float(point[x].iloc[0]), float(point["mean"].iloc[0]), line=line)
 
 
 def _axes(figure: go.Figure, shown: pd.DataFrame, x: Axis, title: str) -> None:

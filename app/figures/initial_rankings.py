@@ -6,7 +6,7 @@ from typing import Any, Literal
 import pandas as pd
 import plotly.graph_objects as go
 
-from app.figures.style import NAMES, REFERENCE, clickable, laid_out, ringed, stroke, xaxes, yaxes
+from app.figures.style import REFERENCE, beside, clickable, laid_out, put, stroke, xaxes, yaxes
 
 ROW, FRAME = 26, 96
 """Pixels of a condition, and of axis and margins."""
@@ -17,16 +17,13 @@ PRESET = re.compile(r"@\w+")
 Shown = Literal["mean", "change"]
 
 
-def conditions(
-    frame: pd.DataFrame, measure: str, shown: Shown = "mean", chosen: tuple[str, str] | None = None
-) -> go.Figure:
+def conditions(frame: pd.DataFrame, measure: str, shown: Shown = "mean") -> go.Figure:
     """Dots with 95 % intervals; full where the change is more than chance, else open.
 
     Args:
         frame: ranker, condition, mean, low, high, change, change_low, change_high, change_p, n.
         measure: what is drawn.
         shown: the mean, or the change from the ranker as trained.
-        chosen: a (ranker, condition) to ring.
     """
     rows = _rows(frame, shown)
     figure = go.Figure()
@@ -41,14 +38,12 @@ def conditions(
     title = measure if shown == "mean" else f"{measure} − as trained"
     form = ".3~f" if shown == "mean" else "+.3~f"
     xaxes(figure, title=title, tickformat=form, tickangle=0, nticks=5)
+    texts = [str(row["text"]) for row in rows]
     yaxes(figure,
-        tickvals=[row["y"] for row in rows], ticktext=[row["text"] for row in rows], **NAMES,
-        range=[len(rows) - 0.4, -0.6], showgrid=False,
+        tickvals=[row["y"] for row in rows], ticktext=texts, range=[len(rows) - 0.4, -0.6],
+        showgrid=False,
     )  # fmt: skip
-    for row in rows:
-        if row["dot"] and (row["ranker"], row["condition"]) == chosen:
-            line = {"color": stroke(str(row["ranker"])).color, "width": 2.5}
-            ringed(figure, row[shown], row["y"], line=line)
+    put(figure.layout, margin={"l": beside(texts)})
     return clickable(figure)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from app.figures.style import NAMES, clickable, laid_out, put, written, xaxes, yaxes
+from app.figures.style import beside, clickable, laid_out, put, written, xaxes, yaxes
 
 ROW, FRAME = 27, 20
 """Pixels of a row, and of the margins."""
@@ -19,7 +19,6 @@ SLANT, LETTER = -45, 5.2
 UPRIGHT, MANY = -90, 5
 """So many rankers are named upright: slanted names would take the room of their columns."""
 
-CHOSEN = "#D55E00"
 LOSS = "PuOr_r"
 """Loss is orange, gain is purple: both survive colour blindness."""
 
@@ -44,7 +43,6 @@ def losses(
     frame: pd.DataFrame,
     groups: Mapping[str, Sequence[str]],
     measure: str,
-    chosen: tuple[str, str] | None = None,
     left_out: Collection[tuple[str, str]] = (),
 ) -> go.Figure:
     """Rows are families under the heading of what they change, columns are rankers.
@@ -53,7 +51,6 @@ def losses(
         frame: ranker, family, level, loss; one row a cell.
         groups: families by heading, in the order to be drawn.
         measure: that is lost.
-        chosen: the cell (ranker, family) to ring.
         left_out: cells (ranker, family) where the family means nothing for the ranker.
     """
     rankers = list(dict.fromkeys(frame["ranker"]))
@@ -76,10 +73,6 @@ def losses(
     dashes = [pair for pair in left_out if pair[0] in rankers and pair[1] in at]
     if dashes:
         figure.add_trace(_dashes(dashes, (at, rankers)))
-    if chosen is not None and chosen[0] in rankers and chosen[1] in at:
-        x, y = rankers.index(chosen[0]), at[chosen[1]]
-        ring = {"line": {"width": 3, "color": CHOSEN}, "fillcolor": "rgba(0,0,0,0)"}
-        figure.add_shape(type="rect", x0=x - 0.5, x1=x + 0.5, y0=y - 0.5, y1=y + 0.5, **ring)
     _named(figure, rows, rankers)
     return clickable(figure)
 
@@ -106,13 +99,14 @@ def _named(figure: go.Figure, rows: Sequence[tuple[str, str]], rankers: Sequence
     attacked = plain_names([family.removeprefix(ATTACK) for family in attacks])
     told = dict(zip(attacks, attacked, strict=True))
     families = [told.get(family, family) for _, family in rows if family]
+    texts = list(map(_short, families))
     yaxes(figure,
         tickvals=[place for place, (_, family) in enumerate(rows) if family],
-        ticktext=list(map(_short, families)), **NAMES,
+        ticktext=texts,
         range=[len(rows) - 0.5, -0.5], showgrid=False, fixedrange=True, tickfont={"size": 11.5},
     )  # fmt: skip
     side = round(LETTER * len(names[-1])) if rankers and not upright else 8
-    put(figure.layout, margin={"t": top, "b": 12, "r": side})
+    put(figure.layout, margin={"t": top, "b": 12, "l": beside(texts, 6.5), "r": side})
 
 
 def _dashes(
@@ -279,11 +273,12 @@ def queries(frame: pd.DataFrame, unit: str, measure: str) -> go.Figure:
     )  # fmt: skip
     laid_out(figure, height=max(240, 10 * len(ids) + 80), hovermode="closest", showlegend=False)
     step = max(1, len(ids) // 20)
+    texts = [_short(ids[row], 14) for row in range(0, len(ids), step)]
     yaxes(figure,
         range=[len(ids) - 0.5, -0.5], tickvals=list(range(0, len(ids), step)),
-        ticktext=[_short(ids[row], 14) for row in range(0, len(ids), step)], showgrid=False,
-        title="query", fixedrange=True, **NAMES,
+        ticktext=texts, showgrid=False, title="query", fixedrange=True,
     )  # fmt: skip
+    put(figure.layout, margin={"l": beside(texts, room=48)})
     xaxes(figure, title=unit, type="category", showgrid=False, fixedrange=True)
     return clickable(figure)
 

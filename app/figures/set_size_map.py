@@ -18,8 +18,6 @@ TALL = 44
 
 TESTED = "candidates tested on (N1)"
 
-CHOSEN = "#D55E00"
-
 
 @dataclass(frozen=True)
 class Shown:
@@ -49,7 +47,7 @@ MEANS = ("quality", "shift")
 """What is counted in the measure."""
 
 
-def sizes(frame: pd.DataFrame, shown: str, chosen: tuple[str, str, int] | None = None) -> go.Figure:
+def sizes(frame: pd.DataFrame, shown: str) -> go.Figure:
     """Heat maps over a common scale; a transparent mark in every cell takes the clicks.
 
     Where no ranker was trained on two sizes or more the map is one, a row a ranker.
@@ -57,7 +55,6 @@ def sizes(frame: pd.DataFrame, shown: str, chosen: tuple[str, str, int] | None =
     Args:
         frame: ranker, trained_on, size and the columns of `SHOWN`; one row a cell.
         shown: a name of SHOWN.
-        chosen: the cell (ranker, N0, N1) to ring.
     """
     what = SHOWN[shown]
     one_each = not frame[["ranker", "trained_on"]].drop_duplicates()["ranker"].duplicated().any()
@@ -66,21 +63,7 @@ def sizes(frame: pd.DataFrame, shown: str, chosen: tuple[str, str, int] | None =
     yaxes(figure, showgrid=False)
     scale = {"colorscale": "Cividis"} if what.middle is None else {"colorscale": "RdBu", "cmid": 0}
     put(figure.layout, coloraxis=scale | {"showscale": False})
-    _ring(figure, chosen)
     return clickable(figure)
-
-
-def _ring(figure: go.Figure, chosen: tuple[str, str, int] | None) -> None:
-    """A ring around the mark of the cell chosen, in whichever map it is."""
-    maps = (figure.select_traces(selector={"type": kind}) for kind in ("heatmap", "scatter"))
-    for cells, marks in zip(*maps, strict=True):
-        for x, y, facts in zip(marks.x, marks.y, marks.customdata, strict=True):
-            if (str(facts[0]), str(facts[1]), int(facts[2])) == chosen:
-                column, row = list(cells.x).index(x), list(cells.y).index(y)  # "40": the 40th
-                figure.add_shape(
-                    type="rect", x0=column - 0.5, x1=column + 0.5, y0=row - 0.5, y1=row + 0.5,
-                    line={"color": CHOSEN, "width": 3}, xref=marks.xaxis, yref=marks.yaxis,
-                )  # fmt: skip
 
 
 def _rows(frame: pd.DataFrame, what: Shown) -> go.Figure:

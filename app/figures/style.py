@@ -6,6 +6,7 @@ for rankers, the dash is the marker's shape: colour and shape together are one r
 """
 
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -63,13 +64,12 @@ LAYOUT = {
     "hoverlabel": {"namelength": -1},
     "legend": {"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0},
 }
-RING = 17
-"""Pixels of the ring around the point chosen."""
-
 LABEL_HEIGHT = 17.0
 """Pixels of a line of a name at the end of a curve."""
 
 GRID = {"gridcolor": "rgba(127,127,127,0.2)", "zeroline": False}
+TAG = re.compile(r"<[^>]*>")
+
 NAMES = {"automargin": True}
 """Of an axis that has names for ticks: a picture with it is drawn twice, to find their room."""
 
@@ -176,23 +176,6 @@ def written(figure: go.Figure, notes: Sequence[dict[str, Any]]) -> None:
     figure.layout.annotations = [*figure.layout.annotations, *notes]
 
 
-def ringed(figure: go.Figure, x: Any, y: Any, **looks: Any) -> None:
-    """Draw a ring of so many pixels around a point.
-
-    Args:
-        figure: gets the ring.
-        x: of its middle, as the axis has it.
-        y: likewise.
-        **looks: size in pixels, and what shapes of plotly take.
-    """
-    half = looks.pop("size", RING) / 2
-    shape = {
-        "type": "circle", "xsizemode": "pixel", "ysizemode": "pixel", "xanchor": x, "yanchor": y,
-        "x0": -half, "x1": half, "y0": -half, "y1": half, **looks,
-    }  # fmt: skip
-    figure.layout.shapes = [*figure.layout.shapes, shape]
-
-
 def clickable(figure: go.Figure) -> go.Figure:
     """Lay a figure out as a page that takes its clicks wants it, so that it is drawn only once.
 
@@ -217,6 +200,21 @@ def end_labels(rankers: Sequence[str], longest: int = 12) -> list[str]:
     ['dlcm', 'setrank-<br>imsab-init']
     """
     return [name if len(name) <= longest else _in_two(name) for name in rankers]
+
+
+def beside(texts: Sequence[str], letter: float = 7.2, room: int = 24) -> int:
+    """Pixels that names beside an axis need.
+
+    Args:
+        texts: the names, with `<br>` where a line ends.
+        letter: pixels of a letter.
+        room: pixels around them.
+
+    >>> beside(["dlcm", "setrank-<br>imsab-init"], letter=7)
+    94
+    """
+    lines = (TAG.sub("", line) for text in texts for line in text.split("<br>"))
+    return room + round(letter * max(map(len, lines), default=0))
 
 
 def _in_two(name: str) -> str:

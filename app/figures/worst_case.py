@@ -15,7 +15,6 @@ from app.figures.style import (
     faded,
     laid_out,
     named_ends,
-    ringed,
     stroke,
     xaxes,
     yaxes,
@@ -26,9 +25,7 @@ MAP = 540
 GREY = "rgba(127,127,127,0.8)"
 
 
-def damages(
-    frame: pd.DataFrame, measure: str, unit: str, chosen: tuple[str, int] | None = None
-) -> go.Figure:
+def damages(frame: pd.DataFrame, measure: str, unit: str) -> go.Figure:
     """Damage over the budget: strong the worst found with its interval, thin the random mean.
 
     Args:
@@ -36,7 +33,6 @@ def damages(
             high, certified.
         measure: that is lost.
         unit: what the budget counts.
-        chosen: (ranker, budget) of a point to ring.
     """
     figure = go.Figure()
     ends: list[tuple[str, float, float]] = []
@@ -63,8 +59,6 @@ def damages(
     figure.add_hline(y=0, line={"color": GREY, "width": 1})
     certified = set(frame[frame["certified"]]["ranker"])
     _labelled(figure, ends, bounds, certified)
-    if chosen is not None:
-        _ring(figure, frame, chosen)
     return clickable(figure)
 
 
@@ -110,16 +104,6 @@ def _worst(ranker: str, points: pd.DataFrame, named: tuple[str, str]) -> go.Scat
             "%{customdata[4]:+.3f}<extra></extra>"
         ),
     )  # fmt: skip
-
-
-def _ring(figure: go.Figure, frame: pd.DataFrame, chosen: tuple[str, int]) -> None:
-    ranker, budget = chosen
-    point = frame[(frame["ranker"] == ranker) & (frame["budget"] == budget)]
-    if len(point):
-        line = {"color": stroke(ranker).color, "width": 2.5}
-        ringed(
-            figure, int(point["budget"].iloc[0]), float(point["worst_damage"].iloc[0]), line=line
-        )
 
 
 def _labelled(

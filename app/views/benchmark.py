@@ -144,9 +144,7 @@ def _plain(text: str) -> str:
 
 
 def _picture(chosen: Chosen, place: Any) -> Any:
-    ringed = st.session_state.get("ranker") or st.query_params.get("ranker")
-    identity = (chosen.key, str(chosen.measure), chosen.baseline, chosen.test, ringed)
-    drawn = _drawn(chosen, ringed, identity)
+    drawn = _drawn(chosen, (chosen.key, str(chosen.measure), chosen.baseline, chosen.test))
     if not chosen.drawn["difference"].notna().any():
         place.caption(escaped(_nothing(chosen)))
         return drawn
@@ -173,10 +171,10 @@ def _nothing(chosen: Chosen) -> str:
 
 
 @st.cache_resource(max_entries=128, show_spinner=False)
-def _drawn(_chosen: Chosen, ringed: str | None, identity: tuple[Any, ...]) -> Any:
+def _drawn(_chosen: Chosen, identity: tuple[Any, ...]) -> Any:
     """The figure; shared between sessions and never changed (files are made from copies)."""
     del identity  # the memory's key: `_chosen` in values that can be compared
-    return figure.differences(_chosen.drawn, _chosen.baseline, str(_chosen.measure), ringed)
+    return figure.differences(_chosen.drawn, _chosen.baseline, str(_chosen.measure))
 
 
 def _take() -> None:

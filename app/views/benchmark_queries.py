@@ -22,6 +22,7 @@ Query = tuple[str, str]
 """A query's id and its fold."""
 
 
+@st.fragment
 def section(chosen: Chosen) -> None:
     """Draw the two rankers to choose, the queries by difference, and one query's documents."""
     st.subheader("Query by query")
@@ -30,7 +31,6 @@ def section(chosen: Chosen) -> None:
         _compared(chosen, pair)
 
 
-@st.fragment
 def _compared(chosen: Chosen, pair: Pair) -> None:
     """The queries by difference, and one query's documents."""
     frame = benchmarks.deltas(chosen.key, pair, str(chosen.measure))

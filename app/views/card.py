@@ -93,9 +93,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     with said:
         parts.finding(card_table.finding(chosen.cards, family, str(measure)))
     table.section(chosen.cards, chosen.key, family, str(measure))
-    ranker = _ranker(chosen)
-    if ranker is not None:
-        queries.section(artefact, ranker, family, str(measure))
+    _queries(chosen)
     choice.take_away(artefact, drawn, chosen.cards, (card_command, card_python))
 
 
@@ -156,6 +154,14 @@ def _take() -> None:
     facts = parts.clicked(CHART)
     if facts:
         st.session_state["point"] = str(facts[0])
+
+
+@st.fragment
+def _queries(chosen: Chosen) -> None:
+    """The queries behind one ranker's card."""
+    ranker = _ranker(chosen)
+    if ranker is not None:
+        queries.section(chosen.artefact, ranker, chosen.family, str(chosen.measure))
 
 
 def _ranker(chosen: Chosen) -> str | None:

@@ -107,12 +107,10 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     if not rankers:
         drawing.info("Choose at least one ranker.")
         return
-    point = behind.choice(artefact, family, list(rankers))
-    drawn = _picture(chosen, point, drawing)
+    drawn = _picture(chosen, drawing)
     with said:
         _finding(chosen)
-    if point is not None:
-        behind.section(artefact, family, str(measure), point)
+    behind.section(artefact, family, str(measure), rankers)
     table = _details(chosen)
     again = (command_of, python_of)
     choice.take_away(artefact, drawn, table, again)
@@ -181,9 +179,9 @@ def _convention(measure: Measure, name: str) -> str:
     return str(found or now)
 
 
-def _picture(chosen: Chosen, point: tuple[str, float] | None, place: Any) -> Any:
+def _picture(chosen: Chosen, place: Any) -> Any:
     summary = chosen.summary
-    drawn = _drawn(chosen, point, chosen.identity)
+    drawn = _drawn(chosen, chosen.identity)
     place.plotly_chart(
         drawn,
         key=behind.CHART,
@@ -196,12 +194,12 @@ def _picture(chosen: Chosen, point: tuple[str, float] | None, place: Any) -> Any
 
 
 @st.cache_resource(max_entries=128, show_spinner=False)
-def _drawn(_chosen: Chosen, point: tuple[str, float] | None, identity: tuple[Any, ...]) -> Any:
+def _drawn(_chosen: Chosen, identity: tuple[Any, ...]) -> Any:
     """The figure; shared between sessions and never changed (files are made from copies)."""
     del identity  # the memory's key: `_chosen` in values that can be compared
     return figure.curves(
         _chosen.summary, _chosen.family, str(_chosen.measure), curves.unit(_chosen.family),
-        x=_chosen.x, from_zero=_chosen.from_zero, chosen=point,
+        x=_chosen.x, from_zero=_chosen.from_zero,
     )  # fmt: skip
 
 

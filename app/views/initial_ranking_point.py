@@ -18,8 +18,16 @@ def take_point() -> None:
         st.session_state["point"], st.session_state["at"] = str(facts[0]), float(facts[1])
 
 
-def choice(artefact: Artefact, family: str, rankers: list[str]) -> tuple[str, float] | None:
-    """Draw the choice of a point; a click on the figure sets it too."""
+@st.fragment
+def section(artefact: Artefact, family: str, measure: str, rankers: tuple[str, ...]) -> None:
+    """Draw the choice of a point; once there is one, its queries by damage and one's list."""
+    point = _choice(artefact, family, rankers)
+    if point is not None:
+        _behind(artefact, family, measure, point)
+
+
+def _choice(artefact: Artefact, family: str, rankers: tuple[str, ...]) -> tuple[str, float] | None:
+    """The point; a click on the figure sets it too."""
     st.subheader("Queries behind a point")
     levels = curves.families(artefact.recipe)[family]
     left, right = st.columns(2)
@@ -34,8 +42,7 @@ def choice(artefact: Artefact, family: str, rankers: list[str]) -> tuple[str, fl
     return None if ranker is None or level is None else (ranker, float(level))
 
 
-@st.fragment
-def section(artefact: Artefact, family: str, measure: str, point: tuple[str, float]) -> None:
+def _behind(artefact: Artefact, family: str, measure: str, point: tuple[str, float]) -> None:
     """The queries behind a point by damage, and one query's list."""
     ranker, level = point
     frame = curves.damage(str(artefact.key), point, family, measure)

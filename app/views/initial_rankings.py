@@ -13,6 +13,7 @@ from app.figures import initial_rankings as figure
 from app.plain import escaped
 from app.views import initial_rankings_details as details
 from app.views import initial_rankings_geometry as geometry
+from app.views import initial_rankings_queries as queries
 from app.views import initial_rankings_run as run
 from app.views import parts
 from app.views import study_choice as choice
@@ -95,11 +96,10 @@ def _study(data: str, stored: Mapping[str, Artefact]) -> None:
         drawing, said = st.container(), st.container()
         measure, alone = _measure(artefact)
     chosen = Chosen(artefact, measure, rankers, shown, alone)
-    point = details.point(chosen.key, str(measure))
-    drawn = _picture(chosen, point, drawing)
+    drawn = _picture(chosen, drawing)
     with said:
         _said(chosen)
-    details.section(artefact, str(measure), point)
+    details.section(artefact, str(measure))
     geometry.section(data, chosen.key, artefact.facts["lists"]["depth"])
     table = rankings.table(chosen.key, str(measure))
     choice.take_away(artefact, drawn, table, (initial_rankings_command, initial_rankings_python))
@@ -132,12 +132,12 @@ def _measure(artefact: Artefact) -> tuple[Measure, bool]:
     return measure, alone
 
 
-def _picture(chosen: Chosen, point: tuple[str, str] | None, place: Any) -> Any:
+def _picture(chosen: Chosen, place: Any) -> Any:
     if chosen.drawn.empty:
         place.info("Nothing to draw: choose a ranker that reads an initial ranking, or the means.")
         return None
     identity = (chosen.key, str(chosen.measure), chosen.rankers, chosen.shown, chosen.alone)
-    drawn = _drawn(chosen, point, identity)
+    drawn = _drawn(chosen, identity)
     place.plotly_chart(
         drawn,
         key=CHART,
@@ -154,17 +154,17 @@ def _picture(chosen: Chosen, point: tuple[str, str] | None, place: Any) -> Any:
 
 
 @st.cache_resource(max_entries=128, show_spinner=False)
-def _drawn(_chosen: Chosen, point: tuple[str, str] | None, identity: tuple[Any, ...]) -> Any:
+def _drawn(_chosen: Chosen, identity: tuple[Any, ...]) -> Any:
     """The figure; shared between sessions and never changed (files are made from copies)."""
     del identity  # the memory's key: `_chosen` in values that can be compared
-    return figure.conditions(_chosen.drawn, str(_chosen.measure), _chosen.shown, point)
+    return figure.conditions(_chosen.drawn, str(_chosen.measure), _chosen.shown)
 
 
 def _take() -> None:
     """A click on a dot chooses the condition whose queries are shown below."""
     facts = parts.clicked(CHART)
     if facts:
-        st.session_state[details.POINT] = (str(facts[0]), str(facts[1]))
+        st.session_state[queries.POINT] = (str(facts[0]), str(facts[1]))
 
 
 def _said(chosen: Chosen) -> None:

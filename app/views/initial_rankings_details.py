@@ -13,29 +13,12 @@ from core.store.manifest import Artefact
 from core.studies import initial_rankings_table
 
 ADJUSTED = "Intervals of changes are adjusted as p is: they leave out 0 where p ≤ .05."
-POINT = queries.POINT
-Point = queries.Point
 
 
-def point(key: str, measure: str) -> Point | None:
-    """The ranker and condition that the address asks for, where the study has them."""
-    asked = st.session_state.get(POINT)
-    if asked is None and "ranker" in st.query_params:
-        asked = (st.query_params["ranker"], st.query_params.get("condition", ""))
-    frame = rankings.table(key, measure)
-    known = set(zip(frame["ranker"], frame["condition"], strict=True))
-    if asked is None or tuple(asked) not in known:
-        st.query_params.pop("ranker", None)
-        st.query_params.pop("condition", None)
-        return None
-    st.query_params["ranker"], st.query_params["condition"] = asked
-    return str(asked[0]), str(asked[1])
-
-
-def section(artefact: Artefact, measure: str, chosen: Point | None) -> None:
-    """Draw the queries behind the chosen dot, then the table and the claim's steps."""
+def section(artefact: Artefact, measure: str) -> None:
+    """Draw the queries behind a dot to be chosen, then the table and the claim's steps."""
     key = str(artefact.key)
-    queries.section(artefact, measure, chosen)
+    queries.section(artefact, measure)
     _numbers(key, measure)
     _claim(key, measure)
 

@@ -18,9 +18,11 @@ Point = tuple[str, str]
 """Ranker and condition."""
 
 
-def section(artefact: Artefact, measure: str, point: Point | None) -> None:
+@st.fragment
+def section(artefact: Artefact, measure: str) -> None:
     """Draw the choice of a dot; once there is one, its queries and one query's two answers."""
     key = str(artefact.key)
+    point = _point(key, measure)
     st.subheader("Queries behind a dot")
     _dot(key, measure, point)
     if point is None:
@@ -49,6 +51,21 @@ def section(artefact: Artefact, measure: str, point: Point | None) -> None:
         query_rows.rows(frame, columns, alt, height=330)
     if not ranker.startswith(rankings.ALONE):
         _answers(artefact, point, [str(query) for query in frame["query"]])
+
+
+def _point(key: str, measure: str) -> Point | None:
+    """The ranker and condition that the address asks for, where the study has them."""
+    asked = st.session_state.get(POINT)
+    if asked is None and "ranker" in st.query_params:
+        asked = (st.query_params["ranker"], st.query_params.get("condition", ""))
+    frame = rankings.table(key, measure)
+    known = set(zip(frame["ranker"], frame["condition"], strict=True))
+    if asked is None or tuple(asked) not in known:
+        st.query_params.pop("ranker", None)
+        st.query_params.pop("condition", None)
+        return None
+    st.query_params["ranker"], st.query_params["condition"] = asked
+    return str(asked[0]), str(asked[1])
 
 
 def _dot(key: str, measure: str, point: Point | None) -> None:

@@ -95,8 +95,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         drawing.info("Choose at least one ranker.")
         return
     chosen = Chosen(artefact, measure, rankers, strength)
-    cell = details.cell(artefact, rankers)
-    drawn = _picture(chosen, cell, drawing)
+    drawn = _picture(chosen, drawing)
     with said:
         parts.finding(perturbations_table.finding(chosen.losses, str(measure), rankers, strength))
         left = disturbed.left_out(artefact, disturbed.families(artefact.recipe))
@@ -135,9 +134,9 @@ def _measure(artefact: Artefact, strength: str) -> Measure:
     return measure
 
 
-def _picture(chosen: Chosen, cell: tuple[str, str] | None, place: Any) -> Any:
+def _picture(chosen: Chosen, place: Any) -> Any:
     identity = (chosen.key, str(chosen.measure), chosen.rankers, chosen.strength)
-    drawn = _drawn(chosen, cell, identity)
+    drawn = _drawn(chosen, identity)
     place.plotly_chart(
         drawn, key=details.MAP, alt=figure.alt_text(chosen.cells, str(chosen.measure)),
         on_select=details.take_cell, selection_mode="points", config=parts.CLICKABLE,
@@ -146,12 +145,12 @@ def _picture(chosen: Chosen, cell: tuple[str, str] | None, place: Any) -> Any:
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _drawn(_chosen: Chosen, cell: tuple[str, str] | None, identity: tuple[Any, ...]) -> Any:
+def _drawn(_chosen: Chosen, identity: tuple[Any, ...]) -> Any:
     """The figure; shared between sessions and never changed (files are made from copies)."""
     del identity  # the memory's key: `_chosen` in values that can be compared
     groups = perturbations_table.headed(_chosen.cells["family"])
     return figure.losses(
-        _chosen.cells, groups, str(_chosen.measure), cell, disturbed.no_values(_chosen.artefact)
+        _chosen.cells, groups, str(_chosen.measure), disturbed.no_values(_chosen.artefact)
     )
 
 

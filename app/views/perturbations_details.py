@@ -33,16 +33,7 @@ def _take_point() -> None:
         st.session_state["point"], st.session_state["at"] = str(facts[0]), float(facts[1])
 
 
-def cell(artefact: Artefact, rankers: tuple[str, ...]) -> tuple[str, str] | None:
-    """The ranker and family in the address, where the study has them."""
-    families = list(disturbed.families(artefact.recipe))
-    found = [
-        st.session_state.get(name) or st.query_params.get(name) for name in ("point", "family")
-    ]
-    ranker, family = found
-    return (ranker, family) if ranker in rankers and family in families else None
-
-
+@st.fragment
 def section(
     artefact: Artefact, rankers: tuple[str, ...], losses: pd.DataFrame, measure: str
 ) -> None:

@@ -35,9 +35,8 @@ EXPLAINED = {
 def section(chosen: Chosen) -> None:
     """Draw everything between the finding and what can be taken away."""
     if len(chosen.points):
-        point = _point(chosen)
-        _map(chosen, point)
-        queries.section(chosen, point)
+        _map(chosen)
+        queries.section(chosen)
     _drops(chosen)
     _claim(chosen)
     place = parts.folded("Every number of the picture and the map", "every number")
@@ -48,21 +47,7 @@ def section(chosen: Chosen) -> None:
         )  # fmt: skip
 
 
-def _point(chosen: Chosen) -> set_sizes.Point | None:
-    """The cell in the address, where the study has it."""
-    known_so_far = queries.CELL in st.session_state
-    text = st.session_state[queries.CELL] if known_so_far else st.query_params.get("cell")
-    asked = (text or "").split("|")
-    cells = chosen.points[["ranker", "trained_on", "size"]].itertuples(index=False)
-    known = {(str(a), str(b), str(c)) for a, b, c in cells}
-    if len(asked) != 3 or tuple(asked) not in known:
-        st.query_params.pop("cell", None)
-        return None
-    st.session_state[queries.CELL] = st.query_params["cell"] = "|".join(asked)
-    return asked[0], asked[1], int(asked[2])
-
-
-def _map(chosen: Chosen, point: set_sizes.Point | None) -> None:
+def _map(chosen: Chosen) -> None:
     st.subheader("Every size trained on, every size tested on")
     shown = st.segmented_control(
         "Cells show", list(SHOWN), default="quality", required=True, key="cells",
@@ -71,7 +56,7 @@ def _map(chosen: Chosen, point: set_sizes.Point | None) -> None:
     name = str(shown or "quality")
     measure = str(chosen.measure)
     st.plotly_chart(
-        _drawn(chosen, name, point, (chosen.key, measure, chosen.rankers)),
+        _drawn(chosen, name, (chosen.key, measure, chosen.rankers)),
         key=MAP,
         alt=set_size_map.alt_text(chosen.points, name, measure),
         on_select=_take_cell,
@@ -82,12 +67,10 @@ def _map(chosen: Chosen, point: set_sizes.Point | None) -> None:
 
 
 @st.cache_resource(max_entries=128, show_spinner=False)
-def _drawn(
-    _chosen: Chosen, shown: str, point: set_sizes.Point | None, identity: tuple[Any, ...]
-) -> Any:
+def _drawn(_chosen: Chosen, shown: str, identity: tuple[Any, ...]) -> Any:
     """The figure; shared between sessions and never changed."""
     del identity  # the memory's key: `_chosen` in values that can be compared
-    return set_size_map.sizes(_chosen.points, shown, point)
+    return set_size_map.sizes(_chosen.points, shown)
 
 
 def _take_cell() -> None:

@@ -16,8 +16,10 @@ from app.views.set_size_chosen import Chosen
 CELL, MAP, AGAINST = "cell", "query map", "against"
 
 
-def section(chosen: Chosen, point: Point | None) -> None:
+@st.fragment
+def section(chosen: Chosen) -> None:
     """Draw the choice of a cell; once there is one, its queries and one query's two answers."""
+    point = _point(chosen)
     st.subheader("Queries behind a cell")
     cells = chosen.points[["ranker", "trained_on", "size"]].itertuples(index=False)
     points = {
@@ -48,6 +50,20 @@ def section(chosen: Chosen, point: Point | None) -> None:
     with table:
         _rows(frame, point, at)
     _answers(chosen, point, at, [str(query) for query in frame["query"]])
+
+
+def _point(chosen: Chosen) -> Point | None:
+    """The cell in the address, where the study has it."""
+    known_so_far = CELL in st.session_state
+    text = st.session_state[CELL] if known_so_far else st.query_params.get("cell")
+    asked = (text or "").split("|")
+    cells = chosen.points[["ranker", "trained_on", "size"]].itertuples(index=False)
+    known = {(str(a), str(b), str(c)) for a, b, c in cells}
+    if len(asked) != 3 or tuple(asked) not in known:
+        st.query_params.pop("cell", None)
+        return None
+    st.session_state[CELL] = st.query_params["cell"] = "|".join(asked)
+    return asked[0], asked[1], int(asked[2])
 
 
 def _named(point: Point) -> str:

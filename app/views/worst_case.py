@@ -87,9 +87,8 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         top.picture.info("Choose at least one ranker.")
         return
     chosen = Chosen(artefact, rankers)
-    point = queries.point(artefact, rankers)
     with top.picture:
-        drawn = _picture(chosen, point)
+        drawn = _picture(chosen)
         parts.finding(finding(chosen.table, chosen.measure, chosen.unit))
         _convention(chosen)
     _numbers(chosen)
@@ -98,8 +97,8 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     choice.take_away(artefact, drawn, chosen.table, (worst_case_command, worst_case_python))
 
 
-def _picture(chosen: Chosen, point: tuple[str, int] | None) -> Any:
-    drawn = _drawn(chosen, point, (chosen.key, chosen.rankers))
+def _picture(chosen: Chosen) -> Any:
+    drawn = _drawn(chosen, (chosen.key, chosen.rankers))
     st.plotly_chart(
         drawn, key=queries.CHART, on_select=queries.take_point, selection_mode="points",
         alt=figure.alt_text(chosen.table, chosen.measure, chosen.unit), config=parts.CLICKABLE,
@@ -108,10 +107,10 @@ def _picture(chosen: Chosen, point: tuple[str, int] | None) -> Any:
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _drawn(_chosen: Chosen, point: tuple[str, int] | None, identity: tuple[Any, ...]) -> Any:
+def _drawn(_chosen: Chosen, identity: tuple[Any, ...]) -> Any:
     """The figure; shared between sessions and never changed (files are made from copies)."""
     del identity  # the memory's key: `_chosen` in values that can be compared
-    return figure.damages(_chosen.table, _chosen.measure, _chosen.unit, point)
+    return figure.damages(_chosen.table, _chosen.measure, _chosen.unit)
 
 
 def _convention(chosen: Chosen) -> None:

@@ -27,15 +27,7 @@ def take_point() -> None:
         st.session_state["point"], st.session_state["at"] = str(facts[0]), int(facts[1])
 
 
-def point(artefact: Artefact, rankers: tuple[str, ...]) -> tuple[str, int] | None:
-    """The ranker and budget in the address, where the study has them."""
-    ranker = st.session_state.get("point") or st.query_params.get("point")
-    budgets = [int(one) for one in artefact.recipe["budgets"]]
-    at = str(st.session_state.get("at") or st.query_params.get("at", budgets[-1]))
-    known = {str(budget): budget for budget in budgets}
-    return (str(ranker), known.get(at, budgets[-1])) if ranker in rankers else None
-
-
+@st.fragment
 def section(artefact: Artefact, rankers: tuple[str, ...]) -> None:
     """Draw the queries of a ranker and budget, and what can be done to one of them."""
     st.subheader("Queries behind a point", anchor=False)
@@ -54,7 +46,6 @@ def section(artefact: Artefact, rankers: tuple[str, ...]) -> None:
     _behind(artefact, ranker, budgets[-1] if budget is None else int(budget))
 
 
-@st.fragment
 def _behind(artefact: Artefact, ranker: str, budget: int) -> None:
     """The queries by damage, and the worst order of one."""
     unit = artefact.recipe["search"]["unit"]
