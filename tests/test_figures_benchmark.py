@@ -1,6 +1,7 @@
 """The figures of benchmarks and ablations: the numbers where they belong, and words that fit."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -30,7 +31,18 @@ def dots(figure):
 
 
 def by_variant(figure):
-    return {trace.name or trace.y[0]: trace for trace in figure.data if trace.mode == "markers"}
+    """What is drawn of every variant, in the order of the axis."""
+    found = {}
+    for trace in figure.data:
+        if trace.mode == "markers":
+            for at, name in enumerate(trace.y):
+                reach = (trace.error_x.arrayminus, trace.error_x.array)
+                found[name] = SimpleNamespace(
+                    x=trace.x[at], symbol=trace.marker.symbol, color=trace.marker.color[at],
+                    edge=trace.marker.line.color,
+                    reach=[None if ends is None else ends[at] for ends in reach],
+                )  # fmt: skip
+    return found
 
 
 def intervals(figure):
@@ -173,19 +185,19 @@ def test_every_effect_is_a_dot_a_variant_whole_recipes_first(table, effect, colu
     figure = ablation.effects(table, effect, "NDCG@10")
     drawn = by_variant(figure)
     known = table.iloc[1:].dropna(subset=[column]).set_index("variant")[column]
-    assert {name: trace.x[0] for name, trace in drawn.items()} == known.to_dict()
+    assert {name: one.x for name, one in drawn.items()} == known.to_dict()
     assert next(iter(drawn)) == "released"
-    singles = [drawn[name].x[0] for name in drawn if name != "released"]
+    singles = [drawn[name].x for name in drawn if name != "released"]
     assert singles == sorted(singles, reverse=True)
-    symbols = {name: trace.marker.symbol for name, trace in drawn.items()}
+    symbols = {name: one.symbol for name, one in drawn.items()}
     assert symbols.pop("released") == "diamond"
     assert set(symbols.values()) == {"circle"}
     if effect == "quality":
-        trace = drawn["paper + clip 5"]
-        assert trace.x[0] + trace.error_x.array[0] == pytest.approx(-0.02)
-        assert trace.x[0] - trace.error_x.arrayminus[0] == pytest.approx(-0.08)
-        open_dot = drawn["paper + loss softmax-ce"].marker
-        assert open_dot.color != open_dot.line.color
+        one = drawn["paper + clip 5"]
+        assert one.x - one.reach[0] == pytest.approx(-0.08)
+        assert one.x + one.reach[1] == pytest.approx(-0.02)
+        open_dot = drawn["paper + loss softmax-ce"]
+        assert open_dot.color != open_dot.edge
     words = ablation.alt_text(table, effect, "NDCG@10")
     assert all(name in words for name in drawn)
 

@@ -63,7 +63,7 @@ def row(taken: Taken, seen: Overview, drawn: go.Figure, found: Laid, said: str) 
     parts.exports_row(
         parts.Shared(
             figures=exports.figure_files(drawn, stem),
-            tables=exports.table_files(frame, stem),
+            tables=lambda: exports.table_files(frame, stem),
             recipe=exports.recipe_file(taken.recipe(), taken.facts, stem),
             report=File(
                 "Report (HTML)", f"{stem}-report.html", lambda: report(taken, seen, drawn, said)

@@ -88,12 +88,12 @@ def _drawn_of(stored: Mapping[str, Artefact]) -> None:
         drawing, said = st.container(), st.container()
         measure, columns = _measures(artefact)
     chosen = Chosen(artefact, measure, columns, baseline, test)
-    marked = _table(chosen)  # first, since it is there at once; intervals take longer
+    _table(chosen)  # first, since it is there at once; intervals take longer
     drawn = _picture(chosen, drawing)
     with said:
         parts.finding(benchmarks.finding(chosen.key, str(measure), test))
     details.section(chosen)
-    taken.row(chosen, drawn, marked)
+    taken.row(chosen, drawn)
 
 
 def _against(labels: list[str]) -> tuple[str, str]:
@@ -184,21 +184,21 @@ def _take() -> None:
         st.session_state["ranker"] = str(facts[0])
 
 
-def _table(chosen: Chosen) -> Marked:
-    """The table itself; returns whom its marks compare with."""
+@st.fragment
+def _table(chosen: Chosen) -> None:
+    """The table itself, with the choice of its marks."""
     st.subheader("The table")
     usual = [label for label in (INITIAL, "lambdamart") if label in chosen.labels]
     left, right = st.columns([5, 2], vertical_alignment="bottom")
-    baselines = left.multiselect(
+    left.multiselect(
         "Marks compare with", chosen.labels, default=usual, key="letters", bind="query-params",
         max_selections=printed.MOST_BASELINES, wrap=True,
     )  # fmt: skip
-    style = right.segmented_control(
+    right.segmented_control(
         "Marks", list(STYLES), default="letters", format_func=STYLES.__getitem__, required=True,
         key="marks", bind="query-params", help="+ and † are those of the paper.",
     )  # fmt: skip
-    labels = tuple(label for label in baselines if label in chosen.labels)
-    marked = Marked.by(labels, style or "letters")
+    marked = Marked.now(chosen)
     how = (marked.baselines, marked.symbols)
     cells = benchmarks.cells(chosen.key, chosen.columns, how, chosen.test)
     groups = groups_of(chosen.artefact.facts)
@@ -206,7 +206,6 @@ def _table(chosen: Chosen) -> Marked:
     notes = benchmarks.notes(chosen.key, chosen.columns, how, chosen.test)
     for text in (*notes, *_missing(chosen)):
         st.caption(escaped(text))
-    return marked
 
 
 def _missing(chosen: Chosen) -> list[str]:

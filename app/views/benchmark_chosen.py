@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import pandas as pd
+import streamlit as st
 
 from app import benchmarks
 from core.metrics.measure import Measure
@@ -28,9 +29,11 @@ class Marked:
     symbols: str = LETTERS
 
     @classmethod
-    def by(cls, baselines: tuple[str, ...], style: str) -> "Marked":
-        """Marks of one of the styles; no more baselines than it has symbols."""
-        symbols = SYMBOLS[style]
+    def now(cls, chosen: "Chosen") -> "Marked":
+        """What is chosen on the page: no more baselines than the style has symbols."""
+        symbols = SYMBOLS[st.session_state.get("marks") or "letters"]
+        asked = st.session_state.get("letters", ())
+        baselines = tuple(label for label in asked if label in chosen.labels)
         return cls(baselines[: len(symbols)], symbols)
 
 

@@ -1,6 +1,7 @@
 """What can be taken away from a benchmark: files, runs, a link, a command."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from app import benchmarks, exports, opened
@@ -12,20 +13,21 @@ from core.studies.benchmark_numbers import numbers
 from core.studies.command_tables import benchmark_command, benchmark_python
 
 
-def row(chosen: Chosen, drawn: Any, marked: Marked) -> None:
+def row(chosen: Chosen, drawn: Any) -> None:
     """Draw the row of menus.
 
     Args:
         chosen: what is shown.
         drawn: the page's picture.
-        marked: whom the table's letters compare with.
     """
     key = str(chosen.key)
     runs = exports.File(
         "TREC runs and qrels (zip)", f"{key}-runs.zip", lambda: benchmarks.runs(key)
     )
     again = (benchmark_command, benchmark_python)
-    shared = choice.shared(chosen.artefact, drawn, tables(chosen, marked), again)
+    shared = choice.shared(
+        chosen.artefact, drawn, lambda: tables(chosen, Marked.now(chosen)), again
+    )
     parts.exports_row(replace(shared, more=() if chosen.of_runs else (runs,)), "take")
 
 

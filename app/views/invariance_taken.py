@@ -37,7 +37,7 @@ def row(one: List, shown: Shown, found: Sequence[Answered]) -> None:
     parts.exports_row(
         parts.Shared(
             figures=figures,
-            tables=exports.table_files(numbers(found), stem),
+            tables=lambda: exports.table_files(numbers(found), stem),
             recipe=exports.recipe_file(said, facts, stem),
             report=_report(one.data, rankers),
             link=lambda: parts.here(data=one.data),

@@ -73,7 +73,7 @@ class Shared:
 
     Attributes:
         figures: the figure's files.
-        tables: the table's files.
+        tables: asks for the table's files.
         recipe: the recipe's file.
         report: the whole report's file.
         link: asks for the query parameters that show the same in another browser.
@@ -83,7 +83,7 @@ class Shared:
     """
 
     figures: Sequence[File]
-    tables: Sequence[File]
+    tables: Callable[[], Sequence[File]]
     recipe: File
     report: File
     link: Callable[[], Mapping[str, Sequence[str]]]
@@ -104,7 +104,7 @@ def exports_row(shared: Shared, key: str) -> None:
         ("Command", "terminal"): lambda: _command(shared.command),
         ("Python", "code"): lambda: _python(shared.python()),
         ("Figure", "show_chart"): lambda: _downloads(shared.figures, key),
-        ("Table", "table"): lambda: _downloads(shared.tables, key),
+        ("Table", "table"): lambda: _downloads(shared.tables(), key),
         ("Recipe and report", "description"): lambda: _downloads(
             [shared.recipe, shared.report, *shared.more], key
         ),

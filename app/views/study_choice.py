@@ -101,12 +101,13 @@ def take_away(artefact: Artefact, drawn: Any, table: pd.DataFrame, again: Again)
         table: its numbers.
         again: what writes the study as a command, and as Python.
     """
-    files = exports.table_files(table, f"{artefact.key}-table")
-    parts.exports_row(shared(artefact, drawn, files, again), "take")
+    stem = f"{artefact.key}-table"
+    made = shared(artefact, drawn, lambda: exports.table_files(table, stem), again)
+    parts.exports_row(made, "take")
 
 
 def shared(
-    artefact: Artefact, drawn: Any, tables: Sequence[exports.File], again: Again
+    artefact: Artefact, drawn: Any, tables: Callable[[], Sequence[exports.File]], again: Again
 ) -> parts.Shared:
     """What can be taken away from a study; see `take_away`."""
     recipe, facts, key = artefact.recipe, artefact.facts, str(artefact.key)
