@@ -1,7 +1,6 @@
 """What can be taken away from a benchmark: files, runs, a link, a command."""
 
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from app import benchmarks, exports, opened
