@@ -5,7 +5,6 @@ differ from a chosen ranker at the same level? Each is a paired test over querie
 adjustment covers all answers to the same question in the table.
 """
 
-from collections.abc import Callable
 from itertools import product
 from typing import Any
 
@@ -14,8 +13,9 @@ import pandas as pd
 
 from core.errors import UnknownNameError
 from core.metrics.measure import Measure
+from core.metrics.randomisation import randomised
 from core.metrics.relevance import mean_of
-from core.metrics.significance import PairedTest, holm, paired_randomisation, paired_t
+from core.metrics.significance import PairedTest, holm, paired_t
 from core.seeds import generator
 from core.studies.initial_ranking import INITIAL
 from core.studies.result import StudyResult
@@ -31,8 +31,6 @@ COLUMNS = (
     *("against", "against_p", "against_effect", "against_mark"),
 )
 NO_TEST = PairedTest(float("nan"), float("nan"), float("nan"), float("nan"), 0)
-
-Test = Callable[[Any, Any], PairedTest]
 
 
 def marks(
@@ -83,22 +81,32 @@ def marks(
         rows.append(
             {"ranker": label, "level": level, "tau": taus[label, level]}
             | {"mean": _mean(measure, own), "n": int((~np.isnan(own)).sum())}
-            | _compared("change", own, first, _test(test, "change", label, level))
-            | _compared("against", own, other, _test(test, "against", label, level))
+            | _compared("change", own, first)
+            | _compared("against", own, other)
         )
-    return _adjusted(pd.DataFrame(rows))
+    frame = pd.DataFrame(rows)
+    if test != "paired t":
+        for name in ("change", "against"):
+            frame[f"{name}_p"] = _randomised(frame[f"{name}_by_query"], name)
+    return _adjusted(frame)
 
 
-def _test(test: str, *names: Any) -> Test:
-    """The test by name; the random one draws from a generator of the row's own."""
-    if test == "paired t":
-        return paired_t
-    return lambda first, second: paired_randomisation(first, second, generator(0, *names))
+def _compared(name: str, own: Any, other: Any) -> dict[str, Any]:
+    found = NO_TEST if other is None else paired_t(own, other)
+    return {
+        name: found.difference, f"{name}_p": found.p_value, f"{name}_effect": found.effect_size,
+        f"{name}_by_query": None if other is None else own - other,
+    }  # fmt: skip
 
 
-def _compared(name: str, own: Any, other: Any, test: Test) -> dict[str, Any]:
-    found = NO_TEST if other is None else test(own, other)
-    return {name: found.difference, f"{name}_p": found.p_value, f"{name}_effect": found.effect_size}
+def _randomised(by_query: pd.Series, name: str) -> Any:
+    """The p values of a column by Fisher's test, all rows with the same exchanges of a column."""
+    p = np.full(len(by_query), np.nan)
+    tested = [at for at, own in enumerate(by_query) if own is not None]
+    if tested:
+        differences = np.stack([by_query.iloc[at] for at in tested])
+        p[tested] = randomised(differences, generator(0, name))
+    return p
 
 
 def _adjusted(frame: pd.DataFrame) -> pd.DataFrame:
