@@ -69,6 +69,8 @@ def study(
         format_func=lambda key: short(stored[key]),
         help=f"Stored {several} of this data set, newest first.",
     )  # fmt: skip
+    if not stored[key].path.is_dir():
+        st.rerun()  # deleted since the page was drawn: another is shown, and it is said
     st.caption(escaped(words(stored[key])))
     if wanted != key:
         st.query_params["study"] = key
