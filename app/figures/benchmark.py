@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 
 from app.figures.style import beside, clickable, end_labels, laid_out, put, shapes, stroke
 
-ROW, FRAME = 34, 90
+ROW, FRAME = 34, 106
 """Pixels of a ranker, and of axis and margins."""
 
 SIGNIFICANT = 0.05
@@ -42,8 +42,8 @@ def differences(frame: pd.DataFrame, baseline: str, measure: str) -> go.Figure:
     )  # fmt: skip
     texts = end_labels(names, LONGEST)
     put(figure.layout,
-        margin={"l": beside(texts), "r": 24},
-        xaxis={"title": f"{measure} minus that of {baseline}", "tickformat": "+.3~f"},
+        margin={"l": beside(texts), "r": 24, "b": 64},
+        xaxis={"title": f"{measure} minus<br>that of {baseline}", "tickformat": "+.3~f"},
         yaxis={
             "tickvals": names, "ticktext": texts, "showgrid": True,
             "categoryorder": "array", "categoryarray": names[::-1],
