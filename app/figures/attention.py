@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from app.figures.style import NAMES, clickable, laid_out, put, xaxes, yaxes
+from app.figures.style import NAMES, laid_out, put, xaxes, yaxes
 
 WEIGHTS = [
     [0.0, "#f3f0e6"], [0.1, "#cfe0e3"], [0.3, "#7fb3cd"], [0.6, "#2f78ad"], [1.0, "#0b2c5c"],
@@ -114,7 +114,7 @@ def heat(cells: Cells) -> go.Figure:
     xaxes(figure, showgrid=False, fixedrange=True, **NAMES)
     yaxes(figure, showgrid=False, fixedrange=True, **NAMES)
     put(figure.layout, margin={"l": 48, "r": 8, "t": 12, "b": 48})
-    return clickable(figure)
+    return figure
 
 
 def _marks(cells: Cells) -> go.Scatter:

@@ -5,7 +5,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from app.figures.attention import ANYWHERE, RING, WEIGHTS
-from app.figures.style import REFERENCE, clickable, laid_out, put, stroke, xaxes, yaxes
+from app.figures.style import REFERENCE, laid_out, put, stroke, xaxes, yaxes
 
 ROW, DOTS = 110, 340
 TILE = 0.94
@@ -56,7 +56,7 @@ def small(pictures: list[np.ndarray], chosen: tuple[int, int | None]) -> go.Figu
     xaxes(figure, side="top")
     yaxes(figure, range=[blocks - 1 + TILE, 0])
     put(figure.layout, margin={"l": 44, "r": 4, "t": 44, "b": 4})
-    return clickable(figure)
+    return figure
 
 
 def _edges(tiles: int, cells: int) -> np.ndarray:

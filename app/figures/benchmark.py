@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 import plotly.graph_objects as go
 
-from app.figures.style import beside, clickable, end_labels, laid_out, put, shapes, stroke
+from app.figures.style import beside, end_labels, laid_out, put, shapes, stroke
 
 ROW, FRAME = 34, 106
 """Pixels of a ranker, and of axis and margins."""
@@ -49,7 +49,7 @@ def differences(frame: pd.DataFrame, baseline: str, measure: str) -> go.Figure:
             "categoryorder": "array", "categoryarray": names[::-1],
         },
     )  # fmt: skip
-    return clickable(figure)
+    return figure
 
 
 def best_first(frame: pd.DataFrame) -> pd.DataFrame:

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from app.figures.beside import Mark, places
 from app.figures.perturbations import plain_names
-from app.figures.style import clickable, end_labels, faded, laid_out, stroke, written, xaxes, yaxes
+from app.figures.style import end_labels, faded, laid_out, stroke, written, xaxes, yaxes
 
 HEIGHT = 460
 SMALLEST, LARGEST = 11.0, 34.0
@@ -44,7 +44,7 @@ def pareto(frame: pd.DataFrame, measure: str, worst: str) -> go.Figure:
     xaxes(figure, title=f"{measure} on the lists as they are", range=bounds[0])
     yaxes(figure, title=f"share kept at {worst}", range=bounds[1], tickformat=".0%")
     _named(figure, rows, sizes, bounds)
-    return clickable(figure)
+    return figure
 
 
 def _mark(row: Any, size: float, named: tuple[str, str]) -> go.Scatter:

@@ -6,7 +6,6 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from app.figures.style import (
-    clickable,
     end_labels,
     faded,
     laid_out,
@@ -61,7 +60,7 @@ def curves(  # noqa: PLR0913 (what is drawn, and three ways to draw it)
     yaxes(figure, title=measure, range=[bottom, high + room])
     laid_out(figure, hovermode="closest", height=HEIGHT, showlegend=False)
     _labelled(figure, ends, (bottom, high + room))
-    return clickable(figure)
+    return figure
 
 
 def drawn(summary: pd.DataFrame, family: str, measure: str) -> pd.DataFrame:

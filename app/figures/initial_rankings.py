@@ -6,7 +6,7 @@ from typing import Any, Literal
 import pandas as pd
 import plotly.graph_objects as go
 
-from app.figures.style import REFERENCE, beside, clickable, laid_out, put, stroke, xaxes, yaxes
+from app.figures.style import REFERENCE, beside, laid_out, put, stroke, xaxes, yaxes
 
 ROW, FRAME = 26, 96
 """Pixels of a condition, and of axis and margins."""
@@ -44,7 +44,7 @@ def conditions(frame: pd.DataFrame, measure: str, shown: Shown = "mean") -> go.F
         showgrid=False,
     )  # fmt: skip
     put(figure.layout, margin={"l": beside(texts)})
-    return clickable(figure)
+    return figure
 
 
 def _rows(frame: pd.DataFrame, shown: Shown) -> list[dict[Any, Any]]:

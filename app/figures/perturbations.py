@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from app.figures.style import beside, clickable, laid_out, put, written, xaxes, yaxes
+from app.figures.style import beside, laid_out, put, written, xaxes, yaxes
 
 ROW, FRAME = 27, 20
 """Pixels of a row, and of the margins."""
@@ -74,7 +74,7 @@ def losses(
     if dashes:
         figure.add_trace(_dashes(dashes, (at, rankers)))
     _named(figure, rows, rankers)
-    return clickable(figure)
+    return figure
 
 
 def _named(figure: go.Figure, rows: Sequence[tuple[str, str]], rankers: Sequence[str]) -> None:
@@ -280,7 +280,7 @@ def queries(frame: pd.DataFrame, unit: str, measure: str) -> go.Figure:
     )  # fmt: skip
     put(figure.layout, margin={"l": beside(texts, room=48)})
     xaxes(figure, title=unit, type="category", showgrid=False, fixedrange=True)
-    return clickable(figure)
+    return figure
 
 
 def queries_alt_text(frame: pd.DataFrame, measure: str) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from app.figures.style import clickable, laid_out, xaxes, yaxes
+from app.figures.style import laid_out, xaxes, yaxes
 
 HEIGHT = 300
 CHOSEN = "#D55E00"
@@ -52,4 +52,4 @@ def bars(
             type="rect", x0=at + 0.5, x1=at + 1.5, y0=0, y1=frame["difference"].iloc[at],
             line={"width": 2.5, "color": CHOSEN},
         )  # fmt: skip
-    return clickable(figure)
+    return figure

@@ -7,7 +7,6 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from app.figures.style import (
-    clickable,
     end_labels,
     faded,
     laid_out,
@@ -47,7 +46,7 @@ def curves(
         ]
     _axes(figure, frame, measure, from_zero=from_zero)
     _labelled(figure, ends)
-    return clickable(figure)
+    return figure
 
 
 def _home(figure: go.Figure, home: int, *, first: bool) -> None:

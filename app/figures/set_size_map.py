@@ -8,7 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from app.figures.style import NAMES, clickable, laid_out, put, xaxes, yaxes
+from app.figures.style import NAMES, laid_out, put, xaxes, yaxes
 
 ROW, HEAD, FRAME = 34, 26, 84
 """Pixels of a row, of a ranker's name, and of axis and margins."""
@@ -63,7 +63,7 @@ def sizes(frame: pd.DataFrame, shown: str) -> go.Figure:
     yaxes(figure, showgrid=False)
     scale = {"colorscale": "Cividis"} if what.middle is None else {"colorscale": "RdBu", "cmid": 0}
     put(figure.layout, coloraxis=scale | {"showscale": False})
-    return clickable(figure)
+    return figure
 
 
 def _rows(frame: pd.DataFrame, what: Shown) -> go.Figure:

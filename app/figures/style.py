@@ -56,7 +56,6 @@ FURTHER = (
 
 
 LAYOUT = {
-    "datarevision": 1,  # Streamlit hands a figure over twice: unchanged, it is drawn only once
     "paper_bgcolor": "rgba(0,0,0,0)",
     "plot_bgcolor": "rgba(0,0,0,0)",
     "font": {"family": "system-ui, sans-serif", "size": 13},
@@ -174,15 +173,6 @@ def yaxes(figure: go.Figure, **values: Any) -> None:
 def written(figure: go.Figure, notes: Sequence[dict[str, Any]]) -> None:
     """Add annotations, all at once: one by one, each would check those before it again."""
     figure.layout.annotations = [*figure.layout.annotations, *notes]
-
-
-def clickable(figure: go.Figure) -> go.Figure:
-    """Lay a figure out as a page that takes its clicks wants it, so that it is drawn only once.
-
-    Streamlit sets these two where they are not, after the figure was drawn, and draws it again.
-    """
-    figure.layout.clickmode, figure.layout.dragmode = "event+select", "pan"
-    return figure
 
 
 def laid_out(figure: go.Figure, **changes: Any) -> go.Figure:
@@ -308,6 +298,6 @@ def on_paper(figure: go.Figure) -> go.Figure:
     copy = go.Figure(figure)
     copy.update_layout(
         template="plotly_white", paper_bgcolor="white", plot_bgcolor="white",
-        font_color="#222222", clickmode="event", dragmode="zoom",
+        font_color="#222222",
     )  # fmt: skip
     return copy

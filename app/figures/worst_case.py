@@ -10,7 +10,6 @@ import plotly.graph_objects as go
 
 from app.figures.perturbations import plain_names
 from app.figures.style import (
-    clickable,
     end_labels,
     faded,
     laid_out,
@@ -59,7 +58,7 @@ def damages(frame: pd.DataFrame, measure: str, unit: str) -> go.Figure:
     figure.add_hline(y=0, line={"color": GREY, "width": 1})
     certified = set(frame[frame["certified"]]["ranker"])
     _labelled(figure, ends, bounds, certified)
-    return clickable(figure)
+    return figure
 
 
 def _from_nothing(rows: pd.DataFrame) -> pd.DataFrame:

@@ -9,7 +9,6 @@ import streamlit as st
 
 from app import scoring
 from app.figures import bump, scatter
-from app.figures.style import clickable
 from app.views.shown_list import Shown
 from core.studies.one_list import Answer, moves
 from core.studies.trained import TrainedRanker
@@ -68,7 +67,7 @@ def answered(
 def _bump(asked: str, label: str, chosen: int | None, _frame: pd.DataFrame) -> go.Figure:
     """The figure by what was asked, which determines the frame; sessions share it, none writes."""
     del asked
-    return clickable(bump.bump(_frame, label, chosen=chosen))
+    return bump.bump(_frame, label, chosen=chosen)
 
 
 @st.cache_resource(max_entries=128, show_spinner=False)
