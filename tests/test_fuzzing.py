@@ -1,0 +1,121 @@
+"""The fuzzers' own counting: every way in which an attempt may end is told apart."""
+
+import os
+import time
+
+import numpy as np
+import pytest
+
+from core.errors import ArtefactError, DataError, LetorError
+from tests.soak import fuzzing
+
+SHORT = fuzzing.Bounds(seconds=0.5, patience=20.0, data=1 << 33)
+
+
+def accepted(generator, room):
+    (room / "made").write_bytes(generator.bytes(8))
+
+
+def refused_with_line(generator, room):
+    raise LetorError("a.txt", 3, "x", "no score", "Give one.")
+
+
+def refused(generator, room):
+    raise ArtefactError("data/x", "damaged", "Make it again.")
+
+
+def without_remedy(generator, room):
+    raise DataError("a.txt", "no documents", "")
+
+
+def control_characters(generator, room):
+    raise DataError("a\n.txt", "no documents", "Bring some.")
+
+
+def wrong(generator, room):
+    raise fuzzing.WrongError("1 is not 2")
+
+
+def unclear(generator, room):
+    raise fuzzing.UnclearError("names a folder of ours")
+
+
+def our_defect(generator, room):
+    return {}["key"]
+
+
+def dies(generator, room):
+    os.abort()
+
+
+def busy(generator, room):
+    end = time.process_time() + 0.6
+    while time.process_time() < end:
+        pass
+
+
+def needs_too_much(generator, room):
+    np.ones(1 << 31)
+
+
+CASES = {
+    accepted: fuzzing.ACCEPTED,
+    refused_with_line: fuzzing.WITH_LINE,
+    refused: fuzzing.REFUSED,
+    without_remedy: fuzzing.UNCLEAR,
+    control_characters: fuzzing.UNCLEAR,
+    wrong: fuzzing.WRONG,
+    unclear: fuzzing.UNCLEAR,
+    our_defect: fuzzing.TRACEBACK,
+    dies: fuzzing.TRACEBACK,
+    busy: fuzzing.HANG,
+    needs_too_much: fuzzing.TRACEBACK,
+}
+
+
+def every_ending(generator, room):
+    """Attempt `number` makes the case of that number: the room is named after it."""
+    list(CASES)[int(room.name)](generator, room)
+
+
+def silent(generator, room):
+    time.sleep(600)
+
+
+def held(generator, room):
+    np.ones(1 << 24)
+
+
+def test_every_ending_is_told_apart(tmp_path):
+    tally = fuzzing.run(every_ending, len(CASES), bounds=SHORT)
+    expected = dict.fromkeys(fuzzing.KINDS, 0)
+    for kind in CASES.values():
+        expected[kind] += 1
+    assert {kind: tally.endings[kind] for kind in fuzzing.KINDS} == expected
+    assert [int(line.split()[0]) for line in tally.bad] == [
+        number for number, kind in enumerate(CASES.values()) if kind not in fuzzing.SOUND
+    ]
+    assert not tally.clean
+    assert "KeyError" in tally.shown()
+
+
+def test_a_process_that_does_not_answer_is_killed_and_the_next_attempt_made():
+    tally = fuzzing.run(silent, 2, bounds=fuzzing.Bounds(patience=0.5))
+    assert tally.endings == {fuzzing.HANG: 2}
+
+
+@pytest.mark.parametrize(("peak", "clean"), [(1 << 26, False), (1 << 33, True)])
+def test_memory_is_measured_and_bounded(peak, clean):
+    tally = fuzzing.run(held, 1, bounds=fuzzing.Bounds(peak=peak))
+    assert tally.peak > 1 << 27
+    assert tally.clean is clean
+
+
+def test_an_input_depends_on_seed_and_number_alone():
+    tokens = (b"x", b"\n")
+    made = [
+        fuzzing.packed(fuzzing.damaged(b"1\n2\n3\n", np.random.default_rng([7, n]), tokens),
+                       np.random.default_rng([8, n])) for n in (*range(30), *range(30))
+    ]  # fmt: skip
+    assert made[:30] == made[30:]
+    assert len(set(made)) > 10
