@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 
 from app.figures.query_bars import bars
 from app.figures.style import PALETTE, beside, laid_out, put, xaxes, yaxes
+from app.figures.text import plain_text
 from core.studies.ablation_steps import step_of
 
 Effect = Literal["quality", "robustness", "seconds", "parameters"]
@@ -23,6 +24,7 @@ LONGEST = 26
 WHOLE, SINGLE = PALETTE[1], PALETTE[0]
 
 
+@plain_text
 def effects(table: pd.DataFrame, effect: Effect, measure: str) -> go.Figure:
     """One dot a variant: whole recipes in orange diamonds, single differences in blue dots.
 
@@ -212,6 +214,7 @@ def alt_text(table: pd.DataFrame, effect: Effect, measure: str) -> str:
     return f"Dot plot, {title}: {'; '.join(said)}."
 
 
+@plain_text
 def queries(frame: pd.DataFrame, variant: str, effect: Effect, measure: str) -> go.Figure:
     """A bar a query: up where a variant gains against the first, down in grey where it loses.
 

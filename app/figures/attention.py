@@ -1,6 +1,5 @@
 """A map of weights as a heat map whose cells can be clicked."""
 
-import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from app.figures.style import NAMES, laid_out, put, xaxes, yaxes
+from app.figures.text import plain_text
 
 WEIGHTS = [
     [0.0, "#f3f0e6"], [0.1, "#cfe0e3"], [0.3, "#7fb3cd"], [0.6, "#2f78ad"], [1.0, "#0b2c5c"],
@@ -71,6 +71,7 @@ class Cells:
     grouped: bool = False
 
 
+@plain_text
 def heat(cells: Cells) -> go.Figure:
     """The map, row 0 at the top; a mark's x and y are its column and row.
 
@@ -118,8 +119,8 @@ def heat(cells: Cells) -> go.Figure:
 
 
 def _marks(cells: Cells) -> go.Scatter:
-    names = [f"<b>{html.escape(name)}</b> ← " for name in cells.rows.names]
-    across = [html.escape(name) + "<br>" for name in cells.columns.names]
+    names = [f"<b>{name}</b> ← " for name in cells.rows.names]
+    across = [name + "<br>" for name in cells.columns.names]
     what = "mean %.3g" if cells.grouped else "%.3g"
     texts = [
         row + column + (what % value if value == value else MISSING)  # noqa: PLR0124 (NaN is not)

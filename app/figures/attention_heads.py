@@ -6,12 +6,14 @@ import plotly.graph_objects as go
 
 from app.figures.attention import ANYWHERE, RING, WEIGHTS
 from app.figures.style import REFERENCE, laid_out, put, stroke, xaxes, yaxes
+from app.figures.text import plain_text
 
 ROW, DOTS = 110, 340
 TILE = 0.94
 """How much of its unit a head's picture fills."""
 
 
+@plain_text
 def small(pictures: list[np.ndarray], chosen: tuple[int, int | None]) -> go.Figure:
     """A small heat map of every head, blocks from top to bottom; `customdata` is block and head.
 
@@ -99,6 +101,7 @@ def small_alt_text(pictures: list[np.ndarray]) -> str:
     )
 
 
+@plain_text
 def dots(
     table: pd.DataFrame, ranker: str, column: str, words: str, what: str = "head"
 ) -> go.Figure:

@@ -6,6 +6,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from app.figures.style import beside, end_labels, laid_out, put, shapes, stroke
+from app.figures.text import plain_text
 
 ROW, FRAME = 34, 106
 """Pixels of a ranker, and of axis and margins."""
@@ -19,6 +20,7 @@ ZERO = {
 }  # fmt: skip
 
 
+@plain_text
 def differences(frame: pd.DataFrame, baseline: str, measure: str) -> go.Figure:
     """Dots with 95 % intervals; full where the difference is more than chance, else open.
 

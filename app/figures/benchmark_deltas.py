@@ -5,8 +5,10 @@ import plotly.graph_objects as go
 
 from app.figures.query_bars import bars
 from app.figures.style import stroke, yaxes
+from app.figures.text import plain_text
 
 
+@plain_text
 def deltas(
     frame: pd.DataFrame, pair: tuple[str, str], measure: str, chosen: str | None = None
 ) -> go.Figure:

@@ -5,8 +5,10 @@ import plotly.graph_objects as go
 
 from app.figures import bump
 from app.figures.style import put, xaxes, yaxes
+from app.figures.text import plain_text
 
 
+@plain_text
 def two_answers(answers: pd.DataFrame, pair: tuple[str, str]) -> go.Figure:
     """The bump chart of a list: where it stood first, and where each of the two put it.
 
@@ -55,6 +57,7 @@ DEPTH = 40
 """Places of a run that are drawn."""
 
 
+@plain_text
 def two_runs(found: pd.DataFrame, pair: tuple[str, str]) -> go.Figure:
     """The first places of two runs, a line from a document's place in one to that in the other.
 

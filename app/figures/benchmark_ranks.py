@@ -9,6 +9,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from app.figures.style import NAMES, end_labels, laid_out, put, shapes, stroke
+from app.figures.text import plain_text
 
 ROW, LINE, FRAME = 26, 13, 110
 """Pixels of a ranker, of a joining line, and of axis and margins."""
@@ -17,6 +18,7 @@ LONGEST = 24
 BEYOND = 0.03  # so that a line over equal ranks is seen
 
 
+@plain_text
 def ranks(
     places: Sequence[tuple[str, float]], cliques: Sequence[Sequence[str]], difference: float
 ) -> go.Figure:

@@ -1,6 +1,5 @@
 """A bump chart: where each document is shown, where the ranker puts it, where it put it before."""
 
-import html
 from collections.abc import Sequence
 
 import numpy as np
@@ -8,14 +7,16 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from app.figures.style import faded, laid_out, put, stroke, xaxes, yaxes
+from app.figures.text import plain_text
 
 BEHIND = "rgba(127,127,127,0.4)"
 STAYED = "rgba(127,127,127,0.75)"
-HEADS = ("shown", "answer", "answer<br>before")
+HEADS = ("shown", "answer", "answer\nbefore")
 ROW = 13
 SMALLEST, LARGEST = 260, 900
 
 
+@plain_text
 def bump(
     moves: pd.DataFrame,
     ranker: str,
@@ -34,7 +35,7 @@ def bump(
         ranker: its label, which gives the colour.
         chosen: the row of a document to bring out.
         height: pixels; by default as the number of documents asks for.
-        heads: what stands over the three columns.
+        heads: what stands over the three columns, lines parted by line breaks.
     """
     color, count = stroke(ranker).color, _places(moves)
     size = 7 if count <= 60 else 4
@@ -48,8 +49,8 @@ def bump(
     for at, column in enumerate(path):
         figure.add_trace(_marks(moves, at, column, color, size))
     xaxes(figure,
-        tickvals=[0, 1, 2], ticktext=list(heads), side="top", range=[-0.15, 2.2], showgrid=False,
-        fixedrange=True,
+        tickvals=[0, 1, 2], ticktext=[head.replace("\n", "<br>") for head in heads],
+        side="top", range=[-0.15, 2.2], showgrid=False, fixedrange=True,
     )  # fmt: skip
     yaxes(figure, range=[count + 0.7, 0.3], tickvals=_ticks(count), showgrid=False, fixedrange=True)
     own = min(max(count * ROW + 80, SMALLEST), LARGEST)
@@ -83,7 +84,6 @@ def _lines(
 def _marks(moves: pd.DataFrame, at: int, column: str, color: str, size: int) -> go.Scatter:
     relevant = moves["label"] > 0
     facts = moves[["document", "label", "shown", "answered", "answered_before"]].copy()
-    facts["document"] = facts["document"].map(html.escape)
     facts.insert(0, "row", moves.index)
     return go.Scatter(
         x=np.full(len(moves), at),

@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from app.figures.beside import Mark, places
 from app.figures.perturbations import plain_names
 from app.figures.style import end_labels, faded, laid_out, stroke, written, xaxes, yaxes
+from app.figures.text import plain_text
 
 HEIGHT = 460
 SMALLEST, LARGEST = 11.0, 34.0
@@ -23,6 +24,7 @@ WIDTH, FRAME = 270.0, 96.0
 """Pixels of the plot on a telephone, and of what is above and below it."""
 
 
+@plain_text
 def pareto(frame: pd.DataFrame, measure: str, worst: str) -> go.Figure:
     """Marks over start and kept with its interval; full and ringed: on the front, hollow: beaten.
 

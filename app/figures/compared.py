@@ -4,6 +4,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from app.figures.style import NAMES, laid_out, stroke, xaxes, yaxes
+from app.figures.text import plain_text
 
 ROW, FRAME = 26, 110
 """Pixels of a ranker, and of axis and margins."""
@@ -12,6 +13,7 @@ MOST = 20
 SCALE = "validation NDCG@10"
 
 
+@plain_text
 def compared(frame: pd.DataFrame) -> go.Figure:
     """The dots of the best rankers.
 

@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from app.figures.style import PALETTE, laid_out, xaxes, yaxes
+from app.figures.text import plain_text
 
 PART_COLORS = {"train": PALETTE[0], "validation": PALETTE[4], "test": PALETTE[2]}
 PATTERNS = {"train": "", "validation": "/", "test": "."}
@@ -16,6 +17,7 @@ MOST_BARS = 24
 STEPS = (1, 2, 5)
 
 
+@plain_text
 def labels(counts: pd.DataFrame) -> go.Figure:
     """The share of documents with each label, a bar a part.
 
@@ -40,6 +42,7 @@ def labels(counts: pd.DataFrame) -> go.Figure:
     return laid_out(figure, barmode="group", height=HEIGHT)
 
 
+@plain_text
 def lengths(counts: pd.DataFrame) -> go.Figure:
     """The share of queries with lists of each length, in bins of a round width.
 
@@ -76,6 +79,7 @@ def lengths(counts: pd.DataFrame) -> go.Figure:
     return laid_out(figure, height=HEIGHT)
 
 
+@plain_text
 def feature(bins: pd.DataFrame, name: str) -> go.Figure:
     """The values of one feature, a panel a part on one axis.
 

@@ -15,6 +15,7 @@ from app.figures.style import (
     xaxes,
     yaxes,
 )
+from app.figures.text import plain_text
 
 DUE = "1/√S"
 INTERVAL = "[%{customdata[1]:.3g}, %{customdata[2]:.3g}]"
@@ -23,6 +24,7 @@ SYMBOLS = ("circle", "square", "diamond", "triangle-up")
 """Of rankers of one name, which share a colour."""
 
 
+@plain_text
 def equivariance(frame: pd.DataFrame, *, height: int = 400) -> go.Figure:
     """The error by the number of shuffles, both axes logarithmic, one line a ranker.
 

@@ -15,6 +15,7 @@ from app.figures.style import (
     xaxes,
     yaxes,
 )
+from app.figures.text import plain_text
 
 HEIGHT = 460
 CLOSEST_TICKS = 0.075  # of the axis' length: ticks nearer to their neighbours are left out
@@ -23,6 +24,7 @@ TAU = "Kendall τ left"
 Axis = Literal["level", "tau"]
 
 
+@plain_text
 def curves(  # noqa: PLR0913 (what is drawn, and three ways to draw it)
     summary: pd.DataFrame,
     family: str,

@@ -7,6 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from app.figures.style import REFERENCE, beside, laid_out, put, stroke, xaxes, yaxes
+from app.figures.text import plain_text
 
 ROW, FRAME = 26, 96
 """Pixels of a condition, and of axis and margins."""
@@ -17,6 +18,7 @@ PRESET = re.compile(r"@\w+")
 Shown = Literal["mean", "change"]
 
 
+@plain_text
 def conditions(frame: pd.DataFrame, measure: str, shown: Shown = "mean") -> go.Figure:
     """Dots with 95 % intervals; full where the change is more than chance, else open.
 

@@ -4,12 +4,14 @@ import numpy as np
 import plotly.graph_objects as go
 
 from app.figures.style import PALETTE, laid_out, xaxes, yaxes
+from app.figures.text import plain_text
 
 HEIGHT = 330
 SIMILARITY = "RdBu"
 PATH = "Cividis"
 
 
+@plain_text
 def similarity(cosines: np.ndarray) -> go.Figure:
     """Cosine of every pair of ranks as a heat map, from −1 to 1; rank 1 is the best.
 
@@ -30,6 +32,7 @@ def similarity(cosines: np.ndarray) -> go.Figure:
     return figure
 
 
+@plain_text
 def lengths(norms: np.ndarray) -> go.Figure:
     """The length of the embedding of every rank.
 
@@ -49,6 +52,7 @@ def lengths(norms: np.ndarray) -> go.Figure:
     return figure
 
 
+@plain_text
 def path(plane: np.ndarray, explained: tuple[float, float]) -> go.Figure:
     """The ranks one after the other on their first two principal components.
 

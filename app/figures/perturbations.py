@@ -9,6 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from app.figures.style import beside, laid_out, put, written, xaxes, yaxes
+from app.figures.text import plain_text
 
 ROW, FRAME = 27, 20
 """Pixels of a row, and of the margins."""
@@ -39,6 +40,7 @@ SMALL = 0.0005
 """A loss that prints as 0.000."""
 
 
+@plain_text
 def losses(
     frame: pd.DataFrame,
     groups: Mapping[str, Sequence[str]],
@@ -237,6 +239,7 @@ def alt_text(frame: pd.DataFrame, measure: str) -> str:
     )
 
 
+@plain_text
 def queries(frame: pd.DataFrame, unit: str, measure: str) -> go.Figure:
     """The change of every query at every level, the most damaged on top.
 

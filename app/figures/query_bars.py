@@ -7,12 +7,14 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from app.figures.style import laid_out, xaxes, yaxes
+from app.figures.text import plain_text
 
 HEIGHT = 300
 CHOSEN = "#D55E00"
 WORSE = "rgba(127,127,127,0.75)"
 
 
+@plain_text
 def bars(
     frame: pd.DataFrame,
     color: str,

@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 
 from app.figures import perturbations
 from app.figures.style import NAMES, put, xaxes
+from app.figures.text import plain_text
 
 LONGEST, UPRIGHT, CHARACTER = 22, 6, 5
 """Characters of a column's name at most, and until it is turned; pixels that each then takes."""
@@ -15,6 +16,7 @@ LONGEST, UPRIGHT, CHARACTER = 22, 6, 5
 PRESET = re.compile(r"@\w+")
 
 
+@plain_text
 def queries(frame: pd.DataFrame, axis: str, measure: str) -> go.Figure:
     """The change of every query in every column, the most damaged on top.
 

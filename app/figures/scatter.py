@@ -1,13 +1,13 @@
 """Scores before against scores after: on the diagonal nothing changed."""
 
-import html
-
 import pandas as pd
 import plotly.graph_objects as go
 
 from app.figures.style import REFERENCE, laid_out, stroke, xaxes, yaxes
+from app.figures.text import plain_text
 
 
+@plain_text
 def scatter(moves: pd.DataFrame, ranker: str, *, height: int = 320) -> go.Figure:
     """One mark a document: full where it moved, hollow where it stayed.
 
@@ -41,7 +41,6 @@ def scatter(moves: pd.DataFrame, ranker: str, *, height: int = 320) -> go.Figure
                 "color": color,
             },
             customdata=moves[["document", "label"]].assign(
-                document=moves["document"].map(html.escape),
                 change=(moves["score"].astype(float) - moves["score_before"].astype(float)),
             ),
             hovertemplate=(

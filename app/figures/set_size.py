@@ -15,12 +15,14 @@ from app.figures.style import (
     xaxes,
     yaxes,
 )
+from app.figures.text import plain_text
 
 HEIGHT = 460
 WORDS = {"ideal": "best possible order", "initial ranking": "initial ranking"}
 """What the curves of the candidates alone are called."""
 
 
+@plain_text
 def curves(
     frame: pd.DataFrame, measure: str, home: int | None = None, *, from_zero: bool = True
 ) -> go.Figure:

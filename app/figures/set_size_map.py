@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from app.figures.style import NAMES, laid_out, put, xaxes, yaxes
+from app.figures.text import plain_text
 
 ROW, HEAD, FRAME = 34, 26, 84
 """Pixels of a row, of a ranker's name, and of axis and margins."""
@@ -47,6 +48,7 @@ MEANS = ("quality", "shift")
 """What is counted in the measure."""
 
 
+@plain_text
 def sizes(frame: pd.DataFrame, shown: str) -> go.Figure:
     """Heat maps over a common scale; a transparent mark in every cell takes the clicks.
 

@@ -7,12 +7,14 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from app.figures.style import LABEL_HEIGHT, end_labels, laid_out, put, spread, stroke, xaxes
+from app.figures.text import plain_text
 
 HEIGHT = 440
 VALID_SHARE = 0.6
 VALID, LOSS = "validation NDCG@10", "training loss"
 
 
+@plain_text
 def curves(runs: Mapping[str, pd.DataFrame]) -> go.Figure:
     """The curves of several trainings.
 

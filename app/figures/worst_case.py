@@ -1,6 +1,5 @@
 """The worst order found against random ones, by budget; and what every single exchange costs."""
 
-import html
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,12 +17,14 @@ from app.figures.style import (
     xaxes,
     yaxes,
 )
+from app.figures.text import plain_text
 
 HEIGHT = 440
 MAP = 540
 GREY = "rgba(127,127,127,0.8)"
 
 
+@plain_text
 def damages(frame: pd.DataFrame, measure: str, unit: str) -> go.Figure:
     """Damage over the budget: strong the worst found with its interval, thin the random mean.
 
@@ -143,6 +144,7 @@ def alt_text(frame: pd.DataFrame, measure: str, unit: str) -> str:
     return f"{head}: {'; '.join(parts)}."
 
 
+@plain_text
 def swaps(costs: Any, documents: Sequence[str], labels: Sequence[float], measure: str) -> go.Figure:
     """What exchanging any two places costs one list; rows and columns are places, best first.
 
@@ -157,7 +159,7 @@ def swaps(costs: Any, documents: Sequence[str], labels: Sequence[float], measure
     largest = max(float(np.nanmax(np.abs(values), initial=0.0)), 1e-6)
     places = [place + 1 for place in range(count)]
     names = [
-        f"{place}: {html.escape(document)} (label {label:g})"
+        f"{place}: {document} (label {label:g})"
         for place, document, label in zip(places, documents, labels, strict=False)
     ]
     pairs = [[f"{names[row]}<br>{names[column]}" for column in range(count)]

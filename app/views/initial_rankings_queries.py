@@ -122,7 +122,7 @@ def _answers(artefact: Artefact, point: Point, ids: list[str]) -> None:
     left = put if place else artefact.recipe["initial"][0]
     compared = two_answers.Compared(
         ranker,
-        (left, condition if not place else f"answer with<br>{put}", "answer as<br>trained"),
+        (left, condition if not place else f"answer with\n{put}", "answer as\ntrained"),
         f"Left: the list by {left}. Middle: what {ranker} answers {_reading(condition)}. Right: "
         f"what it answers as trained. Dotted: from the list by {artefact.recipe['initial'][0]} to "
         "that answer.",

@@ -9,6 +9,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from app.exports import File
+from app.figures.text import unescaped
 from app.plain import escaped
 from core.errors import ShuffleproofError
 
@@ -64,7 +65,7 @@ def here(**more: str) -> dict[str, list[str]]:
 def clicked(chart: str) -> Sequence[Any]:
     """What the first point clicked in a picture stands for; nothing where it stands for nothing."""
     points = st.session_state[chart]["selection"]["points"]
-    return next((facts for point in points if (facts := point.get("customdata"))), ())
+    return next((unescaped(facts) for point in points if (facts := point.get("customdata"))), ())
 
 
 @dataclass(frozen=True)

@@ -164,10 +164,10 @@ def _short(side: Side, point: Point, other: Side | None = None) -> str:
 def _answers(chosen: Chosen, point: Point, at: Side, ids: list[str]) -> None:
     ranker, trained_on, size = point
     if at[0] == trained_on:
-        heads = (f"list of {size}", f"answer<br>to {size}", f"answer<br>to {at[1]}")
+        heads = (f"list of {size}", f"answer\nto {size}", f"answer\nto {at[1]}")
         other = f"what it answers to its list of {at[1]}"
     else:
-        heads = (f"list of {size}", f"trained<br>on {trained_on}", f"trained<br>on {at[0]}")
+        heads = (f"list of {size}", f"trained\non {trained_on}", f"trained\non {at[0]}")
         other = f"what it answers to the list of {at[1]} when trained on {at[0]}"
     compared = two_answers.Compared(
         ranker,
