@@ -73,6 +73,15 @@ def offered(recipe: Mapping[str, Any]) -> list[Measure]:
     return list(dict.fromkeys(Measure(one.name, one.cutoff) for one in plain))
 
 
+def drawable(recipe: Mapping[str, Any], measure: Measure) -> Measure:
+    """A measure where its values follow from what is stored, else as the study was asked for it."""
+    if can_be_drawn(recipe, measure):
+        return measure
+    asked = map(Measure.parse, recipe["measures"])
+    same = (one for one in asked if (one.name, one.cutoff) == (measure.name, measure.cutoff))
+    return next(same, measure)
+
+
 def can_be_drawn(recipe: Mapping[str, Any], measure: Measure) -> bool:
     """Whether the values of a measure follow from what is stored."""
     return derivable(str(measure), list(recipe.get("stored", recipe["measures"])))

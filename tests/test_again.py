@@ -182,7 +182,7 @@ def test_methods_tell_data_lists_rankers_change_measure_and_tests(kind, said, st
     text = paragraph(artefact.recipe, artefact.facts)
     assert f"the 40 test queries of the data set {tables.DATA}" in text
     assert "documents by feature:3" in text
-    assert "NDCG@5 · ideal: judged" in text
+    assert "NDCG@5 · gain: 2^y − 1 · ideal: judged" in text
     assert "bootstrap" in text
     assert said in text
 

@@ -117,7 +117,7 @@ def test_conventions_change_at_once_from_stored_values(stored):
     test.selectbox(key="measure").set_value("NDCG@3")
     test.run()
     assert not test.exception
-    assert "NDCG@3 · ideal: judged · no relevant: left out" in plain(test)
+    assert "NDCG@3 · gain: 2^y − 1 · ideal: judged · no relevant: left out" in plain(test)
     wanted = ablations.table(str(stored.key), "NDCG(empty=skip)@3")
     np.testing.assert_allclose(test.dataframe[0].value["mean"], wanted["mean"])
     undefined = opened(empty="nan")

@@ -129,7 +129,9 @@ def test_conventions_change_the_whole_table_at_once(stored):
     test.segmented_control(key="discount").set_value("letor")
     test.run()
     assert not test.exception
-    assert "NDCG@10 · discount: letor · ideal: shown · no relevant: 1" in plain(test)
+    assert "NDCG@10 · gain: 2^y − 1 · discount: letor · ideal: shown · no relevant: 1" in plain(
+        test
+    )
     wanted = "NDCG(discount=letor,ideal=shown,empty=one)@10"
     result = StudyResult.open(stored.path)
     means = benchmark_table.means(result, [wanted]).set_index("ranker")["mean"]

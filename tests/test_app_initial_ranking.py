@@ -133,7 +133,7 @@ def test_a_stored_study_is_drawn_with_its_finding_and_convention(stored):
     finding = initial_ranking.finding(result, "shuffle", "NDCG@5")
     assert escaped(finding) in text
     assert "What the paper claims of transpositions" in text
-    assert "NDCG@5 · ideal: judged · no relevant: 0" in text.replace("\\", "")
+    assert "NDCG@5 · gain: 2^y − 1 · ideal: judged · no relevant: 0" in text.replace("\\", "")
     assert str(stored.key) in test.query_params["study"]
     (chart,) = test.get("plotly_chart")
     assert "Line chart of NDCG@5 against shuffle" in chart.proto.alt
@@ -162,7 +162,7 @@ def test_conventions_change_at_once_from_stored_values(stored, made):
 def test_what_needs_scores_is_said_and_something_is_still_shown(stored):
     test = opened(gain="linear")
     assert "does not follow from what this study stored" in words(test)
-    assert "NDCG@5 · ideal: judged" in words(test).replace("\\", "")
+    assert "NDCG@5 · gain: 2^y − 1 · ideal: judged" in words(test).replace("\\", "")
     assert test.text_input(key="new.measures").value == "NDCG(gain=linear)@5"
 
 

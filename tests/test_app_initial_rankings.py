@@ -113,7 +113,7 @@ def test_dots_finding_verdict_and_exports(stored):
     said = initial_rankings_table.sentences(result, "NDCG@5")
     assert said.rankers in words(test)
     assert said.verdict in words(test)
-    assert "NDCG@5 · ideal: judged" in words(test)
+    assert "NDCG@5 · gain: 2^y − 1 · ideal: judged" in words(test)
     dots = test.get("plotly_chart")[0]
     table = initial_rankings_table.table(result, "NDCG@5").set_index(["ranker", "condition"])
     mean = table["mean"]["setrank-imsab-init", "as trained"]

@@ -119,7 +119,7 @@ def test_conventions_and_the_size_trained_on_change_at_once(stored):
     relevant = (frame["ideal", "any", 3] * 40).round(4)  # 1 where a relevant document is shown
     assert relevant == int(relevant)
     assert "trained on N1 itself" in cells.proto.alt
-    assert "NDCG@10 · ideal: shown" in words(test)
+    assert "NDCG@10 · gain: 2^y − 1 · ideal: shown" in words(test)
 
 
 def test_behind_a_cell_stand_its_queries(stored):

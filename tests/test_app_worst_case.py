@@ -57,7 +57,7 @@ def test_a_stored_search_is_drawn_with_its_finding_and_certificates(desk, stored
     assert finding(table, "NDCG@10", "exchanges") in said
     assert "feature:1, feature:2 are certified: no order costs anything" in said
     assert "feature:1: certified 0. It reads nothing of the initial ranking" in said
-    assert "NDCG@10 · ideal: judged" in said
+    assert "NDCG@10 · gain: 2^y − 1 · ideal: judged" in said
     pd.testing.assert_frame_equal(page.dataframe[0].value, table, check_dtype=False)
     assert f"{INITIAL} {table['worst_damage'][1]:.3f}" in made.alts(page)[0]
     folded.menus(page)

@@ -360,8 +360,12 @@ def test_columns_that_differ_each_say_their_convention_and_queries(result):
     mixed = ("NDCG(empty=skip)@10", "NDCG(discount=letor,ideal=shown)@5", "RR")
     lines = benchmark_notes.said(result, mixed, (), "paired t")
     left_out = f"({queries - counted} without relevant documents left out)"
-    assert lines[1].startswith(f"{mixed[0]}: N = {counted} queries {left_out} · ideal: judged")
-    assert f"{mixed[1]}: N = {queries} queries · discount: letor · ideal: shown" in lines[2]
+    gain = "gain: 2^y − 1"
+    head = f"{mixed[0]}: N = {counted} queries {left_out} · {gain} · ideal: judged"
+    assert lines[1].startswith(head)
+    assert (
+        f"{mixed[1]}: N = {queries} queries · {gain} · discount: letor · ideal: shown" in lines[2]
+    )
     assert lines[3].startswith(f"RR: N = {queries} queries · relevant: grade ≥ 1")
     assert "N =" not in lines[0]
     assert lines[4] == "Bold: best of the trained rows"

@@ -58,6 +58,7 @@ def test_the_texts_of_the_papers_conventions():
         ("NDCG(ideal=judged)@10", "NDCG@10"),
         ("err(top_grade=2)@20", "ERR(top_grade=2)@20"),
         ("P()@5", "P@5"),
+        ("MEANNDCG ( ties = trec )", "MeanNDCG(ties=trec)"),
     ],
 )
 def test_parsing_is_lenient_in_spaces_and_case(text, printed):
@@ -102,7 +103,7 @@ def test_an_unknown_convention_is_told_with_the_measure_and_those_that_it_has():
 
 
 def test_an_unknown_name_lists_the_known_ones():
-    with pytest.raises(UnknownNameError, match=r"NDGC.*AP, DCG, ERR, NDCG, P, R, RR"):
+    with pytest.raises(UnknownNameError, match=r"NDGC.*AP, DCG, ERR, MeanNDCG, NDCG, P, R, RR"):
         Measure.parse("NDGC@10")
     with pytest.raises(UsageError):
         Measure("ndcg")
@@ -117,15 +118,17 @@ def test_whole_numbers_are_asked_for(field, value):
 def test_conventions_in_words():
     assert (
         Measure("NDCG", 10).convention()
-        == "NDCG@10 · ideal: judged · no relevant: 0 · ties: averaged"
+        == "NDCG@10 · gain: 2^y − 1 · ideal: judged · no relevant: 0 · ties: averaged"
     )
     words = Measure("NDCG", 5, "linear", "letor", empty="skip", ties="row").convention()
     assert words == (
-        "NDCG@5 · gain: linear · discount: letor · ideal: judged"
-        " · no relevant: left out · ties: by row"
+        "NDCG@5 · gain: y · discount: letor · ideal: judged · no relevant: left out · ties: by row"
     )
+    words = Measure("NDCG", 5, ties="trec", short="zero").convention()
+    assert words.endswith("lists shorter than the cut-off: 0 · ties: by document id, last first")
     assert "relevant: grade ≥ 2" in Measure("P", 5, relevant=2).convention()
     assert "top grade: 4" in Measure("ERR").convention()
+    assert "gain" not in Measure("AP").convention()
 
 
 @settings(deadline=None)

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from core.data.dataset import RankingDataset
 from core.data.lists import CandidateLists
+from core.data.text import TextColumn
 from core.errors import DataError, ShapeError
 from core.metrics.measure import MEASURES, Measure
 from core.metrics.relevance import (
@@ -21,7 +23,8 @@ from core.metrics.relevance import (
 )
 
 VARIANTS = {
-    "NDCG": ({}, {"gain": "linear"}, {"discount": "letor"}, {"ideal": "shown"}),
+    "NDCG": ({}, {"gain": "linear"}, {"discount": "letor"}, {"ideal": "shown"}, {"short": "zero"}),
+    "MeanNDCG": ({}, {"gain": "linear", "discount": "letor"}, {"ideal": "shown"}),
     "DCG": ({}, {"gain": "linear", "discount": "letor"}),
     "ERR": ({}, {"top_grade": 5}),
     "AP": ({}, {"relevant": 2}, {"ideal": "shown"}),
@@ -41,7 +44,10 @@ def dataset_of(*queries):
     labels = np.concatenate([np.array(query, dtype=np.float32) for query in queries])
     offsets = np.cumsum([0, *map(len, queries)]).astype(np.int64)
     names = tuple(str(number) for number in range(len(queries)))
-    return RankingDataset(np.zeros((len(labels), 0), np.float32), labels, offsets, names, ())
+    documents = TextColumn.of(f"d{row:09}" for row in range(len(labels)))
+    return RankingDataset(
+        np.zeros((len(labels), 0), np.float32), labels, offsets, names, (), documents
+    )
 
 
 def lists_of(dataset, *rows):
@@ -75,12 +81,24 @@ def dcg_of(labels, measure):
     )
 
 
+def ndcg_of(ranked, reference, measure, cutoff):
+    if measure.short == "zero" and len(ranked) < cutoff:
+        return 0.0
+    places = [measure.cutoff]
+    if measure.name == "MeanNDCG":
+        places = range(1, min(cutoff, len(ranked)) + 1)
+    at = [replace(measure, cutoff=place) for place in places]
+    values = [dcg_of(ranked, one) / dcg_of(sorted(reference)[::-1], one) for one in at]
+    return sum(values) / max(len(values), 1)
+
+
 def value_of(ranked, reference, measure):
     """One measure of labels in ranked order, written from its definition."""
     cutoff = len(ranked) if measure.cutoff is None else measure.cutoff
-    if measure.name in {"NDCG", "DCG"}:
-        best = dcg_of(sorted(reference, reverse=True), measure)
-        return dcg_of(ranked, measure) / (best if measure.name == "NDCG" else 1.0)
+    if measure.name == "DCG":
+        return dcg_of(ranked, measure)
+    if "NDCG" in measure.name:
+        return ndcg_of(ranked, reference, measure, cutoff)
     if measure.name == "ERR":
         going, total = 1.0, 0.0
         for place, label in enumerate(ranked[:cutoff], start=1):
@@ -91,11 +109,9 @@ def value_of(ranked, reference, measure):
     hits = [label >= measure.relevant for label in ranked[:cutoff]]
     if measure.name == "RR":
         return next((1 / place for place, hit in enumerate(hits, start=1) if hit), 0.0)
-    if measure.name == "P":
-        return sum(hits) / max(cutoff, 1)
     relevant = sum(label >= measure.relevant for label in reference)
-    if measure.name == "R":
-        return sum(hits) / relevant
+    if measure.name in {"P", "R"}:
+        return sum(hits) / (max(cutoff, 1) if measure.name == "P" else relevant)
     return sum(sum(hits[: i + 1]) / (i + 1) for i, hit in enumerate(hits) if hit) / relevant
 
 
@@ -110,7 +126,9 @@ def expected(judged, rows, scores, measure):
     if is_empty(reference, measure):
         return {"zero": 0.0, "one": 1.0, "skip": math.nan, "nan": math.nan}[measure.empty]
     documents = sorted(zip([-s for s in scores], rows, strict=True))
-    if measure.ties == "row":
+    if measure.ties == "trec":  # the tests' documents are called d0, d1, … row by row
+        documents.sort(key=lambda one: (one[0], -one[1]))
+    if measure.ties != "averaged":
         return value_of([judged[row] for _, row in documents], reference, measure)
     blocks = [
         [row for _, row in block] for _, block in itertools.groupby(documents, lambda d: d[0])
@@ -134,7 +152,8 @@ def test_every_measure_is_its_definition_averaged_over_the_orders_of_ties(case, 
     judged, rows, scores = case
     dataset = dataset_of(judged)
     lists = lists_of(dataset, rows)
-    measures = [m.under(empty=empty, ties=ties) for m in ALL for ties in ("averaged", "row")]
+    ways = ("averaged", "row", "trec")
+    measures = [m.under(empty=empty, ties=ties) for m in ALL for ties in ways]
     found = evaluate(measures, dataset, lists, np.array(scores, np.float32))[:, 0]
     for measure, value in zip(measures, found, strict=True):
         wanted = expected(judged, rows, scores, measure)
@@ -171,7 +190,7 @@ def random_case(seed=0, longest=60, highest=5):
     return dataset, everything, scores, random
 
 
-@pytest.mark.parametrize("ties", ["averaged", "row"])
+@pytest.mark.parametrize("ties", ["averaged", "row", "trec"])
 @pytest.mark.parametrize("name", sorted(MEASURES))
 def test_no_value_depends_on_the_order_shown(name, ties):
     dataset, lists, scores, random = random_case()
@@ -298,7 +317,7 @@ def test_lists_of_none_and_of_one_document():
     assert found[:, 0].tolist() == [0.0] * len(measures)
     by_name = dict(zip(MEASURES, found[:, 1].tolist(), strict=True))
     assert by_name == pytest.approx(
-        {"NDCG": 1, "DCG": 3, "ERR": 3 / 16, "AP": 1, "RR": 1, "P": 1, "R": 1}
+        {"NDCG": 1, "MeanNDCG": 1, "DCG": 3, "ERR": 3 / 16, "AP": 1, "RR": 1, "P": 1, "R": 1}
     )
 
 
@@ -338,6 +357,16 @@ def test_scores_that_cannot_be_ranked_are_refused():
         evaluate([Measure("RR")], dataset, lists, np.array([1, np.nan], np.float32))
     with pytest.raises(ShapeError):
         evaluate([Measure("RR")], dataset, lists, np.zeros(3, np.float32))
+
+
+@pytest.mark.parametrize("names", [None, ["a", "", "c"]])
+def test_ties_by_document_id_need_the_ids(names):
+    dataset = replace(dataset_of([1, 0, 2]), doc_ids=names and TextColumn.of(names), fingerprint="")
+    lists, scores = CandidateLists.everything(dataset), np.zeros(3, np.float32)
+    count = 3 if names is None else 1
+    with pytest.raises(DataError, match=f"{count} of 3 have no id, by which ties=trec"):
+        evaluate([Measure("RR"), Measure("RR", ties="trec")], dataset, lists, scores)
+    assert evaluate([Measure("RR")], dataset, lists, scores)[0, 0] > 0
 
 
 def test_candidates_of_another_query_are_refused():

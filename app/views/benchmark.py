@@ -127,14 +127,15 @@ def _measures(artefact: Artefact) -> tuple[Measure, tuple[str, ...]]:
                 bind="query-params",
             )  # fmt: skip
             wanted = printed.conventions()
-    measure = offered[name].under(**wanted)
+    of_name = {text: curves.drawable(recipe, one.under(**wanted)) for text, one in offered.items()}
+    measure = of_name[name]
     with words:
         parts.convention(
             measure.convention(),
             benchmarks.runs_in_words(str(artefact.key), str(measure)).partition(" · ")[2],
             "95 % intervals over queries, not adjusted",
         )
-    return measure, tuple(str(offered[name].under(**wanted)) for name in columns or asked)
+    return measure, tuple(str(of_name[name]) for name in columns or asked)
 
 
 def _plain(text: str) -> str:

@@ -11,6 +11,7 @@ from app.plain import escaped
 from app.views import benchmark_queries as queries
 from app.views import parts
 from app.views.benchmark_chosen import Chosen
+from core.studies import benchmark_notes
 from core.studies.benchmark_printed import in_words
 from core.studies.benchmark_rows import REFERENCES
 
@@ -110,7 +111,7 @@ def _as_printed(chosen: Chosen) -> None:
     st.table(_wide(frame))
     st.caption(
         escaped(
-            f"{in_words(printed)} Here: ideal: judged · no relevant: 0 · ties: averaged · "
+            f"{in_words(printed)} Here: {benchmark_notes.convention('NDCG')} · "
             f"{benchmarks.on_lists(chosen.artefact.facts)}."
         )
     )

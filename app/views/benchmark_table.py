@@ -11,6 +11,7 @@ from core.parameters import parameters
 from core.studies.benchmark_notes import heads
 from core.studies.benchmark_rows import GROUPS
 from core.studies.benchmark_text import Cell
+from core.studies.conventions import SWITCHED
 
 CHOOSABLE = ("ideal", "empty", "ties", "discount")
 SAID = {"ideal": "Ideal ranking of", "empty": "No relevant document", "ties": "Equal scores"}
@@ -25,8 +26,9 @@ def conventions() -> dict[str, str]:
 
 def _convention(name: str) -> str:
     declared = {one.name: one for one in parameters(Measure)}[name]
+    choices = SWITCHED.get(name, declared.choices)
     found = st.segmented_control(
-        SAID.get(name, name.capitalize()), list(declared.choices), default=declared.default,
+        SAID.get(name, name.capitalize()), list(choices), default=declared.default,
         required=True, key=name, bind="query-params", help=declared.help,
     )  # fmt: skip
     return str(found or declared.default)

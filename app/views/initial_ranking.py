@@ -20,6 +20,7 @@ from core.parameters import parameters
 from core.store.manifest import Artefact
 from core.studies.benchmark_finding import signed
 from core.studies.command import command_of, python_of
+from core.studies.conventions import SWITCHED
 from core.studies.initial_ranking import INITIAL
 from core.studies.registry import STUDIES
 from core.studies.table import TESTS
@@ -172,8 +173,9 @@ def _fields(measure: Measure) -> list[str]:
 def _convention(measure: Measure, name: str) -> str:
     declared = {one.name: one for one in parameters(Measure)}[name]
     now = str(getattr(measure, name))
+    choices = dict.fromkeys([*SWITCHED.get(name, declared.choices), now])
     found = st.segmented_control(
-        SAID.get(name, name.capitalize()), list(declared.choices), default=now, required=True,
+        SAID.get(name, name.capitalize()), list(choices), default=now, required=True,
         key=name, bind="query-params", help=declared.help,
     )  # fmt: skip
     return str(found or now)

@@ -28,4 +28,4 @@ def choice(recipe: Mapping[str, Any]) -> Measure:
     measure = offered[name]
     wanted = conventions.conventions()
     own = {field: wanted[field] for field in wanted if field in measure.entry.conventions}
-    return measure.under(**own)
+    return curves.drawable(recipe, measure.under(**own))

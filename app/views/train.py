@@ -16,11 +16,12 @@ from app.when import age_in_words
 from core.errors import JobError, ShuffleproofError
 from core.execution.jobs import Job
 from core.execution.jobs_history import Step
+from core.metrics.measure import Measure
 from core.rankers.kept import ALL_DOCUMENTS
 
 QUESTION = "Which rankers should learn from this data set, and how do they come along?"
 CHART = {"displayModeBar": False}
-CONVENTION = "NDCG@10 · ideal: judged · no relevant: 0 · ties: averaged"
+CONVENTION = Measure("NDCG", 10).convention()
 SHOWN, LISTED = 4, 50
 
 
@@ -191,7 +192,7 @@ def _trained(table: pd.DataFrame) -> None:
             ),
             "lists": st.column_config.TextColumn("Lists", help="How its lists were made."),
             "valid": st.column_config.NumberColumn(
-                "Validation NDCG@10", format="%.3f", help="ideal: judged · no relevant: 0"
+                "Validation NDCG@10", format="%.3f", help=CONVENTION
             ),
             "epochs": st.column_config.NumberColumn("Epochs", help="Or trees, rounds, steps."),
             "took": "Took",

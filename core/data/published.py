@@ -10,7 +10,13 @@ from dataclasses import dataclass
 from core.data.benchmarks import BENCHMARKS
 
 SOURCE = "Pang et al., SIGIR 2020, Table 2"
-CONVENTION = "ideal: judged · no relevant: 0 · ties: not stated · top 40 by LambdaMART"
+CONVENTIONS: Mapping[str, str] = {
+    "gain": "exp2", "discount": "log2", "ideal": "judged", "empty": "zero", "short": "measured",
+}  # fmt: skip
+"""Fields of a measure as the paper has them; how it treats ties it does not say."""
+CONVENTION = (
+    "gain: 2^y − 1 · ideal: judged · no relevant: 0 · ties: not stated · top 40 by LambdaMART"
+)
 CUTOFFS = (1, 3, 5, 10)
 NEAR = 0.03
 """Queries and documents may differ from the owner's figures by this share."""

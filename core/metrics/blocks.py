@@ -24,10 +24,10 @@ from typing import no_type_check
 import numba
 import numpy as np
 
-NDCG, DCG, ERR, AP, RR, P, R = range(7)
-NAMES = ("NDCG", "DCG", "ERR", "AP", "RR", "P", "R")
+NDCG, DCG, ERR, AP, RR, P, R, MEAN = range(8)
+NAMES = ("NDCG", "DCG", "ERR", "AP", "RR", "P", "R", "MeanNDCG")
 # Columns of the table that describes measures to the kernels, one row a measure.
-KIND, CUTOFF, EXP2, LETOR, AVERAGED, RELEVANT, TOP = range(7)
+KIND, CUTOFF, EXP2, LETOR, AVERAGED, RELEVANT, TOP, SHOWN, SHORT = range(9)
 WHOLE = 2**62  # the cut-off of a measure of the whole list
 GRADES = 64  # whole grades below this are counted, others sorted
 _EXP2_GAIN = np.exp2(np.arange(GRADES, dtype=np.float64)) - 1.0
@@ -179,6 +179,39 @@ def _cascade(
 
 @no_type_check
 @numba.njit(cache=True)
+def _mean_ndcg(
+    labels: np.ndarray, bounds: np.ndarray, code: np.ndarray, ideal: np.ndarray, sums: np.ndarray
+) -> float:
+    """The mean of NDCG@1, NDCG@2, … over the ranked positions, `ideal` being falling labels."""
+    total, found, best = 0.0, 0.0, 0.0
+    for block in range(len(bounds) - 1):
+        first, end = bounds[block], bounds[block + 1]
+        gains = 0.0
+        for i in range(first, end):
+            gains += _gain(labels[i], code[EXP2])
+        for i in range(first, min(end, code[CUTOFF])):
+            discount = sums[i + 1] - sums[i]
+            found += gains / (end - first) * discount
+            if i < len(ideal):
+                best += _gain(ideal[i], code[EXP2]) * discount
+            total += found / best
+    return total / max(min(bounds[-1], code[CUTOFF]), 1)
+
+
+@no_type_check
+@numba.njit(cache=True)
+def _falling(judged: np.ndarray, keys: np.ndarray, shown: int) -> np.ndarray:
+    """The labels of the ideal ranking: of all judged documents, or of those shown."""
+    if not shown:
+        return -np.sort(-judged.astype(np.float64))
+    found = np.empty(len(keys))
+    for i in range(len(keys)):
+        found[i] = judged[np.int64(keys[i] & _ROW_MASK)]
+    return -np.sort(-found)
+
+
+@no_type_check
+@numba.njit(cache=True)
 def _prefix(
     keys: np.ndarray, judged: np.ndarray, depth: int, labels: np.ndarray, bounds: np.ndarray
 ) -> int:
@@ -235,7 +268,7 @@ def measured(
     """Every measure of every list; 0 where a list's normaliser is 0.
 
     Args:
-        codes: i64[measures, 7], the columns named above.
+        codes: i64[measures, columns], the columns named above.
         lists: bounds of the lists; u64[candidates] from `sort_keys`, sorted within each list.
         judged: f32[docs] labels; first data set row, and one past the last, of each list's query.
         normalisers: f64[measures, lists] from `normalised_by`.
@@ -256,9 +289,14 @@ def measured(
         blocks = _prefix(inside, labels[starts[one] : stops[one]], depth, ranked, bounds)
         for m in range(len(codes)):
             code, most = codes[m], normalisers[m, one]
-            if most == 0.0:
+            if most == 0.0 or (code[SHORT] and len(inside) < code[CUTOFF] < WHOLE):
                 continue
             ends = bounds[: blocks + 1] if code[AVERAGED] else single[: bounds[blocks] + 1]
+            if code[KIND] == MEAN:
+                ideal = _falling(labels[starts[one] : stops[one]], inside, code[SHOWN])
+                sums = discounts[code[LETOR]]
+                values[m, one] = _mean_ndcg(ranked[code[AVERAGED]], ends, code, ideal, sums)
+                continue
             value = _value(code, ranked[code[AVERAGED]], ends, discounts, room)
             if code[KIND] in (NDCG, AP, R):
                 value /= most
@@ -310,7 +348,7 @@ def normalised_by(
     """What each list's documents could give: the ideal DCG, or how many are relevant.
 
     Args:
-        codes: i64[measures, 7], the columns named above.
+        codes: i64[measures, columns], the columns named above.
         labels: labels, those of list i from `starts[i]` to `stops[i]`.
         starts: i64[lists].
         stops: i64[lists].
@@ -327,9 +365,9 @@ def normalised_by(
         for m in range(len(codes)):
             code = codes[m]
             kind, sums = code[KIND], discounts[code[LETOR]]
-            if kind in (NDCG, DCG) and highest >= 0:
+            if kind in (NDCG, DCG, MEAN) and highest >= 0:
                 found[m, one] = _ideal(code, counts, highest, sums)
-            elif kind in (NDCG, DCG):
+            elif kind in (NDCG, DCG, MEAN):
                 falling = -np.sort(-inside.astype(np.float64))
                 single = np.arange(len(falling) + 1)
                 found[m, one] = _dcg(falling, single, code[CUTOFF], code[EXP2], sums)

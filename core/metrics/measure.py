@@ -7,6 +7,7 @@ would be silently without effect.
 
 import dataclasses
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,6 +39,12 @@ _ENTRIES = (
         "NDCG",
         "discounted gain of the ranking, divided by that of the ideal ranking",
         "Järvelin & Kekäläinen 2002; gain 2^y − 1 of Burges et al. 2005",
+        ("gain", "discount", *EVERY, "short"),
+    ),
+    MeasureEntry(
+        "MeanNDCG",
+        "mean of NDCG@1, NDCG@2, … over the positions of the list, or of its first ones",
+        "LETOR 4.0's Eval-Score-4.0.pl (Qin & Liu 2013, arXiv:1306.2597)",
         ("gain", "discount", *EVERY),
     ),
     MeasureEntry(
@@ -78,8 +85,11 @@ _ENTRIES = (
     ),
 )
 MEASURES: dict[str, MeasureEntry] = {entry.name: entry for entry in _ENTRIES}
+_BY_LETTERS = {name.casefold(): name for name in MEASURES}
 
 EMPTY_WORDS = {"zero": "0", "one": "1", "skip": "left out", "nan": "NaN"}
+GAIN_WORDS = {"exp2": "2^y − 1", "linear": "y"}
+TIES_WORDS = {"averaged": "averaged", "row": "by row", "trec": "by document id, last first"}
 _SHAPE = re.compile(r"\s*(?P<name>\w+)\s*(?:\((?P<terms>[^()]*)\))?\s*(?:@\s*(?P<cutoff>\S+))?\s*")
 
 
@@ -94,7 +104,7 @@ class Measure:
     >>> str(Measure("NDCG", 10, ideal="shown"))
     'NDCG(ideal=shown)@10'
     >>> Measure.parse("ndcg @ 10").convention()
-    'NDCG@10 · ideal: judged · no relevant: 0 · ties: averaged'
+    'NDCG@10 · gain: 2^y − 1 · ideal: judged · no relevant: 0 · ties: averaged'
     """
 
     name: str
@@ -118,11 +128,18 @@ class Measure:
     )
     ties: str = parameter(
         "averaged",
-        "equal scores: the expected value over their orders, or the order of data set rows",
-        choices=("averaged", "row"),
+        "equal scores: the expected value over their orders, the order of data set rows, or "
+        "trec_eval's: by document id as text, the last first",
+        choices=("averaged", "row", "trec"),
     )
     relevant: int = parameter(1, "lowest grade that counts as relevant", low=1, unit="grade")
     top_grade: int = parameter(4, "grade that satisfies with (2^y − 1)/2^y", low=1, unit="grade")
+    short: str = parameter(
+        "measured",
+        "value of a list with fewer documents than the cut-off: measured like any other, or 0 as "
+        "LETOR's tools have it",
+        choices=("measured", "zero"),
+    )
 
     def __post_init__(self) -> None:
         """Check the name, the bounds and that no convention is set in vain."""
@@ -146,8 +163,12 @@ class Measure:
         return MEASURES[self.name]
 
     @classmethod
-    def parse(cls, text: str) -> "Measure":
+    def parse(cls, text: str, conventions: Mapping[str, Any] | None = None) -> "Measure":
         """The measure that prints as `text`; spaces and the case of the name do not matter.
+
+        Args:
+            text: as printed.
+            conventions: what the text leaves open, as `under` takes it; by default the defaults.
 
         Raises:
             UnknownNameError: no measure has that name.
@@ -155,12 +176,14 @@ class Measure:
 
         >>> Measure.parse("P(relevant=2)@5")
         Measure('P(relevant=2)@5')
+        >>> Measure.parse("NDCG(empty=zero)@5", {"empty": "one", "gain": "linear"})
+        Measure('NDCG(gain=linear)@5')
         """
         found = _SHAPE.fullmatch(text)
         if found is None:
             raise ParameterError("measure", text, "like NDCG@10 or NDCG(ideal=shown)@10")
-        name, terms = found["name"].upper(), found["terms"] or ""
-        if name not in MEASURES:
+        name, terms = _BY_LETTERS.get(found["name"].casefold(), ""), found["terms"] or ""
+        if not name:
             raise UnknownNameError("measure", found["name"], MEASURES)
         values: dict[str, str] = {}
         for term in filter(None, (part.strip() for part in terms.split(","))):
@@ -173,7 +196,7 @@ class Measure:
             values[key] = value
         if found["cutoff"] is not None:
             values["cutoff"] = found["cutoff"]
-        return parsed(cls(name), values)
+        return parsed(cls(name).under(**(conventions or {})), values)
 
     def under(self, **conventions: Any) -> "Measure":
         """The same measure under other conventions; those it does not have are passed over.
@@ -189,16 +212,19 @@ class Measure:
         short = self.name if self.cutoff is None else f"{self.name}@{self.cutoff}"
         changed = self._changed()
         words = [short]
-        words += [
-            f"{name}: {getattr(self, name)}" for name in ("gain", "discount") if name in changed
-        ]
+        if "gain" in self.entry.conventions:
+            words.append(f"gain: {GAIN_WORDS[self.gain]}")
+        if "discount" in changed:
+            words.append(f"discount: {self.discount}")
         if "relevant" in self.entry.conventions:
             words.append(f"relevant: grade ≥ {self.relevant}")
         if "top_grade" in self.entry.conventions:
             words.append(f"top grade: {self.top_grade}")
         words.append(f"ideal: {self.ideal}")
         words.append(f"no relevant: {EMPTY_WORDS[self.empty]}")
-        words.append(f"ties: {self.ties if self.ties == 'averaged' else 'by row'}")
+        if "short" in changed:
+            words.append("lists shorter than the cut-off: 0")
+        words.append(f"ties: {TIES_WORDS[self.ties]}")
         return " · ".join(words)
 
     def __str__(self) -> str:

@@ -1,12 +1,13 @@
 """DCG, NDCG, ERR, AP, RR, P and R of many lists in one call over ragged arrays.
 
 Every list is sorted once for all measures. Values do not depend on the order in which documents
-are shown: ties are averaged over, or ordered by data set row. Negative labels (TREC's junk) earn
-nothing and are not relevant. AP and R divide by all relevant documents, whatever the cut-off, and
-P by the cut-off even where the list is shorter, as trec_eval does.
+are shown: ties are averaged over, or ordered by data set row or document id. Negative labels
+(TREC's junk) earn nothing and are not relevant. AP and R divide by all relevant documents,
+whatever the cut-off, and P by the cut-off even where the list is shorter, as trec_eval does.
 """
 
 from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 from jaxtyping import Bool, Float32, Float64, Int64, UInt64
@@ -15,6 +16,7 @@ from core.data.dataset import RankingDataset
 from core.data.lists import CandidateLists
 from core.errors import DataError, ShapeError
 from core.metrics import blocks, segments
+from core.metrics.document_order import DocumentOrder, document_order
 from core.metrics.measure import Measure
 
 BLANKS = {"zero": 0.0, "one": 1.0, "skip": np.nan, "nan": np.nan}
@@ -39,7 +41,8 @@ def evaluate(
 
     Raises:
         ShapeError: the scores are not one a candidate, or a candidate is of another query.
-        DataError: a score is NaN, or ERR meets a grade above its `top_grade`.
+        DataError: a score is NaN, ERR meets a grade above its `top_grade`, or ties go by document
+            ids that the data does not have.
 
     >>> grades, bounds = np.array([0, 1, 2], np.float32), np.array([0, 3])
     >>> judged = RankingDataset(np.zeros((3, 0), np.float32), grades, bounds, ("1",), ())
@@ -74,15 +77,21 @@ def evaluate_many(
     codes = _codes(measures)
     discounts = _discounts(dataset, [lists for lists, _ in runs])
     starts, stops = dataset.offsets[queries], dataset.offsets[queries + 1]
-    labels = (dataset.labels, starts, stops)
     judged = _over_judged(measures, dataset, queries, discounts)
     blanks = np.array([BLANKS[measure.empty] for measure in measures], dtype=np.float32)
+    by_name = np.array([measure.ties == "trec" for measure in measures])
     for run, (lists, scores) in enumerate(runs):
         if not np.array_equal(lists.queries, queries):
             raise ShapeError("runs", f"run {run} answers other queries", "the same in every run")
-        keys = _sorted_keys(lists, scores, (starts, stops))
         normalisers = _with_shown(judged, measures, dataset, lists, discounts)
-        found = blocks.measured(codes, (lists.offsets, keys), labels, normalisers, discounts)
+        found = np.empty_like(values[run])
+        for chosen in (~by_name, by_name):
+            if chosen.any():
+                order = document_order(dataset) if chosen is by_name else None
+                ranked = _ranked(dataset, lists, scores, (starts, stops), order)
+                found[chosen] = blocks.measured(
+                    codes[chosen], *ranked, normalisers[chosen], discounts
+                )
         values[run] = np.where(normalisers == 0.0, blanks[:, None], found)
     return values
 
@@ -131,6 +140,8 @@ def _codes(measures: Sequence[Measure]) -> Int64[np.ndarray, "measures columns"]
             measure.ties == "averaged",
             measure.relevant,
             measure.top_grade,
+            measure.ideal == "shown",
+            measure.short == "zero",
         )
         for measure in measures
     ]
@@ -183,22 +194,41 @@ def _with_shown(
     return found
 
 
-def _sorted_keys(
+_Spans: TypeAlias = tuple[Int64[np.ndarray, " lists"], Int64[np.ndarray, " lists"]]
+"""The first data set row of each list's query, and one past its last."""
+
+
+def _ranked(
+    dataset: RankingDataset,
     lists: CandidateLists,
     scores: Float32[np.ndarray, " _"],
-    spans: tuple[Int64[np.ndarray, " lists"], Int64[np.ndarray, " lists"]],
+    spans: _Spans,
+    order: DocumentOrder | None,
+) -> tuple[Any, Any]:
+    """Sorted lists and judged labels as `blocks.measured` takes them, ties by row or by `order`."""
+    rows = lists.rows if order is None else order.places[lists.rows]
+    labels = dataset.labels if order is None else dataset.labels[order.rows]
+    keys = _sorted_keys(lists.offsets, rows, scores, spans)
+    return (lists.offsets, keys), (labels, *spans)
+
+
+def _sorted_keys(
+    offsets: Int64[np.ndarray, " bounds"],
+    rows: Int64[np.ndarray, " candidates"],
+    scores: Float32[np.ndarray, " _"],
+    spans: _Spans,
 ) -> UInt64[np.ndarray, " candidates"]:
-    if len(scores) != len(lists.rows):
-        raise ShapeError("scores", f"{len(scores)}", f"{len(lists.rows)}, one a candidate")
+    if len(scores) != len(rows):
+        raise ShapeError("scores", f"{len(scores)}", f"{len(rows)}, one a candidate")
     unknown = int(np.isnan(scores).sum())
     if unknown:
         found = f"{unknown} of {len(scores)} are NaN"
         raise DataError("scores", found, "A ranking needs numbers: mend or replace the ranker.")
     bits = (scores + np.float32(0.0)).view(np.uint32)  # −0 + 0 = +0: the two zeros tie
-    keys, inside = blocks.sort_keys(bits, lists.rows, lists.offsets, *spans)
+    keys, inside = blocks.sort_keys(bits, rows, offsets, *spans)
     if not inside:
         raise ShapeError("lists", "candidates of another query", "rows of each list's own query")
-    segments.sort_within(lists.offsets, keys)
+    segments.sort_within(offsets, keys)
     return keys
 
 

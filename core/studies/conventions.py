@@ -6,7 +6,7 @@ with `empty=skip`, where NaN marks the queries without relevant documents: any o
 queries is filled in when it is asked for.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from jaxtyping import Float32
@@ -16,12 +16,16 @@ from core.metrics.measure import Measure
 from core.metrics.relevance import converted
 
 CUTOFFS = (1, 3, 5, 10)
+SWITCHED: Mapping[str, tuple[str, ...]] = {
+    "ideal": ("judged", "shown"), "ties": ("averaged", "row"), "discount": ("log2", "letor"),
+}  # fmt: skip
+"""Conventions that a study of relevance can be switched to without scores, by field."""
 KEPT = tuple(
     str(Measure("NDCG", cutoff, discount=discount, ideal=ideal, ties=ties, empty="skip"))
     for cutoff in CUTOFFS
-    for ideal in ("judged", "shown")
-    for ties in ("averaged", "row")
-    for discount in ("log2", "letor")
+    for ideal in SWITCHED["ideal"]
+    for ties in SWITCHED["ties"]
+    for discount in SWITCHED["discount"]
 )
 """What a study of relevance always keeps: 32 measures, 128 bytes a query and trial."""
 
