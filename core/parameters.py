@@ -88,6 +88,22 @@ def check(recipe: Any) -> None:
             raise ParameterError(declared.name, value, declared.allowed)
 
 
+def written(recipe: Any, later: Mapping[str, Any]) -> dict[str, Any]:
+    """A flat recipe as plain values, without fields that came later and have the value of before.
+
+    So whatever was stored before there was such a field keeps its key.
+
+    Args:
+        recipe: an instance.
+        later: the value of before of every field that came later.
+    """
+    return {
+        name: value
+        for name, value in dataclasses.asdict(recipe).items()
+        if name not in later or value != later[name]
+    }
+
+
 def parsed(recipe: Any, values: Mapping[str, str]) -> Any:
     """A copy of a recipe with fields replaced by values written as text.
 

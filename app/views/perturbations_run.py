@@ -139,7 +139,7 @@ def _cost(parameters: Mapping[str, Any], newest: Artefact | None) -> str:
 
 
 def _retrained(parameters: Mapping[str, Any], recipe: ListRecipe) -> str:
-    """What families of labels and seeds add: a training for every ranker, level and draw."""
+    """What families that train add: a training for every ranker, level and draw."""
     draws = parameters["draws"]
     count = sum(
         entry_of(family).draws(level, draws)
@@ -149,7 +149,7 @@ def _retrained(parameters: Mapping[str, Any], recipe: ListRecipe) -> str:
     if not count:
         return ""
     trained = counted(count * len(parameters["rankers"]), "training")
-    text = f"; labels and seeds train each ranker anew: **{trained}**"
+    text = f"; labels, rows and seeds train each ranker anew: **{trained}**"
     try:
         fitting, costs = training.fitting(parameters["data"]), []
         for name in parameters["rankers"]:

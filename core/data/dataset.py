@@ -75,7 +75,17 @@ class RankingDataset:
 
     def select(self, queries: Int64[np.ndarray, " chosen"]) -> "RankingDataset":
         """The data set of these queries, in the order given; copies their rows."""
-        rows = ragged.elements_of(self.offsets, queries)
+        return self.arranged(queries, ragged.elements_of(self.offsets, queries))
+
+    def arranged(
+        self, queries: Int64[np.ndarray, " chosen"], rows: Int64[np.ndarray, " rows"]
+    ) -> "RankingDataset":
+        """The data set of these queries whose documents stand in these rows.
+
+        Args:
+            queries: in the order wanted.
+            rows: all rows of the first of them in any order, then those of the next one.
+        """
         return RankingDataset(
             features=self.features[rows],
             labels=self.labels[rows],

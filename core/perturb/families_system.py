@@ -1,7 +1,7 @@
 """The families that change how a ranker is trained or asked, and nothing of its input."""
 
 from core.perturb.entry import INFINITE, PerturbationEntry
-from core.perturb.system import BATCHES, BFLOAT16, SEED, THREADS, SystemPerturbation
+from core.perturb.system import BATCHES, BFLOAT16, ORDER, SEED, THREADS, SystemPerturbation
 
 MOST_THREADS = 256.0
 
@@ -15,6 +15,18 @@ SYSTEM = (
         1.0,
         (0.0, 1.0),
         lambda level: SystemPerturbation(SEED, level),
+        whole=True,
+        anew=True,
+    ),
+    PerturbationEntry(
+        ORDER,
+        "Rankers are trained again on the same rows in another order, of queries and within them.",
+        "ties that a training breaks by row, batches, rounding",
+        "1: another order, one a draw",
+        0.0,
+        1.0,
+        (0.0, 1.0),
+        lambda level: SystemPerturbation(ORDER, level),
         whole=True,
         anew=True,
     ),

@@ -1,19 +1,23 @@
-"""What may happen beside the input: another seed of the training, precision, batches, threads.
+"""What may happen beside the input: how a ranker is trained, precision, batches, threads.
 
 The lists stay as they are. What is changed is how a ranker was trained, or how it is asked: the
 floor under every other family, for what is smaller than these changes is arithmetic or luck.
-`core.studies.system` asks the rankers.
+`core.studies.retraining` trains the rankers again, `core.studies.system` asks them.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from core.data.lists import CandidateLists
+from core.data import ragged
+from core.data.falling import falling_order
+from core.data.lists import CandidateLists, JudgedLists
 from core.perturb.base import Change
 
 SYSTEM: frozenset[Change] = frozenset({"system"})
-SEED, BFLOAT16, BATCHES, THREADS = "train-seed", "bfloat16", "batches", "threads"
+SEED, ORDER, BFLOAT16, BATCHES, THREADS = (
+    "train-seed", "train-order", "bfloat16", "batches", "threads",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -37,3 +41,27 @@ class SystemPerturbation:
         """The lists as they are; nothing is drawn."""
         del generator
         return lists
+
+
+def reordered(judged: JudgedLists, generator: np.random.Generator) -> JudgedLists:
+    """The same judged lists read from a file whose rows stand in another order.
+
+    Queries change places, and documents within their queries. Lists keep their candidates, scores
+    and ranks, and documents tied under the first initial ranking are shown by their new rows.
+
+    Args:
+        judged: the lists.
+        generator: of both permutations.
+    """
+    dataset, lists = judged.dataset, judged.lists
+    queries = generator.permutation(dataset.queries)
+    offsets = ragged.offsets_of(np.diff(dataset.offsets)[queries])
+    inside = ragged.order_within(offsets, generator.random(dataset.documents))
+    rows = ragged.elements_of(dataset.offsets, queries)[inside]
+    place_of_query, place_of_row = np.argsort(queries), np.argsort(rows)
+    order = np.argsort(place_of_query[lists.queries], kind="stable")
+    moved = lists.select(order)
+    moved = replace(moved, queries=place_of_query[moved.queries], rows=place_of_row[moved.rows])
+    shown = moved.prior[:, 0] if lists.rankings else np.zeros(len(moved.rows), dtype=np.float32)
+    by_row = falling_order(moved.offsets, shown, moved.rows)
+    return JudgedLists(dataset.arranged(queries, rows), moved.shown_as(by_row))

@@ -5,7 +5,7 @@ nothing. A round's choice of the threshold looks at every document and feature o
 """
 
 from collections.abc import Generator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -16,13 +16,13 @@ from core.data.lists import JudgedLists
 from core.errors import DataError, UnknownNameError
 from core.metrics.measure import Measure
 from core.metrics.relevance import evaluate, mean_of
-from core.parameters import check, parameter, replaced
+from core.parameters import check, parameter, replaced, written
 from core.progress import Progress
 from core.rankers.base import Input
 from core.rankers.boosting_bins import MOST_BINS, BinnedDocuments, comparable
 from core.rankers.boosting_rounds import Chosen, exponential_round, fidelity_round, graded_lists
 from core.rankers.boosting_stumps import BoostedRanker, Stumps, opened
-from core.rankers.canonical import CanonicalLists
+from core.rankers.canonical import LATER, CanonicalLists, row_order_parameter
 
 NDCG = Measure.parse("NDCG@10")
 
@@ -42,6 +42,7 @@ class RankBoostSpec:
     patience: int | None = parameter(
         None, "stop after so many rounds without a better validation NDCG@10; none: never", low=1
     )
+    row_order: str = row_order_parameter()
 
     name: ClassVar[str] = "rankboost"
     reads: ClassVar[frozenset[Input]] = frozenset({"features"})
@@ -68,8 +69,8 @@ class RankBoostSpec:
         return cls(**(PRESETS[preset] | changes))
 
     def recipe(self) -> dict[str, Any]:
-        """Everything that determines the result, as plain JSON values."""
-        return {"name": self.name, **asdict(self)}
+        """Everything that determines the result, as plain JSON values; see `canonical.LATER`."""
+        return {"name": self.name, **written(self, LATER)}
 
     def round(self, learning: "Learning") -> Chosen | None:
         """The next threshold ranker and its factor; None: nothing is left to learn."""
@@ -192,8 +193,8 @@ class Learning:
 
     @classmethod
     def begun(cls, spec: RankBoostSpec, train: JudgedLists) -> "Learning":
-        """Nothing learnt yet; documents in canonical order."""
-        ours = CanonicalLists.of(train)
+        """Nothing learnt yet; documents in canonical order, or in that of the recipe."""
+        ours = CanonicalLists.of(train, spec.row_order)
         lists = graded_lists(ours.labels, ours.lengths, by_query=spec.pair_weights == "queries")
         documents = BinnedDocuments.of(ours.features, spec.bins)
         return cls(lists, documents, np.zeros(len(ours.labels)))

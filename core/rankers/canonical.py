@@ -2,11 +2,12 @@
 
 Documents of a list stand by a 64-bit digest of their features and label, lists by a digest of
 their documents'. Rows that are alike in every bit are interchangeable, so nothing is left to the
-order of the file.
+order of the file. A recipe may ask for the order of the file instead, as other programs learn:
+what that order decides is then there to be measured (the family `train-order`).
 """
 
-from dataclasses import dataclass
-from typing import no_type_check
+from dataclasses import dataclass, fields, replace
+from typing import Any, no_type_check
 
 import numba
 import numpy as np
@@ -16,22 +17,39 @@ from core.data import ragged
 from core.data.dataset import RankingDataset
 from core.data.falling import falling_order
 from core.data.lists import JudgedLists
+from core.parameters import parameter
+from core.rankers.base import RankerSpec
+
+CANONICAL, FILE = "canonical", "file"
+LATER = {"row_order": CANONICAL}
+"""A field that came after rankers had been stored, and what those were fitted with."""
 
 HIGHEST_GRADE = 30  # of LightGBM's own gain table
 
 
 @dataclass(frozen=True, eq=False)
 class CanonicalLists:
-    """Documents with features and labels, list after list, in canonical order; no empty lists."""
+    """Documents with features and labels, list after list; no empty lists.
+
+    In canonical order, unless the order of the file was asked for.
+    """
 
     features: Float32[np.ndarray, "candidates features"]
     labels: Float32[np.ndarray, " candidates"]
     lengths: Int64[np.ndarray, " lists"]
 
     @classmethod
-    def of(cls, judged: JudgedLists) -> "CanonicalLists":
-        """The lists' documents, gathered into canonical order."""
+    def of(cls, judged: JudgedLists, row_order: str = CANONICAL) -> "CanonicalLists":
+        """The lists' documents, gathered into canonical order, or as they come.
+
+        Args:
+            judged: the lists.
+            row_order: of a recipe, see `row_order_parameter`.
+        """
         dataset, lists = judged.dataset, judged.lists
+        if row_order == FILE:
+            filled = lists.lengths[lists.lengths > 0]
+            return cls(dataset.features[lists.rows], dataset.labels[lists.rows], filled)
         digests = _digests(dataset.features, dataset.labels, lists.rows)
         inside = falling_order(lists.offsets, digests)
         filled = np.flatnonzero(lists.lengths)
@@ -80,6 +98,23 @@ class Grades:
         labels = np.maximum(self.labels.astype(np.float64), 0)
         scale = max(float(labels.max()) - HIGHEST_GRADE, 0.0)
         return np.exp2(labels - scale) - np.exp2(-scale)
+
+
+def row_order_parameter() -> Any:
+    """The field of a recipe that says in which order its training rows are learnt from."""
+    return parameter(
+        CANONICAL,
+        "order of the training rows while they are learnt from: a canonical one, which depends on "
+        "their content alone, or that of the file, as other programs take them",
+        choices=(CANONICAL, FILE),
+    )
+
+
+def in_file_order(spec: RankerSpec) -> RankerSpec:
+    """The recipe with its training rows as they come; itself where no order is fixed for them."""
+    recipe: Any = spec
+    fixed = "row_order" in {field.name for field in fields(recipe)}
+    return replace(recipe, row_order=FILE) if fixed else spec
 
 
 def document_digests(

@@ -7,7 +7,7 @@ of the file changes nothing.
 
 import json
 from collections.abc import Generator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -23,11 +23,11 @@ from core.data.ragged import offsets_of
 from core.errors import DataError, ShapeError, UnknownNameError
 from core.metrics.measure import Measure
 from core.metrics.relevance import evaluate, mean_of
-from core.parameters import check, parameter, replaced
+from core.parameters import check, parameter, replaced, written
 from core.progress import Progress
 from core.rankers import linear_weights
 from core.rankers.base import Input
-from core.rankers.canonical import CanonicalLists
+from core.rankers.canonical import LATER, CanonicalLists, row_order_parameter
 from core.rankers.linear_newton import NewtonStep, newton
 from core.rankers.linear_pairs import PairedLists
 from core.rankers.linear_products import row_sums
@@ -63,6 +63,7 @@ class RankSVMSpec:
         1e-6, "stop when the gradient is this share of its first", low=1e-12, high=0.1
     )
     steps: int = parameter(30, "greatest number of Newton steps for a value of C", low=1)
+    row_order: str = row_order_parameter()
 
     name: ClassVar[str] = "ranksvm"
     reads: ClassVar[frozenset[Input]] = frozenset({"features"})
@@ -89,8 +90,8 @@ class RankSVMSpec:
         return cls(**(PRESETS[preset] | changes))
 
     def recipe(self) -> dict[str, Any]:
-        """Everything that determines the result, as plain JSON values."""
-        return {"name": self.name, **asdict(self)}
+        """Everything that determines the result, as plain JSON values; see `canonical.LATER`."""
+        return {"name": self.name, **written(self, LATER)}
 
     def pairs(self, lists: CanonicalLists, cost: float) -> PairedLists:
         """The pairs that are learnt from.
@@ -117,7 +118,7 @@ class RankSVMSpec:
         del workspace
         if not len(train.lists.rows):
             raise DataError("train", "no documents to learn from", "Give a training part.")
-        ours = CanonicalLists.of(train)
+        ours = CanonicalLists.of(train, self.row_order)
         normalisation, matrix = _normalised(ours, self.normalisation, train.dataset.feature_ids)
         weights, best, highest, taken = np.zeros(matrix.shape[1]), None, -np.inf, 0
         for index in reversed(range(self.tried)):  # the smallest C first: it is the easiest

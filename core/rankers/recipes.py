@@ -17,7 +17,7 @@ from core.models.architectures import Architecture
 from core.models.config import DLCM_PRESETS, SETRANK_PRESETS, DLCMConfig, SetRankConfig
 from core.models.config_groups import GROUP_PRESETS, GroupConfig
 from core.models.config_univariate import UNIVARIATE_PRESETS, UnivariateConfig
-from core.parameters import parameters, replaced
+from core.parameters import parameters, replaced, written
 from core.progress import Progress
 from core.rankers.base import Input, Ranker
 from core.training.recipe import (
@@ -175,7 +175,8 @@ class NeuralSpec:
 
     def recipe(self) -> dict[str, Any]:
         """Everything that determines the result, as plain JSON values; see LATER."""
-        return {"name": self.name, "model": _told(self.model), "training": _told(self.training)}
+        model, training = (written(part, LATER) for part in (self.model, self.training))
+        return {"name": self.name, "model": model, "training": training}
 
     @classmethod
     def of_recipe(cls, recipe: Mapping[str, Any]) -> "NeuralSpec":
@@ -214,14 +215,6 @@ def replaced_in(
     inside = {name: value for name, value in changes.items() if name in of_model}
     outside = {name: value for name, value in changes.items() if name in of_training}
     return replaced(model, inside), replaced(training, outside)
-
-
-def _told(part: Architecture | TrainingRecipe) -> dict[str, Any]:
-    return {
-        name: value
-        for name, value in asdict(part).items()
-        if name not in LATER or value != LATER[name]
-    }
 
 
 spec = NeuralSpec.preset

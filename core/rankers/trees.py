@@ -19,10 +19,10 @@ from jaxtyping import Float32
 from core.data.dataset import RankingDataset
 from core.data.lists import CandidateLists, JudgedLists
 from core.errors import DataError, ShapeError, UnknownNameError
-from core.parameters import check, parameter, replaced
+from core.parameters import check, parameter, replaced, written
 from core.progress import Progress
 from core.rankers.base import Input
-from core.rankers.canonical import CanonicalLists, Grades
+from core.rankers.canonical import LATER, CanonicalLists, Grades, row_order_parameter
 
 if TYPE_CHECKING:
     from lightgbm import Booster
@@ -58,6 +58,7 @@ class LambdaMARTSpec:
         low=1,
     )
     seed: int = parameter(0, "seed of feature sampling", low=0, high=2**31 - 1)
+    row_order: str = row_order_parameter()
 
     name: ClassVar[str] = "lambdamart"
     objective: ClassVar[str] = "lambdarank"
@@ -87,12 +88,9 @@ class LambdaMARTSpec:
     def recipe(self) -> dict[str, Any]:
         """Everything that determines the result, as plain JSON values.
 
-        `least_trees` came later and is left out at its default: earlier rankers keep their keys.
+        Fields that came later are left out at their defaults: earlier rankers keep their keys.
         """
-        fields = asdict(self)
-        if fields["least_trees"] == 1:
-            del fields["least_trees"]
-        return {"name": self.name, **fields}
+        return {"name": self.name, **written(self, {"least_trees": 1, **LATER})}
 
     def fit(
         self, train: JudgedLists, valid: JudgedLists, workspace: Path | None = None
@@ -253,7 +251,7 @@ class _Learning:
     def begun(
         cls, spec: LambdaMARTSpec, train: JudgedLists, valid: JudgedLists | None
     ) -> "_Learning":
-        """A training before its first tree, rows in canonical order.
+        """A training before its first tree, rows in canonical order or in that of the recipe.
 
         Args:
             spec: the recipe.
@@ -262,7 +260,7 @@ class _Learning:
         """
         from lightgbm import Booster, Dataset  # noqa: PLC0415 (recipes load without it)
 
-        ours = CanonicalLists.of(train)
+        ours = CanonicalLists.of(train, spec.row_order)
         theirs = None if valid is None else CanonicalLists.of(valid)
         grades = Grades.of(ours.labels, *([] if theirs is None else [theirs.labels]))
         settings = _settings(spec, grades) | {"num_threads": threads(ours.features)}

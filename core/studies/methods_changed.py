@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from core.perturb.registry import PERTURBATIONS, entry_of
-from core.perturb.system import BATCHES, BFLOAT16, SEED, THREADS
+from core.perturb.system import BATCHES, BFLOAT16, ORDER, SEED, THREADS
 from core.studies import perturbations_notes
 from core.words import counted
 
@@ -63,6 +63,14 @@ def _trained(levels: Mapping[str, Sequence[float]], recipe: Mapping[str, Any]) -
         said.append(
             "Rankers are trained again with other seeds, from which first weights, batches, "
             f"dropout and sampling are drawn{_draws({SEED: ()}, recipe)}; lists and labels stay."
+        )
+    if ORDER in levels:
+        said.append(
+            "Rankers are trained again on the same training rows in another order, of queries and "
+            "of documents within them, and those that learn from rows in a canonical order "
+            "(boosted trees, thresholds and linear rankers: one that depends on the rows' content "
+            f"alone) take them as they come{_draws({ORDER: ()}, recipe)}; the rankers that they "
+            "are compared with learnt from the canonical order, or from that of the file."
         )
     return " ".join(said)
 

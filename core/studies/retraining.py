@@ -1,4 +1,4 @@
-"""Trials whose rankers are trained again: on labels that were disturbed, or from another seed.
+"""Trials whose rankers are trained again: on other labels, in another order, from another seed.
 
 Only the training part changes: what a ranker is selected and tested on keeps its labels, and the
 candidate lists stay what they were.
@@ -11,10 +11,11 @@ from core.data.lists import CandidateLists, JudgedLists
 from core.errors import UsageError
 from core.perturb.base import disturbed
 from core.perturb.registry import perturbation
-from core.perturb.system import SEED
+from core.perturb.system import ORDER, SEED, reordered
 from core.progress import Progress
 from core.rankers import registry
 from core.rankers.base import RankerSpec
+from core.rankers.canonical import in_file_order
 from core.rankers.ensemble import parse
 from core.rankers.foreign import is_from_outside
 from core.rankers.kept import ALL_DOCUMENTS, Kept, kept
@@ -39,9 +40,11 @@ class Retraining:
     seed: int
 
     def train_lists(self, trial: Trial) -> JudgedLists:
-        """The training lists with the labels of a trial."""
-        change = perturbation(trial.family, trial.level)
+        """The training lists with the labels of a trial, or from rows in its order."""
         draws = generator(self.seed, trial.family, float(trial.level), trial.draw)
+        if trial.family == ORDER:
+            return reordered(self.bench.prepared.train, draws)
+        change = perturbation(trial.family, trial.level)
         return disturbed(change, self.bench.prepared.train, draws)
 
     def trained(self, trial: Trial) -> Generator[Progress, None, Kept]:
@@ -63,11 +66,14 @@ class Retraining:
     def spec_of(self, trial: Trial) -> RankerSpec:
         """The recipe of a trial: with the next seeds after its own where the seed is changed.
 
+        Where the order of the rows is changed, a recipe that fixes one learns them as they come.
         Draw d of a study with seed s has the recipe's seed + 1 + d + 1000 s, so that what was
         trained for another study with the next seeds is found.
         """
         name, _, preset = trial.ranker.partition("@")
         spec = registry.spec(name, preset or self.bench.preset)
+        if trial.family == ORDER:
+            return in_file_order(spec)
         own = seed_of(spec)
         if trial.family != SEED or own is None:
             return spec
@@ -118,5 +124,5 @@ def check_trainable(name: str) -> None:
     for found, reason in untrainable([name]).items():
         raise UsageError(
             f"{found} cannot be trained again ({reason}): name a ranker by its recipe, or leave "
-            "the families that change labels or the seed of the training out"
+            "the families that change labels, rows or the seed of the training out"
         )

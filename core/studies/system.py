@@ -14,7 +14,7 @@ from jaxtyping import Float32, Int64
 from core.data import ragged
 from core.data.lists import JudgedLists
 from core.perturb.registry import entry_of
-from core.perturb.system import BATCHES, BFLOAT16, SEED, THREADS
+from core.perturb.system import BATCHES, BFLOAT16, ORDER, SEED, THREADS
 from core.rankers import registry
 from core.rankers.base import Ranker
 from core.rankers.recipes import FIXED
@@ -61,6 +61,8 @@ def _reason(family: str, label: str) -> str:
         return "no bfloat16 in it" if family == BFLOAT16 else "nothing added up in parallel"
     if family == SEED and seed_of(registry.spec(name)) is None:
         return "nothing drawn in training"
+    if family == ORDER and not registry.entry(name).fitted:
+        return "learns from no row"
     return ""
 
 
