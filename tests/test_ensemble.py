@@ -114,6 +114,32 @@ def test_kemenys_order_cannot_be_improved_by_moving_one_document(seed):
     assert reached >= 0.8 * best
 
 
+def by_the_book(votes, start):
+    """The document that gains from a move takes its best place, the nearest; until none gains."""
+    order, moved = list(start), True
+    while moved:
+        moved = False
+        for document in start:
+            here, rest = order.index(document), [one for one in order if one != document]
+            places = [*range(here, -1, -1), *range(here + 1, len(order))]
+            orders = [[*rest[:place], document, *rest[place:]] for place in places]
+            gains = [agreement(votes, one) for one in orders]
+            order = orders[int(np.argmax(gains))]
+            moved = moved or places[int(np.argmax(gains))] != here
+    return order
+
+
+@settings(deadline=None, max_examples=60)
+@given(seed=st.integers(0, 10**6))
+def test_kemenys_search_moves_a_document_to_its_best_place_and_no_other(seed):
+    draws = np.random.default_rng(seed)
+    size = int(draws.integers(2, 9))
+    votes = draws.integers(0, 6, (int(draws.integers(1, 6)), size)).astype(np.float32)
+    start = np.argsort(-borda(np.array([0, size]), votes), kind="stable").tolist()
+    found = kemeny(np.array([0, size]), votes)
+    assert np.argsort(-found).tolist() == by_the_book(votes, start)
+
+
 def test_kemeny_follows_the_majority_where_borda_does_not():
     # Three voters of five put a above b, two put b first and a last.
     votes = np.array([[3, 2, 1, 0]] * 3 + [[0, 3, 2, 1]] * 2, np.float32)

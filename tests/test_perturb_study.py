@@ -281,6 +281,22 @@ def test_labels_are_learnt_anew(small, result):
     assert artefact.facts["changes"]["label-noise"] == ["labels"]
 
 
+def test_facts_are_those_of_the_lists_and_the_rankers(small, result):
+    facts, lists = result[0].facts, small.prepared.test.lists
+    assert (facts["queries"], facts["candidates"]) == (12, len(lists.rows))
+    assert (facts["data"], facts["lists"]["depth"], facts["preset"]) == ("sample", 15, small.preset)
+    assert facts["reads"]["ranksvm"] == ["features"]
+    assert facts["units"]["clicks-position"] == entry_of("clicks-position").unit
+    assert list(facts["left_out"]) == ["label-noise", "clicks-position"]
+    assert facts["reached"] == {}
+
+
+def test_levels_that_some_lists_do_not_reach_are_told_with_their_number(judged):
+    pairs = [("remove-top", level) for level in (0.0, 1.0, 7.0, 8.0, 40.0)]
+    of_each = {"1": 5, "7": 4, "8": 3, "40": 0}
+    assert study._reached(judged, [("cut", 0.5), *pairs]) == {"remove-top": of_each}
+
+
 def test_the_lists_as_they_are_stand_in_every_study(small, result):
     _, found, _ = result
     assert found.recipe["perturbations"][0] == ["transpositions", 0.0]
