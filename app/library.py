@@ -15,6 +15,7 @@ from core.data.catalogue import SAMPLE
 from core.errors import ShuffleproofError
 from core.progress import finished
 from core.store import archive
+from core.store.damaged import Damaged
 from core.store.tags import Tags
 from core.studies import again, jobs, library, side_by_side
 from core.studies.command_runs import is_of_runs
@@ -55,6 +56,18 @@ class Filter:
 def entries() -> list[Entry]:
     """Everything in the store that a person has to do with, the newest first."""
     return list(_entries(str(services.store().root), _now()))
+
+
+def damaged() -> list[Damaged]:
+    """What lies in the store and cannot be an entry."""
+    return list(_damaged(str(services.store().root), _now()))
+
+
+@st.cache_resource(max_entries=2, show_spinner=False)
+def _damaged(root: str, now: tuple[tuple[str, int], ...]) -> list[Damaged]:
+    """Files are looked at again only when something was stored, removed, named or tagged."""
+    del root, now  # part of the memory's key alone
+    return library.damaged(services.store())
 
 
 @st.cache_resource(max_entries=2, show_spinner="Looking through the store …")
@@ -122,12 +135,13 @@ def table(shown: Sequence[Entry], every: Sequence[Entry]) -> pd.DataFrame:
             "needs": len(entry.needs),
             "needed": counts[entry.key],
             "bundled": entry.bundled,
+            "from": str(entry.artefact.imported or "").removeprefix("imported from "),
             "key": str(entry.key),
         }
         for entry in shown
     ]
     columns = ["name", "kind", "what", "megabytes", "age", "seconds", "tags", "data", "needs",
-               "needed", "bundled", "key"]  # fmt: skip
+               "needed", "bundled", "from", "key"]  # fmt: skip
     return pd.DataFrame(rows, columns=columns)
 
 

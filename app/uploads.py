@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from core.data.source import GROUP_SUFFIXES, PACKED
-from core.errors import DataError, ParameterError
+from core.errors import DataError
 from core.execution.jobs import Job
-from core.store.artefacts import NAME, Store
+from core.store import names
+from core.store.artefacts import Store
 from core.studies import jobs, uploads
 from core.studies.uploads import Readable, safe_name
 
@@ -192,10 +193,9 @@ def check_name(name: str, store: Store) -> None:
         ParameterError: it cannot be a name.
         DataError: another data set has it, or its folds would.
     """
-    if not NAME.fullmatch(name):
-        raise ParameterError("name", name, "1 to 60 letters, digits, blanks and . _ + @ = -")
-    if name == "sample" or name in store.names():
+    if name in names.RESERVED or name in store.names():
         raise DataError(name, "the name is taken", "Choose another, or delete that data set first.")
+    names.check(name)
 
 
 def kept(store: Store, job: Job) -> bool:

@@ -87,6 +87,7 @@ class ArtefactError(ShuffleproofError):
     """A stored artefact that is missing, broken or being written by someone else."""
 
     def __init__(self, key: str, found: str, remedy: str) -> None:
+        self.key, self.found, self.remedy = key, found, remedy
         super().__init__(f"artefact {key}: {found}. {remedy}")
 
 

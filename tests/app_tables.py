@@ -32,7 +32,13 @@ def fold():
 def data_set(store, data):
     """The fold under its name, as an upload leaves it."""
     key = key_of("data", {"made": "for the pages"})
-    facts = {"fingerprint": data.fingerprint}
+    parts = (data.train, data.valid, data.test)
+    facts = {
+        "fingerprint": data.fingerprint,
+        "queries": sum(part.queries for part in parts),
+        "documents": sum(part.documents for part in parts),
+        "features": len(data.train.feature_ids),
+    }
     artefact = store.add(key, {}, lambda place: stored.save_fold(data, place), facts)
     store.set_name(DATA, key)
     return artefact

@@ -330,7 +330,7 @@ def shown_archive(home, tmp_path):
         ({"state": "failed", "reason": "study is damaged"}, "Refused. study is damaged"),
         ({"state": "done", "result": '{"artefact": "a", "artefacts": ["a", "b"]}'},
          "2 entries taken in"),
-        ({"state": "cancelled"}, "cancelled; what was taken in before stays"),
+        ({"state": "cancelled"}, "cancelled."),
     ],
 )  # fmt: skip
 def test_what_became_of_an_archive_is_said(own, ending, said):

@@ -9,6 +9,7 @@ from app.library import Filter
 from app.plain import escaped
 from app.views import library_bring as bring
 from app.views import library_chosen as chosen_entries
+from app.views import library_store as store_care
 from app.views import parts
 from core.errors import ShuffleproofError
 from core.studies.library import KINDS, Entry
@@ -50,6 +51,7 @@ def page() -> None:
         _said(shown, every)
         chosen = _table(shown, every)
         chosen_entries.section(chosen, every)
+    store_care.section()
     bring.section()
 
 
@@ -117,6 +119,7 @@ def _table(shown: list[Entry], every: list[Entry]) -> list[Entry]:
             "needs": number("Needs", help="Entries that it was made from."),
             "needed": number("Needed by", help="Entries that were made from it directly."),
             "bundled": st.column_config.CheckboxColumn("Shipped", help="Comes with the program."),
+            "from": text("Imported from", help="Archive and day; empty: made here or shipped."),
             "key": text("Key"),
         },
         alt="Everything that is stored, the newest first",

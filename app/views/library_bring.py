@@ -18,7 +18,9 @@ def section() -> None:
     with st.expander("Bring in an archive", icon=":material/unarchive:", expanded=_active()):
         st.markdown(
             "A file that a library exported, here or elsewhere. Every file in it must have the "
-            "digest that its manifest says, or its entry is refused; what is here already is kept."
+            "digest that its manifest says, and every key must follow from its recipe, or the "
+            "archive is refused as a whole; what is here already is kept. What comes in says from "
+            "which archive it came."
         )
         _watch()
         turn = st.session_state.get(TURN, 0)
@@ -84,4 +86,4 @@ def _ended(job: Job) -> None:
     elif job.state == "failed":
         st.error(escaped(f"Refused. {job.reason}"))
     else:
-        st.info(escaped(f"{name}: cancelled; what was taken in before stays."))
+        st.info(escaped(f"{name}: cancelled."))

@@ -52,7 +52,8 @@ def _one(entry: Entry, every: Sequence[Entry]) -> None:
     size = f"{entry.artefact.size / 1e6:,.2f} MB"
     made = library.made(entry).strftime("%d %B %Y, %H:%M UTC")
     st.markdown(escaped(f"{KINDS[entry.key.kind].capitalize()}: {entry.summary}."))
-    st.caption(escaped(f"{entry.key} · {size} · made {made}{took}{shipped}"))
+    came = f" · {entry.artefact.imported}" if entry.artefact.imported else ""
+    st.caption(escaped(f"{entry.key} · {size} · made {made}{took}{shipped}{came}"))
     page, address = library.page_of(entry)
     if page:
         st.page_link(

@@ -10,6 +10,7 @@ from pathlib import Path
 from core.cli import flags_groups, flags_perturbations, flags_studies, flags_tables
 from core.cli.answer import Answer, show, warn
 from core.errors import ShuffleproofError
+from core.store.manifest import remedy_of
 
 RUNS = "NDCG@10,AP,P@10,RR"
 BENCH_JOBS = (
@@ -39,7 +40,8 @@ def main(arguments: Sequence[str]) -> int:
         sys.stderr.close()
         return 1
     except OSError as error:
-        warn(f"shuffleproof: {error.filename or 'the system'}: {error.strerror or error}.")
+        place = error.filename or "the system"
+        warn(f"shuffleproof: {place}: {error.strerror or error}. {remedy_of(error)}".rstrip())
         return 1
     except Exception:  # noqa: BLE001 (the last border: the defect is shown, the exit code is 1)
         traceback.print_exc()

@@ -11,8 +11,10 @@ from core.data import catalogue
 from core.errors import UsageError
 from core.store import archive
 from core.store.artefacts import Store
+from core.store.damaged import Damaged
+from core.store.damaged import remove as remove_damaged
 from core.store.tags import Tags
-from core.studies import again, library, methods, side_by_side
+from core.studies import again, imports, library, methods, side_by_side
 from core.studies.library import Entry
 from core.words import counted
 
@@ -28,14 +30,31 @@ MOST_NAMED = 12
 
 def listing(arguments: argparse.Namespace) -> Answer:
     """`library list`: everything, the newest first."""
-    found = [entry for entry in library.entries(store_of(arguments)) if not entry.part]
+    store = store_of(arguments)
+    found = [entry for entry in library.entries(store) if not entry.part]
     wanted = (arguments.tag or "", arguments.kind)
     kept = [
         entry
         for entry in found
         if wanted[0] in ("", *entry.tags) and wanted[1] in (None, entry.key.kind)
     ]
-    return Answer([_row(entry) for entry in kept], _aligned([_line(entry) for entry in kept]))
+    broken = library.damaged(store)
+    rows = [_row(entry) for entry in kept] + [_damaged_row(one) for one in broken]
+    text = _aligned([_line(entry) for entry in kept])
+    return Answer(rows, "\n\n".join([text, _damaged(broken)]) if broken else text)
+
+
+def _damaged_row(one: Damaged) -> dict[str, Any]:
+    return {"name": one.name, "damaged": one.what, "found": one.found, "bytes": one.size}
+
+
+def _damaged(broken: Sequence[Damaged]) -> str:
+    """What lies in the store and cannot be read, and how to be rid of it."""
+    lines = [f"  {one.name}: {one.found}" for one in broken[:MOST_NAMED]]
+    more = len(broken) - len(lines)
+    lines += [f"  and {more:,} more (--json names all)"] if more else []
+    remedy = "`library delete NAME` removes an entry, `library clean --yes` names and tags."
+    return "\n".join([f"Damaged, {len(broken):,} in all:", *lines, remedy])
 
 
 def show(arguments: argparse.Namespace) -> Answer:
@@ -56,6 +75,7 @@ def show(arguments: argparse.Namespace) -> Answer:
         "needed_by": _named(made),
         "tags": ", ".join(entry.tags) or "none",
         "seconds": _took(entry),
+        "imported": str(artefact.imported or "no"),
     }
     return Answer(told, "\n".join(_told(name, value) for name, value in shown.items()))
 
@@ -88,6 +108,7 @@ def _line(entry: Entry) -> dict[str, str]:
         "MB": f"{entry.artefact.size / 1e6:.2f}",
         "seconds": f"{entry.seconds:.1f}" if entry.seconds else "–",
         "needs": str(len(entry.needs)),
+        "from": str(entry.artefact.imported or ""),
     }
 
 
@@ -168,8 +189,9 @@ def export(arguments: argparse.Namespace) -> Answer:
 
 def take(arguments: argparse.Namespace) -> Answer:
     """`library import`: the artefacts of an archive, digests checked."""
-    found = done("import", archive.read(arguments.archive, store_of(arguments)))
-    return Answer({"artefacts": [str(artefact.key) for artefact in found]})
+    found = done("import", imports.read(arguments.archive, store_of(arguments)))
+    kept = [str(one.key) for one in found if one.imported is None]
+    return Answer({"artefacts": [str(artefact.key) for artefact in found], "made here": kept})
 
 
 def rename(arguments: argparse.Namespace) -> Answer:
@@ -189,12 +211,16 @@ def tag(arguments: argparse.Namespace) -> Answer:
 
 
 def delete(arguments: argparse.Namespace) -> Answer:
-    """`library delete`: an artefact with what was made from it.
+    """`library delete`: an artefact with what was made from it, or a damaged one.
 
     Raises:
         UsageError: something was made from it and --with-dependents was not said.
     """
     store = store_of(arguments)
+    broken = [one for one in library.damaged(store) if arguments.what == one.name]
+    if broken:
+        freed = sum(remove_damaged(store, one) for one in broken)
+        return Answer({"deleted": [arguments.what], "bytes": freed})
     found = _entries(store, [arguments.what])
     entry = _entry(store, found, arguments.what)
     made = [one for one in library.dependents(found, entry.key) if not one.bundled]
@@ -219,7 +245,8 @@ def _entries(store: Store, wanted: Sequence[str]) -> list[Entry]:
 
 
 def _entry(store: Store, found: list[Entry], text: str) -> Entry:
-    key = (catalogue.find(text, store) if text == catalogue.SAMPLE else store.resolve(text)).key
+    known = text == catalogue.SAMPLE
+    key = catalogue.find(text, store).key if known else store.meant(text)
     for entry in found:
         if entry.key == key:
             return entry
@@ -227,6 +254,7 @@ def _entry(store: Store, found: list[Entry], text: str) -> Entry:
 
 
 def _row(entry: Entry) -> dict[str, Any]:
+    came = entry.artefact.imported
     return {
         "name": entry.name,
         "key": str(entry.key),
@@ -237,4 +265,5 @@ def _row(entry: Entry) -> dict[str, Any]:
         "seconds": entry.seconds,
         "needs": sorted(str(key) for key in entry.needs),
         "bundled": entry.bundled,
+        "imported": None if came is None else {"from": came.source, "at": came.at},
     }

@@ -1,20 +1,21 @@
 """Artefacts as one file that another machine opens: a zip with their manifests, names and tags.
 
-Nothing of an archive is believed: paths stay inside, sizes are bounded, and every file must have
-the SHA-256 that its manifest says before its artefact enters the store.
+Nothing of an archive is believed: paths stay inside, sizes are bounded, every manifest must be
+one, and every file must have the SHA-256 that its manifest says. All of it enters the store, or
+nothing.
 """
 
 import json
-import shutil
+import re
 import zipfile
-from collections.abc import Generator, Sequence
-from pathlib import Path, PurePosixPath
-from tempfile import TemporaryDirectory
+from collections.abc import Callable, Generator, Sequence
+from pathlib import Path
 from typing import Any
 
-from core.errors import ArtefactError, DataError, ParameterError
+from core.errors import ArtefactError, DataError
 from core.progress import Progress
-from core.store import manifest
+from core.store import archive_read, manifest, names, plain_json, tags
+from core.store.archive_read import REMEDY
 from core.store.artefacts import Store
 from core.store.keys import ArtefactKey
 from core.store.manifest import Artefact
@@ -22,12 +23,10 @@ from core.store.tags import Tags
 
 HEAD = "shuffleproof.json"
 VERSION = 1
-MOST_FILES = 100_000
-MOST_BYTES = 1 << 40
-MOST_RATIO = 1_000
-"""An archive that unpacks to more than so many times its own size is refused."""
+KEY = re.compile(r"[a-z][a-z0-9-]{0,40}-[0-9a-f]{16}")
 
-CHUNK = 1 << 20
+Check = Callable[[Sequence[Artefact], Store], None]
+"""Raises DataError where an artefact of an archive is not what its key says."""
 
 
 def write(
@@ -70,96 +69,103 @@ def write(
     return list(artefacts)
 
 
-def read(path: Path, store: Store) -> Generator[Progress, None, list[Artefact]]:
+def read(
+    path: Path, store: Store, check: Check | None = None
+) -> Generator[Progress, None, list[Artefact]]:
     """Take the artefacts of an archive into a store; what is there already is kept.
 
-    A name that means something else here gets ` 2`, ` 3`, … behind it.
+    A name that means something else here gets ` 2`, ` 3`, … behind it. What came in says so from
+    then on (`Artefact.imported`).
 
     Args:
         path: what `write` wrote.
         store: where they go.
+        check: looks at the artefacts, unpacked beside the store, before any of them enters it.
 
     Raises:
-        DataError: no such archive, or one that is damaged or made to harm; the artefacts before
-            the damaged one are in the store.
-        ArtefactError: the disk is full.
+        DataError: no such archive, or one that is damaged or made to harm; nothing was taken.
+        ArtefactError: the disk is full or may not be written to.
     """
-    try:
-        with zipfile.ZipFile(path) as archive:
-            head = _head(archive, path)
-            found = []
-            for index, text in enumerate(head["artefacts"]):
-                found.append(_taken(archive, str(text), path, store))
-                yield Progress(index + 1, len(head["artefacts"]), "artefacts")
-    except (OSError, zipfile.BadZipFile, EOFError, zipfile.LargeZipFile) as error:
-        raise DataError(path.name, f"it cannot be read ({error})", _REMEDY) from error
-    _labelled(head, found, store)
-    return found
-
-
-_REMEDY = "Give a file that the library exported."
+    with archive_read.explained(path), archive_read.opened(path) as archive:
+        head = _head(archive, path)
+        wanted = set(head["artefacts"])
+        inside = [entry for entry in archive.infolist() if entry.filename.split("/")[0] in wanted]
+        with manifest.explained(path.name, store.root), store.incoming("archive") as room:
+            for done, entry in enumerate(inside):
+                archive_read.unpack(archive, entry, room, path)
+                yield Progress(done + 1, len(inside), "files")
+            found = [_checked(room / text, path) for text in head["artefacts"]]
+            if check is not None:
+                check(found, store)
+            taken = []
+            for artefact in found:
+                if store.find(artefact.key) is None:
+                    manifest.note_import(artefact.path, path.name)
+                taken.append(store.adopt(artefact.path, artefact.key))
+    _labelled(head, taken, store)
+    return taken
 
 
 def _head(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:
-    """What the archive says of itself, after a look at the sizes that it claims."""
-    entries = archive.infolist()
-    total = sum(entry.file_size for entry in entries)
-    packed = max(1, sum(entry.compress_size for entry in entries))
-    if len(entries) > MOST_FILES or total > MOST_BYTES or total > MOST_RATIO * packed:
-        raise DataError(path.name, f"{len(entries)} files of {total} bytes in all", _REMEDY)
+    """What the archive says of itself, each part of it looked at."""
+    if HEAD not in archive.namelist():
+        raise DataError(path.name, f"no {HEAD} in it", REMEDY)
+    with archive.open(HEAD) as file:
+        head = plain_json.parsed(file.read(plain_json.MOST_BYTES + 1))
+    if not isinstance(head, dict) or "version" not in head:
+        raise DataError(path.name, f"its {HEAD} does not describe an archive", REMEDY)
+    if head["version"] != VERSION:
+        found = f"an archive of version {str(head['version'])[:40]!r}, not {VERSION}"
+        raise DataError(path.name, found, REMEDY)
+    keys, called, tagged = (head.get(name, kind()) for name, kind in
+                            (("artefacts", list), ("names", dict), ("tags", dict)))  # fmt: skip
+    if not isinstance(keys, list) or not all(isinstance(one, str) for one in keys):
+        raise DataError(path.name, f"artefacts in its {HEAD} are no list of keys", REMEDY)
+    strange = [text for text in keys if not KEY.fullmatch(text)]
+    if strange or len(set(keys)) < len(keys):
+        found = f"{strange[0][:60]!r} is no key" if strange else "an artefact is named twice"
+        raise DataError(path.name, f"{found}, in its {HEAD}", REMEDY)
+    _check_labels(called, tagged, path)
+    return {"artefacts": keys, "names": called, "tags": tagged}
+
+
+def _check_labels(called: Any, tagged: Any, path: Path) -> None:
+    if not isinstance(called, dict) or not all(isinstance(key, str) for key in called.values()):
+        raise DataError(path.name, f"names in its {HEAD} are no table of keys", REMEDY)
+    for name in called:
+        if name in names.RESERVED or names.LIKE_A_KEY.fullmatch(name):
+            remedy = "Rename the entry where it was exported, and export it again."
+            raise DataError(path.name, f"an entry wants the name {name!r}, which is taken", remedy)
+        if not names.NAME.fullmatch(name):
+            raise DataError(path.name, f"{name[:60]!r} cannot be a name", REMEDY)
+    lists = tagged.values() if isinstance(tagged, dict) else [None]
+    if not all(isinstance(words, list) and all(tags.is_tag(one) for one in words)
+               for words in lists):  # fmt: skip
+        raise DataError(path.name, f"tags in its {HEAD} are no table of words", REMEDY)
+
+
+def _checked(content: Path, path: Path) -> Artefact:
+    """An unpacked artefact whose manifest is one and whose files are those of its manifest."""
+    if not content.is_dir():
+        raise DataError(path.name, f"{content.name} is named in it and not in it", REMEDY)
     try:
-        head = json.loads(archive.read(HEAD))
-        valid = head["version"] == VERSION and isinstance(head["artefacts"], list)
-    except (KeyError, ValueError, TypeError) as error:
-        raise DataError(path.name, f"no readable {HEAD} in it", _REMEDY) from error
-    if not valid:
-        raise DataError(path.name, f"an archive of version {head['version']}", _REMEDY)
-    return dict(head)
-
-
-def _taken(archive: zipfile.ZipFile, text: str, path: Path, store: Store) -> Artefact:
-    """One artefact: unpacked beside the store, checked, and renamed into it."""
-    inside = [entry for entry in archive.infolist() if entry.filename.startswith(f"{text}/")]
-    if not inside:
-        raise DataError(path.name, f"{text} is named in it and not in it", _REMEDY)
-    with manifest.explained(text, store.root):
-        store.root.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(dir=store.root, prefix="unpacking-") as room:
-            for entry in inside:
-                _unpacked(archive, entry, Path(room), path)
-            content = Path(room) / text
-            try:
-                manifest.check(content)
-                artefact = manifest.read(content)
-            except (ArtefactError, ParameterError) as error:
-                raise DataError(path.name, f"{text} is damaged", _REMEDY) from error
-            if str(artefact.key) != text:
-                raise DataError(path.name, f"{text} says that it is {artefact.key}", _REMEDY)
-            return store.adopt(content, artefact.key)
-
-
-def _unpacked(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, room: Path, path: Path) -> None:
-    inside = PurePosixPath(entry.filename)
-    unsafe = inside.is_absolute() or ".." in inside.parts or "\\" in entry.filename
-    if unsafe or entry.is_dir():
-        raise DataError(path.name, f"an entry {entry.filename!r}", _REMEDY)
-    target = room.joinpath(*inside.parts)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with archive.open(entry) as source, target.open("xb") as out:
-        shutil.copyfileobj(source, out, CHUNK)
+        artefact = manifest.listed(content)
+        manifest.check(content)
+    except ArtefactError as error:
+        raise DataError(path.name, f"{content.name} is damaged: {error.found}", REMEDY) from error
+    return artefact
 
 
 def _labelled(head: dict[str, Any], found: Sequence[Artefact], store: Store) -> None:
-    """Names and tags, as far as they are well formed and mean what is here."""
+    """Names and tags of what was taken."""
     keys: dict[str, ArtefactKey] = {str(artefact.key): artefact.key for artefact in found}
-    names, tags = head.get("names", {}), head.get("tags", {})
-    for name, text in names.items() if isinstance(names, dict) else ():
+    for name, text in head["names"].items():
         if text in keys:
-            store.set_name(_free(str(name), keys[text], store), keys[text])
-    for text, words in tags.items() if isinstance(tags, dict) else ():
-        if text in keys and isinstance(words, list) and words:
-            own = Tags(store.root)
-            own.put(keys[text], [*own.of(keys[text]), *map(str, words)])
+            store.set_name(_free(name, keys[text], store), keys[text])
+    own = Tags(store.root)
+    for text, words in head["tags"].items():
+        if text in keys and words:
+            own.put(keys[text], [*own.of(keys[text]), *words])
 
 
 def _free(name: str, key: ArtefactKey, store: Store) -> str:
@@ -167,5 +173,5 @@ def _free(name: str, key: ArtefactKey, store: Store) -> str:
     taken, number, free = store.names(), 1, name
     while taken.get(free, key) != key:
         number += 1
-        free = f"{name} {number}"
+        free = f"{name[: 58 - len(str(number))]} {number}"
     return free

@@ -9,23 +9,20 @@ process as long as its lock is held; every `add` and `evict` removes the folders
 import errno
 import json
 import os
-import re
 import shutil
 import sys
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from core.errors import ArtefactError, ParameterError
-from core.store import locks, manifest
+from core.errors import ArtefactError
+from core.store import locks, manifest, names, private
 from core.store.keys import ArtefactKey
 from core.store.manifest import Artefact
 from core.store.records import Records
-
-NAME = re.compile(r"\w[\w .+@=-]{0,59}")
 
 
 @dataclass(frozen=True)
@@ -64,12 +61,20 @@ class Store:
             return artefact
         return None
 
-    def lock(self, key: ArtefactKey) -> AbstractContextManager[bool]:
+    @contextmanager
+    def lock(self, key: ArtefactKey) -> Iterator[bool]:
         """Hold the key's lock: other processes and threads wait, eviction passes by.
 
         Not re-entrant. The operating system releases it when its holder dies.
+
+        Raises:
+            ArtefactError: the disk is full or may not be written to.
         """
-        return locks.held(self._lock_path(key))
+        with ExitStack() as stack:
+            with manifest.explained(str(key), self.root):
+                private.make(self.root)
+                stack.enter_context(locks.held(self._lock_path(key)))
+            yield True
 
     def add(
         self,
@@ -87,7 +92,7 @@ class Store:
         """
         existing = self.find(key)
         if existing is None:
-            with manifest.explained(str(key), self.root), self._incoming(str(key)) as directory:
+            with manifest.explained(str(key), self.root), self.incoming(str(key)) as directory:
                 content = directory / "content"
                 content.mkdir()
                 write(content)
@@ -118,8 +123,8 @@ class Store:
         for root in (self.root, *self.bundled):
             for directory in sorted((root / "artefacts").glob("*")):
                 try:
-                    artefact = manifest.read(directory)
-                except ArtefactError:  # find and verify say what is wrong with it
+                    artefact = manifest.listed(directory)
+                except ArtefactError:  # `core.store.damaged` says what is wrong with it
                     continue
                 if artefact.key not in seen and kind in {None, artefact.key.kind}:
                     seen.add(artefact.key)
@@ -131,11 +136,11 @@ class Store:
         shown = "`shuffleproof list stored` shows what is there."
         return f"Names known: {', '.join(known)}; {shown}" if known else f"None has a name; {shown}"
 
-    def resolve(self, text: str, kind: str | None = None) -> Artefact:
-        """The artefact meant by a name, a key as printed, or an unambiguous start of either.
+    def meant(self, text: str, kind: str | None = None) -> ArtefactKey:
+        """The key meant by a name, a key as printed, or an unambiguous start of either.
 
         Raises:
-            ArtefactError: nothing or several artefacts fit, or the one that fits is broken.
+            ArtefactError: nothing or several artefacts fit.
         """
         named = self.names().get(text)
         fitting = [
@@ -149,7 +154,15 @@ class Store:
         if len(fitting) > 1:
             found = ", ".join(str(key) for key in fitting)
             raise ArtefactError(text, f"could be any of {found}", "Give more digits.")
-        artefact = self.find(fitting[0])
+        return fitting[0]
+
+    def resolve(self, text: str, kind: str | None = None) -> Artefact:
+        """The artefact that a text means, as `meant` reads it.
+
+        Raises:
+            ArtefactError: nothing or several artefacts fit, or the one that fits is broken.
+        """
+        artefact = self.find(self.meant(text, kind))
         if artefact is None:
             raise ArtefactError(text, "was removed a moment ago", "Try again.")
         return artefact
@@ -197,6 +210,7 @@ class Store:
             ArtefactError: the disk is full or may not be written to.
         """
         with manifest.explained(str(key), self.root):
+            private.make(self.root)
             self._workspace(key).mkdir(parents=True, exist_ok=True)
         return self._workspace(key)
 
@@ -204,14 +218,13 @@ class Store:
         """Let a name mean this artefact from now on; a name also protects from eviction.
 
         Raises:
-            ParameterError: the name cannot be a file name.
+            ParameterError: the name cannot be a file name, or means something by itself.
             ArtefactError: the artefact is not in the store.
         """
-        if not NAME.fullmatch(name):
-            raise ParameterError("name", name, "1 to 60 letters, digits, blanks and . _ + @ = -")
+        names.check(name)
         if self.find(key) is None:
             raise ArtefactError(str(key), "not in the store", "Store it before naming it.")
-        with manifest.explained(str(key), self.root), self._incoming("name") as directory:
+        with manifest.explained(str(key), self.root), self.incoming("name") as directory:
             entry = directory / "name"
             entry.write_text(json.dumps({"kind": key.kind, "digest": key.digest}))
             (self.root / "names").mkdir(exist_ok=True)
@@ -223,15 +236,17 @@ class Store:
         Raises:
             ParameterError: it is no name.
         """
-        if not NAME.fullmatch(name):
-            raise ParameterError("name", name, "1 to 60 letters, digits, blanks and . _ + @ = -")
+        names.check(name)
         (self.root / "names" / name).unlink(missing_ok=True)
 
     def names(self) -> dict[str, ArtefactKey]:
-        """What every name means, sorted; a name of one's own hides a bundled one."""
+        """What every name means, sorted; a name of one's own hides a bundled one.
+
+        Damaged names mean nothing; `core.store.damaged` says what is wrong with them.
+        """
         merged: dict[str, ArtefactKey] = {}
         for root in (*reversed(self.bundled), self.root):
-            merged.update(_names_in(root))
+            merged.update(names.names_in(root))
         return dict(sorted(merged.items()))
 
     @property
@@ -253,12 +268,12 @@ class Store:
 
     def _removed(self, key: ArtefactKey) -> bool:
         """Remove an own artefact, its names and workspace; False when it is not there."""
-        with manifest.explained(str(key), self.root), self._incoming(str(key)) as directory:
+        with manifest.explained(str(key), self.root), self.incoming(str(key)) as directory:
             try:
                 self._directory(key).rename(directory / "content")
             except FileNotFoundError:
                 return False
-        for name, named in _names_in(self.root).items():
+        for name, named in names.names_in(self.root).items():
             if named == key:
                 (self.root / "names" / name).unlink(missing_ok=True)
         shutil.rmtree(self._workspace(key), ignore_errors=True)
@@ -280,8 +295,13 @@ class Store:
                 return
 
     @contextmanager
-    def _incoming(self, label: str) -> Iterator[Path]:
-        """An empty folder in `incoming` whose lock is held; removed at the end."""
+    def incoming(self, label: str) -> Iterator[Path]:
+        """An empty folder of the store's disk; removed at the end, or when its process died.
+
+        Raises:
+            OSError: it cannot be made.
+        """
+        private.make(self.root)
         self._sweep()
         directory = self.root / "incoming" / f"{label}.{uuid.uuid4().hex}"
         with locks.held(directory.with_name(f"{directory.name}.lock")):
@@ -317,17 +337,3 @@ def _begins(key: ArtefactKey, text: str) -> bool:
     return bool(text) and (
         f"{key.kind}-{key.digest}".startswith(text) or key.digest.startswith(text)
     )
-
-
-def _names_in(root: Path) -> dict[str, ArtefactKey]:
-    found = {}
-    for path in (root / "names").glob("*"):
-        with suppress(FileNotFoundError):  # removed between listing and reading
-            try:
-                entry = json.loads(path.read_text(encoding="utf-8"))
-                found[path.name] = ArtefactKey(entry["kind"], entry["digest"])
-            except (ValueError, TypeError, KeyError, ParameterError) as error:
-                raise ArtefactError(
-                    path.name, "its name file is damaged", f"Remove {path}."
-                ) from error
-    return found

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import ArtefactError
+from core.store import plain_json, shapes
 from core.store.keys import FORMAT, ArtefactKey
 
 MANIFEST = "manifest.json"
@@ -20,6 +21,25 @@ CHECKED_ON_FIND = 1 << 20
 
 DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 NOT_WRITABLE = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
+SPACE = "Free some space or set SHUFFLEPROOF_HOME to a folder on a larger disk."
+PLACE = "Set SHUFFLEPROOF_HOME (or --store) to a folder that you may write to."
+
+
+@dataclass(frozen=True)
+class Imported:
+    """Where an artefact came from that was not made in this store.
+
+    Attributes:
+        source: the file's name.
+        at: when it was taken in, ISO 8601, UTC.
+    """
+
+    source: str
+    at: str
+
+    def __str__(self) -> str:
+        """In words, for lists and pages."""
+        return f"imported from {self.source} on {self.at[:10]}"
 
 
 @dataclass(frozen=True)
@@ -33,6 +53,7 @@ class Artefact:
         facts: what is worth knowing without opening it (sizes, measured values).
         created: when it was stored, ISO 8601, UTC.
         size: bytes of all its files.
+        imported: from which archive; None: it was made here, or comes with the program.
     """
 
     key: ArtefactKey
@@ -41,6 +62,7 @@ class Artefact:
     facts: Mapping[str, Any]
     created: str
     size: int
+    imported: Imported | None = None
 
 
 def write(
@@ -70,6 +92,18 @@ def write(
         "facts": facts,
         "files": files,
     }
+    _write(directory, content)
+
+
+def note_import(directory: Path, source: str) -> Artefact:
+    """Write into a manifest that its artefact came from an archive, now; what it said is gone."""
+    content = _content(directory)
+    at = datetime.now(UTC).isoformat(timespec="seconds")
+    _write(directory, content | {"imported": {"from": source, "at": at}})
+    return read(directory)
+
+
+def _write(directory: Path, content: Mapping[str, Any]) -> None:
     text = json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False)
     (directory / MANIFEST).write_text(text + "\n", encoding="utf-8")
     _sync(directory / MANIFEST)
@@ -80,9 +114,10 @@ def read(directory: Path) -> Artefact:
     """The artefact in a directory, its files unchecked.
 
     Raises:
-        ArtefactError: the manifest is missing or cannot be read.
+        ArtefactError: the manifest is missing, cannot be read, or is not one.
     """
     content = _content(directory)
+    noted = content.get("imported")
     return Artefact(
         key=ArtefactKey(content["kind"], content["digest"]),
         path=directory,
@@ -90,7 +125,25 @@ def read(directory: Path) -> Artefact:
         facts=content["facts"],
         created=content["created"],
         size=sum(entry["bytes"] for entry in content["files"].values()),
+        imported=Imported(noted["from"], noted["at"]) if noted else None,
     )
+
+
+def listed(directory: Path) -> Artefact:
+    """The artefact in a folder of a store: as `read`, and filed and described as its kind must be.
+
+    Raises:
+        ArtefactError: it cannot be read, lies under another key, or lacks what its kind says.
+    """
+    artefact = read(directory)
+    if directory.name != str(artefact.key):
+        raise _broken(directory, f"its {MANIFEST} is that of {artefact.key}")
+    try:
+        shapes.check_kind(artefact.key.kind, artefact.recipe, artefact.facts)
+    except ValueError as error:
+        kind = artefact.key.kind
+        raise _broken(directory, f"its {MANIFEST} describes no {kind} ({error})") from error
+    return artefact
 
 
 def check(directory: Path, digest_up_to: int | None = None) -> None:
@@ -103,7 +156,7 @@ def check(directory: Path, digest_up_to: int | None = None) -> None:
     Raises:
         ArtefactError: a file is missing, added, or not what was stored.
     """
-    files = _content(directory)["files"]
+    files: dict[str, Any] = _content(directory)["files"]
     present = {
         path.relative_to(directory).as_posix() for path in directory.rglob("*") if path.is_file()
     }
@@ -142,14 +195,20 @@ def explained(key: str, place: Path) -> Iterator[None]:
     except ArtefactError:
         raise
     except Exception as error:
-        number = error.errno if isinstance(error, OSError) else None
-        if number in DISK_FULL or os.strerror(errno.ENOSPC) in str(error):
-            remedy = "Free some space or set SHUFFLEPROOF_HOME to a folder on a larger disk."
+        remedy = remedy_of(error)
+        if remedy == SPACE:
             raise ArtefactError(key, f"no space left to write under {place}", remedy) from error
-        if number in NOT_WRITABLE:
-            remedy = "Set SHUFFLEPROOF_HOME to a folder that you may write to."
+        if remedy:
             raise ArtefactError(key, f"{place} may not be written to ({error})", remedy) from error
         raise
+
+
+def remedy_of(error: Exception) -> str:
+    """What to do about a full or read-only disk; nothing to say of other errors."""
+    number = error.errno if isinstance(error, OSError) else None
+    if number in DISK_FULL or os.strerror(errno.ENOSPC) in str(error):
+        return SPACE
+    return PLACE if number in NOT_WRITABLE else ""
 
 
 def sync_directory(directory: Path) -> None:
@@ -159,17 +218,18 @@ def sync_directory(directory: Path) -> None:
 
 def _content(directory: Path) -> dict[str, Any]:
     try:
-        content = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise _broken(directory, f"its {MANIFEST} cannot be read ({error})") from error
-    wanted = {"format", "kind", "digest", "created", "recipe", "facts", "files"}
-    if not isinstance(content, dict) or not wanted <= content.keys():
-        raise _broken(directory, f"its {MANIFEST} is not a manifest")
-    return content
+        return shapes.check_manifest(plain_json.read(directory / MANIFEST))
+    except OSError as error:
+        raise _broken(directory, f"its {MANIFEST} cannot be read ({error.strerror})") from error
+    except ValueError as error:
+        raise _broken(directory, f"its {MANIFEST} is not a manifest ({error})") from error
 
 
 def _broken(directory: Path, found: str) -> ArtefactError:
-    remedy = f"Remove the folder {directory}: what was in it will be made again when needed."
+    remedy = (
+        f"Remove it with `shuffleproof library delete {directory.name}`: what was in it will be "
+        "made again when needed."
+    )
     return ArtefactError(directory.name, found, remedy)
 
 

@@ -17,6 +17,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from core.errors import ArtefactError, ParameterError
+from core.store import private
 from core.store.keys import canonical_json
 from core.store.manifest import explained
 
@@ -75,6 +76,8 @@ class Records:
         }
         content = save(plain, {"meta": text, "sha256": _digest(text, plain)})
         with explained(digest, self.directory):
+            if not self.directory.parent.exists():
+                private.make(self.directory.parent)
             path.parent.mkdir(parents=True, exist_ok=True)
             _write_whole(path, content, self.directory / "incoming")
 

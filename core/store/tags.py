@@ -3,14 +3,44 @@
 import json
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.errors import ParameterError
-from core.store import manifest
+from core.errors import ArtefactError, ParameterError
+from core.store import manifest, plain_json
 from core.store.keys import ArtefactKey
 
 TAG = re.compile(r"\w[\w .+@=-]{0,39}")
+MOST_BYTES = 1 << 16
+
+
+def is_tag(word: object) -> bool:
+    """Whether it can be a tag.
+
+    >>> is_tag("for the paper"), is_tag("a/b")
+    (True, False)
+    """
+    return isinstance(word, str) and TAG.fullmatch(word) is not None
+
+
+def read(path: Path) -> tuple[str, ...]:
+    """The tags in a file, sorted.
+
+    Raises:
+        FileNotFoundError: there is none.
+        ArtefactError: it is damaged, or no file.
+    """
+    remedy = "Remove it with `shuffleproof library clean --yes`, then tag the entry again."
+    try:
+        found = plain_json.read(path, MOST_BYTES)
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError) as error:
+        raise ArtefactError(f"tags of {path.stem}", f"unreadable ({error})", remedy) from error
+    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+        raise ArtefactError(f"tags of {path.stem}", "no list of words", remedy)
+    return tuple(sorted(found))
 
 
 @dataclass(frozen=True)
@@ -25,11 +55,9 @@ class Tags:
 
     def of(self, key: ArtefactKey) -> tuple[str, ...]:
         """The tags of an artefact, sorted; none where nothing was said, or its file is damaged."""
-        try:
-            found = json.loads(self._path(key).read_text(encoding="utf-8"))
-        except (FileNotFoundError, ValueError):
-            return ()
-        return tuple(sorted(tag for tag in found if isinstance(tag, str)))
+        with suppress(FileNotFoundError, ArtefactError):
+            return read(self._path(key))
+        return ()
 
     def put(self, key: ArtefactKey, tags: Iterable[str]) -> None:
         """Let an artefact carry exactly these tags.
@@ -40,7 +68,7 @@ class Tags:
         """
         wanted = sorted({tag.strip() for tag in tags})
         for tag in wanted:
-            if not TAG.fullmatch(tag):
+            if not is_tag(tag):
                 raise ParameterError("tag", tag, "1 to 40 letters, digits, blanks and . _ + @ = -")
         path = self._path(key)
         with manifest.explained(str(key), self.root):

@@ -8,13 +8,15 @@ from core.data.catalogue import SAMPLE, SAMPLE_FOLDER
 from core.errors import ArtefactError
 from core.rankers import outside
 from core.store.artefacts import Store
+from core.store.damaged import Damaged
+from core.store.damaged import damaged as unreadable
 from core.store.keys import ArtefactKey
 from core.store.manifest import Artefact
 from core.store.tags import Tags
 from core.studies.command_runs import is_of_runs
 from core.studies.differences import from_preset, from_usual_lists, in_words
 from core.studies.list_sources import recipe_of
-from core.studies.made_from import dependencies, trials_of
+from core.studies.made_from import STRANGE, dependencies, trials_of
 from core.studies.methods import rankers_of
 from core.words import counted
 
@@ -57,28 +59,50 @@ class Entry:
 
 def entries(store: Store) -> list[Entry]:
     """Every artefact of a store that a person has to do with, the newest first."""
+    return _looked_through(store)[0]
+
+
+def damaged(store: Store) -> list[Damaged]:
+    """What lies in a store and cannot be an entry: shown apart, and removed by its file's name."""
+    strange = [one for one in _looked_through(store)[1] if one.path.parent.parent == store.root]
+    return [
+        *unreadable(store),
+        *(Damaged(one.path, "artefact", _cannot_describe(one), one.size) for one in strange),
+    ]
+
+
+def _looked_through(store: Store) -> tuple[list[Entry], list[Artefact]]:
+    """The entries of a store, and the artefacts that nothing can be said of."""
     called: dict[ArtefactKey, str] = {}
     for name, key in store.names().items():
         called.setdefault(key, name)
     artefacts = [one for one in store.artefacts() if one.key.kind in KINDS]
     needs = dependencies(store, artefacts)
-    tags = Tags(store.root)
-    own = store.root / "artefacts"
-    found = [
-        Entry(
-            artefact=one,
-            name=called.get(one.key) or _own_name(one),
-            named=one.key in called,
-            summary=summary_of(one),
-            tags=tags.of(one.key),
-            seconds=_seconds(one),
-            bundled=one.path.parent != own,
-            needs=frozenset(needs[one.key]),
-            part="without part" in _lists(one),
-        )
-        for one in artefacts
-    ]
-    return sorted(found, key=lambda entry: entry.artefact.created, reverse=True)
+    found, strange = [], []
+    for one in artefacts:
+        try:
+            found.append(_entry(one, called.get(one.key), frozenset(needs[one.key]), store))
+        except STRANGE:
+            strange.append(one)
+    return sorted(found, key=lambda entry: entry.artefact.created, reverse=True), strange
+
+
+def _entry(one: Artefact, name: str | None, needs: frozenset[ArtefactKey], store: Store) -> Entry:
+    return Entry(
+        artefact=one,
+        name=name or _own_name(one),
+        named=name is not None,
+        summary=summary_of(one),
+        tags=Tags(store.root).of(one.key),
+        seconds=_seconds(one),
+        bundled=one.path.parent != store.root / "artefacts",
+        needs=needs,
+        part="without part" in _lists(one),
+    )
+
+
+def _cannot_describe(artefact: Artefact) -> str:
+    return f"its recipe or its facts are those of no {KINDS[artefact.key.kind]} of this version"
 
 
 def dependents(found: Iterable[Entry], key: ArtefactKey) -> list[Entry]:

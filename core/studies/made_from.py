@@ -1,20 +1,29 @@
 """What the artefacts of a store were made from, by the digests in their recipes and facts."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from core.data import stored
-from core.errors import DataError
+from core.errors import DataError, ShuffleproofError
 from core.rankers.initial import ListRecipe
 from core.rankers.kept import ALL_DOCUMENTS
+from core.store import plain_json
 from core.store.artefacts import Store
 from core.store.keys import ArtefactKey, key_of
 from core.store.manifest import Artefact
 from core.studies.initial_ranking import INITIAL
 from core.studies.list_sources import recipe_of, replacing, sources
+
+STRANGE = (
+    ShuffleproofError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError,
+    RecursionError,
+)  # fmt: skip
+"""What reading the recipe or the facts of a stranger's artefact can raise."""
+
+MOST_TRIALS = 1 << 27
+"""Bytes of a table of trials; longer ones are no study of ours."""
 
 
 @dataclass(frozen=True)
@@ -49,25 +58,31 @@ def dependencies(
     keys = {one.key for one in every}
     found: dict[ArtefactKey, set[ArtefactKey]] = {}
     for one in every:
-        seen = {key: prints for key, prints in folds.items() if _reads(one, prints)}
-        needed = set(seen)
-        if one.key.kind == "study":
-            pairs = [pair for pair in one.recipe.get("rankers", ()) if not isinstance(pair, str)]
-            digests = [pair[1] for pair in pairs if pair[0] != INITIAL]
-            needed |= {rankers[digest] for digest in digests if digest in rankers}
-            needed |= {by_text[text] for text in trials_of(one).rankers if text in by_text}
-        elif one.key.kind == "ranker":
-            members = [str(text) for text in one.facts.get("members", ())]
-            needed |= {by_text[text] for text in members if text in by_text}
-        needed |= {key for prints in seen.values() for key in _sources(one, prints)} & keys
-        found[one.key] = needed - {one.key}
+        try:
+            seen = {key: prints for key, prints in folds.items() if _reads(one, prints)}
+            named = _named(one)
+            sources = {key for prints in seen.values() for key in _sources(one, prints)}
+        except STRANGE:  # the library shows it as damaged, and the others all the same
+            seen, named, sources = {}, set(), set()
+        direct = {rankers[text] for text in named & rankers.keys()}
+        direct |= {by_text[text] for text in named & by_text.keys()}
+        found[one.key] = (set(seen) | direct | (sources & keys)) - {one.key}
     return found
+
+
+def _named(one: Artefact) -> set[str]:
+    """The rankers that an artefact names: whole digests, or keys as printed."""
+    if one.key.kind == "study":
+        pairs = [pair for pair in one.recipe.get("rankers", ()) if not isinstance(pair, str)]
+        digests = {str(pair[1]) for pair in pairs if pair[0] != INITIAL}
+        return digests | trials_of(one).rankers
+    return {str(text) for text in one.facts.get("members", ())}
 
 
 def trials_of(artefact: Artefact) -> Trials:
     """What the trials of a stored study say; nothing where they cannot be read."""
     try:
-        frame = json.loads((artefact.path / "trials.json").read_text(encoding="utf-8"))
+        frame = plain_json.read(artefact.path / "trials.json", MOST_TRIALS)
         columns = {name: [row[at] for row in frame["data"]]
                    for at, name in enumerate(frame["columns"])}  # fmt: skip
     except (OSError, ValueError, KeyError, IndexError, TypeError):

@@ -5,12 +5,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from core.errors import UnknownNameError
 from core.rankers import outside, registry
 from core.rankers.initial import ListRecipe
 from core.rankers.kept import ALL_DOCUMENTS
 from core.store.artefacts import Store
 from core.store.keys import canonical_json, key_of
 from core.store.manifest import Artefact
+from core.studies.list_sources import recipe_of
 
 CONTRAST = (
     ("dlcm", "dlcm-without-init"),
@@ -114,17 +116,19 @@ def contrasting(rankers: Sequence[TrainedRanker]) -> list[TrainedRanker]:
 
 
 def _complete(recipe: Mapping[str, Any]) -> bool:
-    """Whether it is a ranker of its own, and not one part of a cross-fitting."""
+    """Whether it is a ranker of its own, on lists that this version can make."""
     lists = recipe.get("lists")
-    return lists == ALL_DOCUMENTS or (isinstance(lists, Mapping) and "initial" in lists)
+    return lists == ALL_DOCUMENTS or (isinstance(lists, Mapping) and recipe_of(lists) is not None)
 
 
 @lru_cache(maxsize=1024)
 def _preset(name: str, written: str) -> str | None:
     """The preset whose recipe this is, as the store would write it; none from outside."""
-    if name in outside.KINDS:
+    try:
+        presets = () if name in outside.KINDS else registry.entry(name).presets
+    except UnknownNameError:  # of another version
         return None
-    for preset in registry.entry(name).presets:
+    for preset in presets:
         if canonical_json(registry.spec(name, preset).recipe()) == written:
             return preset
     return None
@@ -134,7 +138,7 @@ def _lists(recipe: Mapping[str, Any]) -> ListRecipe | None:
     made = recipe["lists"]
     if made == ALL_DOCUMENTS:
         return None
-    return ListRecipe(**(dict(made) | {"initial": tuple(made["initial"])}))
+    return recipe_of(made)
 
 
 def _label(artefact: Artefact, name: str, names: Sequence[str]) -> str:

@@ -1,0 +1,78 @@
+"""What of a store cannot be read: shown and removed by name, and in nobody's way."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.errors import ArtefactError
+from core.store import manifest, names, tags
+from core.store.artefacts import Store
+
+
+@dataclass(frozen=True)
+class Damaged:
+    """A folder or file of a store that is not what the store writes there.
+
+    Attributes:
+        path: what to remove.
+        what: artefact, name or tags.
+        found: what is wrong with it.
+        size: bytes of its files.
+    """
+
+    path: Path
+    what: str
+    found: str
+    size: int
+
+    @property
+    def name(self) -> str:
+        """What it is removed by."""
+        return self.path.name
+
+
+def damaged(store: Store) -> list[Damaged]:
+    """Everything of a store's own folders that is left out of its lists, by place."""
+    return [
+        Damaged(path, what, found, size_of(path)) for path, what, found in _unreadable(store.root)
+    ]
+
+
+def remove(store: Store, one: Damaged) -> int:
+    """Remove it, and return the bytes that are free now.
+
+    Raises:
+        ArtefactError: the store may not be written to.
+    """
+    with manifest.explained(one.name, store.root):
+        if one.path.is_dir() and not one.path.is_symlink():
+            shutil.rmtree(one.path)
+        else:
+            one.path.unlink(missing_ok=True)
+    return one.size
+
+
+def size_of(place: Path) -> int:
+    """Bytes of a file, or of all files of a folder; links count as nothing."""
+    total = 0
+    for path in place.rglob("*") if place.is_dir() else (place,):
+        with suppress(OSError):  # removed meanwhile
+            total += path.stat(follow_symlinks=False).st_size if path.is_file() else 0
+    return total
+
+
+def _unreadable(root: Path) -> Iterator[tuple[Path, str, str]]:
+    places = {"artefact": ("artefacts", manifest.listed), "name": ("names", names.meaning),
+              "tags": ("tags", tags.read)}  # fmt: skip
+    for what, (folder, read) in places.items():
+        for path in sorted((root / folder).glob("*")):
+            if path.suffix == ".part":  # being written
+                continue
+            try:
+                read(path)
+            except FileNotFoundError:  # removed meanwhile
+                continue
+            except ArtefactError as error:
+                yield path, what, error.found

@@ -1,0 +1,60 @@
+"""What names mean: one small file a name, `names/<name>`, that says a key."""
+
+import re
+from contextlib import suppress
+from pathlib import Path
+
+from core.errors import ArtefactError, ParameterError
+from core.store import plain_json
+from core.store.keys import ArtefactKey
+
+NAME = re.compile(r"\w[\w .+@=-]{0,59}")
+RESERVED = frozenset({"sample"})
+"""Names that mean something by themselves."""
+
+LIKE_A_KEY = re.compile(r"(data|ranker|scores|study|examination)-[0-9a-f]{16,64}")
+MOST_BYTES = 4096
+
+
+def check(name: str) -> None:
+    """Refuse what cannot be a name.
+
+    Raises:
+        ParameterError: it cannot be a file name, means something by itself, or looks like a key.
+    """
+    if not NAME.fullmatch(name):
+        raise ParameterError("name", name, "1 to 60 letters, digits, blanks and . _ + @ = -")
+    if name in RESERVED or LIKE_A_KEY.fullmatch(name):
+        raise ParameterError("name", name, "one that means nothing yet (no key, not `sample`)")
+
+
+def meaning(path: Path) -> ArtefactKey:
+    """The key that a name's file says.
+
+    Raises:
+        FileNotFoundError: it is gone.
+        ArtefactError: it is damaged, or no file.
+    """
+    try:
+        check(path.name)
+        entry = plain_json.read(path, MOST_BYTES)
+        return ArtefactKey(entry["kind"], entry["digest"])
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        found = f"it cannot be read ({error.strerror})"
+    except ParameterError as error:
+        found = str(error)
+    except (ValueError, TypeError, KeyError):
+        found = "it does not say a key"
+    remedy = "Remove it with `shuffleproof library clean --yes`, then name the entry again."
+    raise ArtefactError(f"name {path.name}", found, remedy)
+
+
+def names_in(root: Path) -> dict[str, ArtefactKey]:
+    """What the names of one root mean; damaged ones are left out (`core.store.damaged` tells)."""
+    found = {}
+    for path in (root / "names").glob("*"):
+        with suppress(FileNotFoundError, ArtefactError):
+            found[path.name] = meaning(path)
+    return found

@@ -1,0 +1,150 @@
+"""What an archive holds must be what its keys say: recomputed before any of it enters a store.
+
+A key is the digest of a recipe and of what it was applied to. A study's follows from its recipe;
+a ranker's and that of scores from their recipe and the data set's parts, so the data set must be
+in the archive or in the store. A data set's follows from files that are not in the archive: its
+fingerprint, from which all other keys are made, is computed again from its documents.
+"""
+
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from core.data import catalogue, examination, stored
+from core.data.dataset import Fold
+from core.errors import DataError, ParameterError, ShuffleproofError
+from core.progress import Progress
+from core.rankers.ensemble_saved import FAMILY
+from core.store import archive
+from core.store.artefacts import Store
+from core.store.keys import ArtefactKey, key_of
+from core.store.manifest import Artefact
+from core.studies.methods import paragraph
+from core.studies.result import StudyResult
+
+REMEDY = "Ask who exported it for another export."
+NO_DATA = (
+    "Read that data set in first (`shuffleproof ingest`), or export the entry together with it."
+)
+
+COUNTS = frozenset({"queries", "documents", "features"})
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What keys can be made from.
+
+    Attributes:
+        prints: of train, validation, test and whole, of every data set here and in the archive.
+        rankers: whole digests by key as printed, likewise.
+    """
+
+    prints: Sequence[tuple[str, ...]]
+    rankers: Mapping[str, str]
+
+
+def read(path: Path, store: Store) -> Generator[Progress, None, list[Artefact]]:
+    """Take an archive into a store, its keys recomputed; raises and yields as `archive.read`."""
+    return (yield from archive.read(path, store, check))
+
+
+def check(found: Sequence[Artefact], store: Store) -> None:
+    """Refuse artefacts that are not what their keys say, or that cannot be opened.
+
+    Args:
+        found: as unpacked from an archive, the digests of their files checked.
+        store: whose data sets and rankers the keys may be made from too.
+
+    Raises:
+        DataError: one of them was forged, or its key cannot be recomputed here.
+    """
+    data = {one.key: _opened(one) for one in found if one.key.kind == catalogue.KIND}
+    known = _Known(
+        [*map(_prints, data.values()), *_stored_prints(store)],
+        {str(one.key): one.key.digest for one in (*store.artefacts("ranker"), *found)},
+    )
+    for one in found:
+        if one.key.kind not in {catalogue.KIND, examination.KIND, "ranker", "scores", "study"}:
+            raise DataError(str(one.key), "nothing of this kind is exported", REMEDY)
+        if one.key not in data and one.key not in _keys(one, known):
+            raise _not_its_key(one)
+        if one.key.kind == "study":
+            _check_study(one)
+
+
+def _keys(one: Artefact, known: _Known) -> Iterator[ArtefactKey]:
+    """The keys that this recipe can have, given what is known."""
+    kind, recipe = one.key.kind, one.recipe
+    if kind == "study":
+        yield key_of(kind, recipe)
+    elif kind == examination.KIND:
+        yield key_of(kind, {"version": recipe.get("version")}, (str(recipe.get("of")),))
+    elif recipe.get("family") == FAMILY:
+        members = [known.rankers.get(text) for text in one.facts.get("members", ())]
+        if None not in members:
+            yield key_of(kind, recipe, [digest for digest in members if digest])
+    else:
+        parts = 2 if kind == "ranker" else 3
+        yield from (key_of(kind, recipe, prints[:parts]) for prints in known.prints)
+
+
+def _not_its_key(one: Artefact) -> DataError:
+    if one.key.kind in {"ranker", "scores"} and one.recipe.get("family") != FAMILY:
+        found = (
+            "its key does not follow from its recipe and any data set in the archive or in this "
+            "store: it is forged, or made from a data set that is not here"
+        )
+        return DataError(str(one.key), found, NO_DATA)
+    return DataError(str(one.key), "its key does not follow from its recipe: it is forged", REMEDY)
+
+
+def _opened(one: Artefact) -> Fold:
+    """A data set whose fingerprint is that of its documents, all of them finite."""
+    try:
+        fold = stored.open_fold(one.path)
+        for name in stored.PARTS:
+            part = getattr(fold, name)
+            if replace(part, fingerprint="").fingerprint != part.fingerprint:
+                raise DataError(str(one.key), f"its {name} part has another fingerprint", REMEDY)
+            if not (np.isfinite(part.features).all() and np.isfinite(part.labels).all()):
+                raise DataError(str(one.key), f"its {name} part holds no finite numbers", REMEDY)
+    except (ShuffleproofError, LookupError, TypeError, ValueError, RecursionError) as error:
+        if isinstance(error, DataError) and error.remedy == REMEDY:
+            raise
+        raise DataError(str(one.key), "its documents cannot be opened", REMEDY) from error
+    if not one.facts.keys() >= COUNTS:
+        raise DataError(str(one.key), "its facts do not say how large it is", REMEDY)
+    if one.facts.get("fingerprint") != fold.fingerprint:
+        raise DataError(str(one.key), "its fingerprint is not that of its documents", REMEDY)
+    return fold
+
+
+def _check_study(one: Artefact) -> None:
+    """A study is opened and described once before anybody else does."""
+    try:
+        result = StudyResult.open(one.path)
+        values, trials = result.values.shape, len(result.trials)
+        paragraph(one.recipe, one.facts)
+    except (
+        ShuffleproofError, OSError, LookupError, TypeError, ValueError, AttributeError,
+        ArithmeticError, MemoryError, RecursionError,
+    ) as error:  # fmt: skip
+        raise DataError(str(one.key), "it cannot be opened as a study", REMEDY) from error
+    if values[:1] != (trials,):
+        found = f"{trials} trials with values of {values[:1]}"
+        raise DataError(str(one.key), found, REMEDY)
+
+
+def _prints(fold: Fold) -> tuple[str, ...]:
+    return (*(getattr(fold, part).fingerprint for part in stored.PARTS), fold.fingerprint)
+
+
+def _stored_prints(store: Store) -> Iterator[tuple[str, ...]]:
+    """Of the data sets that are here."""
+    for artefact in store.artefacts(catalogue.KIND):
+        try:
+            yield _prints(stored.open_fold(artefact.path))
+        except (DataError, ParameterError):  # damaged here: nothing can be known from it
+            continue
