@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from core.errors import ArtefactError, DataError, LetorError
-from tests.soak import fuzzing
+from tests.soak import fuzz_letor, fuzzing
 
 SHORT = fuzzing.Bounds(seconds=0.5, patience=20.0, data=1 << 33)
 
@@ -119,3 +119,12 @@ def test_an_input_depends_on_seed_and_number_alone():
     ]  # fmt: skip
     assert made[:30] == made[30:]
     assert len(set(made)) > 10
+
+
+@pytest.mark.parametrize(("fuzzer", "count"), [(fuzz_letor, 60)])
+def test_a_slice_of_every_fuzzer_ends_well(fuzzer, count):
+    tally = fuzzing.run(fuzzer.attempt, count, seed=7)
+    assert tally.bad == []
+    assert tally.peak < 1 << 30
+    assert tally.endings[fuzzing.ACCEPTED] > count // 20
+    assert tally.endings[fuzzing.WITH_LINE] > count // 20

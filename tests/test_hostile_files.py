@@ -9,7 +9,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from core.data import letor
+from core.data import letor, letor_room, letor_table
 from core.errors import DataError, LetorError
 
 GOOD = b"1 qid:1 1:0.5 2:1\n0 qid:1 1:0.25 2:0\n"
@@ -64,7 +64,23 @@ MALFORMED_LINES = {
     "million characters": (GOOD + b"1 qid:1 1:" + b"1" * 1_000_000 + b"\n", 3, "more than 524,288"),
     "million letters": (b"x" * 1_000_000, 1, "more than 524,288"),
     "million of comment": (GOOD + b"1 qid:1 1:1 #" + b"x" * 1_000_000, 3, "more than 524,288"),
-    "lone carriage returns": (GOOD.replace(b"\n", b"\r"), 1, "behind the cells"),
+    "lone carriage returns": (GOOD.replace(b"\n", b"\r"), 1, "a carriage return that ends no"),
+    "lone carriage returns behind #": (
+        GOOD + b"1 qid:1 1:1 # a\r0 qid:2 1:1\r",
+        3,
+        "a carriage return that ends no",
+    ),
+    "lone carriage returns in a comment": (
+        b"# a file\r" + GOOD.replace(b"\n", b"\r"),
+        1,
+        "a carriage return that ends no",
+    ),
+    "label beyond float32": (GOOD + b"3.4028236e38 qid:1 1:1\n", 3, "label is not a number"),
+    "label on the edge": (
+        GOOD + b"3.40282356779733661637539395458142568447e38 qid:1 1:1\n",
+        3,
+        "label is not a",
+    ),
     "no text at all": (b"PDF-1.4 whatever\n", 1, "label is not a number"),
     "truncated": (GOOD + b"1 qid:1 1:0.5 2", 3, "not feature:value"),
     "latin-1": (GOOD + "1 qid:1 1:0.5 überall\n".encode("latin-1"), 3, "behind the cells"),
@@ -125,9 +141,12 @@ def test_decompression_bombs_are_stopped(pack):
 def test_text_and_matrix_are_bounded():
     with pytest.raises(DataError, match="more than 1,000 bytes of text"):
         letor.read(io.BytesIO(MANY), limits=letor.Limits(decoded_bytes=1000))
-    wide = MANY + b"1 qid:x 60000:1\n"
-    with pytest.raises(LetorError, match="60,000 feature columns"):
-        letor.read(io.BytesIO(wide), limits=letor.Limits(matrix_bytes=1 << 28))
+    wide = MANY + b"1 qid:x 60000:1 " + b" ".join(b"%d:1" % one for one in range(2, 20000))
+    limits = letor.Limits(matrix_bytes=1 << 28, ratio=1e9)
+    with pytest.raises(LetorError, match=r"the limit on a table,.* split the file") as caught:
+        letor.read(io.BytesIO(wide), limits=limits)
+    assert "20,000 feature columns for some 9,001 documents" in str(caught.value)
+    assert ":9001: " in str(caught.value)
 
 
 @pytest.mark.parametrize("missing", ["nowhere.txt", "."])
@@ -152,3 +171,69 @@ def test_random_damage_never_gives_more_than_an_error():
 
 def test_an_utf8_mark_is_skipped():
     assert letor.read(io.BytesIO(b"\xef\xbb\xbf" + GOOD)).dataset.documents == 2
+
+
+def test_high_feature_ids_cost_what_is_kept_of_them():
+    rows = b"1 qid:1 1:1 65000:2\n" * 18_000 + b"1 qid:2 65536:3 2:1\n"
+    data = letor.read(io.BytesIO(rows), limits=letor.Limits(matrix_bytes=1 << 20)).dataset
+    assert data.feature_ids == (1, 2, 65000, 65536)
+    assert data.features[0].tolist() == [1, 0, 2, 0]
+    assert data.features[-1].tolist() == [0, 1, 0, 3]
+
+
+def test_blank_lines_cost_no_rows():
+    wide = b"1 qid:1 " + b" ".join(b"%d:1" % one for one in range(1, 5000))
+    for text in (wide + b"\n" * 2_000_000, b"\n" * 2_000_000 + wide):
+        data = letor.read(io.BytesIO(text), limits=letor.Limits(matrix_bytes=1 << 20)).dataset
+        assert data.features.shape == (1, 4999)
+
+
+def test_nearly_empty_rows_are_refused_before_they_fill_the_memory(monkeypatch):
+    wide = b"1 qid:1 " + b" ".join(b"%d:1" % one for one in range(1, 50_000)) + b"\n"
+    hostile = wide + b"1 qid:1 1:1\n" * 20_000
+    with pytest.raises(LetorError, match=r":1: 49,999 .* 250 times the text read"):
+        letor.read(io.BytesIO(hostile), name="wide")
+    monkeypatch.setattr(letor_room, "available", lambda: 1 << 20)
+    with pytest.raises(LetorError, match="80% of the memory that this machine has left"):
+        letor.read(io.BytesIO(MANY * 10 + wide))
+
+
+def test_the_rows_of_a_long_line_are_moved_once(monkeypatch):
+    layouts = []
+    moved = letor_table.relaid
+    monkeypatch.setattr(letor_table, "relaid", lambda *args: [layouts.append(1), moved(*args)])
+    line = b"1 qid:1 " + b" ".join(b"%d:1" % one for one in range(1, 50_000))
+    with pytest.raises(LetorError, match="a feature id above 65,536"):
+        letor.read(io.BytesIO(line + b" 70000:1\n"))
+    assert len(layouts) == 1
+
+
+def test_ids_that_come_one_by_one_move_the_rows_seldom(monkeypatch):
+    layouts = []
+    moved = letor_table.relaid
+    monkeypatch.setattr(letor_table, "relaid", lambda *args: [layouts.append(1), moved(*args)])
+    ids = np.random.default_rng(3).permutation(400) + 1
+    lines = [b"1 qid:1 500:1 %d:%d\n" % (one, one) for one in ids]
+    data = letor.read(io.BytesIO(b"".join(lines)), limits=letor.Limits(block_bytes=64)).dataset
+    assert len(layouts) < 60
+    assert data.feature_ids == (*range(1, 401), 500)
+    expected = np.zeros((400, 401))
+    expected[np.arange(400), ids - 1], expected[:, 400] = ids, 1
+    assert (data.features == expected).all()
+
+
+@pytest.mark.parametrize(
+    ("written", "read", "cut"),
+    [
+        ("3.4028235e38", 1, 0),  # FLT_MAX as it is commonly printed
+        ("3.4028236e38", 1, 1),
+        ("-3.4028236e38", -1, 1),
+        ("3.40282356779733661637539395458142568447e38", 1, 1),  # half a step: even is infinite
+        ("3.40282356779733661637539395458142568446e38", 1, 1),  # float64 says the same
+        ("3.402823567797336e38", 1, 0),
+    ],
+)
+def test_values_on_the_edge_of_float32_are_its_largest(written, read, cut):
+    found = letor.read(io.BytesIO(b"1 qid:1 1:%s\n" % written.encode()))
+    assert found.dataset.features[0, 0] == read * np.finfo(np.float32).max
+    assert found.clipped_cells == cut

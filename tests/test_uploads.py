@@ -11,7 +11,6 @@ from core.errors import DataError, ParameterError, ShuffleproofError
 from core.store.artefacts import Store
 from core.studies import jobs
 from core.studies.workbench import finished
-from tests.soak import mutations
 from tests.test_hostile_files import DAMAGED, MALFORMED_LINES
 
 LETOR = b"".join(
@@ -233,8 +232,3 @@ def test_hostile_uploads_give_a_sentence_and_leave_nothing(store):
     assert list(store.artefacts()) == []
     assert store.names() == {}
     assert folders(store) == []
-
-
-def test_mutated_files_are_refused_in_words_or_read_whole(tmp_path):
-    endings = list(mutations.run(150, tmp_path / "store", seed=7))
-    assert 10 <= endings.count("read") <= 140

@@ -6,7 +6,7 @@ that a page shows it without reading the matrix. Plain JSON values throughout.
 
 import json
 from collections.abc import Generator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -159,6 +159,7 @@ def _feature_facts(
     for column, feature in enumerate(dataset.feature_ids):
         values = some[:, column].astype(np.float64)
         first, last = float(low[column]), float(high[column])
+        quantiles = np.quantile(values, QUANTILES) if first < last else np.full(5, first)
         facts.append(
             FeatureFacts(
                 feature=feature,
@@ -166,7 +167,7 @@ def _feature_facts(
                 high=last,
                 mean=float(values.mean()),
                 zeros=float((values == 0).mean()),
-                quantiles=tuple(np.quantile(values, QUANTILES).tolist()),
+                quantiles=tuple(quantiles.tolist()),
                 counts=_binned(values, first, last),
                 marks=_marks(first, last, int(varying[column])),
             )
@@ -199,7 +200,7 @@ def key_for(fingerprint: str) -> ArtefactKey:
 
 def _writer(made: Examination) -> Any:
     def write(folder: Path) -> None:
-        text = json.dumps(asdict(made), separators=(",", ":"), allow_nan=False)
+        text = json.dumps(made, default=vars, separators=(",", ":"), allow_nan=False)
         (folder / FILE).write_text(text, encoding="utf-8")
 
     return write

@@ -3,16 +3,20 @@
     2 qid:10 1:0.03 2:0.66 46:1 #docid = GX001-02 inc = 1 prob = 0.1
 
 Cells that a row leaves out are zero; columns are the feature ids that occur anywhere. Values
-beyond float32 (Istella's 1.797e308) are cut to the largest float32 and counted; infinity and
-anything from 1.8e308 on is an error. `NULL` and `NaN` cells are an error unless a policy is
-chosen. Rows of a query that are scattered over the file are gathered, in file order, and counted.
+that float32 rounds to infinity (Istella's 1.797e308) are cut to its largest number and counted;
+infinity and anything beyond 1.8e308 is an error. `NULL` and `NaN` cells are an error unless a
+policy is chosen. Rows of a query that are scattered over the file are gathered, in file order, and
+counted.
 
 Memory: reading takes at most 1.5 times the float32 matrix of what is read, scattered or not. What
 is counted is everything beyond the program itself: matrix, labels, comments and document ids,
 bounds, and what the reading needs on the way, for rows whose comment is up to about a third of
 their features' bytes (MQ2008: 46 features, 49 bytes of comment). Splitting by query takes no more.
+A matrix that would outgrow a limit, the machine or its text many times over is refused before it
+is made: see `letor_room`.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -24,8 +28,11 @@ from jaxtyping import Float32, Int64
 from core.data import letor_errors
 from core.data.dataset import RankingDataset
 from core.data.letor_kernel import parse
+from core.data.letor_numbers import BEYOND, LARGEST
+from core.data.letor_room import Room
 from core.data.letor_runs import Runs
 from core.data.letor_sink import (
+    BAD_LABEL,
     CLIPPINGS,
     DONE,
     MORE_COLUMNS,
@@ -35,12 +42,11 @@ from core.data.letor_sink import (
     PATCHES_FULL,
     QUERY_LENGTH,
     RUN,
-    ZERO_BASED,
     Rules,
     addresses,
 )
 from core.data.letor_stream import Block, Limits, Source, blocks
-from core.data.letor_table import GrowingTable, column_totals, fill_missing, highest_feature
+from core.data.letor_table import GrowingTable, column_totals, fill_missing, mark_features
 from core.data.letor_write import write
 from core.errors import DataError
 
@@ -139,6 +145,7 @@ class LetorTable:
     def __post_init__(self) -> None:
         """Start empty."""
         self._table = GrowingTable(self.limits)
+        self._room, self._decoded = Room(self.limits), 0
         self._runs = Runs()
         self.feature_ids: Int64[np.ndarray, " features"] = np.zeros(0, dtype=np.int64)
 
@@ -178,15 +185,18 @@ class LetorTable:
 
     def _take(self, block: Block, name: str, *, with_query: bool) -> None:
         table = self._table
-        table.reserve(block.lines, block.end, block.share)
-        self._check_matrix(block, 0, name, table.width)
+        self._decoded += block.end
+        most, _ = self._room.bound(self._decoded)
+        before = table.rows
+        self._check_matrix((before, table.width), block, 0, name)
+        table.put_in_order(most)
+        table.reserve(block, most)
         start = place = block.buffer.ctypes.data
         end = start + block.end
         while place < end:
             nulls = self.missing is not Missing.ERROR
             rules = Rules(
                 table.width,
-                table.base,
                 self.limits.feature_id,
                 self.limits.line_bytes,
                 with_query,
@@ -194,39 +204,57 @@ class LetorTable:
                 len(table.sink.patches),
             )
             code, place = parse(addresses(table.sink), rules, place, end)
-            self._patch(block, start)
+            self._patch(block, name)
             if code == DONE:
                 return
-            if code in (MORE_COLUMNS, ZERO_BASED):
-                self._widen(block, place - start, code, name)
+            if code == MORE_COLUMNS:
+                self._widen(before, block, place - start, name)
             elif code != PATCHES_FULL:
                 raise letor_errors.malformed(code, block, place - start, name, self.limits)
 
-    def _patch(self, block: Block, start: int) -> None:
+    def _patch(self, block: Block, name: str) -> None:
         """Finish the numbers that the compiled parser could not decide."""
-        sink = self._table.sink
+        sink, start = self._table.sink, block.buffer.ctypes.data
         for cell, first, last in sink.patches[: sink.state[PATCHES]].tolist():
-            token = block.buffer[first - start : last - start].tobytes()
+            value = float(block.buffer[first - start : last - start].tobytes())
+            if abs(value) >= BEYOND:
+                if cell < 0:
+                    raise letor_errors.malformed(BAD_LABEL, block, first - start, name, self.limits)
+                value = math.copysign(LARGEST, value)
+                sink.state[CLIPPINGS] += 1
             if cell >= 0:
-                sink.cells[cell] = np.float32(float(token))
+                sink.cells[cell] = np.float32(value)
             else:
-                sink.labels[-1 - cell] = np.float32(float(token))
+                sink.labels[-1 - cell] = np.float32(value)
         sink.state[PATCHES] = 0
 
-    def _widen(self, block: Block, line: int, code: int, name: str) -> None:
+    def _widen(self, before: int, block: Block, line: int, name: str) -> None:
+        """Columns for every new id of the rest of a block at once."""
         table = self._table
-        base = 0 if code == ZERO_BASED else table.base
-        needed = int(table.sink.state[NEEDED_ID]) if code == MORE_COLUMNS else 0
-        seen = highest_feature(block.buffer, line, block.end)
-        highest = seen if needed <= seen <= self.limits.feature_id else needed
-        width = max(highest - base + 1, table.width + table.base - base)
-        self._check_matrix(block, line, name, width)
-        table.widen(width, base)
+        marks = np.zeros(self.limits.feature_id + 1, dtype=np.bool_)
+        marks[table.sink.state[NEEDED_ID]] = True
+        mark_features(block.buffer, line, block.end, marks)
+        new = np.flatnonzero(marks & (table.sink.columns < 0)).astype(np.int64)
+        lately = block.buffer[: block.end].tobytes().find(b" %d:" % new[-1], line)
+        last = max(line, lately)
+        self._check_matrix((before, table.used + len(new)), block, last, name)
+        table.admit(new, self._room.bound(self._decoded)[0])
 
-    def _check_matrix(self, block: Block, line: int, name: str, width: int) -> None:
-        rows = self._table.needed
-        if rows * width * 4 > self.limits.matrix_bytes:
-            raise letor_errors.too_large((rows, width), block, line, name, self.limits)
+    def _check_matrix(self, table: tuple[int, int], block: Block, line: int, name: str) -> None:
+        """Refuse a matrix that may not become so large, before it takes the memory.
+
+        Args:
+            table: rows before the block, columns.
+            block: what is read next.
+            line: where in it the line starts that needs the room.
+            name: of the file.
+        """
+        before, width = table
+        self._table.expect(before, block, width)
+        most, reason = self._room.bound(self._decoded)
+        if self._table.needed * width * 4 > most:
+            size = self._table.needed, width
+            raise letor_errors.too_large(size, (most, reason), block, line, name)
 
     def _name_runs(self) -> None:
         """Give the runs of rows of the block just read their queries."""
@@ -245,10 +273,9 @@ class LetorTable:
             start += size
 
     def close(self) -> None:
-        """Drop the columns of ids that never occurred; no file can be added any more."""
-        seen = np.flatnonzero(self._table.sink.seen).astype(np.int64)
-        self.feature_ids = seen
-        self._table.keep_columns(seen)
+        """Put the columns in the order of their ids; no file can be added any more."""
+        self.feature_ids = self._table.feature_ids
+        self._table.close()
 
     def align(self, feature_ids: Int64[np.ndarray, " union"]) -> None:
         """Add zero columns, so that the columns are these ids, a rising superset of its own."""

@@ -9,7 +9,6 @@ from core.data.letor_memory import (
     byte_at,
     integer_of,
     load,
-    put_byte,
     put_integer,
     put_single,
     put_word,
@@ -44,7 +43,6 @@ from core.data.letor_sink import (
     PATCHES,
     TWICE,
     UNORDERED,
-    ZERO_BASED,
     Addresses,
     Rules,
 )
@@ -57,33 +55,27 @@ _U = np.uint64
 
 @no_type_check
 @numba.njit(cache=True)
-def take_cells(  # noqa: C901 (the hot loop: a call for each branch would cost more than it clears)
-    sink: Addresses, rules: Rules, row: int, address: int
-) -> tuple[int, int]:
+def take_cells(sink: Addresses, rules: Rules, row: int, address: int) -> tuple[int, int]:
     """The cells of a row whose ids rise, to the '#' or line end; UNORDERED if they do not."""
-    cells, base, width = sink.cells, rules.base, rules.width
-    words, masks, skips, ids = sink.words, sink.masks, sink.skips, sink.ids
+    cells, width = sink.cells, rules.width
+    words, masks, skips, places = sink.words, sink.masks, sink.skips, sink.places
     first = row * width
     column, place = 0, 0
     while True:
         if byte_at(address) == SPACE:
             address += 1
         if (load(address) & word_of(masks, place)) == word_of(words, place):
-            feature = integer_of(ids, place)
+            new = integer_of(places, place)
             address += integer_of(skips, place)
         else:
             address = past_blanks(address)
             if not ZERO <= byte_at(address) <= NINE:
                 break
-            code, feature, address = _feature_id(sink, rules, place, address)
+            code, new, address = _column(sink, rules, place, address)
             if code != DONE:
                 return code, address
-        new = feature - base
         if new < column:
             return UNORDERED, address
-        if new >= width:
-            put_integer(sink.state, NEEDED_ID, feature)
-            return MORE_COLUMNS, address
         if column < new:
             _clear(cells, first + column, first + new)
         value, after, short = short_number(address)
@@ -109,26 +101,22 @@ def take_unordered_cells(sink: Addresses, rules: Rules, row: int, address: int) 
         address = past_blanks(address)
         if not ZERO <= byte_at(address) <= NINE:
             return DONE, address
-        code, feature, after = _feature_id(sink, rules, 0, address)
+        code, column, after = _column(sink, rules, 0, address)
         if code != DONE:
             return code, address
-        if feature - rules.base >= rules.width:
-            put_integer(sink.state, NEEDED_ID, feature)
-            return MORE_COLUMNS, address
-        if integer_of(sink.stamps, feature) == row + 1:
+        if integer_of(sink.stamps, column) == row + 1:
             return TWICE, address
-        put_integer(sink.stamps, feature, row + 1)
-        cell = first + feature - rules.base
-        value, address, code = _value(sink, rules, cell, after)
+        put_integer(sink.stamps, column, row + 1)
+        value, address, code = _value(sink, rules, first + column, after)
         if code != DONE:
             return code, after
-        put_single(sink.cells, cell, value)
+        put_single(sink.cells, first + column, value)
 
 
 @no_type_check
 @numba.njit(cache=True)
-def _feature_id(sink: Addresses, rules: Rules, place: int, address: int) -> tuple[int, int, int]:
-    """(code, id, address after its colon); remembers the token for this place in the row."""
+def _column(sink: Addresses, rules: Rules, place: int, address: int) -> tuple[int, int, int]:
+    """(code, column of an id, address after its colon); remembers the token for this place."""
     word = load(address)
     bits = digits_in(word)
     if bits == _U(64):
@@ -139,15 +127,16 @@ def _feature_id(sink: Addresses, rules: Rules, place: int, address: int) -> tupl
     feature = np.int64(eight_digits(word, bits))
     if feature > rules.highest_id:
         return HIGH_ID, 0, address
-    if feature < rules.base:
-        return ZERO_BASED, 0, address
-    put_byte(sink.seen, feature, 1)
+    column = integer_of(sink.columns, feature)
+    if column < 0:
+        put_integer(sink.state, NEEDED_ID, feature)
+        return MORE_COLUMNS, 0, address
     mask = ~_U(0) >> _U(64 - 8 * length)
     put_word(sink.words, place, word & mask)
     put_word(sink.masks, place, mask)
     put_integer(sink.skips, place, length)
-    put_integer(sink.ids, place, feature)
-    return DONE, feature, address + length
+    put_integer(sink.places, place, column)
+    return DONE, column, address + length
 
 
 @no_type_check

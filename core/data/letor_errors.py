@@ -31,6 +31,10 @@ MESSAGES = {
         "a NULL or NaN cell",
         "Choose what it means: zero, mean or largest (--nulls).",
     ),
+    sink.BARE_RETURN: (
+        "a carriage return that ends no line",
+        "Save the file with line ends of its system, LF or CR LF; CR alone ends no line.",
+    ),
     sink.BAD_END: ("something behind the cells that is neither a cell nor # …", EXAMPLE),
 }
 
@@ -49,23 +53,25 @@ def malformed(code: int, block: Block, start: int, name: str, limits: Limits) ->
             f"a feature id above {limits.feature_id:,}",
             "A dense row that wide would not fit in memory; number the features from 1.",
         )
+    if code == sink.BAD_END and b"\r" in text:
+        code = sink.BARE_RETURN
     found, remedy = MESSAGES[code]
     return LetorError(name, number, shown, found, remedy)
 
 
 def too_large(
-    table: tuple[int, int], block: Block, start: int, name: str, limits: Limits
+    table: tuple[int, int], bound: tuple[int, str], block: Block, start: int, name: str
 ) -> LetorError:
-    """The error of a table (rows, columns) that outgrows its limit."""
-    rows, width = table
+    """The error of a table (rows, columns) that outgrows its bound: (bytes, which it is)."""
+    (rows, width), (most, reason) = table, bound
     number, text = _line(block, start)
     return LetorError(
         name,
         number,
         text.decode(errors="backslashreplace"),
-        f"{width:,} feature columns for some {rows:,} documents, more than "
-        f"{limits.matrix_bytes:,} bytes,",
-        "Number the features that occur from 1, or split the file.",
+        f"{width:,} feature columns for some {rows:,} documents, {rows * width * 4:,} bytes and "
+        f"more than {most:,}, {reason},",
+        "Leave out features that few documents have, or split the file.",
     )
 
 

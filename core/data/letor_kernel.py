@@ -31,6 +31,7 @@ from core.data.letor_numbers import (
 from core.data.letor_sink import (
     BAD_END,
     BAD_LABEL,
+    BARE_RETURN,
     CLIPPINGS,
     COMMENT_END,
     DONE,
@@ -46,6 +47,7 @@ from core.data.letor_sink import (
     Rules,
 )
 from core.data.letor_words import (
+    bare_return,
     ends_line,
     next_line,
     past_blanks,
@@ -69,6 +71,8 @@ def parse(sink: Addresses, rules: Rules, start: int, end: int) -> tuple[int, int
     while line < end:
         address = past_blanks(line)
         if ends_line(address) or byte_at(address) == HASH:
+            if bare_return(address):
+                return BARE_RETURN, line
             line = next_line(address)
             continue
         if integer_of(sink.state, PATCHES) + rules.width + 2 > rules.patches:
@@ -116,6 +120,8 @@ def _row(sink: Addresses, rules: Rules, address: int) -> tuple[int, int]:
     comment = integer_of(sink.state, COMMENT_END)
     if byte_at(after) == HASH:
         after = take_comment(sink, after + 1)
+        if after < 0:
+            return BARE_RETURN, address
     elif not ends_line(after):
         return BAD_END, after
     put_integer(sink.state, ROW, row + 1)

@@ -18,6 +18,9 @@ FINE, MISSING, BAD, OVERFLOW, UNDECIDED, CLIPPED = range(6)
 SPACE, TAB, NEWLINE, RETURN, HASH, COLON = 32, 9, 10, 13, 35, 58
 PLUS, MINUS, DOT, ZERO, NINE = 43, 45, 46, 48, 57
 LARGEST = float(np.finfo(np.float32).max)
+BEYOND = LARGEST + 2.0**103
+"""From here on float32 rounds to infinity; below it, to its largest number."""
+
 MOST_DIGITS = 19  # of a mantissa held in 64 bits
 LOWEST_POWER, HIGHEST_POWER = -350, 308
 POWERS = np.array([float(f"1e{power}") for power in range(LOWEST_POWER, HIGHEST_POWER + 1)])
@@ -171,7 +174,7 @@ def _exponent(address: int) -> tuple[int, int, bool]:
 def rounded(mantissa: np.uint64, power: int) -> tuple[np.float32, int]:
     """(float32 of mantissa × 10^power, FINE | OVERFLOW | UNDECIDED | CLIPPED).
 
-    Beyond float32 it is cut to the largest one; from 1.8e308 on, past float64, it is OVERFLOW.
+    What float32 rounds to infinity is cut to its largest; from 1.8e308 on it is OVERFLOW.
     """
     if mantissa == _U(0) or power < LOWEST_POWER:
         return np.float32(0), FINE
@@ -185,9 +188,9 @@ def rounded(mantissa: np.uint64, power: int) -> tuple[np.float32, int]:
     if power > 22 and np.float64(mantissa) * POWERS[power - 10 - LOWEST_POWER] > 1.8e298:
         return np.float32(0), OVERFLOW
     near = np.float64(mantissa) * POWERS[power - LOWEST_POWER]
-    if near > LARGEST * 1.000001:
-        return np.float32(LARGEST), CLIPPED
     low, high = np.float32(near * (1.0 - SLACK)), np.float32(near * (1.0 + SLACK))
+    if low > LARGEST:
+        return np.float32(LARGEST), CLIPPED
     return low, (FINE if low == high else UNDECIDED)
 
 

@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-# Why `parse` stopped. The first five are no errors.
-DONE, MORE_COLUMNS, ZERO_BASED, PATCHES_FULL, UNORDERED = range(5)
+# Why `parse` stopped. The first four are no errors.
+DONE, MORE_COLUMNS, PATCHES_FULL, UNORDERED = range(4)
 (BAD_LABEL, NO_QUERY, TWO_QUERIES, LONG_QUERY, BAD_CELL, BAD_ID, BAD_VALUE, INFINITE) = range(5, 13)
-(HIGH_ID, TWICE, NULL_CELL, BAD_END, LONG_LINE) = range(13, 18)
+(HIGH_ID, TWICE, NULL_CELL, BAD_END, LONG_LINE, BARE_RETURN) = range(13, 19)
 
 # Places in `Sink.state`.
 ROW, COMMENT_END, RUN, QUERY_LENGTH, NULLS, CLIPPINGS, PATCHES, NEEDED_ID, COMMENTED = range(9)
@@ -25,12 +25,12 @@ class Sink(NamedTuple):
     runs: np.ndarray  # i64 [runs, 3], a block's: first row, start and end of its id in run_text
     run_text: np.ndarray  # u8
     query: np.ndarray  # u8, the query id of the row before
-    seen: np.ndarray  # u8 by feature id
-    stamps: np.ndarray  # i64 by feature id: 1 + the last unordered row that held it
+    columns: np.ndarray  # i64 by feature id: its column, −1 where it has none
+    stamps: np.ndarray  # i64 by column: 1 + the last unordered row that held it
     words: np.ndarray  # u64 by place in the row: the last "12:" read there
     masks: np.ndarray  # u64, the bytes of the word that belong to it
     skips: np.ndarray  # i64, its length
-    ids: np.ndarray  # i64, its value
+    places: np.ndarray  # i64, the column of its id
     patches: np.ndarray  # i64 [patches, 3]: cell (or −1 − row for labels), token start and end
     state: np.ndarray  # i64 by the names above
 
@@ -38,8 +38,7 @@ class Sink(NamedTuple):
 class Rules(NamedTuple):
     """What a block is read under."""
 
-    width: int  # columns
-    base: int  # feature id of the first column
+    width: int  # columns of a row, with those kept for ids to come
     highest_id: int
     line_bytes: int
     with_query: bool  # rows carry qid:
@@ -57,12 +56,12 @@ class Addresses(NamedTuple):
     runs: int
     run_text: int
     query: int
-    seen: int
+    columns: int
     stamps: int
     words: int
     masks: int
     skips: int
-    ids: int
+    places: int
     patches: int
     state: int
 

@@ -51,10 +51,11 @@ class Limits:
 
     Attributes:
         line_bytes: of one line.
-        feature_id: the highest; a matrix row holds every id up to it.
-        matrix_bytes: of the float32 matrix.
+        feature_id: the highest.
+        matrix_bytes: of the float32 matrix, which has a column for each id that occurs.
         decoded_bytes: of text after decompression.
-        ratio: decoded to compressed bytes, once 64 MiB have been decoded.
+        ratio: of decoded to compressed bytes, once 64 MiB have been decoded, and of the matrix to
+            the decoded text, once it has 256 MiB.
         block_bytes: read and parsed at a time.
     """
 

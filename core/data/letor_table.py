@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float32, Int32, Int64
 
 from core.data.letor_comment import document_name
-from core.data.letor_numbers import COLON, HASH, NEWLINE, NINE, ZERO
+from core.data.letor_numbers import COLON, HASH, NEWLINE, NINE, RETURN, SPACE, TAB, ZERO
 from core.data.letor_sink import (
     COMMENT_END,
     COMMENTED,
@@ -22,22 +22,30 @@ from core.data.letor_sink import (
     STATES,
     Sink,
 )
-from core.data.letor_stream import Limits
+from core.data.letor_stream import Block, Limits
 from core.data.text import TextColumn, span_type
 
-GROWTH, TEXT_GROWTH = 1.125, 1.03
+GROWTH, TEXT_GROWTH, FILE_GROWTH = 1.125, 1.03, 1.25
+DEAR = 4  # cells a byte of text
 MOST_AHEAD = 1 << 21  # bytes that the matrix grows ahead of its need: growing touches its pages
-SCRATCH = ("runs", "run_text", "query", "stamps", "words", "masks", "skips", "ids", "patches")
+SCRATCH = (
+    "runs", "run_text", "query", "columns",
+    "stamps", "words", "masks", "skips", "places", "patches",
+)  # fmt: skip
 _NO_WORD = np.iinfo(np.uint64).max
 
 
 class GrowingTable:
-    """The rows read so far. `sink` is what the parser fills; attributes are its own arrays."""
+    """The rows read so far. `sink` is what the parser fills; attributes are its own arrays.
+
+    Columns stand in the order of their ids, but those of ids met late: these take the room that
+    the last layout left behind them, so that moving all rows for new ids stays rare.
+    """
 
     def __init__(self, limits: Limits) -> None:
-        self.width, self.base, self.capacity = 0, 1, 0
+        self.width, self.used, self.capacity = 0, 0, 0
         self.needed, self.file_start = 0, 0
-        self._matrix_bytes = limits.matrix_bytes
+        self._ordered, self._laid_out = 0, 0  # columns by rising id, and rows at that layout
         self.sink = Sink(
             cells=np.zeros(0, dtype=np.float32),
             labels=np.zeros(0, dtype=np.float32),
@@ -46,7 +54,7 @@ class GrowingTable:
             runs=np.zeros((0, 3), dtype=np.int64),
             run_text=np.zeros(0, dtype=np.uint8),
             query=np.zeros(256, dtype=np.uint8),
-            seen=np.zeros(limits.feature_id + 2, dtype=np.uint8),
+            columns=np.full(limits.feature_id + 1, -1, dtype=np.int64),
             **_scratch(0),
             state=np.zeros(STATES, dtype=np.int64),
         )
@@ -56,25 +64,35 @@ class GrowingTable:
         """Documents read."""
         return int(self.sink.state[ROW])
 
-    def reserve(self, rows: int, text_bytes: int, share: float) -> None:
-        """Make room for a block of so many lines and bytes; `share` of the file is read with it."""
-        needed = self.needed = self.rows + rows
-        if needed > self.capacity:
-            read = needed - self.file_start
+    @property
+    def feature_ids(self) -> Int64[np.ndarray, " features"]:
+        """The ids that have a column, rising."""
+        return np.flatnonzero(self.sink.columns >= 0).astype(np.int64)
+
+    def expect(self, before: int, block: Block, width: int) -> None:
+        """Count the rows with a block behind so many: its lines, or where these are dear its rows.
+
+        A row of few cells takes more of the matrix than of the text, and so would a blank line.
+        """
+        dear = block.lines * width > DEAR * block.end
+        self.needed = before + (documents_in(block.buffer, block.end) if dear else block.lines)
+
+    def reserve(self, block: Block, most_bytes: int) -> None:
+        """Make room for the rows of a block, and for more where the file goes on so."""
+        if self.needed > self.capacity:
+            read = self.needed - self.file_start
             row_bytes = 4 * max(self.width, 1)
-            unknown = min(needed * GROWTH, needed + MOST_AHEAD // row_bytes)
-            ahead = self.file_start + read / share * 1.01 + 64 if share else unknown
-            self.capacity = int(max(needed, min(ahead, self._most_rows())))
+            ahead = min(self.needed * GROWTH, self.needed + MOST_AHEAD // row_bytes)
+            if block.share:
+                ahead = self.file_start + read / block.share * 1.01 + 64
+                ahead = min(ahead, self.needed * FILE_GROWTH) if self.rows else ahead
+            self.capacity = int(max(self.needed, min(ahead, most_bytes // row_bytes)))
             self._resize_rows()
         sink, state = self.sink, self.sink.state
-        self._at_least("comments", int(state[COMMENT_END]) + text_bytes)
-        if len(sink.runs) < rows:
-            sink.runs.resize((int(rows * GROWTH), 3), refcheck=False)
-        self._at_least("run_text", text_bytes)
-
-    def _most_rows(self) -> int:
-        """How many rows the limit on the matrix leaves room for."""
-        return self._matrix_bytes // (4 * max(self.width, 1))
+        self._at_least("comments", int(state[COMMENT_END]) + block.end)
+        if len(sink.runs) < block.lines:
+            sink.runs.resize((int(block.lines * GROWTH), 3), refcheck=False)
+        self._at_least("run_text", block.end)
 
     def _at_least(self, name: str, length: int) -> None:
         array = getattr(self.sink, name)
@@ -95,22 +113,44 @@ class GrowingTable:
         sink.comment_lengths.resize(rows, refcheck=False)
         sink.cells.resize(rows * self.width, refcheck=False)
 
-    def widen(self, width: int, base: int) -> None:
-        """Make room for columns up to `base + width − 1`; the rows read move apart in place."""
-        old, shift = self.width, self.base - base
-        self.width, self.base = width, base
-        self.sink = self.sink._replace(**_scratch(width))
-        self.capacity = max(self.needed, min(self.capacity, self._most_rows()))
-        self._resize_rows()
-        targets = np.arange(shift, shift + old, dtype=np.int64)
-        spread(self.sink.cells, self.rows, width, targets)
+    def admit(self, new: Int64[np.ndarray, " new"], most_bytes: int) -> None:
+        """Give ids that have none a column; zero in the rows read."""
+        if len(new) <= self.width - self.used:
+            self.sink.columns[new] = np.arange(self.used, self.used + len(new))
+            self.used += len(new)
+        else:
+            self._lay_out(new, most_bytes)
 
-    def keep_columns(self, feature_ids: Int64[np.ndarray, " kept"]) -> None:
-        """Drop every column whose id is not named; ids rise. No row can be added any more."""
-        columns = feature_ids - self.base
-        if len(columns) < self.width:
-            squeeze(self.sink.cells, self.rows, self.width, columns)
-        self.width = len(columns)
+    def put_in_order(self, most_bytes: int) -> None:
+        """Sort the columns where rows of late ids became many: their cells are read slower."""
+        if self.used > self._ordered and self.rows > 2 * self._laid_out:
+            self._lay_out(np.zeros(0, dtype=np.int64), most_bytes)
+
+    def _lay_out(self, new: Int64[np.ndarray, " new"], most_bytes: int) -> None:
+        """Columns by rising id, and room for more of them where rows have to move for it."""
+        old, known = self.width, self.feature_ids
+        ids = np.sort(np.concatenate([known, new]))
+        sources, targets = self.sink.columns[known], np.searchsorted(ids, known)
+        self.width = self.used = self._ordered = len(ids)
+        if self.rows:
+            most = most_bytes // (4 * max(self.needed, 1))
+            self.width = max(self.used, old, min(int(self.used * GROWTH) + 1, most))
+            self.capacity = self.needed
+        else:
+            self.capacity = max(self.needed, min(self.capacity, most_bytes // (4 * self.width)))
+        self._laid_out = self.rows
+        self.sink.columns[ids] = np.arange(len(ids))
+        self.sink = self.sink._replace(**_scratch(self.width))
+        self._resize_rows()
+        relaid(self.sink.cells, self.rows, (old, self.width), (sources, targets))
+
+    def close(self) -> None:
+        """Put the columns in order and let go of what only the parser needs."""
+        sources, old = self.sink.columns[self.feature_ids], self.width
+        self.width = len(sources)
+        if old > self.width or (sources[1:] < sources[:-1]).any():
+            targets = np.arange(self.width)
+            relaid(self.sink.cells, self.rows, (old, self.width), (sources, targets))
         self.sink.cells.resize(self.rows * self.width, refcheck=False)
         self._drop_scratch()
 
@@ -119,11 +159,11 @@ class GrowingTable:
         none = {name: np.zeros(0, dtype=getattr(self.sink, name).dtype) for name in SCRATCH}
         self.sink = self.sink._replace(**none)
 
-    def add_columns(self, places: Int64[np.ndarray, " old"], width: int) -> None:
-        """Move column i to `places[i]` of `width` columns; the others are zero."""
+    def add_columns(self, targets: Int64[np.ndarray, " old"], width: int) -> None:
+        """Move column i to `targets[i]` of `width` columns; the others are zero."""
+        old, self.width = self.width, width
         self.sink.cells.resize(self.rows * width, refcheck=False)
-        spread(self.sink.cells, self.rows, width, places)
-        self.width = width
+        relaid(self.sink.cells, self.rows, (old, width), (np.arange(old), targets))
 
     def matrix(self) -> Float32[np.ndarray, "docs features"]:
         """The feature matrix; a view."""
@@ -169,13 +209,13 @@ class GrowingTable:
 
 def _scratch(width: int) -> dict[str, np.ndarray]:
     """What the parser needs for rows of so many columns, by field of the sink."""
-    ids = width + 2  # those of columns from 0 or 1 on
+    ids = width + 2
     return {
         "stamps": np.zeros(ids, dtype=np.int64),
         "words": np.full(ids, _NO_WORD, dtype=np.uint64),
         "masks": np.zeros(ids, dtype=np.uint64),
         "skips": np.zeros(ids, dtype=np.int64),
-        "ids": np.zeros(ids, dtype=np.int64),
+        "places": np.zeros(ids, dtype=np.int64),
         "patches": np.zeros((2 * ids, 3), dtype=np.int64),
     }
 
@@ -208,31 +248,25 @@ def document_spans(
 
 @no_type_check
 @numba.njit(cache=True)
-def spread(cells: np.ndarray, rows: int, width: int, targets: np.ndarray) -> None:
-    """Widen rows in place from `len(targets)` to `width` columns; column i goes to targets[i]."""
-    old = len(targets)
-    for row in range(rows - 1, -1, -1):
-        source, goal, column = row * old, row * width, width - 1
-        for index in range(old - 1, -1, -1):
-            value = cells[source + index]
-            while column > targets[index]:
-                cells[goal + column] = np.float32(0)
-                column -= 1
-            cells[goal + column] = value
-            column -= 1
-        while column >= 0:
-            cells[goal + column] = np.float32(0)
-            column -= 1
+def relaid(
+    cells: np.ndarray,
+    rows: int,
+    widths: tuple[int, int],
+    moves: tuple[np.ndarray, np.ndarray],
+) -> None:
+    """Change rows in place from one width to another: column `sources[i]` goes to `targets[i]`.
 
-
-@no_type_check
-@numba.njit(cache=True)
-def squeeze(cells: np.ndarray, rows: int, width: int, columns: np.ndarray) -> None:
-    """Narrow rows in place to the columns named, which rise."""
-    kept = len(columns)
-    for row in range(rows):
-        for index in range(kept):
-            cells[row * kept + index] = cells[row * width + columns[index]]
+    Columns that nothing goes to are zero, those that nothing comes from are dropped.
+    """
+    old, new = widths
+    sources, targets = moves
+    held = np.empty(old, dtype=cells.dtype)
+    for step in range(rows):
+        row = rows - 1 - step if new > old else step  # a row may lie where others lay
+        held[:] = cells[row * old : row * old + old]
+        cells[row * new : row * new + new] = np.float32(0)
+        for index in range(len(sources)):
+            cells[row * new + targets[index]] = held[sources[index]]
 
 
 @no_type_check
@@ -283,20 +317,36 @@ def fill_missing(matrix: np.ndarray, values: np.ndarray) -> None:
 
 @no_type_check
 @numba.njit(cache=True, nogil=True)
-def highest_feature(buffer: np.ndarray, start: int, end: int) -> int:
-    """The highest id that stands before a colon outside comments."""
-    highest, feature, digits, place = 0, 0, 0, start
+def mark_features(buffer: np.ndarray, start: int, end: int, marks: np.ndarray) -> None:
+    """Set `marks[id]` of every id that stands between a blank and a colon outside comments."""
+    place = start
     while place < end:
         character = buffer[place]
-        if ZERO <= character <= NINE:
-            feature = min(feature * 10 + character - ZERO, 1_000_000_000)
-            digits += 1
-        else:
-            if character == COLON and digits > 0:
-                highest = max(highest, feature)
-            elif character == HASH:
-                while buffer[place] != NEWLINE:
-                    place += 1
-            feature, digits = 0, 0
         place += 1
-    return highest
+        if character == HASH:
+            while buffer[place] != NEWLINE:
+                place += 1
+        elif character in (SPACE, TAB):
+            feature, digits = 0, 0
+            while ZERO <= buffer[place] <= NINE and digits < 8:
+                feature = feature * 10 + buffer[place] - ZERO
+                digits += 1
+                place += 1
+            if digits > 0 and buffer[place] == COLON and feature < len(marks):
+                marks[feature] = True
+
+
+@no_type_check
+@numba.njit(cache=True, nogil=True)
+def documents_in(buffer: np.ndarray, end: int) -> int:
+    """How many lines are neither blank nor comments alone."""
+    count, place = 0, 0
+    while place < end:
+        while buffer[place] == SPACE or buffer[place] == TAB:
+            place += 1
+        blank = buffer[place] in (HASH, NEWLINE)
+        count += 0 if blank or (buffer[place] == RETURN and buffer[place + 1] == NEWLINE) else 1
+        while buffer[place] != NEWLINE:
+            place += 1
+        place += 1
+    return count

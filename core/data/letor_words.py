@@ -61,15 +61,19 @@ def take_query(sink: Addresses, row: int, address: int) -> tuple[int, int]:
 @no_type_check
 @numba.njit(cache=True)
 def take_comment(sink: Addresses, address: int) -> int:
-    """Copy what follows '#'. Returns the line end."""
+    """Copy what follows '#'. Returns the line end, or −1 for a carriage return before it."""
     start = integer_of(sink.state, COMMENT_END)
-    end = start
+    end, returns = start, 0
     while byte_at(address) != NEWLINE:
+        returns += byte_at(address) == RETURN
         put_byte(sink.comments, end, byte_at(address))
         end += 1
         address += 1
     if end > start and byte_at(sink.comments + end - 1) == RETURN:
         end -= 1
+        returns -= 1
+    if returns > 0:
+        return -1
     put_integer(sink.state, COMMENT_END, end)
     put_integer(sink.state, COMMENTED, integer_of(sink.state, COMMENTED) + 1)
     return address
@@ -90,6 +94,17 @@ def ends_line(address: int) -> bool:
     """Whether a line end, LF or CRLF, stands here."""
     character = byte_at(address)
     return character == NEWLINE or (character == RETURN and byte_at(address + 1) == NEWLINE)
+
+
+@no_type_check
+@numba.njit(cache=True)
+def bare_return(address: int) -> bool:
+    """Whether a carriage return stands before the end of this line."""
+    while byte_at(address) != NEWLINE:
+        if byte_at(address) == RETURN and byte_at(address + 1) != NEWLINE:
+            return True
+        address += 1
+    return False
 
 
 @no_type_check
