@@ -74,6 +74,18 @@ def test_documents_are_found_in_any_order_of_their_bytes_and_by_label():
     assert browse.matching_documents(made([3]), "gx").tolist() == []
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_documents_are_found_wherever_a_text_begins(seed):
+    draws = np.random.default_rng(seed)
+    names = ["".join(draws.choice(["a", "b"], draws.integers(0, 5))) for _ in range(30)]
+    order = draws.permutation(30)
+    dataset = made([30], documents=TextColumn.of(names).take(order))
+    for text in ("a", "aa", "ab", "aab", "baab"):
+        expected = [row for row, name in enumerate(order) if text in names[name]]
+        assert browse.matching_documents(dataset, text).tolist() == expected
+        assert len(browse.matching_documents(dataset, text, most=3)) == min(3, len(expected))
+
+
 def test_comments_around_an_id_are_not_searched():
     line = b"docid = D1 inc = 1"
     blob = np.frombuffer(line * 2, dtype=np.uint8)

@@ -7,7 +7,7 @@ from scipy.stats import chisquare, kendalltau
 from core.data.lists import CandidateLists
 from core.data.ragged import offsets_of
 from core.perturb import arrangements
-from core.perturb.mallows import dispersion, expected_tau
+from core.perturb.mallows import _mean_depth, dispersion, expected_tau
 from core.perturb.ranking import strictly_falling
 from core.perturb.registry import perturbation, tau_left
 from core.seeds import generator
@@ -190,3 +190,13 @@ def test_noise_on_a_constant_ranking_changes_nothing():
     lists = equal_lists(2, 5, prior=np.ones(10, np.float32))
     after = perturbation("score-noise", 3)(lists, generator(0))
     assert np.array_equal(after.rows, lists.rows)
+
+
+@pytest.mark.parametrize("theta", [-1.0, 0.0, 1e-9, 1e-6, 2e-5, 1e-3, 0.5, 30.0, 500.0])
+def test_mean_depths_are_those_of_the_geometric_distribution(theta):
+    sizes = np.arange(1.0, 9.0)
+    found = _mean_depth(sizes, theta)
+    for size, depth in zip(sizes, found, strict=True):
+        places = np.arange(size)
+        chances = np.exp(-max(theta, 0.0) * places)
+        assert depth == pytest.approx((places @ chances) / chances.sum(), rel=1e-8, abs=1e-12)

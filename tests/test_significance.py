@@ -103,6 +103,24 @@ def test_the_bootstrap_interval_is_scipys(method, confidence):
     assert found == pytest.approx((wanted.low, wanted.high))
 
 
+@pytest.mark.parametrize("shift", [0.0, 1.5, 40.0, -40.0])
+def test_the_bca_interval_is_efrons_formula(shift):
+    """Efron & Tibshirani (1993), 14.10, 14.14 and 14.15; equal resamples count half."""
+    values = np.array([0.0, 0.0, 0.1, 0.2, 0.9, 1.0, 1.0, 5.0])
+    draws = np.random.default_rng(0).integers(0, 8, (400, 8))
+    means = np.append(values[draws].mean(axis=1) + shift, [values.mean()] * 3)
+    below = (means < values.mean()).mean() + (means == values.mean()).mean() / 2
+    low = 0.5 / len(means)
+    bias = scipy.stats.norm.ppf(np.clip(below, low, 1 - low))
+    jackknife = np.array([np.delete(values, one).mean() for one in range(8)])
+    away = jackknife.mean() - jackknife
+    acceleration = (away**3).sum() / (6 * (away**2).sum() ** 1.5)
+    moved = [bias + scipy.stats.norm.ppf(tail) for tail in (0.05, 0.95)]
+    tails = [scipy.stats.norm.cdf(bias + z / (1 - acceleration * z)) for z in moved]
+    found = significance._interval(values, means, 0.9, "bca")
+    assert found == pytest.approx(np.quantile(means, tails), rel=1e-12)
+
+
 def test_an_interval_of_equal_values_has_no_width_and_of_none_is_nan():
     generator = np.random.default_rng(0)
     assert significance.bootstrap_interval(np.full(9, 0.5), generator) == (0.5, 0.5)

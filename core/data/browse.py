@@ -115,10 +115,11 @@ def _containing(column: TextColumn, text: str, most: int) -> Int64[np.ndarray, "
         return np.zeros(0, dtype=np.int64)
     found: dict[int, None] = {}
     pattern = re.compile(re.escape(text.encode()), re.IGNORECASE)
-    for match in pattern.finditer(column.blob.data, int(starts[0]), int(ends.max())):
+    begin, end = int(starts[0]), int(ends.max())
+    while len(found) < most and (match := pattern.search(column.blob.data, begin, end)):
         place = int(np.searchsorted(starts, match.start(), side="right")) - 1
-        if place >= 0 and match.end() <= ends[place]:
+        inside = match.end() <= ends[place]
+        if inside:
             found[int(order[place])] = None
-            if len(found) >= most:
-                break
+        begin = int(ends[place]) if inside else match.start() + 1  # it may begin in the next one
     return np.array(sorted(found), dtype=np.int64)

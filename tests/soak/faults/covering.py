@@ -1,0 +1,195 @@
+"""Which tests run which lines of `core`, and which of them are asked about a fault."""
+
+import ast
+import collections
+import hashlib
+import json
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+from tests.soak.faults.places import ROOT, Fault, files
+
+
+class Covering:
+    """Which tests run which lines, as a session wrote it down file by file."""
+
+    def __init__(self, work: Path) -> None:
+        """Reads what was written down; tests that fail without a fault are left out."""
+        self.took: dict[str, float] = {}
+        self.breadth: collections.Counter[str] = collections.Counter()
+        self.by_line: dict[str, set[str]] = collections.defaultdict(set)
+        self.by_function: dict[str, set[str]] = collections.defaultdict(set)
+        for place in (work / "lines").glob("*.json"):
+            found = json.loads(place.read_text())
+            names = list(found["tests"])
+            passed = {name for name, (_, good) in found["tests"].items() if good}
+            self.took |= {name: seconds for name, (seconds, _) in found["tests"].items()}
+            for line, tests in found["lines"].items():
+                those = {names[test] for test in tests} & passed
+                self.by_line[line] |= those
+                self.by_function[line.rpartition("|")[0]] |= those
+                self.breadth.update(those)
+        self.mentions = mentions()
+
+    def chosen(self, fault: Fault, budget: float, *, anew: bool = False) -> tuple[list[str], int]:
+        """(the tests to run, how many there are) for a fault: the narrowest and quickest first.
+
+        Args:
+            fault: what was put in.
+            budget: seconds that the tests took without it, at most.
+            anew: modules are loaded again, of a few files of tests.
+        """
+        module = fault.file.removesuffix(".py").replace("/", ".")
+        found = self.of_loading(fault, module) if anew else self.covering(fault)
+        near = {file for file in map(file_of, found) if imports(file, module)}
+
+        def weight(test: str) -> float:
+            far = 1 if file_of(test) in near else 4
+            return far * (0.02 + self.took[test]) * (20 + self.breadth[test])
+
+        chosen, spent, of = [], 0.0, {}
+        for test in sorted(found, key=weight):
+            if anew and file_of(test) not in of and len(of) >= FILES_ANEW:
+                continue
+            spent += self.took[test]
+            if chosen and spent > budget:
+                break
+            of.setdefault(file_of(test), len(of))
+            chosen.append(test)
+        return sorted(chosen, key=lambda test: of[file_of(test)]), len(found)
+
+    def covering(self, fault: Fault) -> set[str]:
+        """The tests that run its line; of what is compiled, those that call it."""
+        name = f"{fault.file}|{fault.function}"
+        if found := self.by_line.get(f"{name}|{fault.text}"):
+            return found
+        if self.mentions[name][1]:
+            return self.naming({fault.function})
+        return set() if begins_statement(fault) else self.by_function[name]
+
+    def of_loading(self, fault: Fault, module: str) -> set[str]:
+        """The tests of what depends on a value that is made when the module is loaded."""
+        inside = [name for name in self.by_function if name.startswith(f"{fault.file}|")]
+        found = self.naming(assigned(fault)).union(*(self.by_function[name] for name in inside))
+        return found | {test for test in self.took if imports(file_of(test), module)}
+
+    def naming(self, names: set[str]) -> set[str]:
+        """The tests of functions that name one of these, also through what is made from it."""
+        found, before = set(), -1
+        while len(names) > before:
+            before = len(names)
+            for made, said in made_at_load():
+                names = names | (made if said & names else set())
+            for function, (said, compiled) in self.mentions.items():
+                if said & names:
+                    found |= self.by_function.get(function, set())
+                    names = names | ({function.rpartition("|")[2]} if compiled else set())
+        return found
+
+    def limits(self, chosen: list[str]) -> tuple[float, float]:
+        """Seconds of computing and by the clock after which these tests hang."""
+        took = sum(self.took[test] for test in chosen)
+        return 30 + 4 * took, 120 + 12 * took
+
+
+FILES_ANEW = 12  # files of tests that are loaded again for one fault
+
+
+def file_of(test: str) -> str:
+    """The file that a test stands in."""
+    return test.partition("::")[0]
+
+
+@cache
+def tree_of(file: str) -> ast.Module:
+    """A file of ours, parsed."""
+    return ast.parse((ROOT / file).read_bytes())
+
+
+def mentions() -> dict[str, tuple[set[str], bool]]:
+    """Of every function of `core`: the names in it, and whether numba compiles it."""
+    found = {}
+    for file in files():
+        for node in tree_of(file).body:
+            owner, inside = ("", [node])
+            if isinstance(node, ast.ClassDef):
+                owner, inside = f"{node.name}.", node.body
+            for one in inside:
+                if isinstance(one, ast.FunctionDef):
+                    said = {n.id for n in ast.walk(one) if isinstance(n, ast.Name)}
+                    said |= {n.attr for n in ast.walk(one) if isinstance(n, ast.Attribute)}
+                    compiled = any("njit" in ast.unparse(deco) for deco in one.decorator_list)
+                    found[f"{file}|{owner}{one.name}"] = said, compiled
+    return found
+
+
+def begins_statement(fault: Fault) -> bool:
+    """Whether a line is a statement's first one; of the others not every one is recorded."""
+    nodes = ast.walk(tree_of(fault.file))
+    return fault.line in {node.lineno for node in nodes if isinstance(node, ast.stmt)}
+
+
+def assigned(fault: Fault) -> set[str]:
+    """The names to which the statement of a fault gives a value: constants, a class, a function."""
+    for node in tree_of(fault.file).body:
+        if node.lineno <= fault.line <= node.end_lineno:
+            return names_made(node)
+    return set()
+
+
+def names_made(node: ast.stmt) -> set[str]:
+    """The names to which a statement of a module gives a value."""
+    if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
+        return {node.name}
+    names = (one for one in ast.walk(node) if isinstance(one, ast.Name))
+    return {one.id for one in names if isinstance(one.ctx, ast.Store)}
+
+
+@cache
+def made_at_load() -> list[tuple[set[str], set[str]]]:
+    """(names made, names in it) of the assignments that modules of `core` consist of."""
+    found = []
+    for file in files():
+        for node in tree_of(file).body:
+            if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+                said = {one.id for one in ast.walk(node.value) if isinstance(one, ast.Name)}
+                said |= {one.attr for one in ast.walk(node.value) if isinstance(one, ast.Attribute)}
+                found.append((names_made(node), said))
+    return found
+
+
+@cache
+def imports(file: str, module: str) -> bool:
+    """Whether a file of tests names a module, or is the module (its doctests)."""
+    if file.startswith("core/"):
+        return file.removesuffix(".py").replace("/", ".") == module
+    text = (ROOT / file).read_text()
+    package, _, name = module.rpartition(".")
+    return module in text or (f"from {package} import" in text and name in text)
+
+
+def texts(ran: dict[str, list[int]]) -> Iterable[str]:
+    """ "file|function|text of the line" of the lines that ran."""
+    for name, lines in ran.items():
+        source = text_of(name.partition("|")[0])
+        yield from {f"{name}|{source[line - 1].strip()}" for line in lines}
+
+
+@cache
+def text_of(file: str) -> list[str]:
+    """The lines of a file of ours."""
+    return (ROOT / file).read_text().splitlines()
+
+
+def written_down(work: Path, file: str) -> Path:
+    """Where the lines are kept that the tests of a file run."""
+    place = work / "lines" / f"{file.replace('/', '.')}.json"
+    place.parent.mkdir(exist_ok=True)
+    return place
+
+
+@cache
+def digest(file: str) -> str:
+    """What the text of a file was known by when this was first asked."""
+    return hashlib.sha256((ROOT / file).read_bytes()).hexdigest()
