@@ -65,6 +65,8 @@ def _benchmark(result: StudyResult) -> str:
     if printed is not None:
         parts.append("<h3>As the paper printed it</h3>")
         parts.append(f"<p class='said'>{html.escape(benchmark_printed.in_words(printed))}</p>")
+        warning = html.escape(benchmark_printed.warning(result.facts, measures))
+        parts.append(f"<p class='said'>{warning}</p>" if warning else "")
         parts.append(report_parts.table(benchmark_printed.beside(result, printed)))
     return "".join(parts)
 

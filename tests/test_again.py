@@ -187,6 +187,26 @@ def test_methods_tell_data_lists_rankers_change_measure_and_tests(kind, said, st
     assert said in text
 
 
+@pytest.mark.parametrize(
+    ("label", "preset", "said"),
+    [
+        ("dlcm-listmle", "paper", "is read as v · (o · tanh(W s + b))"),
+        ("dlcm", "released", "is the released code's v · tanh(U o + W s + b)"),
+        ("dlcm@paper", "released", "is read as v · (o · tanh(W s + b))"),
+        ("ranknet@tuned", "paper", "the mean over a list's pairs, where its paper sums"),
+        ("lambdamart", "paper", None),
+    ],
+)
+def test_methods_name_the_readings_that_the_rankers_rest_on(label, preset, said):
+    recipe = {
+        "kind": "initial-ranking", "rankers": [[label, "d"]], "measures": ["NDCG@10"], "seed": 0,
+        "perturbations": [["shuffle", 0.0], ["shuffle", 0.5]], "draws": 3,
+    }  # fmt: skip
+    text = paragraph(recipe, {"data": "mine", "queries": 9, "preset": preset})
+    assert ("Readings of ours: " in text) == (said is not None)
+    assert (said or "") in text
+
+
 def test_methods_of_a_disturbed_ranking_name_families_levels_and_draws():
     recipe = {
         "kind": "initial-ranking", "rankers": [["initial ranking", ""], ["dlcm@small", "d"]],

@@ -635,7 +635,7 @@ def test_the_command_tells_one_list_as_the_page_does(study, capsys):
     which = {"kind": "gather", "block": 1, "head": 1, "change": "shuffled:3"}
     words = shlex.split(list_command(names[1], "503", which, facts))[1:]
     assert main([*words, "--store", str(bench.store.root), "--json"]) == 0
-    (told,) = json.loads(capsys.readouterr().out)
+    (told,) = json.loads(capsys.readouterr().out)["rows"]
     item = question((bench.store, bench), "setrank-imsab-init", **which)[0]
     drawn = attention_list.chosen_map(item)
     np.testing.assert_allclose(told["before"], unpacked(drawn["before"]), atol=1e-6)

@@ -339,6 +339,9 @@ def test_certificates_say_the_share_of_documents_that_move(moved, words):
         ("setrank-msab-init", ("features", "order"), (2.0, 1.0, 3.0), "ranks by where they are"),
         ("mine:f", ("features", "order"), (2.0, 1.0, 3.0), "reads the order in which"),
         ("gsf", ("features", "neighbours"), (3.0, 2.0, 1.0), "beside each of the others"),
+        ("random", (), (3.0, 2.0, 1.0), "from its seed and the query's id, and reads no feature"),
+        ("file-order", (), (3.0, 2.0, 1.0), "by its place in the file, and reads no feature"),
+        ("ideal", (), (3.0, 2.0, 1.0), "by its judgment, and reads no feature"),
     ],
 )
 def test_explanations_fit_the_family(label, reads, after, words):

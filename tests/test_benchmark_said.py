@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from core.cli.arguments import main, parser
+from core.cli.benchmark import How, text
 from core.data.dataset import RankingDataset
 from core.data.lists import CandidateLists
 from core.data.published import TABLES
@@ -120,6 +121,25 @@ def test_printed_rows_stand_beside_ours_under_their_convention(result):
     assert row.difference == pytest.approx(ours - 0.6194, abs=1e-6)
     assert np.isnan(frame.loc["gsf", "NDCG@10"].here)
     assert len(frame) == 4 * len(printed.rows)
+    told = text(renamed, ("NDCG@10", "NDCG(empty=one)@10"), (), How())
+    assert "Not under the convention of the printed rows: NDCG(empty=one)@10." in told
+    assert "The lists here are the top 10 by feature:3, those of the printed rows" in told
+    assert "Not under the convention" not in text(renamed, ("NDCG@10",), (), How())
+
+
+def test_means_over_folds_stand_beside_those_over_queries(result):
+    queries = result.facts["queries"]
+    folds = [{"name": "a", "start": 0, "stop": 3}, {"name": "b", "start": 3, "stop": queries}]
+    two = replace(result, facts=dict(result.facts) | {"folds": folds})
+    found = benchmark_table.means(two, ("NDCG@5",)).set_index("ranker")
+    own = result.per_query("feature:1", benchmark.KIND, 0.0, "NDCG@5")
+    wanted = (own[:3].mean() + own[3:].mean()) / 2
+    assert found["mean_of_folds"]["feature:1"] == pytest.approx(wanted, abs=1e-6)
+    assert found["mean"]["feature:1"] == pytest.approx(own.mean(), abs=1e-6)
+    told = text(two, ("NDCG@5",), (), How(digits=4))
+    assert "NDCG@5, mean over folds instead of queries: " in told
+    assert f"feature:1 {wanted:.4f}" in told
+    assert "mean over folds" not in text(result, ("NDCG@5",), (), How())
 
 
 def test_one_query_is_answered_from_the_stored_scores(result, artefact, bench):

@@ -63,7 +63,7 @@ def refused(store, capsys):
 
 @pytest.mark.parametrize("kind", ["rankers", "losses", "measures", "perturbations", "studies"])
 def test_list_names_what_can_be_chosen(answered, kind):
-    rows = answered("list", kind)
+    rows = answered("list", kind)["rows"]
     assert rows
     assert all({"name", "summary", "source"} <= set(row) for row in rows)
     assert len({row["name"] for row in rows}) == len(rows)
@@ -77,7 +77,7 @@ def test_ingest_doctor_and_the_stored_name(answered, folder):
     assert {"queries", "documents", "features", "labels", "findings"} <= set(found)
     assert found["queries"] == 70
     assert all({"code", "severity", "message", "where"} <= set(one) for one in found["findings"])
-    assert [row["name"] for row in answered("list", "stored") if row["kind"] == "data"] == [
+    assert [row["name"] for row in answered("list", "stored")["rows"] if row["kind"] == "data"] == [
         "planted"
     ]
 
@@ -85,7 +85,8 @@ def test_ingest_doctor_and_the_stored_name(answered, folder):
 def test_train_reports_and_is_found_again(answered, folder):
     command = ("train", "setrank-imsab@small", "--data", folder, *SMALL, "--set", "epochs=2")
     first = answered(*command)
-    assert set(first) == {"ranker", "artefact", "cached", "epochs", "valid", "seconds"}
+    keys = {"ranker", "artefact", "cached", "epochs", "valid", "seconds"}
+    assert set(first) == {"schema", "version"} | keys
     assert (first["ranker"], first["cached"], first["epochs"]) == ("setrank-imsab", False, 2)
     assert 0 < first["valid"]["NDCG@10"] <= 1
     again = answered(*command)
@@ -107,7 +108,7 @@ def test_what_the_same_command_trained_for_its_lists_is_not_called_cached(answer
 def test_stored_rankers_name_their_data_and_preset_and_parts_of_a_cross_fitting_hide(
     answered, folder
 ):
-    if "planted" not in [row["name"] for row in answered("list", "stored")]:
+    if "planted" not in [row["name"] for row in answered("list", "stored")["rows"]]:
         answered("ingest", folder, "--name", "planted")
     base = (
         "--data",
@@ -120,11 +121,11 @@ def test_stored_rankers_name_their_data_and_preset_and_parts_of_a_cross_fitting_
         "leaves=7",
     )
     key = answered("train", "lambdamart@small", *base)["artefact"]
-    rows = {row["key"]: row for row in answered("list", "stored")}
+    rows = {row["key"]: row for row in answered("list", "stored")["rows"]}
     assert rows[key]["name"] == "lambdamart"
     assert (rows[key]["data"], rows[key]["preset"]) == ("planted", "small")
     assert rows[key]["changed"] == {"leaves": "7"}
-    every = {row["key"]: row for row in answered("list", "stored", "--all")}
+    every = {row["key"]: row for row in answered("list", "stored", "--all")["rows"]}
     assert set(rows) < set(every)
     assert {row["kind"] for key, row in every.items() if key not in rows} >= {"ranker"}
     assert {row["data"] for row in every.values() if row["kind"] == "ranker"} >= {"planted"}
@@ -306,4 +307,4 @@ def test_a_malformed_file_is_named_by_line_and_nothing_is_stored(refused, answer
     code, message = refused("ingest", tmp_path / "bad.txt", "--name", "bad")
     assert code == 1
     assert "bad.txt:2" in message
-    assert "bad" not in [row["name"] for row in answered("list", "stored")]
+    assert "bad" not in [row["name"] for row in answered("list", "stored")["rows"]]

@@ -184,7 +184,8 @@ def test_the_worker_command_does_what_waits_and_says_how_it_ended(store):
         [*command, "--store", str(store.root)], cwd=HOME, check=True, capture_output=True
     )
     counts = {"ran": True, "waiting": 0, "done": 0, "failed": 1, "cancelled": 0}
-    assert json.loads(ran.stdout) == counts
+    head = {"schema": "shuffleproof worker", "version": 1}
+    assert json.loads(ran.stdout) == head | counts
 
 
 @pytest.mark.slow

@@ -322,9 +322,11 @@ def test_the_sample_is_called_so_everywhere(tmp_path, capsys):
     assert main(["library", "show", "sample", *place]) == 0
     assert json.loads(capsys.readouterr().out)["name"] == "sample"
     assert main(["library", "list", "--kind", "data", *place]) == 0
-    assert [row["name"] for row in json.loads(capsys.readouterr().out)] == ["sample"]
+    assert [row["name"] for row in json.loads(capsys.readouterr().out)["rows"]] == ["sample"]
     assert main(["list", "stored", *place]) == 0
-    names = [row["name"] for row in json.loads(capsys.readouterr().out) if row["kind"] == "data"]
+    names = [
+        row["name"] for row in json.loads(capsys.readouterr().out)["rows"] if row["kind"] == "data"
+    ]
     assert names == ["sample"]
 
 
@@ -346,7 +348,7 @@ def test_the_commands_show_one_and_compare_several(made, capsys):
     assert str(study.key) in told["needed_by"]
     rankers = [str(one.key) for one in store.artefacts("ranker")]
     assert main(["library", "compare", *rankers[:2], *place]) == 0
-    fields = {row["field"] for row in json.loads(capsys.readouterr().out)}
+    fields = {row["field"] for row in json.loads(capsys.readouterr().out)["rows"]}
     assert "ranker.leaves" not in fields
     assert main(["library", "compare", rankers[0], rankers[0], "--store", str(store.root)]) == 0
     assert "do not differ" in capsys.readouterr().out

@@ -67,6 +67,8 @@ def test_export_writes_all_parts_or_the_one_named(exported, tmp_path):
     documents = {name: part.documents for name, part in PARTS.items()}
     told = exported(tmp_path / "all.csv")
     assert told == {
+        "schema": "shuffleproof export",
+        "version": 1,
         "out": str(tmp_path / "all.csv"),
         "bytes": (tmp_path / "all.csv").stat().st_size,
         "part": "all",

@@ -21,7 +21,7 @@ from core.store.manifest import Artefact
 from core.studies.benchmark_rows import groups_of
 from core.studies.command_runs import is_of_runs
 from core.studies.initial_ranking import INITIAL
-from core.studies.outside_runs import uncovered
+from core.studies.outside_runs import warnings
 from core.studies.registry import STUDIES
 from core.studies.table import TESTS
 
@@ -210,5 +210,5 @@ def _table(chosen: Chosen) -> None:
 
 
 def _missing(chosen: Chosen) -> list[str]:
-    """Topics that only the judgments or only a run has."""
-    return uncovered(chosen.artefact.facts) if chosen.of_runs else []
+    """Topics that only the judgments or only a run has, and runs with many tied pairs."""
+    return warnings(chosen.artefact.facts) if chosen.of_runs else []

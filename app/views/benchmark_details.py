@@ -12,7 +12,7 @@ from app.views import benchmark_queries as queries
 from app.views import parts
 from app.views.benchmark_chosen import Chosen
 from core.studies import benchmark_notes
-from core.studies.benchmark_printed import in_words
+from core.studies.benchmark_printed import in_words, warning
 from core.studies.benchmark_rows import REFERENCES
 
 
@@ -111,7 +111,8 @@ def _as_printed(chosen: Chosen) -> None:
     st.table(_wide(frame))
     st.caption(
         escaped(
-            f"{in_words(printed)} Here: {benchmark_notes.convention('NDCG')} · "
+            f"{in_words(printed)} {warning(chosen.artefact.facts, chosen.columns)} Here: "
+            f"{benchmark_notes.convention('NDCG')} · "
             f"{benchmarks.on_lists(chosen.artefact.facts)}."
         )
     )

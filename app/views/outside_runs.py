@@ -74,9 +74,9 @@ def _done(job: Job) -> None:
         st.info("That comparison is not stored any more.")
         return
     st.success(escaped(f"Compared: {outside.words(stored[key])}."))
-    uncovered = outside_runs.uncovered(stored[key].facts)
-    if uncovered:
-        st.warning(escaped(" ".join(uncovered)))
+    warnings = outside_runs.warnings(stored[key].facts)
+    if warnings:
+        st.warning(escaped(" ".join(warnings)))
     _link(key, "Open the comparison")
 
 

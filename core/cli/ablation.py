@@ -31,6 +31,8 @@ def study(arguments: argparse.Namespace) -> Answer:
         "result": str(artefact.key),
         "summary": records(stored_summary(artefact.path)),
         "table": records(rows),
+        "convention": Measure.parse(ablation.MEASURE).convention(),
+        "queries": artefact.facts["queries"],
     }
     rows = rows.drop(
         columns=[name for name in ablation.COLUMNS if name.endswith(("_low", "_high"))]

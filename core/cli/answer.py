@@ -1,4 +1,8 @@
-"""What a command answers, and how it reaches the terminal: JSON or a plain table on stdout."""
+"""What a command answers, and how it reaches the terminal: JSON or a plain table on stdout.
+
+Every command's --json is one object: `schema` (which command's answer it is), `version`, and the
+keys that `core.cli.answer_keys` describes. Rows stand under `rows`.
+"""
 
 import json
 import math
@@ -9,13 +13,16 @@ from typing import Any
 
 import pandas as pd
 
+VERSION = 1
+"""Of the answers' form: counted up where a key goes or changes its meaning, not where one comes."""
+
 
 @dataclass(frozen=True)
 class Answer:
     """A command's answer.
 
     Attributes:
-        json: plain values, printed with --json.
+        json: plain values by key, or rows; printed with --json, as `document` wraps them.
         text: what is printed without it; by default a table of `json`.
         exit_code: 0 done, 1 the work failed.
     """
@@ -25,12 +32,24 @@ class Answer:
     exit_code: int = 0
 
 
-def show(answer: Answer, as_json: bool) -> None:  # noqa: FBT001 (the flag as it was given)
-    """Print an answer on stdout."""
-    if as_json:
-        print(json.dumps(finite(answer.json), indent=None, allow_nan=False))
+def show(answer: Answer, command: str | None) -> None:
+    """Print an answer on stdout: as JSON where the command is named, else as text."""
+    if command is not None:
+        print(json.dumps(finite(document(command, answer.json)), indent=None, allow_nan=False))
     else:
         print(answer.text or table(answer.json))
+
+
+def document(command: str, answer: Any) -> dict[str, Any]:
+    """An answer with what tells which it is.
+
+    >>> document("study card", {"result": "study-0"})
+    {'schema': 'shuffleproof study card', 'version': 1, 'result': 'study-0'}
+    >>> document("library list", [])
+    {'schema': 'shuffleproof library list', 'version': 1, 'rows': []}
+    """
+    keys = answer if isinstance(answer, Mapping) else {"rows": answer}
+    return {"schema": f"shuffleproof {command}", "version": VERSION, **keys}
 
 
 def finite(value: Any) -> Any:

@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from core.cli import flags_groups, flags_perturbations, flags_studies, flags_tables
+from core.cli import flags_groups, flags_measures, flags_perturbations, flags_studies, flags_tables
 from core.cli.answer import Answer, show, warn
 from core.errors import ShuffleproofError
 from core.store.manifest import remedy_of
@@ -29,7 +29,7 @@ def main(arguments: Sequence[str]) -> int:
     module, _, name = chosen.answer.partition(":")
     try:
         answer: Answer = getattr(importlib.import_module(f"core.cli.{module}"), name)(chosen)
-        show(answer, chosen.json)
+        show(answer, chosen.command if chosen.json else None)
     except ShuffleproofError as error:
         warn(f"shuffleproof: {error}")
         return error.exit_code
@@ -80,7 +80,7 @@ def _command(
     summary: str,
 ) -> argparse.ArgumentParser:
     command = commands.add_parser(name, help=summary, description=summary)
-    command.set_defaults(answer=answer)
+    command.set_defaults(answer=answer, command=command.prog.partition(" ")[2])
     command.add_argument("--json", action="store_true", help="answer in JSON on stdout")
     command.add_argument("--store", type=Path, help="folder of the store (default: your own)")
     return command
@@ -111,8 +111,12 @@ def _data_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser
 def _ranker_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     names = _command(commands, "list", "rankers:names", "what can be chosen")
     names.add_argument(
-        "kind", choices=("rankers", "losses", "measures", "perturbations", "studies", "stored")
-    )
+        "kind",
+        choices=(
+            "rankers", "losses", "measures", "conventions", "perturbations", "studies", "answers",
+            "stored",
+        ),
+    )  # fmt: skip
     names.add_argument(
         "--all", action="store_true", help="of what is stored: parts of cross-fittings too"
     )
@@ -137,7 +141,7 @@ def _outside_commands(commands: "argparse._SubParsersAction[argparse.ArgumentPar
     runs = _command(commands, "runs", "outside:runs", "TREC runs, judged and compared")
     runs.add_argument("run", type=Path, nargs="+", help="files of runs")
     runs.add_argument("--qrels", type=Path, required=True, help="the judgments")
-    runs.add_argument("--measures", default=RUNS, help=f"comma-separated (default {RUNS})")
+    flags_measures.add(runs, RUNS)
     runs.add_argument("--against", help="runs for the marks, comma-separated")
 
 
@@ -196,7 +200,7 @@ def _other_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParse
     export.add_argument(
         "--against", default="initial ranking", help="of a benchmark: baselines for its marks"
     )
-    export.add_argument("--measures", help="of a benchmark: its columns, under any conventions")
+    flags_measures.add(export, None)
     flags_tables.marked(export)
     export.add_argument(
         "--part",
@@ -221,9 +225,9 @@ def _other_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParse
     app.add_argument("--base-path", help="path below which a proxy serves it")
 
 
-def _workbench(command: argparse.ArgumentParser) -> None:
+def _workbench(command: argparse.ArgumentParser, initial: str = "lambdamart") -> None:
     command.add_argument("--data", default="sample", help="stored name, key, folder, or `sample`")
-    command.add_argument("--initial", help="initial rankers, comma-separated (default lambdamart)")
+    command.add_argument("--initial", help=f"initial rankers, comma-separated (default {initial})")
     command.add_argument("--depth", type=_count, default=40, help="candidates a query (default 40)")
     command.add_argument("--scores", choices=("cross-fitted", "in-sample"), default="cross-fitted")
     command.add_argument("--preset", help="preset of rankers named without one")

@@ -39,14 +39,15 @@ def study(arguments: argparse.Namespace) -> Answer:
     artefact = done("attention", work)
     result = StudyResult.open(artefact.path)
     frame = attention_text.table(result)
-    answer = {
+    answer: dict[str, Any] = {
         "result": str(artefact.key),
         "summary": records(stored_summary(artefact.path)),
         "table": records(frame),
+        "findings": {name: attention_text.finding(result, name) for name in names},
     }
     formats = {name: text.format for name, text in SHOWN.items()}
     parts = [frame.to_string(index=False, formatters=formats, na_rep="–"), ""]
-    parts += [attention_text.finding(result, name) for name in names]
+    parts += answer["findings"].values()
     return Answer(answer, "\n".join([*parts, f"stored as {artefact.key}"]))
 
 

@@ -3,10 +3,10 @@
 import argparse
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from core.cli.answer import Answer, records
-from core.cli.open import done, store_of, texts_of, workbench_of
+from core.cli.open import done, measures_of, store_of, workbench_of
 from core.data.folds import folds_of
 from core.data.published import CUTOFFS
 from core.errors import UnknownNameError
@@ -18,25 +18,27 @@ from core.studies import (
     benchmark_table,
     benchmark_text,
 )
+from core.studies.benchmark_text import DIGITS
 from core.studies.result import StudyResult, stored_summary
 
 
 class How(NamedTuple):
-    """How rows are marked: a name of TESTS, and the symbols of the baselines."""
+    """How the table is printed: a name of TESTS, the symbols of the baselines, decimals."""
 
     test: str = "paired t"
     symbols: str = benchmark_table.LETTERS
+    digits: int = DIGITS
 
 
 def study(arguments: argparse.Namespace) -> Answer:
     """`study benchmark`: every ranker on the same lists, over seeds and folds."""
+    measures = measures_of(arguments)
     store = store_of(arguments)
     folds = folds_of(arguments.data, store)
     benches = []
     for fold in folds:
         of_fold = argparse.Namespace(**(vars(arguments) | {"data": fold}))
         benches.append(workbench_of(of_fold))
-    measures = texts_of(arguments.measures)
     plan = benchmark.planned(benches, names_of(arguments.rankers), measures, arguments.seeds)
     baselines = names_of(arguments.against)
     benchmark_table.check_baselines(baselines, how_of(arguments).symbols)
@@ -47,14 +49,59 @@ def study(arguments: argparse.Namespace) -> Answer:
     artefact = done("benchmark", benchmark.run(benches, plan, called(arguments.data, store)))
     result = StudyResult.open(artefact.path)
     baselines = [one for one in baselines if one in benchmark_table.rankers_of(result)]
-    told = text(result, plan.measures, baselines, how_of(arguments))
     answer = {
         "result": str(artefact.key),
         "failed": dict(result.facts.get("failed", {})),
         "summary": records(stored_summary(artefact.path)),
-        "table": records(benchmark_table.means(result, plan.measures)),
+        **table(result, plan.measures, baselines, how_of(arguments)),
     }
+    if arguments.json:
+        return Answer(answer)
+    told = text(result, plan.measures, baselines, how_of(arguments))
     return Answer(answer, f"{told}\nstored as {artefact.key}")
+
+
+def table(
+    result: StudyResult, measures: Sequence[str], baselines: Sequence[str], how: How
+) -> dict[str, Any]:
+    """The keys of a table's --json: its numbers, marks, comparisons and what stands under it.
+
+    Args:
+        result: a benchmark.
+        measures: the columns.
+        baselines: compared with.
+        how: the test and the marks.
+    """
+    marked = benchmark_table.marks(result, measures, baselines, how.test, how.symbols)
+    means = benchmark_table.means(result, measures).merge(marked, "left", ["ranker", "measure"])
+    compared = [
+        benchmark_table.compared(result, measure, baseline, how.test).assign(
+            against=baseline, measure=measure
+        )
+        for baseline in baselines
+        for measure in measures
+    ]
+    printed = benchmark_printed.printed_for(result.facts)
+    beside = [] if printed is None else records(benchmark_printed.beside(result, printed))
+    return {
+        "table": records(means.fillna({"marks": ""})),
+        "test": how.test,
+        "symbols": dict(zip(baselines, how.symbols, strict=False)),
+        "comparisons": [row for frame in compared for row in records(frame)],
+        "said": _said(result, measures, baselines, how),
+        "published": beside,
+    }
+
+
+def _said(
+    result: StudyResult, measures: Sequence[str], baselines: Sequence[str], how: How
+) -> list[str]:
+    """The lines under the table."""
+    lines = benchmark_notes.said(result, measures, baselines, how.test, how.symbols)
+    lines += benchmark_notes.means_over_folds(result, measures, how.digits)
+    if benchmark_printed.printed_for(result.facts) is not None:
+        lines += filter(None, [benchmark_printed.warning(result.facts, measures)])
+    return lines
 
 
 def names_of(text: str) -> list[str]:
@@ -68,7 +115,7 @@ def names_of(text: str) -> list[str]:
 
 def how_of(arguments: argparse.Namespace) -> How:
     """The test and the marks that the flags name."""
-    return How(arguments.test, benchmark_table.SYMBOLS[arguments.marks])
+    return How(arguments.test, benchmark_table.SYMBOLS[arguments.marks], arguments.digits)
 
 
 def called(data: str, store: Store) -> str:
@@ -86,14 +133,16 @@ def text(result: StudyResult, measures: Sequence[str], baselines: Sequence[str],
         baselines: compared with.
         how: the test and the marks.
     """
-    cells = benchmark_text.cells(result, measures, baselines, *how)
+    cells = benchmark_text.cells(
+        result, measures, baselines, how.test, how.symbols, digits=how.digits
+    )
     rows: dict[str, list[str]] = {}
     for group, labels in benchmark_text.grouped(result):
         rows[f"{group}:"] = [""] * len(measures)
         for label in labels:
             rows[f"  {label}"] = [_shown(cells[label, measure]) for measure in measures]
     parts = [_aligned(rows, benchmark_notes.heads(measures))]
-    said = benchmark_notes.said(result, measures, baselines, *how)
+    said = _said(result, measures, baselines, how)
     parts += [line.replace("old: best", "old (*): best") for line in said]
     printed = benchmark_printed.printed_for(result.facts)
     if printed is not None:

@@ -5,14 +5,15 @@ from pathlib import Path
 
 from core.cli import export_data, export_tables
 from core.cli.answer import Answer
-from core.cli.open import done, store_of, workbench_of
+from core.cli.open import done, measures_of, store_of, workbench_of
 from core.cli.work import report
 from core.data import trec
 from core.data.table_write import WRITERS
 from core.errors import UsageError
+from core.metrics.bundles import under
 from core.rankers import registry
 from core.store.manifest import Artefact
-from core.studies.result import stored_summary
+from core.studies.result import StudyResult, stored_summary
 
 NAMES = frozenset(name.partition(":")[0] for name in registry.RANKERS)
 ENDINGS = {
@@ -34,6 +35,7 @@ def export(arguments: argparse.Namespace) -> Answer:
     if chosen in {"qrels", "letor"} or (
         chosen in WRITERS and export_data.is_data(arguments.what, store)
     ):
+        _no_measures(arguments, "data has labels and no measures")
         told = {"part": export_data.write(arguments, chosen)}
     elif chosen in export_tables.FORMATS and (
         table := export_tables.table_of(arguments.what, store)
@@ -43,9 +45,10 @@ def export(arguments: argparse.Namespace) -> Answer:
     elif chosen == "markdown" or arguments.out.suffix == ".zip":
         raise UsageError("Markdown and zips are written of benchmarks, Markdown of ablations too")
     elif chosen == "run":
+        _no_measures(arguments, "a run has scores and no measures")
         told = {"part": _run(arguments)}
     else:
-        _study(store.resolve(arguments.what, "study"), chosen, arguments.out)
+        _study(store.resolve(arguments.what, "study"), chosen, arguments)
     return Answer({"out": str(arguments.out), "bytes": _size(arguments.out), **told})
 
 
@@ -69,15 +72,25 @@ def _run(arguments: argparse.Namespace) -> str:
     return part
 
 
-def _study(artefact: Artefact, chosen: str, out: Path) -> None:
-    summary = stored_summary(artefact.path)
-    if chosen == "csv":
-        summary.to_csv(out, index=False)
-    elif chosen == "parquet":
-        summary.to_parquet(out, index=False)
-    elif chosen == "latex":
-        out.write_text(summary.to_latex(index=False, float_format="%.4f", escape=True))
-    elif chosen == "json":
-        summary.to_json(out, orient="records")
-    else:
+def _study(artefact: Artefact, chosen: str, arguments: argparse.Namespace) -> None:
+    """Write a study's numbers, or its report; under other measures where the flags name any."""
+    out, summary = arguments.out, stored_summary(artefact.path)
+    if chosen == "html":
+        _no_measures(arguments, "a report is drawn of the study's own measures")
         report([artefact], out)
+        return
+    if arguments.measures or arguments.conventions:
+        result = StudyResult.open(artefact.path)
+        texts = [under(text, arguments.conventions) for text in result.measures]
+        summary = result.summary(measures_of(arguments) if arguments.measures else texts)
+    export_tables.written(summary, chosen, out, arguments.digits or 4)
+
+
+def _no_measures(arguments: argparse.Namespace, why: str) -> None:
+    """Refuse flags that what is written has no use for.
+
+    Raises:
+        UsageError: --measures or --conventions was given.
+    """
+    if arguments.measures or arguments.conventions:
+        raise UsageError(f"{why}: leave out --measures and --conventions")

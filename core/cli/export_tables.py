@@ -1,31 +1,35 @@
 """Writing a benchmark or an ablation as the table that it is, and a benchmark's runs in a zip."""
 
 import argparse
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 
+from core.cli.answer import records
 from core.cli.benchmark import names_of
-from core.cli.open import texts_of
+from core.cli.open import measures_of
 from core.errors import ArtefactError, UsageError
-from core.metrics.measure import Measure
+from core.metrics.bundles import under
 from core.store.artefacts import Store
 from core.store.manifest import Artefact
 from core.studies import (
     ablation,
     benchmark,
+    benchmark_measured,
     benchmark_numbers,
     benchmark_runs,
     benchmark_table,
     benchmark_text,
 )
 from core.studies.benchmark_table import LETTERS
+from core.studies.benchmark_text import DIGITS
 from core.studies.initial_ranking import INITIAL
 from core.studies.result import StudyResult
 
-FORMATS = frozenset({"latex", "markdown", "run", "csv", "parquet"})
+FORMATS = frozenset({"latex", "markdown", "run", "csv", "parquet", "json"})
 """What such a study has a form of its own for."""
 
 
@@ -54,21 +58,27 @@ class Marking:
             those that it was asked for.
         test: a name of `core.studies.table.TESTS`.
         symbols: the marks.
+        digits: decimals of LaTeX and Markdown.
+        conventions: a name of BUNDLES, for the columns where `measures` has none.
     """
 
     baselines: Sequence[str] = (INITIAL,)
     measures: Sequence[str] = ()
     test: str = "paired t"
     symbols: str = LETTERS
+    digits: int = DIGITS
+    conventions: str | None = None
 
 
 def marking(arguments: argparse.Namespace) -> Marking:
     """What the flags of `export` say of a benchmark's table."""
     return Marking(
         names_of(arguments.against),
-        texts_of(arguments.measures) if arguments.measures else (),
+        measures_of(arguments) if arguments.measures else (),
         arguments.test,
         benchmark_table.SYMBOLS[arguments.marks],
+        arguments.digits or DIGITS,
+        arguments.conventions,
     )
 
 
@@ -97,27 +107,40 @@ def write(artefact: Artefact, chosen: str, store: Store, out: Path, how: Marking
         return
     result = StudyResult.open(artefact.path)
     if artefact.recipe["kind"] == ablation.KIND:
-        _written(ablation.table(result), chosen, out)
+        if how.measures or how.conventions:
+            raise UsageError(f"an ablation's table has its own columns, under {ablation.MEASURE}")
+        written(ablation.table(result), chosen, out)
         return
-    measures = [str(Measure.parse(text)) for text in how.measures] or list(result.measures)
+    measures = list(how.measures) or [under(text, how.conventions) for text in result.measures]
+    result = benchmark_measured.with_measures(result, artefact.path, measures, store)
     rows = benchmark_table.rankers_of(result)
     baselines = [name for name in how.baselines if name != INITIAL or name in rows]
     if chosen in {"latex", "markdown"}:
         write_text = benchmark_text.latex if chosen == "latex" else benchmark_text.markdown
-        text = write_text(result, measures, baselines, how.test, how.symbols)
+        text = write_text(result, measures, baselines, how.test, how.symbols, digits=how.digits)
         out.write_text(text, encoding="utf-8")
         return
     frame = benchmark_numbers.numbers(result, measures, baselines, how.test, how.symbols)
-    _written(frame, chosen, out)
+    written(frame, chosen, out)
 
 
-def _written(frame: pd.DataFrame, chosen: str, out: Path) -> None:
+def written(frame: pd.DataFrame, chosen: str, out: Path, digits: int = 4) -> None:
+    """Write a frame as CSV, Parquet, JSON (a record a row), LaTeX or Markdown.
+
+    Args:
+        frame: what every format holds, whole.
+        chosen: the format.
+        out: the file.
+        digits: decimals of LaTeX.
+    """
     if chosen == "csv":
         frame.to_csv(out, index=False)
     elif chosen == "parquet":
         frame.to_parquet(out, index=False)
+    elif chosen == "json":
+        out.write_text(json.dumps(records(frame), allow_nan=False), encoding="utf-8")
     elif chosen == "latex":
-        out.write_text(frame.to_latex(index=False, float_format="%.4f", escape=True))
+        out.write_text(frame.to_latex(index=False, float_format=f"%.{digits}f", escape=True))
     else:
         rows = [" | ".join(_cell(value) for value in row) for row in frame.itertuples(index=False)]
         lines = [" | ".join(map(str, frame.columns)), " | ".join("--" for _ in frame.columns)]

@@ -3,6 +3,8 @@
 import argparse
 from collections.abc import Callable
 
+from core.cli import flags_measures
+
 LEVELS = "levels of every family, comma-separated; by default each family's own"
 FAMILIES = (
     "comma-separated names of `list perturbations`, chains such as transpositions:5+shuffle-shown, "
@@ -31,7 +33,7 @@ def add(
     many.add_argument("--families", required=True, help=FAMILIES)
     many.add_argument("--levels", help=LEVELS)
     many.add_argument("--draws", type=count, default=5, help="draws a level (default 5)")
-    many.add_argument("--measures", default="NDCG@10", help="comma-separated")
+    flags_measures.add(many)
     workbench(many)
     worst = command("worst-case", "perturbations:worst_case", "the order that hurts most, searched")
     worst.add_argument("--rankers", required=True, help=RANKERS)
@@ -49,7 +51,8 @@ def add(
     )
     worst.add_argument("--method", choices=("greedy", "beam", "annealing"), default="greedy")
     worst.add_argument("--budgets", default="1,2,5,10", help="steps a list, comma-separated")
-    worst.add_argument("--measure", default="NDCG@10", help="what is hurt")
+    worst.add_argument("--measure", default="NDCG@10", help="what is hurt (default NDCG@10)")
+    flags_measures.shared(worst)
     worst.add_argument(
         "--draws", type=count, default=10, help="random orders a budget (default 10)"
     )

@@ -3,6 +3,8 @@
 import argparse
 from collections.abc import Callable
 
+from core.cli import flags_measures
+
 LEVELS = "levels of each family, comma-separated; by default the family's own"
 RANKERS = "comma-separated, each with @preset, or a Python callable `module:function`"
 
@@ -25,7 +27,7 @@ def add(
     figure.add_argument("--families", default="transpositions", help="comma-separated")
     figure.add_argument("--levels", help=LEVELS)
     figure.add_argument("--draws", type=count, default=10, help="draws a level (default 10)")
-    figure.add_argument("--measures", default="NDCG@10", help="comma-separated")
+    flags_measures.add(figure)
     invariance = command("invariance", "studies:invariance", "certificates by real permutations")
     invariance.add_argument("--permutations", type=count, default=20, help="a query (default 20)")
     cards = command("card", "card:study", "one card of robustness a ranker")

@@ -3,6 +3,8 @@
 import argparse
 from collections.abc import Callable
 
+from core.cli import flags_measures
+
 TABLE = "NDCG@1,NDCG@3,NDCG@5,NDCG@10"
 NAMED = (
     "comma-separated; also combinations (rrf:dlcm+mart, shuffled:dlcm), stored ones (name#digits), "
@@ -10,25 +12,26 @@ NAMED = (
 )
 SIZED = "setrank-imsab,setrank-msab,dlcm-without-init"
 INITIALS = "setrank-imsab,setrank-imsab-init,setrank-imsab-multi-init"
+FOUR = "lambdamart,mart,ranksvm,rankboost"
 INITIAL = "initial ranking"
 SWAPS = "oracle,anti-oracle,random"
 
 
 def add(
     command: Callable[[str, str, str], argparse.ArgumentParser],
-    workbench: Callable[[argparse.ArgumentParser], None],
+    workbench: Callable[..., None],
     count: Callable[[str], int],
 ) -> None:
     """Add the commands.
 
     Args:
         command: (name, function that answers, summary) → a new command of `study`.
-        workbench: adds the flags that say which data and lists.
+        workbench: adds the flags that say which data and lists, with the usual initial rankers.
         count: a whole number from 1 on, from text.
     """
     table = command("benchmark", "benchmark:study", "Table 2: every ranker over seeds and folds")
     table.add_argument("--seeds", type=count, default=3, help="of each ranker (default 3)")
-    table.add_argument("--measures", default=TABLE, help=f"comma-separated (default {TABLE})")
+    flags_measures.add(table, TABLE)
     table.add_argument("--against", default=INITIAL, help=f"baselines (default {INITIAL})")
     table.add_argument(
         "--rankers",
@@ -59,7 +62,7 @@ def add(
     )
     for one in (sizes, many):
         one.add_argument("--seeds", type=count, default=1, help="of each ranker (default 1)")
-        one.add_argument("--measures", default="NDCG@10", help="comma-separated")
+        flags_measures.add(one)
     steps = command("ablation", "ablation:study", "paper against released code, step by step")
     steps.add_argument("--ranker", default="setrank-imsab-init", help="a neural ranker")
     steps.add_argument(
@@ -73,8 +76,9 @@ def add(
     )
     steps.add_argument("--levels", default="0,5,20", help="transpositions, comma-separated")
     steps.add_argument("--draws", type=count, default=5, help="draws a level (default 5)")
-    for one in (table, sizes, many, steps):
+    for one in (table, sizes, steps):
         workbench(one)
+    workbench(many, FOUR)
 
 
 def marked(command: argparse.ArgumentParser) -> None:

@@ -1,6 +1,7 @@
 """`study group-shuffles`: GSF's order dependence on the terminal."""
 
 import argparse
+from typing import Any
 
 from core.cli.answer import Answer, records
 from core.cli.open import done, workbench_of
@@ -25,14 +26,16 @@ def study(arguments: argparse.Namespace) -> Answer:
     artefact = done("group shuffles", work)
     result = StudyResult.open(artefact.path)
     frame = group_shuffles_table.table(result)
-    answer = {
+    answer: dict[str, Any] = {
         "result": str(artefact.key),
         "summary": records(stored_summary(artefact.path)),
         "table": records(frame),
+        "said": _said(result),
+        "findings": {name: group_shuffles_table.finding(result, name) for name in names},
     }
     formats = {name: text.format for name, text in SHOWN.items()}
-    parts = [frame.to_string(index=False, formatters=formats, na_rep="–"), _said(result), ""]
-    parts += [group_shuffles_table.finding(result, name) for name in names]
+    parts = [frame.to_string(index=False, formatters=formats, na_rep="–"), answer["said"], ""]
+    parts += answer["findings"].values()
     return Answer(answer, "\n".join([*parts, f"stored as {artefact.key}"]))
 
 

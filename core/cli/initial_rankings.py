@@ -2,10 +2,13 @@
 
 import argparse
 from dataclasses import asdict
+from functools import partial
+from typing import Any
 
 from core.cli.answer import Answer, records
-from core.cli.open import done, one_fold, recipe_of, store_of, texts_of, use_device
-from core.cli.set_size import decimals
+from core.cli.figures import fixed
+from core.cli.open import done, measures_of, one_fold, recipe_of, store_of, use_device
+from core.metrics.measure import Measure
 from core.rankers.ordinal_geometry import geometries, words
 from core.studies import initial_rankings, initial_rankings_table
 from core.studies.result import StudyResult, stored_summary
@@ -17,6 +20,7 @@ RANKS = 40
 
 def study(arguments: argparse.Namespace) -> Answer:
     """`study initial-rankings`: none, one or many initial rankings, left out and exchanged."""
+    measures = measures_of(arguments)
     if arguments.initial is None:
         preset = arguments.preset or ("small" if arguments.data == "sample" else "paper")
         arguments.initial = ",".join(f"{name}@{preset}" for name in initial_rankings.FOUR)
@@ -30,7 +34,7 @@ def study(arguments: argparse.Namespace) -> Answer:
         bench,
         names,
         arguments.swaps.split(",") if arguments.swaps else (),
-        texts_of(arguments.measures),
+        measures,
         arguments.seeds,
     )
     artefact = done("initial rankings", initial_rankings.run(bench, plan))
@@ -38,16 +42,20 @@ def study(arguments: argparse.Namespace) -> Answer:
     frame = initial_rankings_table.table(result, plan.measures[0])
     verdict = initial_rankings_table.claim(result, plan.measures[0])
     learnt = _geometry(result, bench)
-    answer = {
+    answer: dict[str, Any] = {
         "result": str(artefact.key),
         "summary": records(stored_summary(artefact.path)),
         "table": records(frame),
         "claim": None if verdict is None else asdict(verdict),
+        "finding": initial_rankings_table.finding(result, plan.measures[0]),
+        "convention": Measure.parse(plan.measures[0]).convention(),
         "geometry": learnt,
     }
+    decimals = partial(fixed, digits=arguments.digits)
     parts = [
         frame.to_string(index=False, na_rep="–", float_format=decimals),
-        initial_rankings_table.finding(result, plan.measures[0]),
+        answer["finding"],
+        answer["convention"],
         *(f"{table['ranker']}. {table['words']}" for table in learnt),
         f"stored as {artefact.key}",
     ]

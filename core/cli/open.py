@@ -10,6 +10,7 @@ from core.cli.answer import warn
 from core.cli.progress import ProgressLine
 from core.data.folds import folds_of
 from core.execution import devices
+from core.metrics.bundles import under
 from core.progress import Progress
 from core.rankers import registry
 from core.rankers.initial import ListRecipe
@@ -32,6 +33,19 @@ def texts_of(text: str) -> list[str]:
     ['NDCG(ideal=shown,ties=row)@10', 'RR']
     """
     return re.split(r",(?![^()]*\))", text)
+
+
+def measures_of(arguments: argparse.Namespace) -> list[str]:
+    """The measures that --measures and --conventions name, as text.
+
+    Raises:
+        UnknownNameError, ParameterError: a text that is no measure.
+
+    >>> flags = argparse.Namespace(measures="NDCG@5,AP", conventions="trec_eval")
+    >>> measures_of(flags)
+    ['NDCG(gain=linear,ties=trec)@5', 'AP(ties=trec)']
+    """
+    return [under(text, arguments.conventions) for text in texts_of(arguments.measures)]
 
 
 def done(title: str, work: Generator[Progress, None, Value]) -> Value:

@@ -2,10 +2,11 @@
 
 import argparse
 
-from core.cli.answer import Answer, records
-from core.cli.open import done, store_of, texts_of
+from core.cli.answer import Answer
+from core.cli.benchmark import How, names_of, table
+from core.cli.open import done, measures_of, store_of
 from core.data.catalogue import resolve
-from core.studies import benchmark_table, benchmark_text, outside_runs
+from core.studies import benchmark_text, outside_runs
 from core.studies.brought import bring as brought
 
 
@@ -25,16 +26,20 @@ def bring(arguments: argparse.Namespace) -> Answer:
 
 def runs(arguments: argparse.Namespace) -> Answer:
     """`runs`: any number of TREC runs, judged and compared like trained rankers."""
-    measures = texts_of(arguments.measures)
+    measures = measures_of(arguments)
     result = outside_runs.compared(arguments.qrels, arguments.run, measures)
     artefact = outside_runs.keep(result, store_of(arguments))
-    baselines = arguments.against.split(",") if arguments.against else []
-    table = benchmark_text.markdown(result, result.measures, baselines)
+    baselines = names_of(arguments.against or "")
+    how = How(digits=arguments.digits)
+    said = outside_runs.warnings(result.facts)
     answer = {
         "result": str(artefact.key),
-        "table": records(benchmark_table.means(result, result.measures)),
+        **table(result, result.measures, baselines, how),
         "missing": result.facts["missing"],
         "unjudged": result.facts["unjudged"],
+        "tied": result.facts["tied"],
     }
-    said = "".join(f"{sentence}\n" for sentence in outside_runs.uncovered(result.facts))
-    return Answer(answer, f"{table}\n{said}stored as {artefact.key}")
+    answer["said"] += said
+    written = benchmark_text.markdown(result, result.measures, baselines, digits=how.digits)
+    lines = "".join(f"{sentence}\n" for sentence in said)
+    return Answer(answer, f"{written}\n{lines}stored as {artefact.key}")

@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,10 @@ import pandas as pd
 
 from core.cli.answer import Answer, records
 from core.cli.figures import fixed, printed, short
-from core.cli.open import done, texts_of, workbench_of
+from core.cli.flags_measures import DIGITS
+from core.cli.open import done, measures_of, workbench_of
 from core.errors import ParameterError
+from core.metrics.bundles import under
 from core.metrics.measure import Measure
 from core.parameters import replaced
 from core.perturb.registry import entry_of
@@ -32,10 +35,11 @@ DEAREST = 10
 
 def perturbations(arguments: argparse.Namespace) -> Answer:
     """`study perturbations`: rankers × families × levels, with what became of each answer."""
+    measures = tuple(measures_of(arguments))
     bench = workbench_of(arguments)
     setup = study.Setup(
         perturbations=study.pairs_of(arguments.families.split(","), arguments.levels),
-        measures=tuple(texts_of(arguments.measures)),
+        measures=measures,
         draws=arguments.draws,
         seed=arguments.seed or 0,
     )
@@ -50,7 +54,9 @@ def perturbations(arguments: argparse.Namespace) -> Answer:
         if entry.of_input:
             wide.loc["Kendall τ left"] = group.groupby("level")["tau"].mean()
         parts += [f"{measure} under {family} ({entry.unit})"]
-        parts += [wide.map(short).to_string(), ""]
+        usual = arguments.digits == DIGITS
+        shown = wide.map(short if usual else partial(fixed, digits=arguments.digits))
+        parts += [shown.to_string(), ""]
     result, first = StudyResult.open(artefact.path), setup.measures[0]
     losses = perturbations_table.losses(result, first)
     reached, told = _transfer(losses, first)
@@ -66,7 +72,9 @@ def perturbations(arguments: argparse.Namespace) -> Answer:
     answer |= {"transfer": reached, "left_out": artefact.facts.get("left_out", {})}
     answer["lists_that_reach"] = artefact.facts.get("reached", {})
     answer["finding"] = finding
-    head = [_counted(first, len(result.query_ids)), ""]
+    answer["said"] = list(filter(None, [said, beyond]))
+    answer["convention"] = _counted(first, len(result.query_ids))
+    head = [answer["convention"], ""]
     return Answer(answer, "\n".join([*head, *parts, f"stored as {artefact.key}"]))
 
 
@@ -94,6 +102,7 @@ def worst_case(arguments: argparse.Namespace) -> Answer:
     """`study worst-case`: random mean against worst found, a row for every ranker and budget."""
     bench = workbench_of(arguments)
     names = arguments.rankers.split(",")
+    measure = under(arguments.measure, arguments.conventions)
     if arguments.map is not None:
         search.check_query(bench, arguments.map)
     how = Search(method=arguments.method, unit=arguments.unit)
@@ -103,7 +112,7 @@ def worst_case(arguments: argparse.Namespace) -> Answer:
         replaced(how, _fields(arguments.set)),
         budgets=_budgets(arguments.budgets),
         target=arguments.target,
-        measure=arguments.measure,
+        measure=measure,
         draws=arguments.draws,
         seed=arguments.seed or 0,
         queries=arguments.queries,
@@ -116,10 +125,11 @@ def worst_case(arguments: argparse.Namespace) -> Answer:
         "summary": records(stored_summary(artefact.path)),
         "table": records(frame),
         "certificates": result.facts["certificates"],
+        "convention": Measure.parse(measure).convention(),
     }
-    head = _counted(arguments.measure, result.facts["queries"])
+    head = _counted(measure, result.facts["queries"])
     said = f"{head} · {arguments.unit} of the {arguments.target}"
-    lines = [said, printed(frame).to_string(index=False), ""]
+    lines = [said, printed(frame, arguments.digits).to_string(index=False), ""]
     if arguments.map is not None:
         maps = _maps(bench, names, arguments)
         answer["maps"] = {ranker: costs.tolist() for ranker, costs in maps.items()}
@@ -133,7 +143,7 @@ def _maps(
     """What every single exchange of two places costs each ranker in one query."""
     rankers: dict[str, Ranker] = {INITIAL: InitialRanking()}
     rankers |= {name: done(name, bench.identified(name)).ranker for name in names}
-    how = (arguments.map, arguments.target, arguments.measure)
+    how = (arguments.map, arguments.target, under(arguments.measure, arguments.conventions))
     return {label: search.swap_map(bench, ranker, *how) for label, ranker in rankers.items()}
 
 

@@ -5,10 +5,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from core.cli.answer import Answer, table
+from core.cli.answer_keys import ANSWERS
 from core.cli.open import done, store_of, workbench_of
 from core.cli.studies import CARD, cards_of
 from core.errors import ParameterError
 from core.losses.registry import LOSSES
+from core.metrics.bundles import BUNDLES
 from core.metrics.measure import MEASURES
 from core.perturb.registry import PERTURBATIONS
 from core.rankers.foreign import CallableRanker, is_callable
@@ -28,10 +30,17 @@ def names(arguments: argparse.Namespace) -> Answer:
         "rankers": RANKERS,
         "losses": LOSSES,
         "measures": MEASURES,
+        "conventions": BUNDLES,
         "perturbations": PERTURBATIONS,
         "studies": STUDIES,
     }
-    extra = {"rankers": ("group", "presets", "reads"), "perturbations": ("unit", "default_levels")}
+    if arguments.kind == "answers":
+        return Answer([{"command": name, "keys": dict(keys)} for name, keys in ANSWERS.items()])
+    extra = {
+        "rankers": ("group", "presets", "reads"),
+        "conventions": ("conventions",),
+        "perturbations": ("unit", "default_levels"),
+    }
     rows = [
         {"name": name, "summary": entry.summary, "source": entry.source}
         | {field: list(_values(entry, field)) for field in extra.get(arguments.kind, ())}
@@ -42,6 +51,8 @@ def names(arguments: argparse.Namespace) -> Answer:
 
 def _values(entry: Any, field: str) -> Any:
     value = getattr(entry, field)
+    if isinstance(value, Mapping):
+        return [f"{name}={text}" for name, text in value.items()]
     if field == "default_levels":
         return [int(level) if level == int(level) else level for level in value]
     return [value] if isinstance(value, str) else value

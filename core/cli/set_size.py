@@ -1,12 +1,15 @@
 """`study set-size`: Table 3 on the terminal."""
 
 import argparse
+from functools import partial
 
 import pandas as pd
 
 from core.cli.answer import Answer, records
-from core.cli.open import done, recipe_of, store_of, texts_of, use_device
+from core.cli.figures import fixed
+from core.cli.open import done, measures_of, recipe_of, store_of, use_device
 from core.errors import ParameterError
+from core.metrics.measure import Measure
 from core.studies import set_size, set_size_table
 from core.studies import set_size_reach as reach
 from core.studies.result import StudyResult, stored_summary
@@ -23,6 +26,7 @@ SHOWN = {
 def study(arguments: argparse.Namespace) -> Answer:
     """`study set-size`: train on lists of N0, test on lists of N1."""
     use_device(arguments)
+    measures = measures_of(arguments)
     recipe, preset = recipe_of(arguments)
     store = store_of(arguments)
     sizes = _sizes("sizes", arguments.sizes) or reach.proposed_for(arguments.data, store)
@@ -33,7 +37,7 @@ def study(arguments: argparse.Namespace) -> Answer:
         benches,
         arguments.rankers.split(","),
         trained_on,
-        texts_of(arguments.measures),
+        measures,
         arguments.seeds,
     )
     artefact = done("set size", set_size.run(benches, plan, arguments.data))
@@ -45,34 +49,27 @@ def study(arguments: argparse.Namespace) -> Answer:
         "summary": records(stored_summary(artefact.path)),
         "table": records(frame),
         "claim": set_size_table.claim(result, measure),
+        "finding": set_size_table.finding(result, measure),
+        "convention": Measure.parse(measure).convention(),
         "shorter": artefact.facts["shorter"],
+        "left_out": artefact.facts["left_out"],
     }
     parts = [
-        "\n".join([f"{words.format(measure)}:", _wide(frame, column)])
+        "\n".join([f"{words.format(measure)}:", _wide(frame, column, arguments.digits)])
         for column, words in SHOWN.items()
         if frame[column].notna().any()
     ]
     parts += filter(None, [set_size_table.shorter(artefact.facts)])
-    parts += [*artefact.facts["left_out"], set_size_table.finding(result, measure)]
+    parts += [*artefact.facts["left_out"], answer["finding"], answer["convention"]]
     parts.append(f"stored as {artefact.key}")
     return Answer(answer, "\n".join(parts))
 
 
-def _wide(frame: pd.DataFrame, column: str) -> str:
+def _wide(frame: pd.DataFrame, column: str, digits: int) -> str:
     """A row a ranker and N0, a column an N1."""
     known = frame[frame[column].notna()]
     wide = known.pivot_table(column, ["ranker", "trained_on"], "size", sort=False)
-    return wide.to_string(na_rep="–", float_format=decimals)
-
-
-def decimals(value: float) -> str:
-    """A number of a table in three decimals.
-
-    >>> decimals(-0.25), decimals(-0.0001), decimals(12.0)
-    ('−0.250', '0.000', '12.000')
-    """
-    text = f"{value:.3f}"
-    return text.removeprefix("-") if float(text) == 0 else text.replace("-", "−")
+    return wide.to_string(na_rep="–", float_format=partial(fixed, digits=digits))
 
 
 def _sizes(name: str, text: str | None) -> list[int]:

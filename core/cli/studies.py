@@ -1,11 +1,12 @@
 """The commands that run studies."""
 
 import argparse
-import re
 from pathlib import Path
 
 from core.cli.answer import Answer, records, table
-from core.cli.open import done, workbench_of
+from core.cli.flags_measures import DIGITS
+from core.cli.open import done, measures_of, workbench_of
+from core.metrics.measure import Measure
 from core.perturb.registry import entry_of
 from core.store.manifest import Artefact
 from core.studies import initial_ranking as figure
@@ -16,6 +17,7 @@ from core.studies.study import levels_of
 
 def initial_ranking(arguments: argparse.Namespace) -> Answer:
     """`study initial-ranking`: the curves of Figure 3, and the sentence they amount to."""
+    measures = measures_of(arguments)
     bench = workbench_of(arguments)
     families = arguments.families.split(",")
     pairs = [
@@ -26,17 +28,33 @@ def initial_ranking(arguments: argparse.Namespace) -> Answer:
         bench.initial_ranking(
             arguments.rankers.split(","),
             pairs,
-            re.split(r",(?![^()]*\))", arguments.measures),
+            measures,
             arguments.draws,
             arguments.seed or 0,
         ),
     )
-    return Answer(
-        {"result": str(artefact.key), "summary": summary_of(artefact)}, figure_text(artefact)
-    )
+    answer = {"result": str(artefact.key), "summary": summary_of(artefact)}
+    answer["findings"] = findings_of(StudyResult.open(artefact.path))
+    return Answer(answer, figure_text(artefact, arguments.digits))
 
 
-def figure_text(artefact: Artefact) -> str:
+def findings_of(result: StudyResult) -> list[dict[str, object]]:
+    """What each family and measure of a Figure 3 shows: convention, sentence, the paper's claim."""
+    families = dict.fromkeys(family for family, _ in result.recipe["perturbations"])
+    return [
+        {
+            "family": family,
+            "measure": measure,
+            "convention": Measure.parse(measure).convention(),
+            "finding": figure.finding(result, family, measure),
+            "claim": figure.claim(result, family, measure) or None,
+        }
+        for family in families
+        for measure in result.measures
+    ]
+
+
+def figure_text(artefact: Artefact, digits: int = DIGITS) -> str:
     """The curves as a table for the terminal: rankers × levels, then what they show."""
     result = StudyResult.open(artefact.path)
     summary = stored_summary(artefact.path)
@@ -46,7 +64,9 @@ def figure_text(artefact: Artefact) -> str:
         left = group.groupby("level")["tau"].mean()
         wide.loc["Kendall τ left"] = left
         unit = entry_of(str(family)).unit
-        parts += [f"{measure} under {family} ({unit})", wide.round(3).to_string(), ""]
+        convention = Measure.parse(str(measure)).convention()
+        parts += [f"{measure} under {family} ({unit})", wide.round(digits).to_string()]
+        parts += [convention, ""]
         parts += [figure.finding(result, str(family), str(measure))]
         verdict = figure.claim(result, str(family), str(measure))
         if verdict:

@@ -18,6 +18,8 @@ CONVENTION = (
     "gain: 2^y − 1 · ideal: judged · no relevant: 0 · ties: not stated · top 40 by LambdaMART"
 )
 CUTOFFS = (1, 3, 5, 10)
+DEPTH, RANKED_BY = 40, "lambdamart"
+"""The paper's candidates: so many by this ranker."""
 NEAR = 0.03
 """Queries and documents may differ from the owner's figures by this share."""
 

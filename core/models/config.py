@@ -130,7 +130,8 @@ class DLCMConfig:
     two_directions: bool = parameter(default=False, help="a second GRU in the other direction")
     context: Literal["multiply", "add"] = parameter(
         "multiply",
-        "φ = v · (o · tanh(W s + b)), or the released additive v · tanh(U o + W s + b)",
+        "φ of Eq. 5, whose shapes leave it open: v · (o · tanh(W s + b)) with W s + b in k rows, "
+        "our reading of the paper, or the released code's additive v · tanh(U o + W s + b)",
         choices=("multiply", "add"),
     )
     heads: int = parameter(3, "hidden units k of φ", low=1, high=1024)

@@ -18,7 +18,8 @@ from core.models.recurrence import GatedRecurrence
 class LocalRanking(nn.Module):
     """φ(o, s): the score of an output under the list's context (Eq. 5).
 
-    `multiply`: v · (o · tanh(W s + b)) with W s + b in k rows; `add`: v · tanh(U o + W s + b).
+    `multiply`: v · (o · tanh(W s + b)) with W s + b in k rows, our reading of the equation, whose
+    shapes leave it open; `add`: v · tanh(U o + W s + b), as the released code has it.
     """
 
     def __init__(self, hidden: int, config: DLCMConfig) -> None:

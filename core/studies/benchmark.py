@@ -18,6 +18,7 @@ from core.data.lists import JudgedLists
 from core.errors import ShuffleproofError
 from core.metrics.measure import Measure
 from core.metrics.relevance import evaluate
+from core.metrics.tied import tied_share
 from core.progress import Progress, saying
 from core.rankers.foreign import is_from_outside
 from core.store.artefacts import Store
@@ -156,9 +157,10 @@ def run(benches: Sequence[Workbench], plan: Plan, data: str) -> Generator[Progre
             if {cell.row.ranker for cell in order} <= set(REFERENCES):
                 raise next(iter(failed.values()))
             facts |= {"failed": {label: str(error) for label, error in failed.items()}}
+        runs = _runs(benches, order, done)
+        facts |= {"tied": _tied(runs)}
         result = cells.assembled(plan.recipe(), order, done, ids, facts)
         assert result is not None  # noqa: S101 (the references have no way to fail)
-        runs = _runs(benches, order, done)
         return store.add(key, plan.recipe(), lambda place: _save(result, runs, place), facts)
 
 
@@ -247,6 +249,17 @@ def _runs(
         name = f"scores/{cell.row.ranker}/{cell.row.draw}/{cell.part}"
         arrays[name] = done[cell.digest][1]["scores"]
     return {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+
+
+def _tied(runs: Mapping[str, np.ndarray]) -> dict[str, float]:
+    """The share of tied pairs of every row, the mean over its seeds and folds; not of the ideal."""
+    shares: dict[str, list[float]] = {}
+    for name, scores in runs.items():
+        kind, _, rest = name.partition("/")
+        if kind == "scores" and not rest.startswith(f"{REFERENCES[0]}/"):
+            label, _, part = rest.rsplit("/", 2)
+            shares.setdefault(label, []).append(tied_share(runs[f"offsets/{part}"], scores))
+    return {label: float(np.mean(found)) for label, found in shares.items()}
 
 
 def _save(result: StudyResult, runs: Mapping[str, np.ndarray], directory: Path) -> None:

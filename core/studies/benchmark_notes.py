@@ -6,6 +6,7 @@ Where columns differ in their convention or in the queries that they count, each
 from collections.abc import Sequence
 
 from core.metrics.measure import Measure
+from core.metrics.tied import tied_in_words
 from core.studies import benchmark_table
 from core.studies.benchmark_table import LETTERS
 from core.studies.benchmark_values import rankers_of
@@ -13,7 +14,7 @@ from core.studies.command_runs import is_of_runs
 from core.studies.result import StudyResult
 from core.words import counted
 
-CONVENTIONS = ("gain", "discount", "ideal", "empty", "ties", "relevant", "top_grade")
+CONVENTIONS = ("gain", "discount", "ideal", "empty", "ties", "relevant", "top_grade", "short")
 
 
 def said(
@@ -49,6 +50,26 @@ def said(
     return [*lines, *marks_in_words(baselines, test, symbols), *remarks(result)]
 
 
+def means_over_folds(result: StudyResult, measures: Sequence[str], digits: int) -> list[str]:
+    """A line a column with means in which every fold counts alike; none with a single fold.
+
+    Args:
+        result: a benchmark.
+        measures: the columns.
+        digits: decimals.
+    """
+    if len(result.facts["folds"]) == 1:
+        return []
+    means = benchmark_table.means(result, measures)
+    lines = []
+    for measure, head in zip(measures, heads(measures), strict=True):
+        own = means[means["measure"] == measure]
+        pairs = zip(own["ranker"], own["mean_of_folds"], strict=True)
+        told = ", ".join(f"{ranker} {mean:.{digits}f}" for ranker, mean in pairs)
+        lines.append(f"{head}, mean over folds instead of queries: {told}")
+    return lines
+
+
 def convention(measure: str) -> str:
     """A measure's convention in words, without its name.
 
@@ -65,8 +86,9 @@ def heads(measures: Sequence[str]) -> list[str]:
     (['NDCG@10', 'RR'], ['RR', 'RR(relevant=2)'])
     """
     parsed = [Measure.parse(measure) for measure in measures]
-    if len({tuple(getattr(one, name) for name in CONVENTIONS) for one in parsed}) > 1:
-        return list(measures)
+    for name in CONVENTIONS:
+        if len({getattr(one, name) for one in parsed if name in one.entry.conventions}) > 1:
+            return list(measures)
     return [one.name if one.cutoff is None else f"{one.name}@{one.cutoff}" for one in parsed]
 
 
@@ -132,7 +154,7 @@ def marks_in_words(baselines: Sequence[str], test: str, symbols: str = LETTERS) 
 
 
 def remarks(result: StudyResult) -> list[str]:
-    """Rows that failed, with why, and rows whose lists carry more initial rankings."""
+    """Rows that failed, with why, that read more initial rankings, or that tie many documents."""
     failed = result.facts.get("failed", {})
     lines = [f"{label} failed and is left out. {why}" for label, why in failed.items()]
     usual = set(result.facts.get("lists", {}).get("initial", ()))
@@ -141,4 +163,6 @@ def remarks(result: StudyResult) -> list[str]:
         if label in there:
             more = ", ".join(name for name in initial if name not in usual)
             lines.append(f"{label} reads, for the same candidates, the ranks by {more} too")
-    return lines
+    return (
+        lines if is_of_runs(result.recipe) else lines + tied_in_words(result.facts.get("tied", {}))
+    )

@@ -1,12 +1,22 @@
 """The rows that the paper printed, beside those of a benchmark on the same collection."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from core.data.published import CONVENTION, CUTOFFS, SOURCE, Published, table_for
+from core.data.published import (
+    CONVENTION,
+    CONVENTIONS,
+    CUTOFFS,
+    DEPTH,
+    RANKED_BY,
+    SOURCE,
+    Published,
+    table_for,
+)
+from core.metrics.measure import Measure
 from core.studies import benchmark_table
 from core.studies.result import StudyResult
 
@@ -30,6 +40,35 @@ def in_words(printed: Published) -> str:
     'Pang et al., SIGIR 2020, Table 2, MSLR30K'
     """
     return f"{SOURCE}, {printed.collection} · {CONVENTION}. {printed.remark}"
+
+
+def warning(facts: Mapping[str, Any], measures: Sequence[str]) -> str:
+    """Why columns may not be compared with the printed rows; empty where nothing is known.
+
+    Args:
+        facts: of the benchmark.
+        measures: the columns.
+
+    >>> warning({}, ["NDCG@10", "NDCG(gain=linear,empty=one)@10", "RR"])
+    'Not under the convention of the printed rows: NDCG(gain=linear,empty=one)@10.'
+    """
+    other = [text for text in measures if not _as_printed(Measure.parse(text))]
+    parts = [f"Not under the convention of the printed rows: {', '.join(other)}."] if other else []
+    lists = facts.get("lists")
+    if lists and (lists["depth"] != DEPTH or not lists["initial"][0].startswith(RANKED_BY)):
+        parts.append(
+            f"The lists here are the top {lists['depth'] or 'of all'} by "
+            f"{', '.join(lists['initial'])}, those of the printed rows the top {DEPTH} by "
+            "LambdaMART."
+        )
+    return " ".join(parts)
+
+
+def _as_printed(measure: Measure) -> bool:
+    """Whether a measure is none of the printed ones, or has the paper's convention."""
+    return measure.name != "NDCG" or all(
+        getattr(measure, name) == value for name, value in CONVENTIONS.items()
+    )
 
 
 def beside(result: StudyResult, printed: Published) -> pd.DataFrame:

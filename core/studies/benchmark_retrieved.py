@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from safetensors import safe_open
-from safetensors.numpy import save_file
+from safetensors.numpy import load_file, save_file
 
 from core.data.dataset import RankingDataset
 from core.data.lists import CandidateLists
@@ -42,7 +42,7 @@ class RetrievedResult(StudyResult):
 def arrays_of(
     dataset: RankingDataset, lists: Mapping[str, CandidateLists], scores: Mapping[str, np.ndarray]
 ) -> dict[str, np.ndarray]:
-    """The documents' names and grades, and every run's rows, bounds and scores.
+    """The documents' names, grades and topics' bounds, and every run's rows, bounds and scores.
 
     Args:
         dataset: a document a row.
@@ -51,12 +51,35 @@ def arrays_of(
     """
     names = dataset.doc_ids or TextColumn.of([])
     found = {
-        "labels": dataset.labels, "blob": names.blob, "starts": names.starts, "ends": names.ends,
+        "labels": dataset.labels, "bounds": dataset.offsets,
+        "blob": names.blob, "starts": names.starts, "ends": names.ends,
     }  # fmt: skip
     for label, own in lists.items():
         found |= {f"rows/{label}": own.rows, f"offsets/{label}": own.offsets}
         found[f"scores/{label}"] = scores[label]
     return {name: np.array(array) for name, array in found.items()}
+
+
+def judged_by(study: Path, topics: tuple[str, ...]) -> tuple[RankingDataset, dict[str, np.ndarray]]:
+    """The judged documents of a stored comparison, and all arrays that were kept of it.
+
+    Args:
+        study: the stored comparison's directory.
+        topics: their ids.
+
+    Raises:
+        DataError: a comparison that was stored without them, or without the topics' bounds.
+    """
+    arrays = load_file(study / FILE) if (study / FILE).is_file() else {}
+    if "bounds" not in arrays:
+        remedy = "Compare the files again."
+        raise DataError("these runs", "stored without what this measure needs", remedy)
+    dataset = RankingDataset(
+        np.zeros((len(arrays["labels"]), 0), dtype=np.float32), arrays["labels"],
+        arrays["bounds"], topics, (),
+        TextColumn(*(arrays[name] for name in ("blob", "starts", "ends"))),
+    )  # fmt: skip
+    return dataset, arrays
 
 
 def retrieved(study: Path, place: Place, pair: tuple[str, str]) -> pd.DataFrame:

@@ -64,7 +64,7 @@ def write(study: Path, folds: Sequence[Fold], out: Path) -> list[str]:
             ending = f".fold{part + 1}" if len(folds) > 1 else ""
             path = Path(room) / f"qrels{ending}.txt"
             trec.write_qrels(path, fold.test)
-            lists = _lists(arrays[f"rows/{part}"], arrays[f"offsets/{part}"])
+            lists = lists_of(arrays[f"rows/{part}"], arrays[f"offsets/{part}"])
             made = [path]
             for name in sorted(name for name in arrays if name.startswith("scores/")):
                 label, seed, of_part = name.removeprefix("scores/").rsplit("/", 2)
@@ -79,7 +79,7 @@ def write(study: Path, folds: Sequence[Fold], out: Path) -> list[str]:
     return names
 
 
-def _lists(rows: np.ndarray, offsets: np.ndarray) -> CandidateLists:
+def lists_of(rows: np.ndarray, offsets: np.ndarray) -> CandidateLists:
     """The lists that the scores are of; their initial rankings are not needed."""
     return CandidateLists(
         offsets=offsets.copy(),

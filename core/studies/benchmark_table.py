@@ -45,10 +45,10 @@ def means(result: StudyResult, measures: Sequence[str]) -> pd.DataFrame:
         measures: any that follow from what is stored.
 
     Returns:
-        Columns group, ranker, measure, mean (over queries and seeds), sd (standard deviation,
-        n − 1, of the means of each seed and fold; NaN for a single one), runs (how many of
-        them: seeds that differ times folds), n (queries that count), best (the highest of those
-        that are not for comparison).
+        Columns group, ranker, measure, mean (over queries and seeds), mean_of_folds (every fold
+        counts alike, as LETOR prints means), sd (standard deviation, n − 1, of the means of each
+        seed and fold; NaN for a single one), runs (how many of them: seeds that differ times
+        folds), n (queries that count), best (the highest of those that are not for comparison).
     """
     rows = []
     for measure in measures:
@@ -77,6 +77,7 @@ def _mean_row(
         "ranker": label,
         "measure": measure,
         "mean": mean_of(parsed, own.astype(np.float32)),
+        "mean_of_folds": float(np.mean(of_runs)),
         "sd": float(np.std(of_runs, ddof=1)) if len(of_runs) > 1 else float("nan"),
         "runs": len(of_runs),
         "n": len(own) if parsed.empty == "nan" else int((~np.isnan(own)).sum()),

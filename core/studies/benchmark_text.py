@@ -9,6 +9,8 @@ from core.studies.benchmark_rows import GROUPS, groups_of
 from core.studies.benchmark_table import LETTERS
 from core.studies.result import StudyResult
 
+DIGITS = 3
+"""Decimals of a table where nobody asks for others."""
 LATEX = str.maketrans(
     {character: f"\\{character}" for character in "&%$#_{}"}
     | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
@@ -22,7 +24,7 @@ class Cell:
     """One number of the table as it is printed.
 
     Attributes:
-        mean: three decimals, `–` where it is undefined.
+        mean: in decimals, `–` where it is undefined.
         spread: `± sd`, or empty for a single run.
         marks: letters of the baselines from which it differs.
         best: whether no ranker is better.
@@ -34,12 +36,14 @@ class Cell:
     best: bool
 
 
-def cells(
+def cells(  # noqa: PLR0913 (each argument is one fact of how the table is printed)
     result: StudyResult,
     measures: Sequence[str],
     baselines: Sequence[str],
     test: str = "paired t",
     symbols: str = LETTERS,
+    *,
+    digits: int = DIGITS,
 ) -> dict[tuple[str, str], Cell]:
     """Every (ranker, measure) as it is printed.
 
@@ -49,6 +53,7 @@ def cells(
         baselines: compared with, the first symbol's the first.
         test: a name of `core.studies.table.TESTS`.
         symbols: the marks, as `core.studies.benchmark_table.SYMBOLS` has them.
+        digits: decimals.
     """
     marked = benchmark_table.marks(result, measures, baselines, test, symbols)
     letters = {(row["ranker"], row["measure"]): row["marks"] for row in marked.to_dict("records")}
@@ -56,27 +61,30 @@ def cells(
     for row in benchmark_table.means(result, measures).to_dict("records"):
         place = (row["ranker"], row["measure"])
         found[place] = Cell(
-            mean="–" if math.isnan(row["mean"]) else f"{row['mean']:.3f}",
-            spread="" if math.isnan(row["sd"]) else f"± {row['sd']:.3f}",
+            mean="–" if math.isnan(row["mean"]) else f"{row['mean']:.{digits}f}",
+            spread="" if math.isnan(row["sd"]) else f"± {row['sd']:.{digits}f}",
             marks=letters.get(place, ""),
             best=bool(row["best"]),
         )
     return found
 
 
-def latex(
+def latex(  # noqa: PLR0913 (as `cells`)
     result: StudyResult,
     measures: Sequence[str],
     baselines: Sequence[str],
     test: str = "paired t",
     symbols: str = LETTERS,
+    *,
+    digits: int = DIGITS,
 ) -> str:
     """The table in LaTeX; needs the package booktabs. Its notes are comments above it."""
-    printed = cells(result, measures, baselines, test, symbols)
+    printed = cells(result, measures, baselines, test, symbols, digits=digits)
     names = " & ".join(
         ["Ranker", *(name.translate(LATEX) for name in benchmark_notes.heads(measures))]
     )
     said = benchmark_notes.said(result, measures, baselines, test, symbols)
+    said += benchmark_notes.means_over_folds(result, measures, digits)
     lines = [
         *(f"% {line}" for line in said),
         rf"\begin{{tabular}}{{l{'l' * len(measures)}}}",
@@ -93,15 +101,17 @@ def latex(
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
 
 
-def markdown(
+def markdown(  # noqa: PLR0913 (as `cells`)
     result: StudyResult,
     measures: Sequence[str],
     baselines: Sequence[str],
     test: str = "paired t",
     symbols: str = LETTERS,
+    *,
+    digits: int = DIGITS,
 ) -> str:
     """The table in Markdown, its notes below it."""
-    printed = cells(result, measures, baselines, test, symbols)
+    printed = cells(result, measures, baselines, test, symbols, digits=digits)
     names = [name.translate(MARKDOWN) for name in benchmark_notes.heads(measures)]
     lines = [
         f"| Ranker | {' | '.join(names)} |",
@@ -113,6 +123,7 @@ def markdown(
             row = [_markdown_cell(printed[label, measure]) for measure in measures]
             lines.append(f"| {label.translate(MARKDOWN)} | {' | '.join(row)} |")
     said = benchmark_notes.said(result, measures, baselines, test, symbols)
+    said += benchmark_notes.means_over_folds(result, measures, digits)
     return "\n".join([*lines, "", *(f"{line}  " for line in said), ""])
 
 

@@ -90,6 +90,7 @@ def paragraph(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
         _of_runs(recipe, facts) if is_of_runs(recipe) else _data(facts),
         _lists(recipe, facts),
         _rankers(recipe, facts),
+        _readings(recipe, facts),
         methods_changed.changed(recipe, facts),
         *_measures(recipe),
         _tests(recipe),
@@ -166,6 +167,27 @@ def _rankers(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
         ranker = str(facts["ranker"])
         return f"Compared are variants of {ranker}{_known(ranker)}: {'; '.join(told)}."
     return f"Compared are {'; '.join(told)}{preset}{trained}."
+
+
+READINGS: Mapping[str, str] = {
+    "dlcm": "DLCM's φ (Eq. 5), whose shapes its paper leaves open, is read as v · (o · tanh(W s + "
+    "b)) with W s + b in k rows",
+    "dlcm@released": "DLCM's φ (Eq. 5) is the released code's v · tanh(U o + W s + b)",
+    "ranknet": "RankNet's loss is the mean over a list's pairs, where its paper sums over pairs "
+    "and names no lists",
+    "frank": "FRank's loss is the mean over a list's pairs",
+}
+"""What a paper leaves open and how it is read here, by ranker, or ranker and preset."""
+
+
+def _readings(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
+    """The readings that the rankers of a study rest on."""
+    found = []
+    for label in rankers_of(recipe):
+        name = "dlcm" if label.startswith("dlcm") else _name(label)
+        preset = label.partition("@")[2] or facts.get("preset", "")
+        found += [READINGS.get(f"{name}@{preset}", READINGS[name])] if name in READINGS else []
+    return f"Readings of ours: {'; '.join(dict.fromkeys(found))}." if found else ""
 
 
 def _known(label: str) -> str:

@@ -190,12 +190,19 @@ def _by_order(label: str) -> str:
     return "reads the order in which documents are shown."
 
 
+_BY_ROW = {
+    "random": "draws a score for every place of the query in the data set, from its seed and the "
+    "query's id, and reads no feature",
+    "file-order": "scores every document by its place in the file, and reads no feature",
+    "ideal": "scores every document by its judgment, and reads no feature",
+}
+"""How the rankers score that know a document by its row alone."""
+
+
 def _cannot(name: str, reads: Collection[str]) -> str:
     if "neighbours" not in reads:
-        return (
-            f"{name} scores every document by itself, from its features. It sees no other document "
-            "and no order, so nothing can move."
-        )
+        how = _BY_ROW.get(name.lower(), "scores every document by itself, from its features")
+        return f"{name} {how}. It sees no other document and no order, so nothing can move."
     ranks = (
         " It also reads each document's rank in the initial ranking, which goes with the document "
         "wherever it is shown."

@@ -20,6 +20,7 @@ from core.data.trec import Run
 from core.errors import DataError
 from core.metrics.measure import Measure
 from core.metrics.relevance import evaluate
+from core.metrics.tied import tied_in_words, tied_share
 from core.progress import Progress, finished
 from core.store.artefacts import Store
 from core.store.keys import key_of
@@ -176,12 +177,24 @@ def _measured(
         "queries": topics,
         "groups": dict.fromkeys(named, OUTSIDE),
         "missing": {label: int((whole.lists[label].lengths == 0).sum()) for label in named},
+        "tied": {
+            label: tied_share(whole.lists[label].offsets, whole.scores[label]) for label in named
+        },
     }
     arrays = benchmark_retrieved.arrays_of(whole.dataset, whole.lists, whole.scores)
     per_query = np.stack(values).astype(np.float32)
     return benchmark_retrieved.RetrievedResult(
         recipe, trials, per_query, whole.dataset.query_ids, facts, arrays
     )
+
+
+def warnings(facts: Mapping[str, Any]) -> list[str]:
+    """What to know of the runs before believing the numbers: topics not covered, tied pairs.
+
+    Args:
+        facts: of a comparison; older ones lack `tied`.
+    """
+    return uncovered(facts) + tied_in_words(facts.get("tied", {}))
 
 
 def uncovered(facts: Mapping[str, Any]) -> list[str]:

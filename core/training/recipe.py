@@ -40,8 +40,9 @@ class TrainingRecipe:
     )
     pair_weights: Literal["queries", "pairs", "grades"] = parameter(
         "queries",
-        "pairs of a list count as one in hinge, ranknet and frank, or each as one, or as one "
-        "with IR-SVM's weights of their grades",
+        "pairs of a list count as one in hinge, ranknet and frank (their mean: our reading, the "
+        "papers sum over pairs and name no lists), or each as one, or as one with IR-SVM's "
+        "weights of their grades",
         choices=("queries", "pairs", "grades"),
     )
     cutoff: int | None = parameter(

@@ -1,0 +1,44 @@
+"""How much of a ranking its scores leave open: pairs of a list's documents with equal scores."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from jaxtyping import Float, Int64
+
+SAID = 0.01
+"""The share of tied pairs above which it is said: the treatment of ties can move the measures."""
+
+
+def tied_share(
+    offsets: Int64[np.ndarray, " bounds"], scores: Float[np.ndarray, " candidates"]
+) -> float:
+    """The share of all pairs of documents of one list whose scores are equal; 0 without pairs.
+
+    >>> tied_share(np.array([0, 3, 4]), np.array([1.0, 1.0, 2.0, 1.0]))
+    0.3333333333333333
+    """
+    lengths = np.diff(offsets)
+    pairs = int((lengths * (lengths - 1) // 2).sum())
+    if not pairs:
+        return 0.0
+    lists = np.repeat(np.arange(len(lengths)), lengths)
+    order = np.lexsort((scores, lists))
+    falls = np.flatnonzero((np.diff(scores[order]) != 0) | (np.diff(lists[order]) != 0)) + 1
+    sizes = np.diff(np.concatenate([[0], falls, [len(scores)]]))
+    return int((sizes * (sizes - 1) // 2).sum()) / pairs
+
+
+def tied_in_words(shares: Mapping[str, float]) -> list[str]:
+    """One sentence on the rankings with many tied pairs; none where there are few.
+
+    >>> tied_in_words({"bm25": 0.123, "ql": 0.01})
+    ['12.3 % of the pairs of bm25 have equal scores: how ties count can move the measures.']
+    >>> tied_in_words({"ql": 0.01})
+    []
+    """
+    many = [f"{100 * share:.1f} % of {name}" for name, share in shares.items() if share > SAID]
+    if not many:
+        return []
+    first, *others = many
+    said = ", ".join([first.replace(" % of", " % of the pairs of", 1), *others])
+    return [f"{said} have equal scores: how ties count can move the measures."]
