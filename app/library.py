@@ -17,7 +17,8 @@ from core.progress import finished
 from core.store import archive
 from core.store.damaged import Damaged
 from core.store.tags import Tags
-from core.studies import again, jobs, library, side_by_side
+from core.store.verified import InBackground
+from core.studies import again, cleaning, jobs, library, side_by_side
 from core.studies.command_runs import is_of_runs
 from core.studies.library import KINDS, Entry
 
@@ -68,6 +69,40 @@ def _damaged(root: str, now: tuple[tuple[str, int], ...]) -> list[Damaged]:
     """Files are looked at again only when something was stored, removed, named or tagged."""
     del root, now  # part of the memory's key alone
     return library.damaged(services.store())
+
+
+def verification() -> InBackground:
+    """The store's large files being digested in the background, once a day."""
+    return _verification(str(services.store().root))
+
+
+@st.cache_resource(max_entries=2, ttl=86_400, show_spinner=False)
+def _verification(root: str) -> InBackground:
+    del root  # part of the memory's key alone
+    return InBackground(services.store()).start()
+
+
+def size() -> int:
+    """Bytes of everything in the store's folder."""
+    return _size(str(services.store().root), _now())
+
+
+def measured_again() -> None:
+    """Let the size be counted anew."""
+    _size.clear()
+
+
+@st.cache_data(max_entries=2, ttl=300, show_spinner=False)
+def _size(root: str, now: tuple[tuple[str, int], ...]) -> int:
+    """Files are counted again when something was stored, and every five minutes."""
+    del root, now  # part of the memory's key alone
+    return cleaning.size(services.store())
+
+
+def waste_table(found: Sequence[cleaning.Waste]) -> pd.DataFrame:
+    """What could go, one row a kind: how many and how large (MB)."""
+    frame = pd.DataFrame([{"what": one.what, "files": 1, "MB": one.size / 1e6} for one in found])
+    return frame.groupby("what", as_index=False).sum().sort_values("MB", ascending=False)
 
 
 @st.cache_resource(max_entries=2, show_spinner="Looking through the store …")

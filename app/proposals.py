@@ -56,7 +56,7 @@ def cheapest_lists() -> ListRecipe:
     ('lambdamart@small',)
     """
     usual = ListRecipe().initial[0].partition("@")[0]
-    return ListRecipe((cheapest(usual),))
+    return ListRecipe((cheapest(usual),)).of_today()
 
 
 def brought(data: str) -> list[str]:

@@ -57,7 +57,7 @@ def groups() -> dict[str, list[str]]:
 def usual_lists(data: str) -> ListRecipe:
     """How the lists of a data set are made where nothing else is said."""
     initial = ListRecipe().initial[0].partition("@")[0]
-    return ListRecipe((f"{initial}@{usual_preset(data)}",))
+    return ListRecipe((f"{initial}@{usual_preset(data)}",)).of_today()
 
 
 def usual_preset(data: str) -> str:
@@ -206,7 +206,7 @@ def planned(
     if name.startswith("setrank") and name.endswith("-init") and len(lists.initial) > 1:
         changes = {"rankings": str(len(lists.initial)), **changes}
     spec = registry.spec(name, preset, **changes)
-    made: Any = ALL_DOCUMENTS if spec.fits_documents else asdict(lists)
+    made: Any = ALL_DOCUMENTS if spec.fits_documents else asdict(lists.of_today())
     key = ranker_key(spec, made, *data.fingerprints[:2])
     sizes = data.sizes(None if spec.fits_documents else lists.depth)
     return Plan(

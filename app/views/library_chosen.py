@@ -54,6 +54,8 @@ def _one(entry: Entry, every: Sequence[Entry]) -> None:
     st.markdown(escaped(f"{KINDS[entry.key.kind].capitalize()}: {entry.summary}."))
     came = f" · {entry.artefact.imported}" if entry.artefact.imported else ""
     st.caption(escaped(f"{entry.key} · {size} · made {made}{took}{shipped}{came}"))
+    if entry.stale:
+        st.warning(escaped(f"Stale: {entry.stale}."), icon=":material/update:")
     page, address = library.page_of(entry)
     if page:
         st.page_link(

@@ -8,14 +8,54 @@ from app import library, services
 from app.plain import escaped
 from core.errors import ShuffleproofError
 from core.store.damaged import Damaged, remove
+from core.studies import cleaning
 from core.words import counted
 
 MOST_SHOWN = 50
 
 
 def section() -> None:
-    """Draw what is damaged, if anything is."""
-    _broken(library.damaged())
+    """Draw what is damaged, if anything is, the store's size, and what could go."""
+    verification = library.verification()
+    seen = library.damaged()
+    names = {one.name for one in seen}
+    _broken([*seen, *(one for one in verification.damaged if one.name not in names)])
+    read = f"{verification.done} of {counted(verification.total, 'large artefact')} verified"
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(
+            escaped(f"The store holds {library.size() / 1e6:,.1f} MB on this disk; {read}."),
+            width="stretch",
+            help="Files above 1 MiB are digested in the background, once a day.",
+        )
+        with st.popover("Clean up", icon=":material/cleaning_services:"):
+            _clean()
+
+
+def _clean() -> None:
+    if not st.button("Look for what nobody needs", key="look for waste", width="stretch"):
+        st.caption("Trials of deleted studies, files of killed processes, uploads, old archives.")
+        return
+    found = cleaning.waste(services.store())
+    if not found:
+        st.success("Nothing: everything in the store is needed.")
+        return
+    st.dataframe(
+        library.waste_table(found), hide_index=True, key="waste",
+        alt="What nobody needs, by kind, with its size",
+    )  # fmt: skip
+    freed = sum(one.size for one in found)
+    st.button(
+        f"Free {freed / 1e6:,.1f} MB", type="primary", key="clean now", width="stretch",
+        on_click=_cleaned, args=(found,),
+    )  # fmt: skip
+
+
+def _cleaned(found: list[cleaning.Waste]) -> None:
+    try:
+        cleaning.clean(found, services.store())
+    except ShuffleproofError as error:
+        st.session_state["library errors"] = [str(error)]
+    library.measured_again()
 
 
 def _broken(found: Sequence[Damaged]) -> None:
@@ -41,5 +81,8 @@ def _broken(found: Sequence[Damaged]) -> None:
 def _remove(one: Damaged) -> None:
     try:
         remove(services.store(), one)
+        library.verification().damaged[:] = [
+            other for other in library.verification().damaged if other.path != one.path
+        ]
     except ShuffleproofError as error:
         st.session_state["library errors"] = [str(error)]

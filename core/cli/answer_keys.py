@@ -88,11 +88,24 @@ ANSWERS: Mapping[str, Mapping[str, str]] = {
         **_RESULT, "table": "a row a ranker and number of shuffles",
         "said": "what the columns mean", "findings": "a sentence a ranker",
     },
-    "library list": {"rows": "an entry each"},
-    "library show": {"name": "of the entry", "key": "its key", "recipe": "what determines it"},
+    "library list": {
+        "rows": "an entry each: `imported` from where, `stale` why; damaged ones with name, "
+        "damaged, found and bytes",
+    },
+    "library show": {
+        "name": "of the entry", "key": "its key", "recipe": "what determines it",
+        "imported": "from which archive and when, or null", "stale": "why, or empty",
+    },
     "library compare": {"rows": "a field that differs each, with its value by key"},
     "library export": {"out": "the file", "bytes": "its size", "artefacts": "keys in it"},
-    "library import": {"artefacts": "keys that are in the store now"},
+    "library import": {
+        "artefacts": "keys that are in the store now", "made_here": "those that no import brought",
+    },
+    "library verify": {"artefacts": "how many were read", "damaged": "name, kind and finding of each"},
+    "library clean": {
+        "store": "bytes of all", "freed": "bytes of the waste", "removed": "whether it was",
+        "waste": "a row a kind: files and MB",
+    },
     "library rename": {"key": "of the entry", "name": "its new name"},
     "library tag": {"key": "of the entry", "tags": "it carries now"},
     "library delete": {"deleted": "keys", "bytes": "freed"},

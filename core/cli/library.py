@@ -40,8 +40,18 @@ def listing(arguments: argparse.Namespace) -> Answer:
     ]
     broken = library.damaged(store)
     rows = [_row(entry) for entry in kept] + [_damaged_row(one) for one in broken]
-    text = _aligned([_line(entry) for entry in kept])
+    text = "\n\n".join([_aligned([_line(entry) for entry in kept]), *_stale(kept)])
     return Answer(rows, "\n\n".join([text, _damaged(broken)]) if broken else text)
+
+
+def _stale(entries: Sequence[Entry]) -> list[str]:
+    """What was made from recipes that are others today, as a paragraph; none: nothing."""
+    found = [entry for entry in entries if entry.stale]
+    lines = [f"  {entry.name} ({entry.key}): {entry.stale}" for entry in found[:MOST_NAMED]]
+    more = len(found) - len(lines)
+    lines += [f"  and {more:,} more (--json names all)"] if more else []
+    remedy = "They open as ever; nothing is added to them. Train or run them again for today's."
+    return ["\n".join([f"Stale, {len(found):,} in all:", *lines, remedy])] if found else []
 
 
 def _damaged_row(one: Damaged) -> dict[str, Any]:
@@ -76,6 +86,7 @@ def show(arguments: argparse.Namespace) -> Answer:
         "tags": ", ".join(entry.tags) or "none",
         "seconds": _took(entry),
         "imported": str(artefact.imported or "no"),
+        "stale": entry.stale or "no",
     }
     return Answer(told, "\n".join(_told(name, value) for name, value in shown.items()))
 
@@ -109,6 +120,7 @@ def _line(entry: Entry) -> dict[str, str]:
         "seconds": f"{entry.seconds:.1f}" if entry.seconds else "–",
         "needs": str(len(entry.needs)),
         "from": str(entry.artefact.imported or ""),
+        "stale": "stale" if entry.stale else "",
     }
 
 
@@ -191,7 +203,7 @@ def take(arguments: argparse.Namespace) -> Answer:
     """`library import`: the artefacts of an archive, digests checked."""
     found = done("import", imports.read(arguments.archive, store_of(arguments)))
     kept = [str(one.key) for one in found if one.imported is None]
-    return Answer({"artefacts": [str(artefact.key) for artefact in found], "made here": kept})
+    return Answer({"artefacts": [str(artefact.key) for artefact in found], "made_here": kept})
 
 
 def rename(arguments: argparse.Namespace) -> Answer:
@@ -266,4 +278,5 @@ def _row(entry: Entry) -> dict[str, Any]:
         "needs": sorted(str(key) for key in entry.needs),
         "bundled": entry.bundled,
         "imported": None if came is None else {"from": came.source, "at": came.at},
+        "stale": entry.stale,
     }

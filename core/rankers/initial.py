@@ -7,7 +7,7 @@ training queries.
 """
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from core.data.lists import CandidateLists, JudgedLists
 from core.errors import DataError, ParameterError, UsageError
 from core.parameters import check, parameter
 from core.progress import Progress, saying
-from core.rankers import registry, univariate
+from core.rankers import preset_digests, registry, univariate
 from core.rankers.base import Ranker, RankerSpec
 from core.rankers.kept import ALL_DOCUMENTS, kept
 from core.seeds import derived_seed
@@ -65,6 +65,14 @@ class ListRecipe:
         check(self)
         if not self.initial:
             raise ParameterError("initial", self.initial, "at least one ranker")
+
+    def of_today(self) -> "ListRecipe":
+        """The same lists by what the names of their initial rankers mean today.
+
+        Raises:
+            UnknownNameError: no such ranker or preset.
+        """
+        return replace(self, initial=tuple(map(preset_digests.marked, self.initial)))
 
 
 @dataclass(frozen=True)
@@ -115,14 +123,17 @@ def prepare(
 
 
 def initial_spec(text: str, seed: int = 0, resolve: Resolve | None = None) -> RankerSpec:
-    """The recipe of an initial ranker written as `name` or `name@preset`.
+    """The recipe of an initial ranker written as `name`, `name@preset` or `name@preset~digest`.
 
     Raises:
         UnknownNameError: no such ranker or preset.
-        UsageError: it reads an initial ranking or the order shown, which are not there yet.
+        UsageError: it reads an initial ranking or the order shown, which are not there yet; or
+            the preset was another recipe when lists were made under this name.
     """
-    name, _, preset = text.partition("@")
+    name, _, preset = text.partition(preset_digests.MARK)[0].partition("@")
     spec = (resolve or registry.spec)(name, preset or "paper")
+    if resolve is None:
+        preset_digests.check(text, spec)
     if spec.rankings or spec.reads & {"ranks", "order"}:
         raise UsageError(
             f"{text} reads an initial ranking or the order shown, so it cannot be the initial one; "

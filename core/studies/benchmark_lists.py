@@ -13,6 +13,7 @@ from core.errors import UsageError
 from core.progress import Progress, saying
 from core.rankers import ensemble
 from core.rankers.initial import prepare
+from core.rankers.preset_digests import marked
 from core.studies.benchmark_rows import Row
 from core.studies.initial_rankings import FOUR
 from core.studies.workbench import Workbench
@@ -64,7 +65,7 @@ def extended(initial: Sequence[str], needed: int, preset: str) -> tuple[str, ...
         UsageError: more are needed than that makes.
     """
     there = {name.partition("@")[0] for name in initial}
-    more = [f"{name}@{preset}" for name in FOUR if name not in there]
+    more = [marked(f"{name}@{preset}") for name in FOUR if name not in there]
     found = (*initial, *more)[:needed]
     if len(found) < needed:
         raise UsageError(f"a row reads {needed} initial rankings: name them with --initial")

@@ -140,6 +140,7 @@ def opened(
     Raises:
         UsageError: one of them cannot be an initial ranking.
     """
+    recipe = recipe.of_today()
     for name in recipe.initial:
         initial_spec(name, recipe.seed)
     if any("#" in name for name in names):

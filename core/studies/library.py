@@ -6,7 +6,7 @@ from typing import Any
 
 from core.data.catalogue import SAMPLE, SAMPLE_FOLDER
 from core.errors import ArtefactError
-from core.rankers import outside
+from core.rankers import outside, preset_digests
 from core.store.artefacts import Store
 from core.store.damaged import Damaged
 from core.store.damaged import damaged as unreadable
@@ -39,6 +39,7 @@ class Entry:
         bundled: it comes with the program and can be neither changed nor deleted.
         needs: what it was made from, as far as that is in the store.
         part: it is one part of a cross-fitting: of interest only with what it belongs to.
+        stale: why lists like its own cannot be made any more; empty: they can.
     """
 
     artefact: Artefact
@@ -50,6 +51,7 @@ class Entry:
     bundled: bool
     needs: frozenset[ArtefactKey]
     part: bool
+    stale: str = ""
 
     @property
     def key(self) -> ArtefactKey:
@@ -98,6 +100,7 @@ def _entry(one: Artefact, name: str | None, needs: frozenset[ArtefactKey], store
         bundled=one.path.parent != store.root / "artefacts",
         needs=needs,
         part="without part" in _lists(one),
+        stale=preset_digests.stale(_initial(one)),
     )
 
 
@@ -221,6 +224,12 @@ def _on_lists(artefact: Artefact) -> str:
     if lists is None:
         return ""
     return f"; on lists by {in_words(from_usual_lists(lists)).removeprefix('initial ')}"
+
+
+def _initial(artefact: Artefact) -> list[str]:
+    """The initial rankers of the lists that something was made on."""
+    noted = artefact.facts.get("lists") if artefact.key.kind == "study" else _lists(artefact)
+    return list(map(str, noted.get("initial", ()))) if isinstance(noted, Mapping) else []
 
 
 def _lists(artefact: Artefact) -> Mapping[str, Any]:

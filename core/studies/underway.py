@@ -78,10 +78,13 @@ def underway(store: Store, kind: str) -> Iterator[Underway]:
     for path in sorted(places, key=_written, reverse=True):
         try:
             head = json.loads(path.read_text(encoding="utf-8"))
+            found = Underway(dict(head["recipe"]), tuple(head["query_ids"]), dict(head["facts"]))
         except FileNotFoundError:  # it has been stored meanwhile
             continue
-        if head["recipe"]["kind"] == kind:
-            yield Underway(head["recipe"], tuple(head["query_ids"]), head["facts"])
+        except (ValueError, LookupError, TypeError):  # damaged: it is begun again when asked for
+            continue
+        if found.recipe.get("kind") == kind:
+            yield found
 
 
 def _written(path: Path) -> int:

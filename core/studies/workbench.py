@@ -88,7 +88,7 @@ class Workbench:
         """
         store = store or default_store()
         preset = preset or ("small" if data == "sample" else "paper")
-        recipe = recipe or ListRecipe(initial=(f"lambdamart@{preset}",))
+        recipe = (recipe or ListRecipe(initial=(f"lambdamart@{preset}",))).of_today()
         fold = resolve(data, store)
         prepared = yield from prepare(fold, recipe, store)
         return cls(data, fold, recipe, prepared, store, preset)

@@ -1,0 +1,69 @@
+"""Every file of a store digested whole, one artefact after the other, beside other work.
+
+Opening an artefact digests its files of up to 1 MiB; a flipped byte of a larger one shows when
+all of it is read. Here it is: `library verify` waits for it, a page lets it run in a thread.
+"""
+
+import threading
+from collections.abc import Generator
+from dataclasses import dataclass, field
+
+from core.errors import ArtefactError
+from core.progress import Progress, finished
+from core.store import manifest
+from core.store.artefacts import Store
+from core.store.damaged import Damaged
+from core.store.manifest import Artefact
+
+
+def verifying(store: Store, artefacts: list[Artefact]) -> Generator[Progress, None, list[Damaged]]:
+    """Digest every file of these artefacts; yields one report each, returns what is damaged."""
+    found = []
+    for index, artefact in enumerate(artefacts):
+        try:
+            store.verify(artefact)
+        except ArtefactError as error:
+            if artefact.path.is_dir():  # and not removed meanwhile
+                found.append(Damaged(artefact.path, "artefact", error.found, artefact.size))
+        except FileNotFoundError:
+            continue
+        yield Progress(index + 1, len(artefacts), "artefacts")
+    return found
+
+
+@dataclass
+class InBackground:
+    """The artefacts of a store with files that opening leaves undigested, verified in a thread.
+
+    Attributes:
+        store: whose own and shipped artefacts are read.
+        done: how many were read.
+        total: how many there are; known once the thread has begun.
+        damaged: those that are not as they were stored.
+    """
+
+    store: Store
+    done: int = 0
+    total: int = 0
+    damaged: list[Damaged] = field(default_factory=list)
+
+    def start(self) -> "InBackground":
+        """Begin; the thread ends with the process."""
+        threading.Thread(target=self.run, name="verifying the store", daemon=True).start()
+        return self
+
+    def run(self) -> None:
+        """Read them all, here and now."""
+        large = [one for one in self.store.artefacts() if _has_large(one)]
+        self.total = len(large)
+        for one in large:
+            self.damaged += finished(verifying(self.store, [one]))
+            self.done += 1
+
+
+def _has_large(artefact: Artefact) -> bool:
+    try:
+        sizes = [path.stat().st_size for path in artefact.path.rglob("*") if path.is_file()]
+    except FileNotFoundError:  # removed meanwhile
+        return False
+    return max(sizes, default=0) > manifest.CHECKED_ON_FIND

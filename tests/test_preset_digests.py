@@ -1,0 +1,101 @@
+"""A preset that changes takes the keys of all lists made with it along; today's keys stay."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from app import training
+from core.cli.arguments import main
+from core.data.catalogue import ingest, resolve
+from core.errors import ShuffleproofError, UsageError
+from core.rankers import preset_digests, registry, trees
+from core.rankers.initial import ListRecipe, initial_spec
+from core.store.artefacts import Store
+from core.studies import library, list_sources
+from core.studies.workbench import Workbench, finished
+from tests.test_library import LETOR
+
+LISTS = ListRecipe(("mart@small",), depth=5, scores="in-sample")
+
+
+def test_names_of_today_stand_in_keys_as_they_are():
+    """Every preset whose recipe is in the table has the digest of the table, or its mark."""
+    for name, digests in preset_digests.FIRST.items():
+        for preset, digest in zip(preset_digests.PRESETS, digests, strict=True):
+            own = preset_digests.digest_of(registry.spec(name, preset))
+            text = f"{name}@{preset}"
+            assert preset_digests.marked(text) == (text if own == digest else f"{text}~{own}")
+    assert ListRecipe().of_today() == ListRecipe()
+    for text in ("feature:3", "file-order", "random", "ideal"):
+        assert preset_digests.marked(text) == text
+
+
+def bench_of(store):
+    return finished(Workbench.opened("mine", LISTS, store, "small"))
+
+
+@pytest.fixture
+def changed(monkeypatch):
+    """The preset is another recipe from now on."""
+
+    def change():
+        monkeypatch.setitem(trees.PRESETS, "small", replace(trees.PRESETS["small"], trees=7))
+        return preset_digests.digest_of(registry.spec("mart", "small"))
+
+    return change
+
+
+def test_a_changed_preset_makes_other_lists_and_old_networks_are_stale(tmp_path, capsys, changed):
+    (tmp_path / "set.txt").write_text(LETOR)
+    store = Store(tmp_path / "store")
+    finished(ingest(tmp_path / "set.txt", "mine", store))
+    before = bench_of(store)
+    assert before.recipe == LISTS
+    old = finished(before.trained("dlcm", {"epochs": "1"}))
+    assert finished(before.trained("dlcm", {"epochs": "1"})).cached
+    assert not [entry for entry in library.entries(store) if entry.stale]
+    digest = changed()
+    after = bench_of(store)
+    assert after.recipe.initial == (f"mart@small~{digest}",)
+    new = finished(after.trained("dlcm", {"epochs": "1"}))
+    assert not new.cached
+    assert new.artefact.key != old.artefact.key
+    found = {entry.key: entry for entry in library.entries(store)}
+    assert "another recipe today" in found[old.artefact.key].stale
+    assert found[new.artefact.key].stale == ""
+    capsys.readouterr()
+    assert main(["library", "list", "--store", str(store.root)]) == 0
+    said = capsys.readouterr().out.partition("Stale, ")[2]
+    assert str(old.artefact.key) in said
+    assert str(new.artefact.key) not in said
+    assert (
+        main(["library", "show", str(old.artefact.key), "--store", str(store.root), "--json"]) == 0
+    )
+    assert "mart@small" in json.loads(capsys.readouterr().out)["stale"]
+    fold = resolve("mine", store)
+    with pytest.raises(UsageError, match="another recipe today"):
+        finished_lists(fold, LISTS, store)
+    assert len(finished_lists(fold, after.recipe, store).lists) > 0
+
+
+def finished_lists(fold, recipe, store):
+    return list_sources.prepared("mine", fold, recipe, store).test
+
+
+def test_pages_look_for_networks_on_the_lists_of_today(monkeypatch):
+    other = replace(trees.PRESETS["small"], trees=7)
+    monkeypatch.setattr(training, "usual_preset", lambda _data: "small")
+    plain = training.usual_lists("mine").initial
+    assert plain == ("lambdamart@small",)
+    monkeypatch.setitem(trees.PRESETS, "small", other)
+    assert training.usual_lists("mine").initial == (
+        f"lambdamart@small~{preset_digests.digest_of(registry.spec('lambdamart', 'small'))}",
+    )
+
+
+def test_a_name_with_another_digest_is_refused():
+    with pytest.raises(ShuffleproofError, match="another recipe"):
+        initial_spec("lambdamart@small~000000000000")
+    own = preset_digests.digest_of(registry.spec("lambdamart", "small"))
+    assert initial_spec(f"lambdamart@small~{own}") == registry.spec("lambdamart", "small")
