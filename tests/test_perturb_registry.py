@@ -112,6 +112,34 @@ def test_declares_itself_and_prints_back(family):
     assert levels_of(family)[0] == entry.unchanged
 
 
+def bounds_of(unit):
+    """(least level, greatest one, whether it is a whole number) by what a level counts."""
+    if unit.startswith("share"):
+        return 0.0, 0.5 if "each end" in unit else 1.0, False
+    if unit.startswith("1: "):
+        return -1.0 if "−1: " in unit else 0.0, 1.0, True
+    if "τ" in unit:
+        return -1.0, 1.0, False
+    scale = "standard deviation" in unit
+    return float(unit == "blocks a list"), 256.0 if "threads" in unit else np.inf, not scale
+
+
+@pytest.mark.parametrize("family", PERTURBATIONS)
+def test_levels_are_bounded_by_what_they_count(family):
+    entry = entry_of(family)
+    assert (entry.low, entry.high, entry.whole) == bounds_of(entry.unit)
+    at = entry.default_levels
+    assert len(set(at)) == len(at)
+    away = [abs(level - entry.unchanged) for level in at]
+    assert away == sorted(away)
+    beyond = [entry.low - 1, entry.high + 1, np.nan, np.inf]
+    for level in [*beyond, *([1.5, -0.5] if entry.whole else [])]:
+        with pytest.raises(ParameterError, match="a whole number" if entry.whole else "a number"):
+            entry.at(level)
+    highest = entry.high if np.isfinite(entry.high) else 10**6
+    assert [entry.at(level).level for level in (entry.low, highest)] == [entry.low, highest]
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("lengths", [[], [0], [1], [2], LENGTHS])
 def test_total_and_what_is_given_stays_as_it_is(family, lengths):

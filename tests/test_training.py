@@ -305,3 +305,17 @@ def test_hidden_features_are_hidden_from_whole_lists_and_the_others_grow_as_much
     assert (found[0] != found[1]).any()
     again = _hiding(batch, 0.5, generator(0, "hidden")).features
     assert torch.equal(found, again)
+
+
+def test_a_steps_rate_is_that_of_the_middle_of_the_step(monkeypatch):
+    from core.training import loop
+
+    shares, rate = [], loop.learning_rate
+
+    def noted(recipe, share, state):
+        shares.append(share)
+        return rate(recipe, share, state)
+
+    monkeypatch.setattr(loop, "learning_rate", noted)
+    fitted(small("dlcm", epochs=3, steps_per_epoch=4))
+    assert shares == pytest.approx([(step + 0.5) / 12 for step in range(12)])

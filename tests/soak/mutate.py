@@ -19,7 +19,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -30,7 +30,7 @@ import pytest
 from tests.soak.faults import loading
 from tests.soak.faults.covering import Covering, digest, file_of, texts, written_down
 from tests.soak.faults.equivalent import stale, why
-from tests.soak.faults.forks import NOT_FOUND, Functions, announce, in_fork
+from tests.soak.faults.forks import NOT_FOUND, Functions, announce, in_fork, side_by_side
 from tests.soak.faults.places import ROOT, Fault, drawn
 
 NOT_ASKED = (  # they need a browser, a server, or the machine for themselves
@@ -40,6 +40,7 @@ NOT_ASKED = (  # they need a browser, a server, or the machine for themselves
 CAUGHT, TIMED_OUT, SURVIVED, NOT_COVERED = "caught", "timed out", "survived", "not covered"
 EQUIVALENT = "equivalent"
 Outcome = dict[str, Any]
+Job = tuple[tuple[Fault, int, int], Callable[[Path], int], float, float]
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,7 @@ class Run:
     forget: bool
     lines: bool
     as_known: bool
+    at_once: int
 
     @property
     def results(self) -> Path:
@@ -79,11 +81,11 @@ def main() -> int:
         tell(f"The test session ended with {status} {word}")
         return 1
     if not run.lines:
-        tests = Covering(run.work)
         done = {place(one) for one in read(run.results)}
-        for fault in todo:
-            if place(asdict(fault)) not in done:
-                keep(run, fault, loaded_anew(run, fault, tests))
+        left = [fault for fault in todo if place(asdict(fault)) not in done]
+        jobs = loaded_anew(run, left, Covering(run.work))
+        for (fault, tests, of), status, word in side_by_side(jobs, run.at_once):
+            keep(run, fault, judged(tests, of, status, word))
         results = [named(one) for one in read(run.results)]
         tell(table(results))
         summary = {"seed": run.seed, "count": run.count, "faults": results}
@@ -110,6 +112,7 @@ def asked() -> Run:
     parser.add_argument(
         "--as-known", action="store_true", help="ask the tests whose lines are known"
     )
+    parser.add_argument("--at-once", type=int, default=1, help="faults side by side")
     values = vars(parser.parse_args())
     return Run(**{k: tuple(v) if isinstance(v, (list, tuple)) else v for k, v in values.items()})
 
@@ -124,6 +127,9 @@ def prepare(work: Path) -> None:
     import torch
 
     torch.set_num_threads(1)
+    sys.dont_write_bytecode, sys.pycache_prefix = False, str(work / "compiled")
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
     site = work / "site"
     site.mkdir(exist_ok=True)
     begin = "from tests.soak.faults.loading import start\n\nstart()\n"
@@ -185,11 +191,10 @@ class Session:
         if not self.run.as_known:
             self.bring_up_to_date()
         if not self.run.lines:
-            tests, functions = Covering(self.run.work), Functions()
-            for fault in self.todo:
-                if fault.function:
-                    outcome = self.exchanged(fault, tests, functions)
-                    keep(self.run, fault, outcome, later=name_of(fault) in at_load)
+            jobs = self.exchanged(Covering(self.run.work), Functions())
+            for (fault, tests, of), status, word in side_by_side(jobs, self.run.at_once):
+                outcome = judged(tests, of, status, word)
+                keep(self.run, fault, outcome, later=name_of(fault) in at_load)
         return True
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -245,19 +250,21 @@ class Session:
         item = items[place]
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
 
-    def exchanged(self, fault: Fault, tests: Covering, functions: Functions) -> Outcome:
-        """A fault in a function: its code is exchanged in a fork of this session."""
-        chosen, of = tests.chosen(fault, budget(self.run))
-        items = [self.items[name] for name in chosen if name in self.items]
+    def exchanged(self, tests: Covering, functions: Functions) -> Iterator[Job]:
+        """Faults in functions: the code is exchanged in a fork of this session."""
 
-        def work(told: Path) -> int:
-            if not functions.exchange(fault):
+        def work(fault: Fault, items: Sequence[pytest.Item], told: Path) -> int:
+            if not items or not functions.exchange(fault):
                 return NOT_FOUND
             announce(fault, told.parent)
             return self.first_failure(items, told)
 
-        ending = in_fork(work, *tests.limits(chosen)) if items else (NOT_FOUND, "")
-        return judged(len(items), of, *ending)
+        for fault in self.todo:
+            if fault.function:
+                chosen, of = tests.chosen(fault, budget(self.run))
+                items = [self.items[name] for name in chosen if name in self.items]
+                key = fault, len(items), of
+                yield key, partial(work, fault, items), *tests.limits(chosen)
 
     def first_failure(self, items: Sequence[pytest.Item], told: Path) -> int:
         """1 as soon as one test fails, and which."""
@@ -270,24 +277,27 @@ class Session:
         return 0
 
 
-def loaded_anew(run: Run, fault: Fault, tests: Covering) -> Outcome:
-    """A fault in what runs when a module is loaded: a fork imports it and its tests anew."""
-    chosen, of = tests.chosen(fault, budget(run), anew=True)
+def loaded_anew(run: Run, faults: Sequence[Fault], tests: Covering) -> Iterator[Job]:
+    """Faults in what runs when a module is loaded: a fork imports it and its tests anew."""
 
-    def work(told: Path) -> int:
+    def work(fault: Fault, chosen: Sequence[str], told: Path) -> int:
+        if not chosen:
+            return NOT_FOUND
         announce(fault, told.parent)
         if numba_folder := os.environ.get("NUMBA_CACHE_DIR"):
             import numba
 
             numba.config.CACHE_DIR = numba_folder
         loading.load_instead(str(ROOT / fault.file), fault.applied().encode())
-        one = Chosen(chosen, told)
         files = list(dict.fromkeys(map(file_of, chosen)))
-        return int(bool(pytest.main([*arguments(files), "-x"], plugins=[one])))
+        only = Chosen(chosen, told)
+        return int(bool(pytest.main([*arguments(files), "-x"], plugins=[only])))
 
-    seconds, limit = tests.limits(chosen)
-    ending = in_fork(work, seconds + 60, limit + 180) if chosen else (NOT_FOUND, "")
-    return judged(len(chosen), of, *ending)
+    for fault in faults:
+        chosen, of = tests.chosen(fault, budget(run), anew=True)
+        seconds, limit = tests.limits(chosen)
+        key = fault, len(chosen), of
+        yield key, partial(work, fault, chosen), seconds + 60, limit + 180
 
 
 class Chosen:

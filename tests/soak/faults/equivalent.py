@@ -8,7 +8,21 @@ from collections.abc import Iterator
 from tests.soak.faults.covering import text_of
 from tests.soak.faults.places import Fault, files, sites
 
-EQUIVALENT: dict[tuple[str, str, str], str] = {}
+EQUIVALENT: dict[tuple[str, str, str], str] = {
+    ("core/metrics/blocks.py", "if label <= 0.0:", "<= → <: label <= 0.0"): (
+        "the gain of a grade of 0 is 2⁰ − 1 = 0 in the lines below too"
+    ),
+    (
+        "core/rankers/ordinal_geometry.py",
+        "shares = [*map(float, variance[:2]), 0.0, 0.0]",
+        "2 → 3: 2",
+    ): "only the first two are read",
+    (
+        "core/models/attention.py",
+        "return logits >= (FUSED_FROM_LOW if low else FUSED_FROM)",
+        "*",
+    ): "both ways give the same attention; which is taken is a matter of speed",
+}
 
 
 def why(fault: Fault) -> str:

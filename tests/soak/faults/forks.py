@@ -11,9 +11,10 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import CodeType, FunctionType
+from typing import Any
 
 from tests.soak.faults import loading
 from tests.soak.faults.places import ROOT, Fault
@@ -22,34 +23,71 @@ MEMORY = 6 << 30  # bytes that a fault may take more than the session has
 NOT_FOUND = 3  # exit status: the code of the fault is not there
 
 
+class Fork:
+    """What is done in a process of its own.
+
+    Attributes:
+        status: of its end; none as long as it runs, and where it ran past its time.
+        word: what it told.
+    """
+
+    def __init__(
+        self, work: Callable[[Path], int], seconds: float = 0.0, limit: float = 1e9
+    ) -> None:
+        """Starts it.
+
+        Args:
+            work: returns an exit status, and may write a word at the path that it is given.
+            seconds: of computing that it may take; without one it may print and take its time.
+            limit: seconds by the clock.
+        """
+        self.base = Path(tempfile.mkdtemp(prefix="fault-"))
+        self.end, self.status, self.word = time.monotonic() + limit, None, ""
+        sys.stdout.flush()
+        self.child = os.fork()
+        if not self.child:
+            _answer(work, self.base, seconds)
+
+    def ended(self) -> bool:
+        """Whether it came to an end, or was brought to one; then status and word are known."""
+        there, code = os.waitpid(self.child, os.WNOHANG)
+        if not there and time.monotonic() < self.end:
+            return False
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.child, signal.SIGKILL)  # and what it started
+        if there:
+            status = os.waitstatus_to_exitcode(code)
+            self.status = None if status == -signal.SIGXCPU else status
+        else:
+            os.waitpid(self.child, 0)
+        told = self.base / "told"
+        self.word = told.read_text() if told.exists() else ""
+        shutil.rmtree(self.base, ignore_errors=True)
+        return True
+
+
 def in_fork(
     work: Callable[[Path], int], seconds: float = 0.0, limit: float = 1e9
 ) -> tuple[int | None, str]:
-    """(exit status, a word) of what is done in a fork; no status: it ran past its time.
+    """(exit status, word) of what is done in a process of its own, as `Fork` has it."""
+    return next((status, word) for _, status, word in side_by_side([((), work, seconds, limit)], 1))
 
-    Args:
-        work: returns an exit status, and may write a word at the path that it is given.
-        seconds: of computing that it may take; without one it may print and take its time.
-        limit: seconds by the clock.
-    """
-    base = Path(tempfile.mkdtemp(prefix="fault-"))
-    sys.stdout.flush()
-    child = os.fork()
-    if not child:
-        _answer(work, base, seconds)
-    end, status = time.monotonic() + limit, None
-    while status is None and time.monotonic() < end:
-        ended, code = os.waitpid(child, os.WNOHANG)
-        status = os.waitstatus_to_exitcode(code) if ended else None
-        time.sleep(0 if ended else 0.02)
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(child, signal.SIGKILL)  # and what it started
-    if status is None:
-        os.waitpid(child, 0)
-    told = base / "told"
-    word = told.read_text() if told.exists() else ""
-    shutil.rmtree(base, ignore_errors=True)
-    return (None if status == -signal.SIGXCPU else status), word
+
+def side_by_side(
+    jobs: Iterable[tuple[Any, Callable[[Path], int], float, float]], at_once: int
+) -> Iterator[tuple[Any, int | None, str]]:
+    """(key, exit status, word) of each job (key, work, seconds, limit) as soon as it ends."""
+    running: list[tuple[Any, Fork]] = []
+    left = iter(jobs)
+    while True:
+        while len(running) < at_once and (job := next(left, None)):
+            running.append((job[0], Fork(*job[1:])))
+        if not running:
+            return
+        time.sleep(0.02)
+        ended = [one for one in running if one[1].ended()]
+        running = [one for one in running if one not in ended]
+        yield from ((key, fork.status, fork.word) for key, fork in ended)
 
 
 def _answer(work: Callable[[Path], int], base: Path, seconds: float) -> None:
