@@ -96,6 +96,8 @@ CALLS = {
     "library show": "library show planted",
     "library export": "library export {f}/all.zip planted",
     "library import": "library import {f}/all.zip",
+    "library verify": "library verify",
+    "library clean": "library clean",
     "library rename": "library rename planted other",
     "library tag": "library tag other mine",
     "export": "export other {f}/other.csv",

@@ -101,7 +101,7 @@ ANSWERS: Mapping[str, Mapping[str, str]] = {
     "library import": {
         "artefacts": "keys that are in the store now", "made_here": "those that no import brought",
     },
-    "library verify": {"artefacts": "how many were read", "damaged": "name, kind and finding of each"},
+    "library verify": {"artefacts": "read", "damaged": "name, kind and finding of each"},
     "library clean": {
         "store": "bytes of all", "freed": "bytes of the waste", "removed": "whether it was",
         "waste": "a row a kind: files and MB",
