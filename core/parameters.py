@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any, get_type_hints
 
 from core.errors import ParameterError
+from core.numerals import number, whole
 
 
 @dataclass(frozen=True)
@@ -140,10 +141,10 @@ def _converted(declared: Parameter, text: str) -> Any:
         if text.lower() in {"true", "false"}:
             return text.lower() == "true"
         raise ParameterError(declared.name, text, "true or false")
-    for kind in (int, float):
+    for kind, read in ((int, whole), (float, number)):
         if kind in kinds:
             try:
-                return kind(text)
+                return read(text)
             except ValueError:
                 continue
     if str in kinds or declared.choices:

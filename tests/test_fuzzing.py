@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from core.errors import ArtefactError, DataError, LetorError
-from tests.soak import fuzz_letor, fuzzing
+from tests.soak import fuzz_letor, fuzz_scores, fuzz_trec, fuzzing
 
 SHORT = fuzzing.Bounds(seconds=0.5, patience=20.0, data=1 << 33)
 
@@ -121,9 +121,11 @@ def test_an_input_depends_on_seed_and_number_alone():
     assert len(set(made)) > 10
 
 
-@pytest.mark.parametrize(("fuzzer", "count"), [(fuzz_letor, 60)])
+@pytest.mark.parametrize(
+    ("fuzzer", "count"), [(fuzz_letor, 60), (fuzz_trec, 60), (fuzz_scores, 120)]
+)
 def test_a_slice_of_every_fuzzer_ends_well(fuzzer, count):
-    tally = fuzzing.run(fuzzer.attempt, count, seed=7)
+    tally = fuzzing.run(fuzzer.attempt, count, seed=7, warm=fuzzing.WARM)
     assert tally.bad == []
     assert tally.peak < 1 << 30
     assert tally.endings[fuzzing.ACCEPTED] > count // 20

@@ -13,6 +13,7 @@ from app.plain import escaped
 from app.views import benchmark_job as strip
 from core.errors import ParameterError, ShuffleproofError
 from core.execution.jobs import Job
+from core.numerals import number
 from core.rankers import registry
 from core.rankers.initial import ListRecipe
 from core.rankers.kept import ranker_key
@@ -141,7 +142,7 @@ def _levels(text: str) -> list[float]:
         ParameterError: no numbers.
     """
     try:
-        found = sorted({0.0, *(float(level) for level in text.split(",") if level.strip())})
+        found = sorted({0.0, *(number(level) for level in text.split(",") if level.strip())})
     except ValueError:
         raise ParameterError("levels", text, "numbers, comma-separated") from None
     if any(level < 0 or level != int(level) for level in found):

@@ -9,6 +9,7 @@ import streamlit as st
 
 from app.figures.attention import Cells, Side
 from app.views.attention_asked import Overview, Wanted
+from core.numerals import is_count
 from core.rankers.attention_order import (
     MOST_CELLS,
     Sorting,
@@ -220,7 +221,7 @@ def pair_in_address(name: str, limits: tuple[int, int]) -> tuple[int, int] | Non
     """Two whole numbers below the limits from the address; what is no such pair is taken out."""
     text = st.query_params.get(name, "")
     first, _, last = text.partition(".")
-    if first.isdecimal() and last.isdecimal():
+    if is_count(first) and is_count(last):
         pair = int(first), int(last)
         if pair[0] < limits[0] and pair[1] < limits[1]:
             return pair

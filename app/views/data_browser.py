@@ -10,6 +10,7 @@ from app.plain import escaped
 from core.data import browse
 from core.data.dataset import RankingDataset
 from core.data.doctor import Finding
+from core.numerals import is_count
 from core.store.manifest import Artefact
 from core.words import counted
 
@@ -157,7 +158,7 @@ def _opened(dataset: RankingDataset) -> int | None:
     if name is None or name not in dataset.query_ids:
         return None
     place = st.query_params.get("place", "")
-    if place.isdecimal() and int(place) < dataset.queries:
+    if is_count(place) and int(place) < dataset.queries:
         return int(place)
     return dataset.query_ids.index(name)
 

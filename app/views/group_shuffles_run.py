@@ -14,6 +14,7 @@ from app.views import benchmark_job as strip
 from app.views import disturbed_form as shared
 from core.errors import ParameterError, ShuffleproofError, UsageError
 from core.execution.jobs import Job
+from core.numerals import whole
 from core.store.manifest import Artefact
 from core.studies import group_shuffles, group_shuffles_table
 from core.studies.underway import Underway
@@ -119,7 +120,7 @@ def _numbers(text: str) -> list[int]:
         ParameterError: no whole numbers.
     """
     try:
-        return sorted({int(part) for part in text.split(",") if part.strip()})
+        return sorted({whole(part) for part in text.split(",") if part.strip()})
     except ValueError:
         raise ParameterError("shuffles", text, "whole numbers, comma-separated") from None
 

@@ -17,6 +17,7 @@ from app.views.set_size_chosen import of_home
 from core.errors import ParameterError, ShuffleproofError
 from core.execution.jobs import Job
 from core.metrics.measure import Measure
+from core.numerals import whole
 from core.parameters import parsed
 from core.rankers import registry
 from core.rankers.initial import ListRecipe
@@ -138,7 +139,7 @@ def _sizes(data: str, newest: Artefact | None) -> tuple[str, str, int]:
 
 def _numbers(name: str, text: str) -> list[int]:
     try:
-        return reach.checked(name, [int(part) for part in text.split(",")])
+        return reach.checked(name, [whole(part) for part in text.split(",")])
     except ValueError:
         raise ParameterError(name, text, "whole numbers, comma-separated") from None
 

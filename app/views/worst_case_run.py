@@ -15,6 +15,7 @@ from app.views import disturbed_form as shared
 from core.errors import ParameterError, ShuffleproofError
 from core.execution.jobs import Job
 from core.metrics.measure import Measure
+from core.numerals import whole
 from core.parameters import parsed
 from core.perturb.worst_case import Search
 from core.store.manifest import Artefact
@@ -132,7 +133,7 @@ def _target(newest: Artefact | None) -> str:
 def _numbers(text: str) -> list[int]:
     shape = "whole numbers from 1 on, comma-separated"
     try:
-        found = sorted({int(part) for part in text.split(",")})
+        found = sorted({whole(part) for part in text.split(",")})
     except ValueError:
         raise ParameterError("budgets", text, shape) from None
     if found[0] < 1:

@@ -6,6 +6,7 @@ from core.cli.answer import Answer, records
 from core.cli.open import done, workbench_of
 from core.errors import ParameterError
 from core.metrics.measure import Measure
+from core.numerals import number
 from core.studies import ablation, ablation_steps
 from core.studies.result import StudyResult, stored_summary
 
@@ -50,6 +51,6 @@ def study(arguments: argparse.Namespace) -> Answer:
 
 def _levels(text: str) -> list[float]:
     try:
-        return sorted({0.0, *(float(level) for level in text.split(","))})
+        return sorted({0.0, *(number(level) for level in text.split(","))})
     except ValueError:
         raise ParameterError("--levels", text, "numbers, comma-separated") from None

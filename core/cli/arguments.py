@@ -10,6 +10,7 @@ from pathlib import Path
 from core.cli import flags_groups, flags_measures, flags_perturbations, flags_studies, flags_tables
 from core.cli.answer import Answer, show, warn
 from core.errors import ShuffleproofError
+from core.numerals import is_count, number, whole
 from core.store.manifest import remedy_of
 
 RUNS = "NDCG@10,AP,P@10,RR"
@@ -52,7 +53,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _count(text: str) -> int:
     """A whole number from 1 on."""
-    if not text.isdecimal() or int(text) < 1:
+    if not is_count(text) or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
     return int(text)
 
@@ -96,7 +97,7 @@ def _data_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser
         ingest.add_argument(f"--{part}", type=Path, nargs="+", help=f"files of the {part} part")
     ingest.add_argument("--fold", type=_count, help="only this fold (default: all of them)")
     ingest.add_argument("--split", default="0.6,0.2,0.2", help="fractions for a single file")
-    ingest.add_argument("--seed", type=int, default=0, help="seed of the split by query")
+    ingest.add_argument("--seed", type=whole, default=0, help="seed of the split by query")
     ingest.add_argument(
         "--nulls",
         choices=("error", "zero", "mean", "largest"),
@@ -222,11 +223,13 @@ def _other_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParse
     sample = _command(commands, "sample", "work:sample", "train what sample_data ships")
     sample.add_argument("folder", type=Path, help="where sample_data lies")
     worker = _command(commands, "worker", "worker:worker", "do the jobs that were handed in")
-    worker.add_argument("--slots", type=int, help="jobs at once (default: one a GPU, or by cores)")
-    worker.add_argument("--idle", type=float, help="end after so many seconds without work")
+    worker.add_argument(
+        "--slots", type=whole, help="jobs at once (default: one a GPU, or by cores)"
+    )
+    worker.add_argument("--idle", type=number, help="end after so many seconds without work")
     app = _command(commands, "app", "work:app", "open the dashboard")
     app.add_argument("--host", default="127.0.0.1", help="address to listen on")
-    app.add_argument("--port", type=int, choices=range(1, 65_536), metavar="PORT", default=8501)
+    app.add_argument("--port", type=whole, choices=range(1, 65_536), metavar="PORT", default=8501)
     app.add_argument("--allow-host", nargs="+", help="host names it answers to, beside loopback")
     app.add_argument("--base-path", help="path below which a proxy serves it")
 
@@ -237,5 +240,5 @@ def _workbench(command: argparse.ArgumentParser, initial: str = "lambdamart") ->
     command.add_argument("--depth", type=_count, default=40, help="candidates a query (default 40)")
     command.add_argument("--scores", choices=("cross-fitted", "in-sample"), default="cross-fitted")
     command.add_argument("--preset", help="preset of rankers named without one")
-    command.add_argument("--seed", type=int, help="of the draws; in `train`, of the ranker")
+    command.add_argument("--seed", type=whole, help="of the draws; in `train`, of the ranker")
     command.add_argument("--device", help="cuda or cpu (default: cuda where there is one)")

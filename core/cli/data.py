@@ -9,6 +9,7 @@ from core.data import catalogue, doctor
 from core.data.dataset import RankingDataset
 from core.data.source import Parts
 from core.errors import ParameterError, UsageError
+from core.numerals import number
 from core.store.artefacts import Store
 
 
@@ -58,7 +59,7 @@ def _check_name(name: str, store: Store) -> None:
 
 def _fractions(text: str) -> tuple[float, float, float]:
     try:
-        train, valid, test = (float(part) for part in text.split(","))
+        train, valid, test = (number(part) for part in text.split(","))
     except ValueError:
         raise ParameterError("--split", text, "three fractions, like 0.6,0.2,0.2") from None
     return train, valid, test

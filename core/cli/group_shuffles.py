@@ -6,6 +6,7 @@ from typing import Any
 from core.cli.answer import Answer, records
 from core.cli.open import done, workbench_of
 from core.errors import ParameterError
+from core.numerals import whole
 from core.studies import group_shuffles, group_shuffles_table
 from core.studies.result import StudyResult, stored_summary
 from core.words import counted
@@ -49,6 +50,6 @@ def _said(result: StudyResult) -> str:
 
 def _numbers(text: str) -> list[int]:
     try:
-        return [int(part) for part in text.split(",")]
+        return [whole(part) for part in text.split(",")]
     except ValueError:
         raise ParameterError("--shuffles", text, "whole numbers, comma-separated") from None

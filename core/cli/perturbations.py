@@ -15,6 +15,7 @@ from core.cli.open import done, measures_of, workbench_of
 from core.errors import ParameterError
 from core.metrics.bundles import under
 from core.metrics.measure import Measure
+from core.numerals import whole
 from core.parameters import replaced
 from core.perturb.registry import entry_of
 from core.perturb.worst_case import Search
@@ -172,7 +173,7 @@ def _fields(pairs: Sequence[str]) -> dict[str, str]:
 
 def _budgets(text: str) -> list[int]:
     try:
-        budgets = [int(part) for part in text.split(",")]
+        budgets = [whole(part) for part in text.split(",")]
     except ValueError:
         shape = "whole numbers from 1 on, comma-separated"
         raise ParameterError("--budgets", text, shape) from None

@@ -10,6 +10,7 @@ from core.cli.figures import fixed
 from core.cli.open import done, measures_of, recipe_of, store_of, use_device
 from core.errors import ParameterError
 from core.metrics.measure import Measure
+from core.numerals import whole
 from core.studies import set_size, set_size_table
 from core.studies import set_size_reach as reach
 from core.studies.result import StudyResult, stored_summary
@@ -77,6 +78,6 @@ def _sizes(name: str, text: str | None) -> list[int]:
     if text is None:
         return []
     try:
-        return reach.checked(name, [int(size) for size in text.split(",")])
+        return reach.checked(name, [whole(size) for size in text.split(",")])
     except ValueError:
         raise ParameterError(name, text, "whole numbers, comma-separated") from None

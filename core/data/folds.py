@@ -24,7 +24,7 @@ def folds_of(data: str, store: Store) -> list[str]:
     numbered = {
         int(found[1]): name
         for name in names
-        if (found := re.fullmatch(re.escape(data) + r"-fold(\d+)", name))
+        if (found := re.fullmatch(re.escape(data) + r"-fold([0-9]{1,6})", name))
     }
     if numbered:
         return [numbered[number] for number in sorted(numbered)]

@@ -25,7 +25,7 @@ GROUP_SUFFIXES = (".query", ".group")
 FOLDS = 5
 """LETOR's parts, and as many folds: three parts to train on, one to validate, one to test."""
 
-_FOLD = re.compile(r"(?i)fold[ _-]?\d+")
+_FOLD = re.compile(r"(?i)fold[ _-]?[0-9]{1,6}")
 _NUMBERED = re.compile(r"([A-Za-z])([1-9])(\.[a-z0-9]+)*")
 
 
@@ -61,7 +61,7 @@ def find(path: Path) -> tuple[Parts, ...]:
         return find(inside[0])
     folds = [inner for inner in inside if inner.is_dir() and _FOLD.fullmatch(inner.name)]
     if folds:
-        folds.sort(key=lambda inner: int(re.sub(r"\D", "", inner.name)))
+        folds.sort(key=lambda inner: int(re.sub(r"[^0-9]", "", inner.name)))
         return tuple(_parts_in(folder) for folder in folds)
     numbered = _numbered(inside)
     if numbered and not any(_words(inner) for inner in inside):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from core.data import letor_sink as sink
-from core.data.letor_stream import Block, Limits, Source, blocks, long_line
+from core.data.letor_stream import LONE_RETURN, Block, Limits, Source, blocks, long_line
 from core.errors import LetorError
 
 EXAMPLE = "A row reads: label qid:query feature:value … # comment."
@@ -31,10 +31,7 @@ MESSAGES = {
         "a NULL or NaN cell",
         "Choose what it means: zero, mean or largest (--nulls).",
     ),
-    sink.BARE_RETURN: (
-        "a carriage return that ends no line",
-        "Save the file with line ends of its system, LF or CR LF; CR alone ends no line.",
-    ),
+    sink.BARE_RETURN: LONE_RETURN,
     sink.BAD_END: ("something behind the cells that is neither a cell nor # …", EXAMPLE),
 }
 

@@ -23,6 +23,11 @@ NEWLINE = 10
 BROKEN = (EOFError, OSError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, RuntimeError)
 BYTE_ORDER_MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 UTF8_MARK = b"\xef\xbb\xbf"
+LONE_RETURN = (
+    "a carriage return that ends no line",
+    "Save the file with line ends LF or CR LF; CR alone ends no line.",
+)
+"""What is found and what to do where lines end as on old Macintoshes."""
 
 
 @runtime_checkable

@@ -2,13 +2,14 @@
 
     run    topic Q0 document rank score tag      qrels    topic 0 document grade
 
-In a run the scores decide and the rank column is not read, as trec_eval has it.
+In a run the scores decide and the rank column is not read, as trec_eval has it. Scores are float64
+from the file to the measure: what is written differently stays apart, or is counted as a tie.
 """
 
 import gzip
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from math import isfinite
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -16,19 +17,30 @@ from jaxtyping import Float32
 
 from core.data import ragged
 from core.data.dataset import RankingDataset
-from core.data.letor_stream import Limits, Source, blocks
+from core.data.letor_stream import LONE_RETURN, Limits, Source, blocks
 from core.data.lists import CandidateLists
-from core.errors import DataError, LetorError
+from core.errors import DataError, LetorError, quoted
+from core.numerals import number, whole
 
 RUN_COLUMNS, QRELS_COLUMNS = 6, 4
+HIGHEST_GRADE = 1 << 24
+"""Labels are float32, which holds whole numbers up to here."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run: for each topic the score of every document retrieved, in the order of the file."""
+    """A run: for each topic the score of every document retrieved, in the order of the file.
+
+    Attributes:
+        tag: what the run calls itself on its first line.
+        scores: by topic and document.
+        merged: documents whose score, as written, differs from that of another document of their
+            topic, and in double precision does not.
+    """
 
     tag: str
     scores: Mapping[str, Mapping[str, float]]
+    merged: int = 0
 
     @property
     def lines(self) -> int:
@@ -40,41 +52,45 @@ def read_run(source: Source | str, limits: Limits | None = None) -> Run:
     """Read a run; more than six columns belong to the tag.
 
     Raises:
-        LetorError: a line with fewer columns, a score that is no number, a document twice.
+        LetorError: a line with fewer columns, a score that is no number or beyond 1.8e308, a
+            document twice.
         DataError: a damaged or empty file.
     """
     scores: dict[str, dict[str, float]] = {}
-    tag = ""
+    written: dict[str, dict[float, str]] = {}
+    tag, merged = "", 0
     reader = _Reader(source, RUN_COLUMNS, "topic Q0 document rank score tag", limits)
     for topic, _, document, _, score, run in reader:
         found = scores.setdefault(topic, {})
         if document in found:
             raise reader.twice()
         try:
-            found[document] = float(score)
+            found[document] = number(score)
         except ValueError as error:
             raise reader.no_number(score) from error
-        if not isfinite(found[document]):
-            raise reader.no_number(score)
+        first = written.setdefault(topic, {}).setdefault(found[document], score)
+        merged += first != score and Decimal(first) != Decimal(score)
         tag = tag or run
-    return Run(tag, scores)
+    return Run(tag, scores, merged)
 
 
 def read_qrels(source: Source | str, limits: Limits | None = None) -> dict[str, dict[str, int]]:
     """Read judgments: grade by topic and document.
 
     Raises:
-        LetorError: a line with fewer columns, a grade that is no whole number, a document judged
-            twice with unlike grades.
+        LetorError: a line with fewer columns, a grade that is no whole number or beyond 2^24,
+            a document judged twice with unlike grades.
         DataError: a damaged or empty file.
     """
     grades: dict[str, dict[str, int]] = {}
     reader = _Reader(source, QRELS_COLUMNS, "topic 0 document grade", limits)
     for topic, _, document, text in reader:
         try:
-            grade = int(text)
+            grade = whole(text)
         except ValueError as error:
             raise reader.no_number(text) from error
+        if abs(grade) > HIGHEST_GRADE:
+            raise reader.no_number(text)
         if grades.setdefault(topic, {}).setdefault(document, grade) != grade:
             raise reader.twice()
     return grades
@@ -155,12 +171,15 @@ class _Reader:
         """The columns of every line that is not blank; the last one takes what is left."""
         empty = True
         for block in blocks(self._source, self._name, self._limits):
-            text = block.buffer[: block.end].tobytes().decode(errors="backslashreplace")
-            for self._number, self._line in enumerate(text.split("\n")[:-1], block.first_line):
-                columns = self._line.rstrip().split(maxsplit=self._least - 1)
+            lines = block.buffer[: block.end].tobytes().split(b"\n")[:-1]
+            for self._number, line in enumerate(lines, block.first_line):
+                self._line = line.decode(errors="backslashreplace")
+                if b"\r" in line.removesuffix(b"\r"):
+                    raise self._error(*LONE_RETURN)
+                columns = line.rstrip().split(maxsplit=self._least - 1)  # at ASCII blanks alone
                 if len(columns) == self._least:
                     empty = False
-                    yield columns
+                    yield [one.decode(errors="backslashreplace") for one in columns]
                 elif columns:
                     found = f"{len(columns)} columns instead of {self._least}"
                     raise self._error(found, f"A line reads: {self._form}.")
@@ -171,9 +190,10 @@ class _Reader:
         return self._error("a document that this topic has already", "Keep one of the lines.")
 
     def no_number(self, text: str) -> LetorError:
-        number = "number" if self._least == RUN_COLUMNS else "whole number"
-        found = f"{text!r} where a {number} is due"
-        return self._error(found, f"A line reads: {self._form}.")
+        kind = "number" if self._least == RUN_COLUMNS else "whole number"
+        found = f"{quoted(text)} where a {kind} is due"
+        most = "" if self._least == RUN_COLUMNS else f", grades up to {HIGHEST_GRADE:,}"
+        return self._error(found, f"A line reads: {self._form}{most}.")
 
     def _error(self, found: str, remedy: str) -> LetorError:
         return LetorError(self._name, self._number, self._line, found, remedy)

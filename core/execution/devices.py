@@ -17,7 +17,7 @@ from core.errors import ParameterError
 if TYPE_CHECKING:
     from torch import Tensor
 
-DEVICE = re.compile(r"cpu|cuda(:\d+)?")
+DEVICE = re.compile(r"cpu|cuda(:[0-9]{1,3})?")
 WORTHWHILE = 0.9
 """bf16 is used where it takes at most this share of float32's time."""
 

@@ -13,6 +13,7 @@ from jaxtyping import Float32, Float64, Int64
 from core.data.falling import falling_order
 from core.data.lists import JudgedLists
 from core.errors import ParameterError, ShapeError
+from core.numerals import number
 from core.perturb.base import Change, NeedsData
 from core.perturb.sets import best_first
 
@@ -86,7 +87,7 @@ def matrix_of(text: str) -> Float64[np.ndarray, "grades grades"]:
     """
     shape = "a square as 0.9_0.1/0.2_0.8: a row a grade as judged, chances that sum to 1"
     try:
-        rows = [[float(chance) for chance in row.split("_")] for row in text.split("/")]
+        rows = [[number(chance) for chance in row.split("_")] for row in text.split("/")]
     except ValueError:
         raise ParameterError("label-flips matrix", text, shape) from None
     if {len(row) for row in rows} != {len(rows)}:

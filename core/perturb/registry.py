@@ -9,6 +9,7 @@ from core.data import ragged
 from core.data.lists import CandidateLists, JudgedLists
 from core.errors import ParameterError, UnknownNameError, UsageError
 from core.metrics.agreement import kendall_tau
+from core.numerals import number
 from core.perturb import families_data, families_order, families_system
 from core.perturb.base import Chain, Perturbation, origins, sources
 from core.perturb.entry import PerturbationEntry
@@ -97,7 +98,7 @@ def parse(text: str) -> Perturbation:
     if not level and len(entry.default_levels) == 1:
         return entry.at(entry.default_levels[0])
     try:
-        strength = float(level)
+        strength = number(level)
     except ValueError:
         usual = f"{entry.family}:{entry.default_levels[-1]:g}"
         shape = f"a number ({entry.unit}) behind the name, as in {usual}"

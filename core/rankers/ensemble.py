@@ -24,7 +24,7 @@ from core.rankers.shuffled import AGGREGATES, ShuffledRanker, Shuffling
 
 _NAME = re.compile(
     rf"(?P<kind>rrf|mean-rank|shuffled)(?:-(?P<way>{'|'.join(AGGREGATES)}))?"
-    r"(?:-(?P<number>\d+))?:(?P<members>.+)"
+    r"(?:-(?P<number>[0-9]{1,9}))?:(?P<members>.+)"
 )
 
 

@@ -25,6 +25,7 @@ import numpy as np
 from jaxtyping import Float32, Int32
 
 from core.errors import DataError, ParameterError
+from core.numerals import number
 from core.rankers.foreign_process import EXPECTED, FAILED, SCORES, SHAPE, TYPE, place
 
 SECONDS = 120.0
@@ -49,7 +50,7 @@ def seconds_allowed() -> float:
     if not text:
         return SECONDS
     with suppress(ValueError):
-        if 0 < (seconds := float(text)) <= LONGEST:
+        if 0 < (seconds := number(text)) <= LONGEST:
             return seconds
     raise ParameterError(ALLOWED, text, "a number of seconds above 0")
 

@@ -7,7 +7,6 @@ other scores (changed features, other documents, another part) is refused in wor
 
 import hashlib
 import json
-import math
 import os
 import shutil
 import signal
@@ -19,12 +18,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-from jaxtyping import Float32, Int64
+from jaxtyping import Float32, Float64, Int64
 
+from core.data import ragged
 from core.data.dataset import RankingDataset
-from core.data.letor_stream import Limits, blocks
+from core.data.letor_stream import LONE_RETURN, Limits, blocks
 from core.data.lists import CandidateLists
 from core.errors import ArtefactError, DataError, LetorError, NotAskedAgainError
+from core.numerals import number
 from core.rankers.base import Input
 
 SCORES, LIGHTGBM, XGBOOST = "scores", "lightgbm", "xgboost"
@@ -45,6 +46,7 @@ AT_ONCE = 200_000
 """Documents of a part that is asked about as a whole."""
 
 REMEMBERED = 2  # parts whose answers are kept: as it is, and as it is disturbed
+BLANKS = " \t\r"
 DETAIL = 300  # characters of a failed process's last words that are shown
 
 
@@ -87,11 +89,12 @@ class FileScores:
             DataError: no file, something that is no finite number, or another number of lines.
         """
         path = _file(name)
-        scores = np.fromiter(_numbers(path), dtype=np.float32)
+        scores = np.fromiter(_numbers(path), dtype=np.float64)
         if len(scores) != dataset.documents:
             found = f"{len(scores):,} scores where the part has {dataset.documents:,} documents"
             raise DataError(str(path), found, "Give one score a line, in the order of the rows.")
-        return cls(name, scores, dataset.fingerprint, _digest(path))
+        single = in_single_precision(dataset.offsets, scores)
+        return cls(name, single, dataset.fingerprint, _digest(path))
 
     def score(
         self, dataset: RankingDataset, lists: CandidateLists
@@ -234,6 +237,30 @@ def _last_words(code: int, said: bytes) -> str:
     return " ".join(shown.split())[-DETAIL:] or f"its process ended: {code}"
 
 
+def in_single_precision(
+    offsets: Int64[np.ndarray, " bounds"], scores: Float64[np.ndarray, " docs"]
+) -> Float32[np.ndarray, " docs"]:
+    """The scores as float32, in every list of the same order and with the same ties.
+
+    Where rounding would tie two, the higher one moves up by the smallest step there is.
+
+    >>> found = in_single_precision(np.array([0, 3]), np.array([1 + 1e-9, 1.0, 1.0]))
+    >>> found[0] > found[1] == found[2] == 1
+    True
+    """
+    rounded = scores.astype(np.float32)
+    order = ragged.order_within(offsets, scores)
+    lists = ragged.segment_ids(offsets)
+    follows = np.diff(lists, prepend=-1) == 0
+    rises = np.diff(scores[order], prepend=0) > 0
+    tied = follows & rises & (np.diff(rounded[order], prepend=0) <= 0)
+    for place in np.flatnonzero(follows & np.isin(lists, lists[tied])).tolist():
+        below, own = rounded[order[place - 1]], order[place]
+        above = max(rounded[own], np.nextafter(below, np.float32(np.inf)))
+        rounded[own] = above if rises[place] else below
+    return rounded
+
+
 def named(name: str, dataset: RankingDataset) -> FileScores | OutsideModel:
     """The ranker of a file's name.
 
@@ -264,24 +291,27 @@ def _numbers(path: Path) -> Iterator[float]:
     """The number on every line that is not blank.
 
     Raises:
-        LetorError: a line that is no finite number of single precision.
+        LetorError: a line that is no decimal number, or beyond single precision.
         DataError: a damaged file.
     """
     for block in blocks(path, str(path), Limits()):
         text = block.buffer[: block.end].tobytes().decode(errors="backslashreplace")
-        for number, line in enumerate(text.split("\n")[:-1], block.first_line):
-            if line.strip():
-                yield _finite(path, number, line.strip())
+        for place, line in enumerate(text.split("\n")[:-1], block.first_line):
+            if line.strip(BLANKS):
+                yield _score(path, place, line.strip(BLANKS))
 
 
-def _finite(path: Path, number: int, line: str) -> float:
+def _score(path: Path, place: int, line: str) -> float:
+    if "\r" in line:
+        raise LetorError(path, place, line, *LONE_RETURN)
     try:
-        value = float(line)
-    except ValueError:
-        value = math.nan
-    if not abs(value) <= LARGEST:
-        remedy = "Give one finite number of single precision a line."
-        raise LetorError(path, number, line, "no score", remedy)
+        value = number(line)
+    except ValueError as error:
+        remedy = "Give one decimal number a line, like 0.25 or -1e-3."
+        raise LetorError(path, place, line, "no score", remedy) from error
+    if abs(value) > LARGEST:
+        remedy = "Scale the scores: rankers answer in single precision, up to 3.4e38."
+        raise LetorError(path, place, line, "a score beyond single precision", remedy)
     return value
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import ArtefactError, UnknownNameError
+from core.numerals import is_count
 from core.rankers.base import Ranker, RankerSpec
 from core.rankers.recipes import PRESETS
 
@@ -239,7 +240,7 @@ def entry(name: str) -> RankerEntry:
         UnknownNameError: no such ranker.
     """
     prefix, _, feature = name.partition(":")
-    if prefix == "feature" and feature.isdecimal():
+    if prefix == "feature" and is_count(feature):
         return RANKERS[FEATURE]
     if name not in RANKERS or name == FEATURE:
         raise UnknownNameError("ranker", name, RANKERS)

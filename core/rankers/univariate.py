@@ -18,6 +18,7 @@ from core.data import ragged
 from core.data.dataset import RankingDataset
 from core.data.lists import CandidateLists, JudgedLists
 from core.errors import ParameterError, UnknownNameError
+from core.numerals import whole
 from core.parameters import check, parameter
 from core.progress import Progress
 from core.rankers.base import Input
@@ -25,7 +26,7 @@ from core.seeds import generator
 
 FAMILY = "univariate"
 FILE = "ranker.json"
-FEATURE = re.compile(r"feature:(\d+)")
+FEATURE = re.compile(r"feature:([0-9]{1,9})")
 
 
 @dataclass(frozen=True)
@@ -196,10 +197,10 @@ def spec(name: str, preset: str = "paper", *, seed: int | str = 0) -> Univariate
     """
     del preset
     try:
-        whole = int(seed)
+        drawn = seed if isinstance(seed, int) else whole(seed)
     except ValueError:
         raise ParameterError("seed", seed, "a whole number") from None
-    return UnivariateSpec(_ranker(name, whole))
+    return UnivariateSpec(_ranker(name, drawn))
 
 
 def load(directory: Path) -> UnivariateRanker:

@@ -7,6 +7,7 @@ import numpy as np
 
 from core.data.lists import JudgedLists
 from core.errors import ParameterError
+from core.numerals import number, whole
 from core.perturb.base import Change as Touched
 from core.perturb.base import disturbed
 from core.perturb.registry import ATTACK, PERTURBATIONS, perturbation
@@ -62,7 +63,7 @@ class Change:
             return cls(order)
         level, _, seed = rest.partition(":")
         try:
-            found = cls(None, family, float(level), int(seed or 0))
+            found = cls(None, family, number(level), whole(seed or "0"))
         except ValueError:
             raise ParameterError("change", text, ALLOWED) from None
         if not found.touches <= set(WORDS) or ATTACK in family:

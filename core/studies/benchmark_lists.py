@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from core.errors import UsageError
+from core.numerals import is_count
 from core.progress import Progress, saying
 from core.rankers import ensemble
 from core.rankers.initial import prepare
@@ -135,7 +136,7 @@ def check_features(rows: Iterable[Row], known: Sequence[int]) -> None:
     for row in rows:
         for leaf in ensemble.leaves(row.label):
             prefix, _, feature = leaf.partition("@")[0].partition(":")
-            if prefix == "feature" and feature.isdecimal() and int(feature) not in known:
+            if prefix == "feature" and is_count(feature) and int(feature) not in known:
                 bounds = f"{min(known)} … {max(known)}" if known else "none"
                 raise UsageError(f"{leaf}: the data has no such feature; its ids: {bounds}")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float32, Int64
+from jaxtyping import Float, Int64
 from safetensors import safe_open
 
 from core.data.dataset import RankingDataset
@@ -93,7 +93,7 @@ def answers(study: Path, part: RankingDataset, asked: Asked) -> pd.DataFrame:
 
 
 def positions_of(
-    scores: Float32[np.ndarray, " docs"], rows: Int64[np.ndarray, " docs"]
+    scores: Float[np.ndarray, " docs"], rows: Int64[np.ndarray, " docs"]
 ) -> Int64[np.ndarray, " docs"]:
     """Places from 1 by falling score, equal scores by row.
 

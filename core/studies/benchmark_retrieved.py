@@ -116,5 +116,5 @@ def _answer(file: Any, query: int, label: str) -> pd.DataFrame:
     offsets = file.get_slice(f"offsets/{label}")
     start, stop = (int(bound) for bound in offsets[query : query + 2])
     rows = np.asarray(file.get_slice(f"rows/{label}")[start:stop], dtype=np.int64)
-    scores = np.asarray(file.get_slice(f"scores/{label}")[start:stop], dtype=np.float32)
+    scores = np.asarray(file.get_slice(f"scores/{label}")[start:stop])
     return pd.DataFrame({label: positions_of(scores, rows), f"score of {label}": scores}, rows)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from core.numerals import is_count
 from core.studies.invariance import TOLERANCE
 from core.studies.scoring import answered_order, documents_moved
 from core.studies.shown_order import Documents
@@ -240,4 +241,4 @@ def features_wanted(texts: Collection[str]) -> list[int]:
     [3]
     """
     found = {text.rpartition("feature:")[2] for text in texts if "feature:" in text}
-    return sorted(int(number) for number in found if number.isdecimal())
+    return sorted(int(number) for number in found if is_count(number))

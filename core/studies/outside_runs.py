@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Float32, Float64
 
 from core.data import ragged, trec
 from core.data.dataset import RankingDataset
@@ -43,7 +44,7 @@ class Judged:
     Attributes:
         dataset: a document a row, without features: all that were judged or retrieved.
         lists: what each run retrieved, by its name; topics that it lacks are empty lists.
-        scores: of each run's candidates.
+        scores: of each run's candidates, float64.
     """
 
     dataset: RankingDataset
@@ -129,9 +130,12 @@ def comparing(
     named = {label: run for label, (_, run) in zip(labels, read, strict=True)}
     result = _measured(judged(grades, named), named, texts, qrels.name)
     unjudged = {name: len(run.scores.keys() - grades.keys()) for name, run in named.items()}
+    merged = {name: run.merged for name, run in named.items()}
     files = {label: path.name for label, (path, _) in zip(labels, read, strict=True)}
     yield Progress(steps, steps, "files")
-    return replace(result, facts=dict(result.facts) | {"files": files, "unjudged": unjudged})
+    return replace(
+        result, facts=dict(result.facts) | {"files": files, "unjudged": unjudged, "merged": merged}
+    )
 
 
 def _measured(
@@ -148,7 +152,8 @@ def _measured(
     stored = conventions.kept(texts)
     parsed = [Measure.parse(text) for text in stored]
     values = [
-        evaluate(parsed, whole.dataset, whole.lists[label], whole.scores[label]) for label in named
+        evaluate(parsed, whole.dataset, lists, _as_ranked(lists, whole.scores[label]))
+        for label, lists in whole.lists.items()
     ]
     sizes = [float(whole.lists[label].lengths.mean()) for label in named]
     trials = pd.DataFrame(
@@ -168,7 +173,7 @@ def _measured(
         "qrels": whole.dataset.fingerprint,
         "measures": list(texts),
         "stored": list(stored),
-    }
+    } | _precision(whole)
     topics = len(whole.dataset.query_ids)
     facts = {
         "data": data,
@@ -198,11 +203,12 @@ def warnings(facts: Mapping[str, Any]) -> list[str]:
 
 
 def uncovered(facts: Mapping[str, Any]) -> list[str]:
-    """Sentences on topics that only the judgments or only a run has; none where they agree.
+    """Sentences on topics that only the judgments or only a run has, and on ties made by reading.
 
     Args:
         facts: of a comparison: `queries`, `missing` (judged topics that a run did not answer, by
-            run) and `unjudged` (topics of a run that are not judged; older ones lack it).
+            run), `unjudged` (topics of a run that are not judged) and `merged` (see `trec.Run`);
+            older ones lack the last two.
 
     >>> facts = {"queries": 100, "missing": {"a": 99, "b": 0}, "unjudged": {"a": 2, "b": 0}}
     >>> for sentence in uncovered(facts):
@@ -223,6 +229,12 @@ def uncovered(facts: Mapping[str, Any]) -> list[str]:
         f"{counted(count, 'topic')} of {run} {'is' if count == 1 else 'are'} not judged: "
         f"{'it is' if count == 1 else 'they are'} left out."
         for run, count in facts.get("unjudged", {}).items()
+        if count
+    ]
+    found += [
+        f"{counted(count, 'document')} of {run} {'ties' if count == 1 else 'tie'} with another "
+        "only because double precision does not tell their scores apart."
+        for run, count in facts.get("merged", {}).items()
         if count
     ]
     return found
@@ -251,7 +263,31 @@ def _retrieved(
         ranks=np.zeros((count, 0), dtype=np.int32),
         prior=np.zeros((count, 0), dtype=np.float32),
     )
-    return lists, np.array(scores, dtype=np.float32)
+    return lists, np.array(scores, dtype=np.float64)
+
+
+def _precision(whole: Judged) -> dict[str, str]:
+    """What a comparison's key says where single precision would have ranked otherwise."""
+    alike = all(
+        np.array_equal(
+            ragged.competition_ranks(lists.offsets, whole.scores[label]),
+            ragged.competition_ranks(lists.offsets, _single(whole.scores[label])),
+        )
+        for label, lists in whole.lists.items()
+    )
+    return {} if alike else {"scores": "float64"}
+
+
+def _single(scores: Float64[np.ndarray, " candidates"]) -> Float32[np.ndarray, " candidates"]:
+    with np.errstate(over="ignore"):
+        return scores.astype(np.float32)
+
+
+def _as_ranked(
+    lists: CandidateLists, scores: Float64[np.ndarray, " candidates"]
+) -> Float32[np.ndarray, " candidates"]:
+    """Float32 scores of the same order and ties: measures read nothing else of them."""
+    return -ragged.competition_ranks(lists.offsets, scores).astype(np.float32)
 
 
 def _labels(runs: Sequence[tuple[Path, Run]]) -> list[str]:

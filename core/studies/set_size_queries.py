@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from core.numerals import is_count
 from core.studies.damage import most_damaged
 from core.studies.result import StudyResult
 from core.studies.set_size import ORDER, SHIFT
@@ -48,7 +49,7 @@ def home_of(result: StudyResult, ranker: str, trained_on: str) -> tuple[str, int
     """N0 and the N1 that its others are compared with: N0 itself; where it has none, the least."""
     own = result.trials[(result.trials.ranker == ranker) & (result.trials.family == trained_on)]
     sizes = sorted(int(level) for level in own.level)
-    at = int(trained_on) if trained_on.isdigit() and int(trained_on) in sizes else sizes[0]
+    at = int(trained_on) if is_count(trained_on) and int(trained_on) in sizes else sizes[0]
     return trained_on, at
 
 

@@ -15,7 +15,7 @@ from core.data.text import TextColumn
 from core.errors import ParameterError
 from core.seeds import generator
 
-FORM = re.compile(r"(-?)(?:(initial|label|id)|(feature|shuffled):(\d{1,9})|(by-hand):([\d.]+))")
+FORM = re.compile(r"(-?)(?:(initial|label|id)|(feature|shuffled):([0-9]{1,9})|(by-hand):([0-9.]+))")
 ALLOWED = "initial, label, id, feature:3, shuffled:7 or by-hand:2.0.1, or one of them after a minus"
 
 

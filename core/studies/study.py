@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.errors import ParameterError
+from core.numerals import number
 from core.perturb.registry import ATTACK, entry_of
 from core.store.keys import key_of
 
@@ -129,7 +130,7 @@ def levels_of(family: str, given: str | None = None) -> list[float]:
     """
     entry = entry_of(family)
     try:
-        levels = [float(level) for level in given.split(",")] if given else entry.default_levels
+        levels = [number(level) for level in given.split(",")] if given else entry.default_levels
     except ValueError:
         raise ParameterError("--levels", given, "numbers, comma-separated") from None
     for level in levels:

@@ -40,6 +40,7 @@ SOUND = (ACCEPTED, WITH_LINE, REFUSED)
 KINDS = (*SOUND, UNCLEAR, WRONG, TRACEBACK, HANG)
 LONGEST_MESSAGE = 1000
 NAMED = 40  # of what ended badly
+WARM, FIRST_WARM, LONGEST_START = 30, 1 << 40, 600.0
 
 Attempt = Callable[[np.random.Generator, Path], None]
 
@@ -120,14 +121,24 @@ class Tally:
         return json.dumps({"attempts": self.endings.total(), **counts, **measured, "bad": self.bad})
 
 
-def run(attempt: Attempt, count: int, seed: int = 0, bounds: Bounds | None = None) -> Tally:
-    """Make so many attempts, each in a process apart, and count how they ended."""
+def run(
+    attempt: Attempt, count: int, seed: int = 0, bounds: Bounds | None = None, warm: int = 0
+) -> Tally:
+    """Make so many attempts, each in a process apart, and count how they ended.
+
+    Args:
+        attempt: see the head of this module.
+        count: how many.
+        seed: of the inputs.
+        bounds: what an attempt may take.
+        warm: attempts that a new process makes first, uncounted: imports and compilation are slow.
+    """
     tally = Tally(bounds or Bounds())
     with TemporaryDirectory() as folder:
         worker = None
         try:
             for number in range(count):
-                worker = worker or _Worker(attempt, seed, Path(folder), tally.bounds)
+                worker = worker or _Worker(attempt, (seed, warm), Path(folder), tally.bounds)
                 ending = worker.ending(number)
                 tally.count(number, ending)
                 if worker.over:
@@ -141,17 +152,22 @@ def run(attempt: Attempt, count: int, seed: int = 0, bounds: Bounds | None = Non
 class _Worker:
     """The process in which attempts are made, until one of them ends it."""
 
-    def __init__(self, attempt: Attempt, seed: int, folder: Path, bounds: Bounds) -> None:
+    def __init__(
+        self, attempt: Attempt, drawn: tuple[int, int], folder: Path, bounds: Bounds
+    ) -> None:
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
         self._process = context.Process(
-            target=_serve, args=(attempt, seed, folder, bounds, theirs), daemon=False
+            target=_serve, args=(attempt, drawn, folder, bounds, theirs), daemon=False
         )
         self._process.start()
         theirs.close()
         self._patience = bounds.patience
         self.over = False
-        self._pipe.recv()  # what was imported and started is nobody's attempt
+        if not self._pipe.poll(LONGEST_START):
+            self.stop()
+            raise TimeoutError("the process of the attempts does not start")
+        self._pipe.recv()
 
     def ending(self, number: int) -> Ending:
         """Make an attempt."""
@@ -174,9 +190,15 @@ class _Worker:
         self._pipe.close()
 
 
-def _serve(attempt: Attempt, seed: int, folder: Path, bounds: Bounds, pipe: Connection) -> None:
+def _serve(
+    attempt: Attempt, drawn: tuple[int, int], folder: Path, bounds: Bounds, pipe: Connection
+) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (bounds.data, bounds.data))
     warnings.simplefilter("error", RuntimeWarning)
+    seed, warm = drawn
+    for place in range(warm):
+        with TemporaryDirectory(dir=folder) as room:
+            _judged(attempt, np.random.default_rng([seed, FIRST_WARM + place]), Path(room))
     pipe.send("ready")
     while True:
         try:
@@ -280,7 +302,7 @@ def main(attempt: Attempt, about: str, count: int = 1000) -> None:
         with TemporaryDirectory() as room:
             attempt(np.random.default_rng([asked.seed, asked.only]), Path(room))
         return
-    tally = run(attempt, asked.count, asked.seed)
+    tally = run(attempt, asked.count, asked.seed, warm=WARM)
     for message, times in tally.messages.most_common():
         sys.stderr.write(f"{times:7} {message}\n")
     sys.stdout.write(tally.shown() + "\n")

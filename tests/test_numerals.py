@@ -1,0 +1,186 @@
+"""Numbers in files and flags are ASCII decimals: what Python alone would take is refused."""
+
+import numpy as np
+import pytest
+
+from core.cli import data as cli_data
+from core.cli import group_shuffles as cli_groups
+from core.cli import perturbations as cli_perturbations
+from core.cli import set_size as cli_sizes
+from core.cli.arguments import parser
+from core.data import trec
+from core.data.dataset import RankingDataset
+from core.data.text import TextColumn
+from core.errors import LetorError, ParameterError
+from core.numerals import is_count, number, whole
+from core.parameters import parsed
+from core.perturb.registry import parse as perturbation
+from core.rankers import univariate
+from core.rankers.outside import FileScores
+from core.studies import benchmark_table, outside_runs
+from core.studies.study import levels_of
+from core.training.recipe import TrainingRecipe
+
+ODD = [
+    "1_0",
+    "١٢",
+    "１",
+    "nan",
+    "inf",
+    "1e400",
+    "",
+    "0x1",
+    "1e",
+    "1,5",
+    "--1",
+    "1 2",
+    "\N{MINUS SIGN}1",
+]
+TOO_LONG = "9" * 300
+QRELS = "".join(f"q 0 d{one} {one % 3}\n" for one in range(9))
+
+
+@pytest.mark.parametrize("text", [*ODD, TOO_LONG * 2])
+def test_no_number_is_taken_for_one(text):
+    with pytest.raises(ValueError, match="is not a decimal number"):
+        number(text)
+
+
+@pytest.mark.parametrize("text", [*ODD, TOO_LONG, "1.0", "1e3"])
+def test_no_whole_number_is_taken_for_one(text):
+    with pytest.raises(ValueError, match="is not a whole number"):
+        whole(text)
+    assert not is_count(text)
+
+
+@pytest.mark.parametrize(
+    "grade", [*[one for one in ODD if one.split() == [one]], TOO_LONG, "1.5", "16777217"]
+)
+def test_grades_are_whole_numbers(grade, tmp_path):
+    path = tmp_path / "qrels"
+    path.write_text(f"1 0 d1 2\n1 0 d2 {grade}\n", encoding="utf-8")
+    with pytest.raises(LetorError, match=rf"{path}:2: .* where a whole number is due"):
+        trec.read_qrels(path)
+
+
+@pytest.mark.parametrize("score", [*[one for one in ODD if one.split() == [one]], TOO_LONG * 2])
+def test_scores_of_runs_are_decimal_numbers(score, tmp_path):
+    path = tmp_path / "run"
+    path.write_text(f"1 Q0 d1 1 2.5 t\n1 Q0 d2 2 {score} t\n", encoding="utf-8")
+    with pytest.raises(LetorError, match=rf"{path}:2: .* where a number is due"):
+        trec.read_run(path)
+
+
+@pytest.mark.parametrize("score", [*[one for one in ODD if one], TOO_LONG, "3.5e38"])
+def test_scores_in_files_are_decimal_numbers(score, tmp_path):
+    path = tmp_path / "scores"
+    path.write_text(f"0.5\n{score}\n", encoding="utf-8")
+    with pytest.raises(LetorError, match=rf"{path}:2: "):
+        FileScores.read(f"scores:{path}", lists_of(2))
+
+
+@pytest.mark.parametrize("read", [trec.read_run, trec.read_qrels])
+def test_lines_that_end_with_cr_alone_are_refused(read, tmp_path):
+    path = tmp_path / "mac"
+    path.write_bytes(b"1 Q0 d1 1 2.5 t\r1 Q0 d2 2 1.5 t\r")
+    with pytest.raises(LetorError, match=r"mac:1: a carriage return that ends no line"):
+        read(path)
+
+
+def test_columns_are_apart_by_ascii_blanks_alone(tmp_path):
+    path = tmp_path / "qrels"
+    path.write_text("1 0 d\N{NO-BREAK SPACE}1 2\n", encoding="utf-8")
+    assert trec.read_qrels(path) == {"1": {"d\N{NO-BREAK SPACE}1": 2}}
+
+
+def lists_of(*lengths):
+    """A data set of lists so long, without features."""
+    rows = sum(lengths)
+    return RankingDataset(
+        np.zeros((rows, 0), np.float32), np.zeros(rows, np.float32),
+        np.concatenate([[0], np.cumsum(lengths)]), tuple(map(str, range(len(lengths)))), (),
+        doc_ids=TextColumn.of([f"d{row}" for row in range(rows)]),
+    )  # fmt: skip
+
+
+def compared(tmp_path, scores):
+    """The comparison of a run with these scores."""
+    (tmp_path / "qrels").write_text(QRELS)
+    lines = [f"q Q0 d{place} 0 {score} t\n" for place, score in enumerate(scores)]
+    (tmp_path / "run").write_text("".join(lines))
+    return outside_runs.compared(tmp_path / "qrels", [tmp_path / "run"], ["NDCG@5"])
+
+
+RANKS = [4, 1, 8, 2, 7, 0, 3, 6, 5]
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        [f"{rank}e-60" for rank in RANKS],
+        [f"{16777216 + rank}" for rank in RANKS],
+        [f"{rank + 1}e300" for rank in RANKS],
+        [f"-{9 - rank}e-300" for rank in RANKS],
+        [f"0.5000000{rank}e-3" for rank in RANKS],
+    ],
+)
+def test_runs_are_ranked_in_double_precision(written, tmp_path):
+    plain, other = compared(tmp_path, RANKS), compared(tmp_path, written)
+    means = [benchmark_table.means(one, one.measures)["mean"].item() for one in (plain, other)]
+    assert means[0] == means[1]
+    assert "scores" not in plain.recipe  # and so its key is what it was
+    assert other.recipe["scores"] == "float64"
+    assert outside_runs.uncovered(other.facts) == []
+
+
+def test_ties_that_double_precision_makes_are_counted(tmp_path):
+    scores = ["1", "1.0", "1.00000000000000000001", "1e-400", "0", "2", "3", "4", "5"]
+    (sentence,) = outside_runs.uncovered(compared(tmp_path, scores).facts)
+    assert sentence.startswith("2 documents of t tie with another only because double precision")
+
+
+def test_scores_in_files_keep_their_order_and_ties(tmp_path):
+    scores = [16777216.0, 16777217.0, 16777217.0, 16777215.0, 1e-60, 2e-60, 0.0, 1.0, -1e-60]
+    path = tmp_path / "scores"
+    path.write_text("".join(f"{one!r}\n" for one in scores))
+    found = FileScores.read(f"scores:{path}", lists_of(4, 5)).scores
+    for part in (slice(0, 4), slice(4, 9)):
+        exact = np.array(scores[part])
+        assert (np.sign(found[part, None] - found[part]) == np.sign(exact[:, None] - exact)).all()
+    assert np.allclose(found, scores, rtol=1e-6, atol=1e-44)
+
+
+READ = {
+    "levels": lambda text: levels_of("mallows", text),
+    "family": lambda text: perturbation(f"transpositions:{text}"),
+    "field": lambda text: parsed(TrainingRecipe(), {"epochs": text}),
+    "real field": lambda text: parsed(TrainingRecipe(), {"learning_rate": text}),
+    "split": lambda text: cli_data._fractions(f"0.6,0.2,{text}"),
+    "budgets": cli_perturbations._budgets,
+    "shuffles": cli_groups._numbers,
+    "sizes": lambda text: cli_sizes._sizes("--sizes", text),
+    "seed of a ranker": lambda text: univariate.spec("random", seed=text),
+}
+
+
+@pytest.mark.parametrize("place", READ)
+@pytest.mark.parametrize("text", ["1_0", "١", "nan", "9" * 400, "１"])
+def test_flags_and_fields_are_decimal_numbers(place, text):
+    with pytest.raises(ParameterError):
+        READ[place](text)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["ingest", "x", "--name", "x", "--seed", "1_0"],
+        ["ingest", "x", "--name", "x", "--fold", "١"],
+        ["certify", "random", "--permutations", "1_0"],
+        ["worker", "--idle", "nan"],
+        ["app", "--port", "٨٥٠١"],
+    ],
+)
+def test_counts_and_seeds_are_decimal_numbers(words, capsys):
+    with pytest.raises(SystemExit):
+        parser().parse_args(words)
+    assert words[-1] in capsys.readouterr().err
