@@ -3,8 +3,15 @@
 Streamlit does the OpenID Connect exchange; it is configured by `[auth]` in its secrets file.
 """
 
+import json
+from collections.abc import Mapping
+
 import streamlit as st
+from streamlit.auth_util import get_cookie_with_chunks
 from streamlit.errors import StreamlitSecretNotFoundError
+from streamlit.web.server.server_util import get_cookie_secret
+from streamlit.web.server.starlette.starlette_app_utils import decode_signed_value
+from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_NAME
 
 
 def required() -> None:
@@ -28,3 +35,24 @@ def _configured() -> bool:
         if missing.error_id == "no-secrets-found":
             return False
         raise
+
+
+def entered(cookies: Mapping[str, str]) -> bool:
+    """Whether a request comes from somebody who has logged in, where that is asked.
+
+    Args:
+        cookies: of the request; the login's is signed by Streamlit.
+    """
+    if not _configured():
+        return True
+    secret = get_cookie_secret()
+
+    def signed(name: str) -> bytes | None:
+        value = cookies.get(name)
+        return decode_signed_value(secret, name, value.encode("latin-1")) if value else None
+
+    found = get_cookie_with_chunks(signed, USER_COOKIE_NAME)
+    try:
+        return bool(found and json.loads(found).get("is_logged_in"))
+    except ValueError:
+        return False

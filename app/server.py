@@ -7,6 +7,8 @@ import argparse
 import gc
 import json
 import logging
+import os
+import re
 import secrets
 import sys
 from collections.abc import AsyncIterator, Sequence
@@ -14,16 +16,23 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import streamlit as st
+import streamlit.logger
+import uvicorn.config
+from starlette.datastructures import Headers
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from streamlit.runtime import Runtime, exists, get_instance
 
+from app.door import Door
+from app.spool import Spool
+from core.store.artefacts import default_store
 from core.studies.jobs import ensure_running, jobs_of
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
@@ -33,18 +42,19 @@ ALLOWED = (
     "style-src 'self' 'unsafe-inline'",  # its components style themselves
     "img-src 'self' data: blob:",
     "font-src 'self' data:",
-    "connect-src 'self' ws: wss:",
     "worker-src 'self' blob:",
     "object-src 'none'",
     "base-uri 'self'",
     "form-action 'self'",
     "frame-ancestors 'none'",
 )
+OWN_HOST = re.compile(r"[a-z0-9.-]+(:[0-9]{1,5})?", re.IGNORECASE)
 HEADERS = (
-    (b"content-security-policy", "; ".join(ALLOWED).encode()),
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"same-origin"),
     (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"x-frame-options", b"DENY"),
 )
 OF_THE_FILE = frozenset(
     {b"content-length", b"etag", b"last-modified"}
@@ -52,11 +62,14 @@ OF_THE_FILE = frozenset(
 SWITCH_SECONDS = 0.0005
 """How long a page's script keeps the interpreter: what it has drawn is sent between its steps."""
 
+MESSAGE, STATE = 32, 5
+"""Megabytes of a websocket's message, and of what a browser says that a page's controls are."""
+
 log = logging.getLogger("shuffleproof")
 
 
 class SecurityHeaders:
-    """Adds the policy to every answer; nothing may be loaded from another host."""
+    """Adds the policy to every answer; nothing may be loaded from, or sent to, another host."""
 
     def __init__(self, app: ASGIApp) -> None:
         """Wrap an application."""
@@ -67,10 +80,21 @@ class SecurityHeaders:
 
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", ()), *HEADERS]
+                host = Headers(scope=scope).get("host", "")
+                policy = (b"content-security-policy", "; ".join(policy_for(host)).encode())
+                message["headers"] = [*message.get("headers", ()), *HEADERS, policy]
             await send(message)
 
         await self.app(scope, receive, with_headers if scope["type"] == "http" else send)
+
+
+def policy_for(host: str) -> list[str]:
+    """The rules for a page of this host: it may talk to its own server alone.
+
+    Older browsers do not count websockets among 'self', so they are named.
+    """
+    named = f" ws://{host} wss://{host}" if OWN_HOST.fullmatch(host) else ""
+    return [*ALLOWED, f"connect-src 'self'{named}"]
 
 
 class KnownBase:
@@ -182,6 +206,39 @@ async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
     scoring.resident().close()
 
 
+class Dashboard(st.App):
+    """Streamlit's application, which keeps uploaded files on the disk instead of in memory."""
+
+    def _create_runtime(self) -> Runtime:
+        runtime: Any = super()._create_runtime()
+        folder = default_store().root / "uploads" / f"new.spool.{os.getpid()}"
+        spool = Spool(runtime.uploaded_file_mgr.endpoint, folder)
+        runtime._uploaded_file_mgr = runtime._session_mgr._uploaded_file_mgr = spool  # noqa: SLF001
+        return cast("Runtime", runtime)
+
+
+def spool() -> Spool | None:
+    """Where uploaded files lie, once the server is up."""
+    files = get_instance().uploaded_file_mgr if exists() else None
+    return files if isinstance(files, Spool) else None
+
+
+def all_lines_as_json() -> None:
+    """Let every line of the log be a JSON object, those of Streamlit and the web server too."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines())
+
+    def formatted(logger: logging.Logger) -> None:
+        logger.handlers, logger.propagate = [], True
+
+    logging.root.handlers = [handler]
+    log.setLevel(logging.INFO)
+    streamlit.logger.setup_formatter = formatted
+    streamlit.logger.update_formatter()
+    uvicorn.config.LOGGING_CONFIG["formatters"]["default"] = {"()": lambda **_: JsonLines()}
+    uvicorn.config.LOGGING_CONFIG["loggers"]["uvicorn.error"]["level"] = "WARNING"
+
+
 def application(base_path: str = "", allow_host: Sequence[str] = ()) -> st.App:
     """The ASGI application, served below a path of a proxy's or at the root.
 
@@ -192,7 +249,7 @@ def application(base_path: str = "", allow_host: Sequence[str] = ()) -> st.App:
     roots = ["", f"/{below}"] if below else [""]
     asked = (("/healthz", health), ("/readyz", ready), ("/overview", overview))
     hosts = ["[::1]", *_hosts(allow_host)]
-    return st.App(
+    return Dashboard(
         Path(__file__).with_name("main.py"),
         lifespan=lifespan,
         routes=[Route(root + path, answer) for root in roots for path, answer in asked],
@@ -200,6 +257,7 @@ def application(base_path: str = "", allow_host: Sequence[str] = ()) -> st.App:
             Middleware(SecurityHeaders),
             Middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False),
             Middleware(KnownBase, base_path=base_path),
+            Middleware(Door, base_path=base_path, spool=spool),
         ],
         on_script_error=on_script_error,
     )
@@ -216,6 +274,10 @@ def configuration(arguments: argparse.Namespace) -> dict[str, Any]:
         "server.port": arguments.port,
         "server.headless": True,
         "server.allowedHosts": _hosts(arguments.allow_host),
+        "server.maxMessageSize": MESSAGE,
+        "server.maxWidgetStateSize": STATE,
+        "logger.enableRich": False,
+        "client.allowedOrigins": [],  # of pages that could speak to ours: Streamlit's own hosts
     }
     if arguments.base_path:
         options["server.baseUrlPath"] = arguments.base_path
@@ -235,10 +297,7 @@ def main(given: Sequence[str]) -> None:
             f"--host {arguments.host} opens the dashboard to other machines: "
             "name the hosts it may answer to with --allow-host"
         )
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines())
-    log.addHandler(handler)
-    log.setLevel(logging.INFO)
+    all_lines_as_json()
     sys.setswitchinterval(SWITCH_SECONDS)
     application(arguments.base_path, arguments.allow_host).run(config=configuration(arguments))
 
