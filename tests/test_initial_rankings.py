@@ -272,6 +272,21 @@ def test_a_verdict_needs_every_step_to_be_more_than_chance():
     assert step.low < 0.1 < step.high
 
 
+def test_a_step_among_two_counts_after_holms_adjustment():
+    draw = generator(0, "steps")
+    start = draw.uniform(size=30)
+    noise = draw.normal(0, 1, 30)
+    noise = (noise - noise.mean()) / noise.std(ddof=1)
+    down = start - 0.4 * np.ones(30) + noise  # t = -2.19: p .037 alone, .073 as one of two
+    assert stats.ttest_rel(down, start).pvalue == pytest.approx(0.037, abs=0.001)
+    assert rising([("a", start), ("b", down)]).word == NOT
+    told = rising([("a", start), ("b", down), ("c", down + 0.01 * noise)])
+    assert told.word == UNTOLD
+    assert told.steps[0].p == pytest.approx(2 * stats.ttest_rel(down, start).pvalue)
+    assert told.steps[0].low < 0 < told.steps[0].high
+    assert "after Holm's adjustment for 2 comparisons" in told.text
+
+
 def test_an_interval_leaves_out_0_exactly_where_the_verdict_is_told():
     draw = generator(0, "intervals")
     told = set()

@@ -289,6 +289,11 @@ def test_the_interval_of_a_drop_is_that_of_its_test():
     (drop,) = set_size_table.drops(made({"setrank-msab": loss}), "NDCG@10")
     expected = stats.ttest_1samp(loss, 0.0).confidence_interval(0.95)
     assert (drop.low, drop.high) == pytest.approx((expected.low, expected.high), abs=1e-6)
+    several = made({"setrank-msab": loss, "dlcm-without-init": loss + 0.2})
+    least = set_size_table.drops(several, "NDCG@10")[0]
+    assert (least.low, least.high) == pytest.approx((expected.low, expected.high), abs=1e-6)
+    assert set_size_table.drops(several, "NDCG@10")[1].high > 0.2 + expected.high, "Holm: of two"
+    assert "adjusted by Holm for 2 rankers" in set_size_table.finding(several, "NDCG@10")
 
 
 def test_one_size_alone_is_compared_with_nothing(benches, store):

@@ -178,28 +178,49 @@ def test_a_crossing_is_named_where_the_paired_differences_say_so():
         "bad": [steady, steady, steady, 2 * steady],
         "once": [0 * start, steady, noise, noise],
         "rising": [0 * start, -steady, -steady, -steady],
+        "large": [0 * start, 0 * start, 0 * start, noise + 0.36],  # p .045 alone, as one of 24 not
     }
     curves = {name: [start - drop for drop in of_levels] for name, of_levels in drops.items()}
     result = curves_of(initial_ranking=[start, start - steady, start - steady, start], **curves)
     found = {
-        fall.ranker: fall.below
-        for fall in initial_ranking.falls(result, "transpositions", "NDCG@10")
+        fall.ranker: fall for fall in initial_ranking.falls(result, "transpositions", "NDCG@10")
     }
+    flat = [drop for of_levels in drops.values() for drop in of_levels]
+    raw = [stats.ttest_1samp(drop, 0).pvalue if drop.any() else 1.0 for drop in flat]
+    after = iter(by_holm(raw))
     for name, of_levels in drops.items():
-        expected = tuple(
-            level
-            for level, drop in zip((0.0, 5.0, 20.0, 80.0), of_levels, strict=True)
-            if drop.any() and drop.mean() > 0 and stats.ttest_1samp(drop, 0).pvalue <= 0.05
-        )
-        assert found[name] == expected
+        own = found[name].compared
+        assert [one.p for one in own] == pytest.approx([next(after) for _ in own], rel=1e-3)
+        shares = [-drop.mean() / start.mean() for drop in of_levels]
+        assert [one.share for one in own] == pytest.approx(shares, abs=1e-6)
+        significant = [one.level for one in own if one.difference < 0 and one.p <= 0.05]
+        assert found[name].below == tuple(significant)
+    assert stats.ttest_1samp(noise + 0.36, 0).pvalue <= 0.05 < found["large"].compared[-1].p
     text = initial_ranking.finding(result, "transpositions", "NDCG@10")
-    below = "significantly below the undisturbed initial ranking"
+    reference = "the undisturbed initial ranking"
+    below = f"significantly below {reference}"
     by = "by 80 transpositions and is"
+    p = found["large"].compared[-1].p
     assert f"same loses 0.213 (38.8%) {by} {below} from level 20 on." in text
-    assert f"noisy loses 0.017 (3.0%) {by} nowhere {below}." in text
+    assert f"noisy loses 0.017 (3.0%) {by} not told apart from {reference}: −3.0% at level " in text
+    told = f"not told apart from {reference}: −64.8% at level 80, p = {p:.2g}, n = 6."
+    assert f"large loses 0.357 (64.8%) {by} {told}" in text
     assert f"{by} {below} at every level." in text
     assert f"{by} {below} at level 5." in text
-    assert f"rising gains 0.107 (19.4%) {by} nowhere {below}." in text
+    assert f"rising gains 0.107 (19.4%) {by} nowhere below {reference}." in text
+    assert text.endswith("by paired t after Holm's adjustment for 24 comparisons.")
+    few = initial_ranking.falls(result, "transpositions", "NDCG@10", ["large"])
+    assert few == [found["large"]], "the family is the study's, whoever is shown"
+
+
+def by_holm(raw):
+    """Holm (1979), by hand: the i-th smallest p times the number that are left, never falling."""
+    order = sorted(range(len(raw)), key=raw.__getitem__)
+    found, least = [0.0] * len(raw), 0.0
+    for place, at in enumerate(order):
+        least = max(least, min(1.0, raw[at] * (len(raw) - place)))
+        found[at] = least
+    return found
 
 
 def test_finished_trials_are_not_repeated(judged, tmp_path):

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Float64
 
 from core.rankers.attention_kinds import KINDS
 from core.rankers.attention_summary import MEASURES, POINT
-from core.studies.attention import interval
 from core.studies.attention_change import WORDS, Change
+from core.studies.claims_intervals import ALPHA, adjusted
 from core.studies.one_list import amount, spoken
 from core.studies.result import StudyResult
 
@@ -84,17 +85,20 @@ def finding(result: StudyResult, ranker: str) -> str:
 
 
 def _relevance(result: StudyResult, ranker: str, main: pd.DataFrame) -> str:
-    trials = result.trials
-    rows = np.flatnonzero((trials["ranker"] == ranker) & trials["map"].isin(MAIN))
-    cube = result.values[rows].astype(np.float64)
-    apart = (cube[:, MEASURES.index("relevant")] - cube[:, MEASURES.index("chance")]).mean(axis=0)
-    apart = apart[~np.isnan(apart)]
-    if not len(apart):
+    apart = {
+        name: own
+        for name in dict.fromkeys(result.trials["ranker"])
+        if len(own := _apart(result, str(name)))
+    }
+    if ranker not in apart:
         return " No query has a relevant document, so nothing can be said of those."
-    mean, half = interval(apart)
+    p, low, high = adjusted(np.stack(list(apart.values())))
+    at, mean = list(apart).index(ranker), float(np.nanmean(apart[ranker]))
     told = "not told apart from what"
-    if abs(mean) > half:
+    if p[at] <= ALPHA:
         told = "more than" if mean > 0 else "less than"
+    several = f", by Holm for {len(apart)} rankers" if len(apart) > 1 else ""
+    count = int((~np.isnan(apart[ranker])).sum())
     most = ""
     if len(main) > 1:
         best = main.iloc[int(np.nanargmax(main["lift"].to_numpy()))]
@@ -105,8 +109,16 @@ def _relevance(result: StudyResult, ranker: str, main: pd.DataFrame) -> str:
     return (
         f" Relevant documents get {main['relevant'].mean():.3f} of the mass, {told} chance "
         f"gives them ({main['chance'].mean():.3f}; difference {_minus(f'{mean:+.4f}')}, 95 % "
-        f"interval {_minus(f'{mean - half:+.4f} to {mean + half:+.4f}')}, n = {len(apart)}){most}."
+        f"interval {_minus(f'{low[at]:+.4f} to {high[at]:+.4f}')}{several}, n = {count}){most}."
     )
+
+
+def _apart(result: StudyResult, ranker: str) -> Float64[np.ndarray, " queries"]:
+    """Relevant mass − chance, query by query; empty where no query can be counted."""
+    rows = result.trials["ranker"].eq(ranker) & result.trials["map"].isin(MAIN)
+    cube = result.values[np.flatnonzero(rows)].astype(np.float64)
+    apart = cube[:, MEASURES.index("relevant")] - cube[:, MEASURES.index("chance")]
+    return apart.mean(axis=0) if len(apart) and not np.isnan(apart).all() else np.empty(0)
 
 
 def _dead(frame: pd.DataFrame) -> str:

@@ -1,7 +1,7 @@
 """Does what a paper claims hold here: an order of rankers, told by paired tests.
 
-Beside a verdict stands the interval of the same test, Student's, so that it leaves out 0 exactly
-where p ≤ 0.05 (`core.studies.claims_intervals`).
+Beside a verdict stands the interval of the same test, Student's, adjusted as its p is, so that it
+leaves out 0 exactly where p ≤ 0.05 (`core.studies.claims_intervals`).
 """
 
 from collections.abc import Sequence
@@ -11,9 +11,9 @@ from itertools import pairwise
 import numpy as np
 from jaxtyping import Float64
 
-from core.metrics.significance import paired_t
 from core.studies.benchmark_finding import signed
-from core.studies.claims_intervals import ALPHA, p_words, t_interval
+from core.studies.claims_intervals import ALPHA, adjusted, p_words
+from core.words import counted
 
 HOLDS, NOT, UNTOLD = "holds", "does not hold", "cannot be told"
 
@@ -26,9 +26,9 @@ class Step:
         less: who is claimed to be below.
         more: who is claimed to be above.
         difference: mean of more − less over the queries.
-        low: of its 95 % interval (`t_interval`: it leaves out 0 where p ≤ 0.05).
+        low: of its interval, adjusted as p is: it leaves out 0 where p ≤ 0.05.
         high: likewise.
-        p: of the paired t test, two-sided.
+        p: of the paired t test, two-sided, adjusted by Holm over the steps.
         n: queries counted.
     """
 
@@ -58,17 +58,19 @@ class Verdict:
         """The verdict with its numbers, as it stands at the end of a sentence."""
         said = [
             f"{step.more} − {step.less} = {signed(step.difference)} "
-            f"(95 % {signed(step.low)} to {signed(step.high)}, {p_words(step.p)}, n = {step.n})"
+            f"({signed(step.low)} to {signed(step.high)}, {p_words(step.p)}, n = {step.n})"
             for step in self.steps
         ]
-        return f"{self.word} here (paired t, with its interval): {'; '.join(said)}."
+        count = counted(len(self.steps), "comparison")
+        how = f"paired t and 95 % intervals after Holm's adjustment for {count}"
+        return f"{self.word} here ({how}): {'; '.join(said)}."
 
 
 def rising(values: Sequence[tuple[str, Float64[np.ndarray, " queries"]]]) -> Verdict:
     """Whether the named values rise from each to the next.
 
-    It holds where every neighbouring difference is above 0 at p ≤ 0.05 (paired t), does not hold
-    where one is below 0 at p ≤ 0.05, and cannot be told otherwise.
+    It holds where every neighbouring difference is above 0 at p ≤ 0.05 (paired t, adjusted by Holm
+    over the pairs), does not hold where one is below 0 at p ≤ 0.05, and cannot be told otherwise.
 
     Args:
         values: (name, one value a query), in the order claimed.
@@ -77,17 +79,22 @@ def rising(values: Sequence[tuple[str, Float64[np.ndarray, " queries"]]]) -> Ver
     >>> rising([("a", low), ("b", high)]).word, rising([("b", high), ("a", low)]).word
     ('holds', 'does not hold')
     """
-    steps = tuple(_step(one, two) for one, two in pairwise(values))
+    pairs = list(pairwise(values))
+    differences = np.array([two[1] - one[1] for one, two in pairs]).reshape(len(pairs), -1)
+    p, low, high = adjusted(differences)
+    steps = tuple(
+        Step(
+            less=one[0],
+            more=two[0],
+            difference=float(np.nanmean(differences[at])),
+            low=float(low[at]),
+            high=float(high[at]),
+            p=float(p[at]),
+            n=int((~np.isnan(differences[at])).sum()),
+        )
+        for at, (one, two) in enumerate(pairs)
+    )
     if all(step.p <= ALPHA and step.difference > 0 for step in steps):
         return Verdict(HOLDS, steps)
     against = any(step.p <= ALPHA and step.difference < 0 for step in steps)
     return Verdict(NOT if against else UNTOLD, steps)
-
-
-def _step(
-    one: tuple[str, Float64[np.ndarray, " queries"]],
-    two: tuple[str, Float64[np.ndarray, " queries"]],
-) -> Step:
-    test = paired_t(two[1], one[1])
-    low, high = t_interval(two[1] - one[1])
-    return Step(one[0], two[0], test.difference, low, high, test.p_value, test.n)

@@ -4,7 +4,7 @@ The lists' prior ranks, and the order in which an order-reading ranker is fed, a
 rising levels; every ranker scores the same disturbed lists. The initial ranker itself is a line.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,12 +17,13 @@ from core.data.lists import CandidateLists, JudgedLists
 from core.errors import MissingRankingError
 from core.metrics.measure import Measure
 from core.metrics.relevance import evaluate, evaluate_many, mean_of
-from core.metrics.significance import paired_t
+from core.metrics.significance import holm, paired_t
 from core.perturb.registry import entry_of
 from core.rankers.base import Input, Ranker
 from core.studies.carrying import Carrier
-from core.studies.claims_intervals import t_interval
+from core.studies.claims_intervals import p_words, t_interval
 from core.studies.result import StudyResult
+from core.words import counted
 
 INITIAL = "initial ranking"
 PAPER_FAMILY = "transpositions"
@@ -86,6 +87,30 @@ def values_of(
 
 
 @dataclass(frozen=True)
+class Compared:
+    """One level of one ranker beside the undisturbed initial ranking.
+
+    Attributes:
+        level: of the disturbance.
+        difference: mean of the ranker − the initial ranking over the queries.
+        share: that difference, as a share of the initial ranking's mean.
+        p: of the paired t test, adjusted by Holm over all levels of all rankers.
+        n: queries counted.
+    """
+
+    level: float
+    difference: float
+    share: float
+    p: float
+    n: int
+
+    @property
+    def is_below(self) -> bool:
+        """Whether it lies below by more than chance."""
+        return self.difference < 0 and self.p <= SIGNIFICANT
+
+
+@dataclass(frozen=True)
 class Fall:
     """How one ranker's curve fell between the undisturbed lists and the highest level.
 
@@ -93,14 +118,18 @@ class Fall:
         ranker: its label.
         means: over the queries, level by level, the lists as they are first.
         levels: measured levels, outwards from the unchanged one.
-        below: the levels at which it lies below the undisturbed initial ranking by more than
-            chance: the 95 % interval of the paired differences (Student's t) holds no 0.
+        compared: every level beside the undisturbed initial ranking, where the study has it.
     """
 
     ranker: str
     means: tuple[float, ...]
     levels: tuple[float, ...]
-    below: tuple[float, ...]
+    compared: tuple[Compared, ...]
+
+    @property
+    def below(self) -> tuple[float, ...]:
+        """The levels at which it lies below the undisturbed initial ranking by more than chance."""
+        return tuple(one.level for one in self.compared if one.is_below)
 
     @property
     def loss(self) -> float:
@@ -121,26 +150,47 @@ def falls(
     """
     levels = tuple(float(level) for name, level in result.recipe["perturbations"] if name == family)
     known = [label for label, _ in result.recipe["rankers"]]
-    reference = None
-    if INITIAL in known:
-        reference = result.per_query(INITIAL, family, levels[0], measure)
-    found = []
-    for label in known if rankers is None else [label for label in known if label in rankers]:
-        curve = [result.per_query(label, family, level, measure) for level in levels]
-        means = tuple(mean_of(Measure.parse(measure), values) for values in curve)
-        compared = reference is not None and label != INITIAL
-        below = [
-            level
-            for level, values in zip(levels, curve, strict=True)
-            if compared and _below(values, reference)
-        ]
-        found.append(Fall(label, means, levels, tuple(below)))
+    curves = {
+        label: [result.per_query(label, family, level, measure) for level in levels]
+        for label in known
+    }
+    compared = _compared(curves, levels, Measure.parse(measure))
+    return [
+        Fall(
+            label,
+            tuple(mean_of(Measure.parse(measure), values) for values in curves[label]),
+            levels,
+            compared.get(label, ()),
+        )
+        for label in (known if rankers is None else [one for one in known if one in rankers])
+    ]
+
+
+def _compared(
+    curves: Mapping[str, Sequence[Float32[np.ndarray, " queries"]]],
+    levels: Sequence[float],
+    measure: Measure,
+) -> dict[str, tuple[Compared, ...]]:
+    """Every ranker's levels beside the undisturbed initial ranking; one family of tests."""
+    if INITIAL not in curves:
+        return {}
+    reference = curves[INITIAL][0]
+    points = [
+        (label, level, paired_t(values, reference))
+        for label, curve in curves.items()
+        if label != INITIAL
+        for level, values in zip(levels, curve, strict=True)
+    ]
+    p = np.array([test.p_value for _, _, test in points])
+    tested = ~np.isnan(p)
+    p[tested] = holm(p[tested])
+    start = mean_of(measure, reference)
+    found: dict[str, tuple[Compared, ...]] = {}
+    for (label, level, test), adjusted in zip(points, p, strict=True):
+        share = test.difference / start if start else float("nan")
+        one = Compared(level, test.difference, share, float(adjusted), test.n)
+        found[label] = (*found.get(label, ()), one)
     return found
-
-
-def _below(values: Any, reference: Any) -> bool:
-    test = paired_t(values, reference)
-    return test.difference < 0 and test.p_value <= SIGNIFICANT
 
 
 def finding(
@@ -161,28 +211,47 @@ def finding(
     )
     kept = "; ".join(f"{fall.ranker} keeps {fall.means[0]:.3f} at every level" for fall in flat)
     sentences = [f"{kept}."] if flat else []
-    return " ".join([*sentences, *(_sentence(fall, family) for fall in falling)])
+    sentences += [_sentence(fall, family) for fall in falling]
+    if any(fall.compared for fall in falling):
+        sentences.append(_tested(result, falling))
+    return " ".join(sentences)
 
 
 def _sentence(fall: Fall, family: str) -> str:
     verb, start = "loses" if fall.loss >= 0 else "gains", fall.means[0]
     share = f" ({abs(fall.loss) / start:.1%})" if start else ""
     text = f"{fall.ranker} {verb} {abs(fall.loss):.3f}{share} {_reached(family, fall.levels[-1])}"
-    if fall.ranker == INITIAL:
-        return f"{text}."
-    return f"{text} and is {_where_below(fall)}."
+    return f"{text} and is {_where_below(fall)}." if fall.compared else f"{text}."
 
 
 def _where_below(fall: Fall) -> str:
     """At which of the measured levels it is below the undisturbed initial ranking, in words."""
-    what = "significantly below the undisturbed initial ranking"
-    if not fall.below:
-        return f"nowhere {what}"
-    if fall.below == fall.levels:
+    reference = "the undisturbed initial ranking"
+    what, below = f"significantly below {reference}", fall.below
+    if below == fall.levels:
         return f"{what} at every level"
-    if fall.below == fall.levels[-len(fall.below) :]:
-        return f"{what} from level {fall.below[0]:g} on"
-    return f"{what} at level {', '.join(f'{level:g}' for level in fall.below)}"
+    if below and below == fall.levels[-len(below) :]:
+        return f"{what} from level {below[0]:g} on"
+    if below:
+        return f"{what} at level {', '.join(f'{level:g}' for level in below)}"
+    lowest = min(fall.compared, key=lambda one: one.difference)
+    if lowest.difference >= 0:
+        return f"nowhere below {reference}"
+    return (
+        f"not told apart from {reference}: {_minus(f'{lowest.share:+.1%}')} at level "
+        f"{lowest.level:g}, {p_words(lowest.p)}, n = {lowest.n}"
+    )
+
+
+def _minus(text: str) -> str:
+    return text.replace("-", "−")
+
+
+def _tested(result: StudyResult, falling: Sequence[Fall]) -> str:
+    """How many comparisons the adjustment covers, in words."""
+    rankers = sum(1 for label, _ in result.recipe["rankers"] if label != INITIAL)
+    count = counted(rankers * len(falling[0].levels), "comparison")
+    return f"Levels are compared with it by paired t after Holm's adjustment for {count}."
 
 
 def _reached(family: str, level: float) -> str:

@@ -15,7 +15,7 @@ from jaxtyping import Float32, Float64
 from core.studies import set_size_reach as reach
 from core.studies.benchmark_finding import signed
 from core.studies.claims import rising
-from core.studies.claims_intervals import t_interval
+from core.studies.claims_intervals import adjusted
 from core.studies.initial_ranking import INITIAL
 from core.studies.result import StudyResult
 from core.studies.set_size import ANY, CEILING, ORDER, SHIFT
@@ -78,7 +78,7 @@ class Drop:
         trained_on: N0.
         tested_on: the largest N1 that it was asked for and that some list reaches.
         loss: mean of NDCG at N0 − NDCG at N1, query by query.
-        low: of the 95 % interval of the paired t test of the loss.
+        low: of the 95 % interval of the paired t test of the loss, Holm over the rankers.
         high: likewise.
         compared: in how many lists the two differ, as a sentence; empty where all reach N1.
     """
@@ -97,14 +97,24 @@ def drops(result: StudyResult, measure: str) -> list[Drop]:
 
     Where test lists do not reach N0 and a larger N1 there is nothing to compare, and no drop.
     """
-    found = []
-    for label in dict.fromkeys(result.trials.ranker):
-        ends = _ends(result, label)
-        if ends is not None:
-            loss = _loss(result, label, measure)
-            low, high = t_interval(loss)
-            said = reach.compared(result.facts, *ends)
-            found.append(Drop(label, *ends, float(np.nanmean(loss)), low, high, said))
+    ends = {label: _ends(result, label) for label in dict.fromkeys(result.trials.ranker)}
+    known = {label: own for label, own in ends.items() if own is not None}
+    if not known:
+        return []
+    losses = np.stack([_loss(result, label, measure) for label in known])
+    _, low, high = adjusted(losses)
+    found = [
+        Drop(
+            ranker=label,
+            trained_on=own[0],
+            tested_on=own[1],
+            loss=float(np.nanmean(losses[at])),
+            low=float(low[at]),
+            high=float(high[at]),
+            compared=reach.compared(result.facts, *own),
+        )
+        for at, (label, own) in enumerate(known.items())
+    ]
     return sorted(found, key=lambda drop: drop.loss)
 
 
@@ -163,7 +173,7 @@ def told(frame: pd.DataFrame, lost: Sequence[Drop], found: Mapping[str, object])
     differ = dict.fromkeys(drop.compared for drop in lost)
     return Sentences(
         " ".join(filter(None, [candidates, reach.beyond(unreached)])),
-        " ".join(filter(None, [*map(_loses, lost), *differ])),
+        " ".join(filter(None, [*map(_loses, lost), _adjustment(lost), *differ])),
         f"The paper's claim that {found['claim']} {found['text']}" if found else _untested(frame),
     )
 
@@ -204,6 +214,13 @@ def _loses(drop: Drop) -> str:
         f"{drop.ranker} {word} {abs(drop.loss):.3f} from {drop.trained_on} to {drop.tested_on} "
         f"candidates (95 % of the change: {signed(-drop.high)} to {signed(-drop.low)})."
     )
+
+
+def _adjustment(lost: Sequence[Drop]) -> str:
+    """That the intervals of several rankers hold together; nothing where there is one."""
+    if len(lost) < 2:
+        return ""
+    return f"The intervals are adjusted by Holm for {counted(len(lost), 'ranker')}."
 
 
 def _untested(frame: pd.DataFrame) -> str:
