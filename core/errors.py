@@ -5,6 +5,7 @@ the class's exit code; anything that is not a ShuffleproofError is a defect of o
 """
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 from pathlib import Path
 from typing import ClassVar
 
@@ -37,7 +38,12 @@ class UnknownNameError(UsageError):
     """A name that no registry entry has."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
-        super().__init__(f"no {kind} is called {quoted(name)}; known: {', '.join(sorted(known))}")
+        all_known = sorted(known)
+        near = get_close_matches(name.partition("@")[0], all_known, n=1)
+        meant = f" (did you mean {near[0]}?)" if near else ""
+        super().__init__(
+            f"no {kind} is called {quoted(name)}{meant}; known: {', '.join(all_known)}"
+        )
 
 
 class ParameterError(UsageError):

@@ -3,7 +3,7 @@
 import argparse
 
 from core.cli.answer import Answer, records
-from core.cli.open import done, workbench_of
+from core.cli.open import done, preset_of, workbench_of
 from core.errors import ParameterError
 from core.metrics.measure import Measure
 from core.numerals import number
@@ -20,11 +20,11 @@ def study(arguments: argparse.Namespace) -> Answer:
     """`study ablation`: every single difference between paper, released code and tuned."""
     towards, levels = arguments.towards.split(","), _levels(arguments.levels)
     ablation_steps.check(arguments.ranker, towards)
-    bench = workbench_of(arguments)
-    sizes = arguments.sizes or ("small" if bench.preset == "small" else None)
+    sizes = arguments.sizes or ("small" if preset_of(arguments) == "small" else None)
     seed = arguments.seed or 0
     own = None if sizes == "own" else sizes
     made = ablation.variants(arguments.ranker, own, towards, seed)
+    bench = workbench_of(arguments)
     work = ablation.run(bench, made, levels, arguments.draws, seed)
     artefact = done("ablation", work)
     rows = ablation.table(StudyResult.open(artefact.path))

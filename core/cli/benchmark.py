@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from core.cli.answer import Answer, records
-from core.cli.open import done, measures_of, store_of, workbench_of
+from core.cli.open import done, measures_of, preset_of, store_of, workbench_of
 from core.data.folds import folds_of
 from core.data.published import CUTOFFS
 from core.errors import UnknownNameError
@@ -15,6 +15,7 @@ from core.studies import (
     benchmark,
     benchmark_notes,
     benchmark_printed,
+    benchmark_rows,
     benchmark_table,
     benchmark_text,
 )
@@ -35,17 +36,15 @@ def study(arguments: argparse.Namespace) -> Answer:
     measures = measures_of(arguments)
     store = store_of(arguments)
     folds = folds_of(arguments.data, store)
+    named, baselines = names_of(arguments.rankers), names_of(arguments.against)
+    benchmark_table.check_baselines(baselines, how_of(arguments).symbols)
+    _check_rows(baselines, benchmark_rows.rows_of(named, preset_of(arguments), arguments.seeds))
     benches = []
     for fold in folds:
         of_fold = argparse.Namespace(**(vars(arguments) | {"data": fold}))
         benches.append(workbench_of(of_fold))
-    plan = benchmark.planned(benches, names_of(arguments.rankers), measures, arguments.seeds)
-    baselines = names_of(arguments.against)
-    benchmark_table.check_baselines(baselines, how_of(arguments).symbols)
-    labels = [row.label for row in plan.rows]
-    for baseline in baselines:
-        if baseline not in labels:
-            raise UnknownNameError("row of the table", baseline, labels)
+    plan = benchmark.planned(benches, named, measures, arguments.seeds)
+    _check_rows(baselines, plan.rows)
     artefact = done("benchmark", benchmark.run(benches, plan, called(arguments.data, store)))
     result = StudyResult.open(artefact.path)
     baselines = [one for one in baselines if one in benchmark_table.rankers_of(result)]
@@ -59,6 +58,13 @@ def study(arguments: argparse.Namespace) -> Answer:
         return Answer(answer)
     told = text(result, plan.measures, baselines, how_of(arguments))
     return Answer(answer, f"{told}\nstored as {artefact.key}")
+
+
+def _check_rows(baselines: Sequence[str], rows: Sequence[benchmark_rows.Row]) -> None:
+    labels = [row.label for row in rows]
+    for baseline in baselines:
+        if baseline not in labels:
+            raise UnknownNameError("row of the table", baseline, labels)
 
 
 def table(

@@ -17,8 +17,9 @@ MEASURE = "NDCG@10"
 
 def study(arguments: argparse.Namespace) -> Answer:
     """`study card`: everything that a worse initial ranking does to a ranker, in numbers."""
-    bench = workbench_of(arguments)
     families = arguments.families.split(",")
+    card.check(families)
+    bench = workbench_of(arguments)
     names = arguments.rankers.split(",")
     work = card.run(bench, names, families, arguments.draws, arguments.seed or 0)
     artefact = done("card", work)

@@ -7,7 +7,7 @@ from typing import Any
 
 from core.cli.answer import Answer, records
 from core.cli.figures import fixed
-from core.cli.open import done, measures_of, one_fold, recipe_of, store_of, use_device
+from core.cli.open import done, measures_of, one_fold, preset_of, recipe_of, store_of, use_device
 from core.metrics.measure import Measure
 from core.rankers.ordinal_geometry import geometries, words
 from core.studies import initial_rankings, initial_rankings_table
@@ -22,7 +22,7 @@ def study(arguments: argparse.Namespace) -> Answer:
     """`study initial-rankings`: none, one or many initial rankings, left out and exchanged."""
     measures = measures_of(arguments)
     if arguments.initial is None:
-        preset = arguments.preset or ("small" if arguments.data == "sample" else "paper")
+        preset = preset_of(arguments)
         arguments.initial = ",".join(f"{name}@{preset}" for name in initial_rankings.FOUR)
     use_device(arguments)
     store = store_of(arguments)

@@ -11,7 +11,7 @@ import pandas as pd
 from core.cli.answer import Answer, records
 from core.cli.figures import fixed, printed, short
 from core.cli.flags_measures import DIGITS
-from core.cli.open import done, measures_of, workbench_of
+from core.cli.open import done, fields_of, measures_of, workbench_of
 from core.errors import ParameterError
 from core.metrics.bundles import under
 from core.metrics.measure import Measure
@@ -37,13 +37,13 @@ DEAREST = 10
 def perturbations(arguments: argparse.Namespace) -> Answer:
     """`study perturbations`: rankers × families × levels, with what became of each answer."""
     measures = tuple(measures_of(arguments))
-    bench = workbench_of(arguments)
     setup = study.Setup(
         perturbations=study.pairs_of(arguments.families.split(","), arguments.levels),
         measures=measures,
         draws=arguments.draws,
         seed=arguments.seed or 0,
     )
+    bench = workbench_of(arguments)
     artefact = done("perturbations", study.run(bench, arguments.rankers.split(","), setup))
     summary = stored_summary(artefact.path)
     parts = []
@@ -101,17 +101,17 @@ def _transfer(losses: pd.DataFrame, measure: str) -> tuple[dict[str, dict[str, f
 
 def worst_case(arguments: argparse.Namespace) -> Answer:
     """`study worst-case`: random mean against worst found, a row for every ranker and budget."""
+    names, budgets = arguments.rankers.split(","), _budgets(arguments.budgets)
+    how = replaced(Search(method=arguments.method, unit=arguments.unit), fields_of(arguments.set))
     bench = workbench_of(arguments)
-    names = arguments.rankers.split(",")
     measure = under(arguments.measure, arguments.conventions)
     if arguments.map is not None:
         search.check_query(bench, arguments.map)
-    how = Search(method=arguments.method, unit=arguments.unit)
     work = search.run(
         bench,
         names,
-        replaced(how, _fields(arguments.set)),
-        budgets=_budgets(arguments.budgets),
+        how,
+        budgets=budgets,
         target=arguments.target,
         measure=measure,
         draws=arguments.draws,
@@ -159,16 +159,6 @@ def _dearest(ranker: str, costs: np.ndarray) -> list[str]:
     share = f"{100 * float((each > 0).mean()):.0f} % of {len(each)} exchanges cost something"
     rows = [f"  {places[at, 0] + 1} ↔ {places[at, 1] + 1}: {fixed(each[at])}" for at in known]
     return [f"{ranker}: {share}; the dearest, by places", *rows, ""]
-
-
-def _fields(pairs: Sequence[str]) -> dict[str, str]:
-    fields = {}
-    for pair in pairs:
-        field, equals, value = pair.partition("=")
-        if not equals:
-            raise ParameterError("--set", pair, "FIELD=VALUE")
-        fields[field] = value
-    return fields
 
 
 def _budgets(text: str) -> list[int]:

@@ -6,9 +6,8 @@ from typing import Any
 
 from core.cli.answer import Answer, table
 from core.cli.answer_keys import ANSWERS
-from core.cli.open import done, store_of, workbench_of
+from core.cli.open import done, fields_of, store_of, workbench_of
 from core.cli.studies import CARD, cards_of
-from core.errors import ParameterError
 from core.losses.registry import LOSSES
 from core.metrics.bundles import BUNDLES
 from core.metrics.measure import MEASURES
@@ -100,12 +99,7 @@ def _short(row: dict[str, Any]) -> dict[str, Any]:
 def train(arguments: argparse.Namespace) -> Answer:
     """`train`: fit a ranker, or find the one fitted before."""
     bench = workbench_of(arguments)
-    changes = {}
-    for pair in arguments.set:
-        field, equals, value = pair.partition("=")
-        if not equals:
-            raise ParameterError("--set", pair, "FIELD=VALUE")
-        changes[field] = value
+    changes = fields_of(arguments.set)
     if arguments.seed is not None:
         changes["seed"] = str(arguments.seed)
     trained = done(arguments.ranker, bench.trained(arguments.ranker, changes))

@@ -42,6 +42,18 @@ ALLOWED = frozenset({"order", "ranking"})
 TIMINGS, TIMED_LISTS = 3, 200
 
 
+def check(families: Sequence[str]) -> None:
+    """Refuse what no card is of, before anything is read or trained.
+
+    Raises:
+        UnknownNameError: no such family.
+        UsageError: a family that changes more than order or ranking.
+    """
+    for family in families:
+        if not entry_of(family).changes <= ALLOWED:
+            raise UsageError(f"{family} changes more: a card is of order and ranking")
+
+
 def planned(
     bench: Workbench,
     digests: Mapping[str, str],
@@ -61,11 +73,8 @@ def planned(
     Raises:
         UsageError: a family that changes more than order or ranking.
     """
-    pairs = []
-    for family in families:
-        pairs += [(family, level) for level in levels_of(family)]
-        if not entry_of(family).changes <= ALLOWED:
-            raise UsageError(f"{family} changes more: a card is of order and ranking")
+    check(families)
+    pairs = [(family, level) for family in families for level in levels_of(family)]
     own = key_of("ranker", {"ranker": INITIAL}).digest
     measures = ("NDCG@10",)
     return Study(

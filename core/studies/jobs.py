@@ -27,7 +27,6 @@ from core.studies.jobs_opened import Lists, Reports, answer, opened, preset_of, 
 from core.studies.jobs_outside import bring, runs
 from core.studies.jobs_perturbations import perturbations, worst_case
 from core.studies.jobs_tables import ablation, benchmark, card, initial_rankings, set_size
-from core.studies.ranker_sets import expanded
 
 if TYPE_CHECKING:
     from core.data.source import Parts
@@ -260,23 +259,24 @@ def ensure_running(store: Store) -> bool:
 
 def _check(store: Store, parameters: Mapping[str, Any]) -> None:
     """Refuse unknown rankers, fields, perturbations and measures before anything is computed."""
-    from core.metrics.measure import Measure  # noqa: PLC0415 (NumPy and numba: only at submission)
-    from core.perturb.registry import perturbation  # noqa: PLC0415 (likewise)
-    from core.rankers import ensemble, registry  # noqa: PLC0415 (likewise)
+    from core.studies import names  # noqa: PLC0415 (NumPy and numba: only at submission)
 
     alone = [parameters["ranker"]] if "ranker" in parameters else []
-    named = expanded(parameters.get("rankers") or alone)
-    for text in [leaf for name in named for leaf in ensemble.leaves(name)]:
-        if "#" in text:
-            store.resolve(f"ranker-{text.partition('#')[2]}", "ranker")
-            continue
-        ranker, _, preset = text.partition("@")
-        changes = parameters.get("changes") or {}
-        registry.spec(ranker, preset or parameters["preset"], **changes)
-    for family, level in parameters.get("perturbations", ()):
-        perturbation(family, level)
-    for measure in parameters.get("measures", ()):
-        Measure.parse(measure)
+    asked = names.Names(
+        rankers=parameters.get("rankers") or alone,
+        changes=parameters.get("changes") or {},
+        initial=(parameters.get("lists") or {}).get("initial", ()),
+        measures=parameters.get("measures", ()),
+        families=parameters.get("families", ()),
+        perturbations=[(family, level) for family, level in parameters.get("perturbations", ())],
+        swaps=parameters.get("swaps", ()),
+    )
+    names.check(asked, parameters["preset"], store)
+    if "towards" in parameters:
+        from core.studies import ablation  # noqa: PLC0415 (likewise)
+
+        chosen = (parameters[name] for name in ("ranker", "sizes", "towards", "seed"))
+        ablation.variants(*chosen)
 
 
 def _pinned(store: Store, kind: str, data: str) -> str | None:

@@ -75,8 +75,8 @@ def ablation(  # noqa: PLR0913 (a job's parameters are its keywords)
     """
     from core.studies import ablation as study  # noqa: PLC0415 (only who works pays for it)
 
-    bench = yield from opened(store, data, lists, preset, pinned)
     made = study.variants(ranker, sizes, towards, seed)
+    bench = yield from opened(store, data, lists, preset, pinned)
     return answer((yield from study.run(bench, made, levels, draws, seed)))
 
 
@@ -187,5 +187,6 @@ def card(  # noqa: PLR0913 (a job's parameters are its keywords)
     """
     from core.studies import card as study  # noqa: PLC0415 (only who works pays for it)
 
+    study.check(families)
     bench = yield from opened(store, data, lists, preset, pinned)
     return answer((yield from study.run(bench, rankers, families, draws, seed)))

@@ -1,0 +1,84 @@
+"""What a study names, looked up before anything is read, listed or trained: minutes go by else."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from core.errors import DataError
+from core.metrics.measure import Measure
+from core.perturb.registry import ATTACK, entry_of, perturbation
+from core.rankers import ensemble, outside, registry
+from core.rankers.foreign import is_callable
+from core.rankers.initial import initial_spec
+from core.store.artefacts import Store
+from core.studies.exchanged import swap_named
+from core.studies.ranker_sets import expanded
+
+
+@dataclass(frozen=True)
+class Names:
+    """What a study was asked for, by name.
+
+    Attributes:
+        rankers: as commands and jobs take them, sets and combinations included.
+        changes: fields of a single ranker's recipe, as text.
+        initial: the initial rankers of its lists.
+        measures: as text.
+        families: of perturbations.
+        perturbations: (family, level) pairs.
+        swaps: rankings put in another's place.
+        from_outside: files and functions of this machine may be named.
+    """
+
+    rankers: Sequence[str] = ()
+    changes: Mapping[str, str] = field(default_factory=dict)
+    initial: Sequence[str] = ()
+    measures: Iterable[str] = ()
+    families: Sequence[str] = ()
+    perturbations: Sequence[tuple[str, float]] = ()
+    swaps: Sequence[str] = ()
+    from_outside: bool = False
+
+
+def check(names: Names, preset: str, store: Store) -> None:
+    """Refuse the first name that nothing has.
+
+    Args:
+        names: what was asked for.
+        preset: of rankers named without one.
+        store: where stored rankers (`name#digits`) lie.
+
+    Raises:
+        UnknownNameError: no such ranker, preset, field, measure or family.
+        UsageError: what cannot be an initial ranking.
+        ParameterError: a level or a field out of its bounds.
+        ArtefactError: no stored ranker of that name.
+        DataError: no such file.
+    """
+    for measure in names.measures:
+        Measure.parse(measure)
+    for family in names.families:
+        entry_of(family)
+    for family, level in names.perturbations:
+        perturbation(family, level)
+    attacks = [*names.families, *(family for family, _ in names.perturbations)]
+    attacked = [whom for name, _, whom in (one.partition("@") for one in attacks) if name == ATTACK]
+    named = [*expanded(names.rankers), *filter(None, attacked)]
+    for text in [leaf for name in named for leaf in ensemble.leaves(name)]:
+        _check_ranker(text, preset, names, store)
+    for text in names.initial:
+        initial_spec(text)
+    for text in names.swaps:
+        swap_named(text, preset)
+
+
+def _check_ranker(text: str, preset: str, names: Names, store: Store) -> None:
+    if names.from_outside and outside.is_outside(text):
+        path = Path(text.partition(":")[2]).expanduser()
+        if not path.is_file():
+            raise DataError(str(path), "no such file", "Name a file that is there.")
+    elif "#" in text:
+        store.resolve(f"ranker-{text.partition('#')[2]}", "ranker")
+    elif not (names.from_outside and is_callable(text)):
+        ranker, _, own = text.partition("@")
+        registry.spec(ranker, own or preset, **names.changes)

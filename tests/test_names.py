@@ -1,0 +1,173 @@
+"""A name that nothing has is refused before anything is trained: by every command, by every job."""
+
+import argparse
+import inspect
+
+import pytest
+
+from core.cli import arguments
+from core.cli.arguments import parser
+from core.errors import ArtefactError, DataError, ShuffleproofError, UnknownNameError
+from core.rankers.initial import ListRecipe
+from core.store.artefacts import Store
+from core.studies import jobs, names, workbench
+
+SPOILT = {
+    "--rankers": ("mart,lambdamrt", "lambdamart"),
+    "--ranker": ("setrank-imsab-innit", "setrank-imsab-init"),
+    "--measures": ("NDCG@10,NDGC@5", "NDCG"),
+    "--measure": ("NDGC@5", "NDCG"),
+    "--families": ("shuffle,transposition", "transpositions"),
+    "--initial": ("lambdamrt", "lambdamart"),
+    "--preset": ("tunned", "tuned"),
+    "--swaps": ("oracle,lambdamrt", "lambdamart"),
+    "--against": ("marts", "mart"),
+    "--towards": ("relased", "released"),
+}
+"""Flags that name something: a value with a misspelt name, and what was meant."""
+
+NEEDED = {"--rankers": "mart", "--families": "shuffle"}
+
+
+def studies():
+    """Every command of `study`, by name."""
+    return parts(parts(parser())["study"])
+
+
+def parts(command):
+    (found,) = [
+        action for action in command._actions if isinstance(action, argparse._SubParsersAction)
+    ]
+    return found.choices
+
+
+def flags(command):
+    return {flag for action in command._actions for flag in action.option_strings}
+
+
+CASES = [
+    (["study", name], flag, sorted(set(NEEDED) & flags(command) - {flag}))
+    for name, command in studies().items()
+    for flag in SPOILT
+    if flag in flags(command)
+]
+CASES += [(["train", "mart"], flag, []) for flag in ("--initial", "--preset")]
+
+
+@pytest.fixture
+def untouched(monkeypatch):
+    """Nothing may be listed or trained while a test runs."""
+
+    def prepared(*_given, **_named):
+        pytest.fail("lists are made before the names are known")
+
+    monkeypatch.setattr(workbench, "prepare", prepared)
+
+
+def refused(given, root, capsys):
+    """What a command that is refused says; nothing is in its store after it."""
+    assert arguments.main([*given, "--store", str(root)]) == 2
+    said = capsys.readouterr().err
+    assert "defect" not in said
+    made = {artefact.key.kind for artefact in Store(root).artefacts()} if root.exists() else set()
+    assert made <= {"data"}
+    return said
+
+
+@pytest.mark.usefixtures("untouched")
+@pytest.mark.parametrize("case", CASES, ids=lambda case: " ".join((*case[0], case[1])))
+def test_every_command_refuses_a_misspelt_name_at_once(case, tmp_path, capsys):
+    command, flag, needed = case
+    misspelt, meant = SPOILT[flag]
+    given = [*command, *(one for name in needed for one in (name, NEEDED[name]))]
+    said = refused([*given, flag, misspelt], tmp_path / "store", capsys)
+    assert f"did you mean {meant}?" in said
+
+
+@pytest.mark.usefixtures("untouched")
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("train", "lambdamrt"), "did you mean lambdamart?"),
+        (("certify", "lambdamrt"), "did you mean lambdamart?"),
+        (("train", "dlcm", "--set", "epoch=3"), "epoch"),
+        (("train", "rrf:dlcm+lambdamrt"), "did you mean lambdamart?"),
+        (("study", "worst-case", "--rankers", "mart", "--set", "widht=3"), "widht"),
+        (("study", "card", "--rankers", "mart", "--families", "label-noise"), ""),
+        (
+            ("study", "perturbations", "--rankers", "mart", "--families", "gradient-sign@dlmc"),
+            "did you mean dlcm?",
+        ),
+        (
+            ("study", "perturbations", "--rankers", "mart", "--families", "shuffle:1+shufle-shown"),
+            "did you mean shuffle-shown?",
+        ),
+    ],
+)
+def test_so_does_what_is_named_elsewhere(given, said, tmp_path, capsys):
+    assert said in refused(given, tmp_path / "store", capsys)
+
+
+JOBS = {
+    "rankers": ["mart", "lambdamrt"],
+    "ranker": "setrank-imsab-innit",
+    "measures": ["NDGC@5"],
+    "families": ["transposition"],
+    "perturbations": [["transposition", 1.0]],
+    "swaps": ["lambdamrt"],
+    "towards": ["relased"],
+    "lists": {"initial": ["lambdamrt@small"]},
+    "preset": "tunned",
+}
+"""Parameters of jobs that name something, with a misspelt name."""
+
+GIVEN = {
+    "train": {"ranker": "mart"},
+    "initial-ranking": {"rankers": ["mart"], "perturbations": [["shuffle", 1.0]]},
+    "invariance": {"rankers": ["mart"]},
+    "card": {"rankers": ["mart"]},
+    "attention": {"rankers": ["dlcm"]},
+    "perturbations": {"rankers": ["mart"], "perturbations": [["shuffle", 1.0]]},
+    "worst-case": {"rankers": ["mart"]},
+}
+
+
+def taking(kind):
+    found = inspect.signature(jobs.KINDS[kind]).parameters
+    return [name for name in JOBS if name in found] if "lists" in found else []
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameter"), [(kind, name) for kind in jobs.KINDS for name in taking(kind)]
+)
+def test_no_job_with_a_misspelt_name_is_taken(kind, parameter, tmp_path):
+    store = Store(tmp_path)
+    given = {"data": "sample"} | GIVEN.get(kind, {}) | {parameter: JOBS[parameter]}
+    with pytest.raises(UnknownNameError, match="did you mean"):
+        jobs.submit(store, kind, given)
+    assert not jobs.jobs_of(store).list()
+
+
+@pytest.mark.parametrize("name", ["mine:score", "scores:/etc/hostname", "lightgbm:/etc/hostname"])
+def test_what_a_page_hands_in_names_no_file_and_no_function_of_this_machine(name, tmp_path):
+    with pytest.raises(ShuffleproofError):
+        jobs.submit(Store(tmp_path), "invariance", {"data": "sample", "rankers": [name]})
+
+
+def test_what_is_named_rightly_passes(tmp_path):
+    store, mine = Store(tmp_path), tmp_path / "mine.txt"
+    mine.write_text("1\n")
+    asked = names.Names(
+        rankers=("table2", "rrf:dlcm+mart@small", "feature:3", f"scores:{mine}", "module:function"),
+        initial=ListRecipe(("feature:3",)).initial,
+        measures=("NDCG(empty=skip)@10",),
+        families=("transpositions:5+shuffle-shown", "gradient-sign@dlcm"),
+        perturbations=(("shuffle", 0.5),),
+        swaps=("oracle", "ranksvm"),
+        from_outside=True,
+    )
+    names.check(asked, "small", store)
+    with pytest.raises(DataError, match="no such file"):
+        names.check(names.Names(rankers=("scores:none",), from_outside=True), "small", store)
+    with pytest.raises(ArtefactError):
+        names.check(names.Names(rankers=("dlcm#0123456789abcdef",)), "small", store)
