@@ -29,6 +29,7 @@ MIME = {
 }  # fmt: skip
 FIGURES = ("html", "svg", "pdf", "png")
 TABLES = ("csv", "parquet", "tex", "md")
+NO_NAME = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|]')
 SPECIAL = {
     "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
     **{character: f"\\{character}" for character in "&%$#_{}"},
@@ -55,6 +56,10 @@ class File:
     name: str
     make: Callable[[], bytes]
     missing: str = ""
+
+    def __post_init__(self) -> None:
+        """Leave nothing in the name that is a path, a device or part of a header."""
+        object.__setattr__(self, "name", NO_NAME.sub("_", self.name).lstrip("."))
 
     @property
     def mime(self) -> str:

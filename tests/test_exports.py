@@ -91,3 +91,17 @@ def test_what_is_missing_is_said(figure, monkeypatch):
 def test_drawn_by_a_browser(figure, kind, begins):
     drawn = exports.figure_as(figure, kind)
     assert drawn.startswith(begins)
+
+
+@pytest.mark.parametrize(
+    ("stem", "name"),
+    [
+        ("../../etc/passwd", "_.._etc_passwd.html"),
+        ('a"\r\nSet-Cookie: x=1', "a___Set-Cookie_ x=1.html"),
+        ("feature:3@tuned", "feature_3@tuned.html"),
+        ("dlcm#0123 τ", "dlcm#0123 τ.html"),
+        ("C:\\x", "C__x.html"),
+    ],
+)
+def test_the_name_of_a_file_is_no_path_and_no_header(stem, name):
+    assert exports.figure_files(go.Figure(), stem)[0].name == name
