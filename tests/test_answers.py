@@ -177,6 +177,9 @@ def test_a_stored_table_is_measured_anew_under_any_convention(answered, folder, 
     wanted = pd.DataFrame(again["table"]).set_index(["ranker", "measure"])["mean"]
     assert again["result"] != first
     assert len(anew) == len(wanted)
+    answered(f"export {first} {folder}/letor.csv --conventions letor4")
+    ndcg = set(pd.read_csv(folder / "letor.csv").measure)
+    assert "NDCG(discount=letor,ties=row,short=zero)@10" in ndcg
     np.testing.assert_allclose(anew, wanted.loc[anew.index], atol=1e-6)
 
 

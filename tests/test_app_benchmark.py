@@ -467,6 +467,27 @@ def test_runs_from_files_open_like_any_benchmark_without_what_they_lack(store, t
     assert "Dot plot of NDCG@10 minus that of bm25" in report.report([kept.path])
 
 
+def test_a_study_asked_under_other_conventions_shows_those_first(store, tmp_path):
+    (tmp_path / "q.txt").write_text("1 0 a 1\n1 0 b 0\n1 0 c 2\n")
+    (tmp_path / "x.run").write_text("1 Q0 a 1 2 x\n1 Q0 b 2 1 x\n1 Q0 c 3 1 x\n")
+    asked = ("NDCG(gain=linear,ties=trec)@10", "AP(ties=trec)")
+    compared = outside_runs.compared(tmp_path / "q.txt", [tmp_path / "x.run"], asked)
+    test = AppTest.from_function(page, default_timeout=60)
+    test.session_state["data"] = tables.DATA
+    test.query_params["study"] = str(outside_runs.keep(compared, store).key)
+    test.run()
+    assert not test.exception
+    assert "NDCG@10 · gain: y · ideal: judged · no relevant: 0 · ties: by document id" in plain(
+        test
+    )
+    assert f"{compared.summary()['mean'][0]:.3f}" in test.table[0].value.loc["x", "NDCG@10"]
+    assert not [one for one in test.segmented_control if one.key == "ideal"]
+    test.toggle(key="asked").set_value(False).run()
+    assert not test.exception
+    assert "NDCG@10 · gain: 2^y − 1 · ideal: judged" in plain(test)
+    assert "AP(ties=trec)" in test.table[0].value.columns  # not stored under another
+
+
 def test_what_this_session_handed_in_is_shown_when_it_is_done(store, stored):
     job = handed_in(store)
     result = f'{{"artefact": "{stored.key.kind}-{stored.key.digest}"}}'

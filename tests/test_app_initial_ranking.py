@@ -151,7 +151,7 @@ def test_conventions_change_at_once_from_stored_values(stored, made):
     test.selectbox(key="measure").set_value("NDCG@3")
     folded.tables(test)
     assert not test.exception
-    assert "NDCG@3 · ideal: shown · no relevant: 1" in words(test).replace("\\", "")
+    assert "NDCG@3 · gain: 2^y − 1 · ideal: shown · no relevant: 1" in words(test).replace("\\", "")
     frame = test.dataframe[1].value
     wanted = curves.summary(str(stored.key), "NDCG(ideal=shown,empty=one)@3")
     pd.testing.assert_series_equal(

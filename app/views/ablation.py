@@ -103,8 +103,7 @@ def _measure(artefact: Artefact) -> Measure:
         words = st.container(width="stretch")
         with st.popover("Measure and conventions", icon=":material/tune:"):
             name = st.selectbox("Measure", list(offered), key="measure", bind="query-params")
-            wanted = switches.conventions()
-    measure = offered[name].under(**wanted)
+            measure = switches.measures(artefact.recipe, offered)[name]
     with words:
         draws = artefact.recipe["draws"]
         parts.convention(

@@ -126,8 +126,7 @@ def _measures(artefact: Artefact) -> tuple[Measure, tuple[str, ...]]:
                 "Columns of the table", list(offered), default=asked, key="columns",
                 bind="query-params",
             )  # fmt: skip
-            wanted = printed.conventions()
-    of_name = {text: curves.drawable(recipe, one.under(**wanted)) for text, one in offered.items()}
+            of_name = printed.measures(recipe, offered)
     measure = of_name[name]
     with words:
         parts.convention(

@@ -1,10 +1,12 @@
 """Table 2 on the page: groups, best in bold, letters, and the conventions that it stands under."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 import streamlit as st
 
+from app import curves
 from app.plain import escaped
 from core.metrics.measure import Measure
 from core.parameters import parameters
@@ -19,9 +21,26 @@ MOST_BASELINES = 3
 NO_BREAK = "\u00a0"
 
 
-def conventions() -> dict[str, str]:
-    """Draw the switches of the conventions; all that is chosen, by the field of `Measure`."""
-    return {name: _convention(name) for name in CHOOSABLE}
+def measures(recipe: Mapping[str, Any], offered: Mapping[str, Measure]) -> dict[str, Measure]:
+    """Draw the switches of the conventions; every measure under what they say.
+
+    A study that was asked for other conventions than the usual ones shows those until they are
+    switched.
+
+    Args:
+        recipe: of the study.
+        offered: its measures under default conventions, by text.
+    """
+    asked: dict[str, Measure] = {}
+    for one in map(Measure.parse, recipe["measures"]):
+        asked.setdefault(str(Measure(one.name, one.cutoff)), one)
+    if any(str(one) != text for text, one in asked.items()) and st.toggle(
+        "As the study was asked", value=True, key="asked", bind="query-params",
+        help="Off: under conventions chosen here, as far as stored values give them.",
+    ):  # fmt: skip
+        return dict(offered) | {text: one for text, one in asked.items() if text in offered}
+    wanted = {name: _convention(name) for name in CHOOSABLE}
+    return {text: curves.drawable(recipe, one.under(**wanted)) for text, one in offered.items()}
 
 
 def _convention(name: str) -> str:

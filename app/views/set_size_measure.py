@@ -25,7 +25,4 @@ def choice(recipe: Mapping[str, Any]) -> Measure:
         "Measure", list(offered), index=list(offered).index(first), key="measure",
         bind="query-params",
     )  # fmt: skip
-    measure = offered[name]
-    wanted = conventions.conventions()
-    own = {field: wanted[field] for field in wanted if field in measure.entry.conventions}
-    return curves.drawable(recipe, measure.under(**own))
+    return conventions.measures(recipe, offered)[name]

@@ -10,7 +10,7 @@ from core.cli.work import report
 from core.data import trec
 from core.data.table_write import WRITERS
 from core.errors import UsageError
-from core.metrics.bundles import under
+from core.metrics.bundles import moved
 from core.rankers import registry
 from core.store.manifest import Artefact
 from core.studies.result import StudyResult, stored_summary
@@ -81,7 +81,7 @@ def _study(artefact: Artefact, chosen: str, arguments: argparse.Namespace) -> No
         return
     if arguments.measures or arguments.conventions:
         result = StudyResult.open(artefact.path)
-        texts = [under(text, arguments.conventions) for text in result.measures]
+        texts = [moved(text, arguments.conventions) for text in result.measures]
         summary = result.summary(measures_of(arguments) if arguments.measures else texts)
     export_tables.written(summary, chosen, out, arguments.digits or 4)
 

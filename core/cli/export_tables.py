@@ -12,7 +12,7 @@ from core.cli.answer import records
 from core.cli.benchmark import names_of
 from core.cli.open import measures_of
 from core.errors import ArtefactError, UsageError
-from core.metrics.bundles import under
+from core.metrics.bundles import moved
 from core.store.artefacts import Store
 from core.store.manifest import Artefact
 from core.studies import (
@@ -111,7 +111,7 @@ def write(artefact: Artefact, chosen: str, store: Store, out: Path, how: Marking
             raise UsageError(f"an ablation's table has its own columns, under {ablation.MEASURE}")
         written(ablation.table(result), chosen, out)
         return
-    measures = list(how.measures) or [under(text, how.conventions) for text in result.measures]
+    measures = list(how.measures) or [moved(text, how.conventions) for text in result.measures]
     result = benchmark_measured.with_measures(result, artefact.path, measures, store)
     rows = benchmark_table.rankers_of(result)
     baselines = [name for name in how.baselines if name != INITIAL or name in rows]

@@ -91,7 +91,24 @@ def under(text: str, bundle: str | None) -> str:
     >>> under("ndcg@10", "lightgbm"), under("NDCG(empty=skip)@5", "sklearn"), under("rr", None)
     ('NDCG(ideal=shown,empty=one,ties=row)@10', 'NDCG(gain=linear,ideal=shown,empty=skip)@5', 'RR')
     """
-    if bundle is not None and bundle not in BUNDLES:
+    return str(Measure.parse(text, _conventions(bundle)))
+
+
+def moved(text: str, bundle: str | None) -> str:
+    """A stored measure under a bundle, whatever its own text says of the same conventions.
+
+    Raises:
+        UnknownNameError: no such bundle.
+
+    >>> moved("NDCG(empty=skip)@5", "sklearn"), moved("P(relevant=2,ties=trec)", "letor4")
+    ('NDCG(gain=linear,ideal=shown)@5', 'P(ties=row,relevant=2)')
+    """
+    return str(Measure.parse(text).under(**_conventions(bundle)))
+
+
+def _conventions(bundle: str | None) -> Mapping[str, str]:
+    if bundle is None:
+        return {}
+    if bundle not in BUNDLES:
         raise UnknownNameError("bundle of conventions", bundle, BUNDLES)
-    own = BUNDLES[bundle].conventions if bundle else None
-    return str(Measure.parse(text, own))
+    return BUNDLES[bundle].conventions
