@@ -13,7 +13,7 @@ from core.models.config import DLCM_PRESETS, SETRANK_PRESETS
 from core.rankers.registry import spec
 from core.store.artefacts import Store
 from core.store.keys import key_of
-from core.studies import cost
+from core.studies import cost, cost_classical
 from core.studies.cost import Cost, Measured, Sizes
 
 FEATURES = 46
@@ -198,3 +198,15 @@ def test_no_torch_and_no_lightgbm_are_loaded():
         "assert not {'torch', 'lightgbm'} & sys.modules.keys()"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_the_pairs_of_an_additive_frank_grow_with_the_square_of_a_list():
+    recipe = spec("frank-additive", "small")
+
+    def of_pairs(rows, lists):
+        of_cells = cost_classical.step_seconds(recipe, rows, 10**15, 5)
+        return cost_classical.step_seconds(recipe, rows, lists, 5) - of_cells
+
+    assert of_pairs(2000, 10) == pytest.approx(4 * of_pairs(1000, 10), rel=1e-6)
+    assert of_pairs(2000, 20) == pytest.approx(2 * of_pairs(1000, 10), rel=1e-6)
+    assert of_pairs(1000, 0) == pytest.approx(of_pairs(1000, 1))

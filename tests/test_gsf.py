@@ -164,3 +164,13 @@ def test_a_gpu_gives_the_cpus_scores(config):
     model, (x, mask) = model_of(config), drawn()
     due = model(x, mask)
     torch.testing.assert_close(model.cuda()(x.cuda(), mask.cuda()).cpu(), due)
+
+
+def test_keys_of_shuffles_are_splitmix64s():
+    """Its first outputs of seed 0, as its authors' program prints them."""
+    found = module._mixed(torch.arange(1, 4)).tolist()
+    assert [hex(key % 2**64) for key in found] == [
+        "0xe220a8397b1dcdaf",
+        "0x6e789e6aa1b965f4",
+        "0x6c45d188009454f",
+    ]

@@ -336,3 +336,13 @@ def test_a_table_of_the_terminal_has_true_minus_signs_and_no_negative_zero():
     assert "-" not in text
     assert "0.000" in text
     assert "−0.250" in text
+
+
+def test_a_single_shared_document_has_no_stability_in_any_list():
+    dataset = RankingDataset(
+        np.zeros((4, 1), np.float32), np.zeros(4, np.float32), np.array([0, 3, 4]), ("a", "b"), (1,)
+    )
+    judged = JudgedLists(dataset, CandidateLists.everything(dataset))
+    found = stabilities(judged, np.float32([3, 2, 1, 0]), judged, np.float32([3, 2, 1, 5]))
+    assert found[:, 0].tolist() == [1.0, 0.0]
+    assert np.isnan(found[:, 1]).all()

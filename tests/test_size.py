@@ -69,3 +69,10 @@ def test_more_shuffles_cost_more():
         cost.epoch_seconds(spec("gsf", "small", shuffles=count), SIZES) for count in (2, 32)
     )
     assert few < many < 16 * few
+
+
+def test_norms_are_parameters_too():
+    for config in (UnivariateConfig(norm="layer"), GroupConfig(norm="layer")):
+        network = built(config, FEATURES, 0)
+        made = sum(one.numel() for one in network.parameters())
+        assert size.parameters(config, FEATURES) == made

@@ -214,7 +214,7 @@ def _chosen(
 ) -> Int64[np.ndarray, "width lists"]:
     """For each list its best guided orders, none twice; NONE where there are fewer."""
     if width == 1:
-        first = np.argmin(guides, axis=0)
+        first = np.argmin(np.where(np.isfinite(guides), guides, np.inf), axis=0)
         there = np.isfinite(np.take_along_axis(guides, first[None], axis=0))
         return np.where(there, first[None], NONE)
     chosen = np.full((width, guides.shape[1]), NONE, dtype=np.int64)

@@ -6,7 +6,7 @@ that run its line are run until one fails. What runs when a module is loaded (co
 classes) is imported anew by a fork that has loaded the foreign packages and nothing else.
 
 The first run finds out which test runs which lines. That is kept in `--work` and brought up to date
-for files of tests that changed; a line of `core` that changed is found anew with `--forget`. One
+for tests that are new or changed; `--forget` finds it anew, as changes of `core` ask for. One
 fault in 25 is none: a test that fails there fails by itself. `--resume` goes on with a run that was
 stopped, `--again` repeats its survivors with every test that runs their line, however long.
 """
@@ -14,6 +14,8 @@ stopped, `--again` repeats its survivors with every test that runs their line, h
 import argparse
 import collections
 import gc
+import hashlib
+import inspect
 import json
 import os
 import sys
@@ -28,7 +30,7 @@ from typing import Any
 import pytest
 
 from tests.soak.faults import loading
-from tests.soak.faults.covering import Covering, digest, file_of, texts, written_down
+from tests.soak.faults.covering import Covering, Ran, file_of, texts, written_down
 from tests.soak.faults.equivalent import stale, why
 from tests.soak.faults.forks import NOT_FOUND, Functions, announce, in_fork, side_by_side
 from tests.soak.faults.places import ROOT, Fault, drawn
@@ -203,44 +205,34 @@ class Session:
             self.failed = report.nodeid
 
     def bring_up_to_date(self) -> None:
-        """Runs the tests of every file that changed since its lines were written down."""
+        """Runs the tests that are new, or read otherwise, since lines were written down."""
         by_file = collections.defaultdict(list)
         for name, item in self.items.items():
             by_file[file_of(name)].append(item)
-            digest(file_of(name))  # as it was collected
         for file, items in sorted(by_file.items(), key=lambda one: slow(one[0])):
-            lines = written_down(self.run.work, file)
-            known = json.loads(lines.read_text())["digest"] if lines.exists() else ""
-            if self.run.forget or known != digest(file):
-                lines.unlink(missing_ok=True)
+            known = Ran() if self.run.forget else Ran.read(written_down(self.run.work, file))
+            fresh = [one for one in items if known.digest(one.nodeid) not in {"?", digest(one)}]
+            if fresh:
                 began = time.monotonic()
-                status, word = in_fork(partial(self.look, file, items), 3600, 3600)
+                status, word = in_fork(partial(self.look, file, fresh, known), 3600, 3600)
                 took = time.monotonic() - began
-                tell(f"lines of {file}: {len(items)} tests, {took:.0f} s, {status} {word}")
+                tell(f"lines of {file}: {len(fresh)} tests, {took:.0f} s, {status} {word}")
 
-    def look(self, file: str, items: list[pytest.Item], word: Path) -> int:
-        """Runs the tests of a file and writes down the lines that each runs."""
-        folder, lines, tests, found = (
-            word.parent,
-            loading.Lines(),
-            {},
-            collections.defaultdict(list),
-        )
-        os.environ[loading.LINES] = str(folder)
+    def look(self, file: str, items: list[pytest.Item], known: Ran, word: Path) -> int:
+        """Runs tests of a file and writes down the lines that each runs."""
+        lines = loading.Lines()
+        os.environ[loading.LINES] = str(word.parent)
         for number, item in enumerate(items):
             self.failed, before = "", sum(os.times()[:4])
             lines.begin()
             self.one(items, number)
             lines.end()
-            tests[item.nodeid] = [round(sum(os.times()[:4]) - before, 2), not self.failed]
-            for name in texts(lines.taken()):
-                found[name].append(number)
-        for other in folder.glob("lines-*.json"):
+            took = round(sum(os.times()[:4]) - before, 2)
+            known.add(item.nodeid, [took, not self.failed, digest(item)], texts(lines.taken()))
+        for other in word.parent.glob("lines-*.json"):
             test, ran = json.loads(other.read_text())
-            for name in texts(ran) if test in tests else ():
-                found[name].append(list(tests).index(test))
-        told = {"digest": digest(file), "tests": tests, "lines": found}
-        written_down(self.run.work, file).write_text(json.dumps(told))
+            known.add(test, None, texts(ran))
+        written_down(self.run.work, file).write_text(json.dumps(asdict(known)))
         return 0
 
     @staticmethod
@@ -326,6 +318,12 @@ def slow(file: str) -> int:
         return 0
     text = (ROOT / file).read_text()
     return 2 if "orkbench" in text or "trained_" in text or "Store(" in text else 1
+
+
+def digest(item: pytest.Item) -> str:
+    """What a test is known by: its text, be it a function or a doctest."""
+    text = item.dtest.docstring if hasattr(item, "dtest") else inspect.getsource(item.function)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def budget(run: Run) -> float:

@@ -2,13 +2,50 @@
 
 import ast
 import collections
-import hashlib
 import json
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from tests.soak.faults.places import ROOT, Fault, files
+
+
+@dataclass
+class Ran:
+    """The lines that the tests of a file run.
+
+    Attributes:
+        tests: by name, seconds of computing, whether it passed, what its text is known by.
+        lines: by "file|function|text", the numbers of the tests that run it.
+    """
+
+    tests: dict[str, list[Any]] = field(default_factory=dict)
+    lines: dict[str, list[int]] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, place: Path) -> "Ran":
+        """What was written down; nothing where nothing was."""
+        found = json.loads(place.read_text()) if place.exists() else {"tests": {}, "lines": {}}
+        return cls(found["tests"], found["lines"])
+
+    def digest(self, test: str) -> str:
+        """What a test's text was known by; empty where the test was not there."""
+        return (*self.tests.get(test, (0, 0, "")), "?")[2]
+
+    def add(self, test: str, facts: list[Any] | None, lines: Iterable[str]) -> None:
+        """Adds a test with its lines, or lines to a test that is there."""
+        if facts and test in self.tests:  # its number goes on to mean what it was
+            names = [f"{name} (before)" if name == test else name for name in self.tests]
+            facts_of = [[0, False, ""] if n == test else f for n, f in self.tests.items()]
+            self.tests = dict(zip(names, facts_of, strict=True))
+        if facts:
+            self.tests[test] = facts
+        if test in self.tests:
+            number = list(self.tests).index(test)
+            for line in lines:
+                self.lines.setdefault(line, []).append(number)
 
 
 class Covering:
@@ -21,11 +58,11 @@ class Covering:
         self.by_line: dict[str, set[str]] = collections.defaultdict(set)
         self.by_function: dict[str, set[str]] = collections.defaultdict(set)
         for place in (work / "lines").glob("*.json"):
-            found = json.loads(place.read_text())
-            names = list(found["tests"])
-            passed = {name for name, (_, good) in found["tests"].items() if good}
-            self.took |= {name: seconds for name, (seconds, _) in found["tests"].items()}
-            for line, tests in found["lines"].items():
+            found = Ran.read(place)
+            names = list(found.tests)
+            passed = {name for name, facts in found.tests.items() if facts[1]}
+            self.took |= {name: facts[0] for name, facts in found.tests.items()}
+            for line, tests in found.lines.items():
                 those = {names[test] for test in tests} & passed
                 self.by_line[line] |= those
                 self.by_function[line.rpartition("|")[0]] |= those
@@ -187,9 +224,3 @@ def written_down(work: Path, file: str) -> Path:
     place = work / "lines" / f"{file.replace('/', '.')}.json"
     place.parent.mkdir(exist_ok=True)
     return place
-
-
-@cache
-def digest(file: str) -> str:
-    """What the text of a file was known by when this was first asked."""
-    return hashlib.sha256((ROOT / file).read_bytes()).hexdigest()
