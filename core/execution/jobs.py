@@ -7,6 +7,7 @@ gives the same job, because its id is the digest of what is to be done.
 
 import hashlib
 import json
+import sqlite3
 import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -137,10 +138,10 @@ class Jobs:
             rows = table.execute(
                 f"{SELECT} WHERE substr(id, 1, ?) = ? LIMIT 2", (len(identifier), identifier)
             ).fetchall()
-        if len(rows) != 1 or not identifier:
-            found = "could be several jobs" if rows else "no such job"
-            raise JobError(f"job {identifier[:64]!r}", found, "`Jobs.list` tells all ids.")
-        return _job(rows[0])
+            if len(rows) == 1 and identifier:
+                return _job(rows[0])
+        found = "could be several jobs" if rows else "no such job"
+        raise JobError(f"job {identifier[:64]!r}", found, "`Jobs.list` tells all ids.")
 
     def list(self, *states: State) -> tuple[Job, ...]:
         """The jobs in these states (all by default): running, waiting as they will run, newest."""
@@ -236,6 +237,9 @@ def _checked(priority: int) -> int:
 def _job(row: tuple[Any, ...]) -> Job:
     values = dict(zip(COLUMNS, row, strict=True))
     for name in ("parameters", "progress", "result"):
-        values[name] = None if values[name] is None else json.loads(values[name])
+        try:
+            values[name] = None if values[name] is None else json.loads(values[name])
+        except ValueError as error:
+            raise sqlite3.DatabaseError(f"the {name} of a job are no JSON") from error
     values["cancel_wanted"] = bool(values["cancel_wanted"])
     return Job(**values)

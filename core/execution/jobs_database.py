@@ -17,6 +17,9 @@ VERSION = 1
 PATIENCE = 10.0
 """Seconds to wait while another process writes; writes take milliseconds."""
 
+ANOTHER = ("no such table", "no such column", "already exists")
+"""What SQLite says of a file that is somebody else's."""
+
 SCHEMA = """
 CREATE TABLE job (
     id TEXT PRIMARY KEY,
@@ -121,20 +124,25 @@ class Database:
             yield
         except sqlite3.OperationalError as error:
             found = str(error)
+            if self.path.is_dir() or any(words in found for words in ANOTHER):
+                raise _damaged(self.path, error) from error
             if "locked" in found or "busy" in found:
                 held = f"another process has kept the jobs locked for {PATIENCE:.0f} seconds"
                 raise JobError(str(self.path), held, "Try again.", busy=True) from error
             remedy = "See that the disk has room and the folder may be written to."
             raise JobError(str(self.path), f"the jobs cannot be used ({found})", remedy) from error
         except sqlite3.DatabaseError as error:
-            raise JobError(
-                str(self.path),
-                f"the file of jobs is damaged ({error})",
-                "Rename it: a new one is made, and trained rankers and results are kept elsewhere.",
-            ) from error
+            raise _damaged(self.path, error) from error
         except OSError as error:
             remedy = "See that the folder is there and may be written to."
             raise JobError(str(self.path), str(error.strerror), remedy) from error
+
+
+def _damaged(path: Path, error: Exception) -> JobError:
+    """A file that is no table of jobs: what to do about it does not depend on why."""
+    what = "a folder lies in its place" if path.is_dir() else str(error)
+    remedy = "Rename it: a new one is made, and trained rankers and results are kept elsewhere."
+    return JobError(str(path), f"the file of jobs is damaged ({what})", remedy)
 
 
 def _version(connection: sqlite3.Connection) -> int:

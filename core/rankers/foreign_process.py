@@ -126,15 +126,17 @@ def _serve(
 
 
 def failure(error: BaseException) -> str:
-    """An exception as its traceback ends, and the line of the function's own files.
+    r"""An exception as its traceback ends, and the line of the function's own files.
 
-    >>> failure(ValueError("too few"))
-    'ValueError: too few'
+    >>> failure(ValueError("too \x1b[31mfew"))
+    'ValueError: too [31mfew'
     """
     frames = [(one.filename, one.lineno or 0, one.name) for one in _frames(error)]
     if isinstance(error, SyntaxError) and error.filename:
         frames = [(error.filename, error.lineno or 0, "")]
-    words = " ".join(traceback.format_exception_only(error)[-1].split())[:LONGEST]
+    said = traceback.format_exception_only(error)[-1]
+    shown = "".join(one if one.isprintable() else " " for one in said)
+    words = " ".join(shown.split())[:LONGEST]
     found = place(frames)
     return f"{words} ({found})" if found else words
 

@@ -43,7 +43,7 @@ def explained(path: Path) -> Iterator[None]:
         OSError, EOFError, RuntimeError, ValueError, KeyError, OverflowError, struct.error,
         zlib.error, lzma.LZMAError, zipfile.BadZipFile, zipfile.LargeZipFile,
     ) as error:  # fmt: skip
-        said = error.strerror if isinstance(error, OSError) else str(error)
+        said = getattr(error, "strerror", None) or str(error)  # an OSError's text names our folders
         found = said if said and said.isprintable() else type(error).__name__
         raise DataError(path.name, f"it cannot be read ({found[:120]})", REMEDY) from error
 

@@ -20,9 +20,9 @@ CHECKED_ON_FIND = 1 << 20
 """Files of at most this many bytes (1 MiB) are digested whenever their artefact is opened."""
 
 DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
-NOT_WRITABLE = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
+NOT_WRITABLE = frozenset({errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR})
 SPACE = "Free some space or set SHUFFLEPROOF_HOME to a folder on a larger disk."
-PLACE = "Set SHUFFLEPROOF_HOME (or --store) to a folder that you may write to."
+PLACE = "Name a folder that you may write to (of the store: --store, or SHUFFLEPROOF_HOME)."
 
 
 @dataclass(frozen=True)

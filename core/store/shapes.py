@@ -122,7 +122,7 @@ def _fields(value: dict[str, Any], shape: dict[str, Any], place: str) -> dict[st
         return dict.fromkeys(value, shape["*"])
     missing = [name for name in shape if not name.endswith("?") and name not in value]
     if missing:
-        raise _wrong(place or "it", f"no {missing[0]}")
+        raise _wrong(place, f"no {missing[0]}")
     named = {name.removesuffix("?"): inner for name, inner in shape.items()}
     return {name: inner for name, inner in named.items() if name in value}
 
@@ -148,4 +148,4 @@ def _wanted(shape: Any) -> str:
 
 
 def _wrong(place: str, found: str) -> ValueError:
-    return ValueError(f"{place}: {found}")
+    return ValueError(f"{place or 'it'}: {found}")

@@ -12,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+from core.store import manifest
 from core.store.artefacts import Store
 from core.store.keys import ArtefactKey
 from core.studies.registry import STUDIES
@@ -68,8 +69,9 @@ def announce(
     head = {"recipe": study.recipe(), "query_ids": list(query_ids), "facts": dict(facts)}
     path = store.workspace(key) / ANNOUNCEMENT
     part = path.with_suffix(".part")
-    part.write_text(json.dumps(head), encoding="utf-8")
-    part.replace(path)
+    with manifest.explained(str(key), store.root):
+        part.write_text(json.dumps(head), encoding="utf-8")
+        part.replace(path)
 
 
 def underway(store: Store, kind: str) -> Iterator[Underway]:

@@ -1,0 +1,297 @@
+"""Damaged and malicious archives into a store: refused in a sentence and nothing left, or right.
+
+`python -m tests.soak.fuzz_archives 1000`; the test suite runs a slice. An archive that is accepted
+must leave artefacts whose files have the digests of the sound one, or whose keys follow from
+what they hold; whatever happened, the store is listed, looked through and verified afterwards.
+"""
+
+import hashlib
+import io
+import json
+import os
+import struct
+import sys
+import zipfile
+import zlib
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from core.data.catalogue import ingest
+from core.errors import ShuffleproofError
+from core.rankers.initial import ListRecipe
+from core.store import archive, manifest, plain_json
+from core.store.artefacts import Store
+from core.studies import imports, library
+from core.studies.trained import studied_on, trained_on
+from core.studies.workbench import Workbench, finished
+from tests.soak import fuzzing
+from tests.soak.fuzzing import UnclearError, WrongError
+
+LETOR = "".join(
+    f"{(query * 3 + place) % 3} qid:{query} 1:{place / 7:.3f} 2:{(place * query) % 5} # d{place}\n"
+    for query in range(12)
+    for place in range(6)
+)
+JSON_VALUES = (
+    None, "x", 5, -1, 1e308, [], {}, [[]], {"a": {}}, True, "", "../x", "\x00", "=1+1", "é" * 300,
+    json.loads("[" * 40 + "]" * 40), ["x"] * 50, 10**30,
+)  # fmt: skip
+TOKENS = (b"PK\x03\x04", b"PK\x01\x02", b"PK\x05\x06", b"{", b"}", b"[", b"null", b"\0" * 8,
+          b"\xff" * 4, b"../", b"NaN", b"1e999", b"manifest.json", b'"kind":',
+          b"ranker-")  # fmt: skip
+NAMES = ("../evil", "/etc/evil", "a/../../b", "C:\\evil", "x" * 400, "a\nb", "", "a//b", "a/./b",
+         "e\u202evil", "new/" * 12 + "x", archive.HEAD, "con/nul\x00x")  # fmt: skip
+PLACE = "SHUFFLEPROOF_FUZZED_ARCHIVE"
+BOUNDS = fuzzing.Bounds(patience=300.0)
+"""A process apart starts with torch; on a busy machine that takes its time."""
+
+DOCUMENTS = {"train.safetensors", "valid.safetensors", "test.safetensors"}
+
+Entries = dict[str, bytes]
+Generator = np.random.Generator
+
+
+@lru_cache(maxsize=1)
+def sound() -> bytes:
+    """The archive that all others are made from, as `prepared` left it for this process."""
+    return Path(os.environ[PLACE]).read_bytes()
+
+
+def prepared(place: Path) -> None:
+    """Write the archive of a data set, a ranker of it and a study of that ranker, once for all."""
+    place.write_bytes(_made())
+    os.environ[PLACE] = str(place)
+
+
+def _made() -> bytes:
+    with TemporaryDirectory() as folder:
+        (Path(folder) / "set.txt").write_text(LETOR)
+        store = Store(Path(folder) / "store")
+        finished(ingest(Path(folder) / "set.txt", "mine", store))
+        bench = finished(Workbench.opened("mine", ListRecipe(("feature:1",)), store, "small"))
+        ranker = finished(bench.trained("mart", {"trees": "3"})).artefact
+        label = f"mart#{ranker.key.digest[:12]}"
+        study = finished(bench.initial_ranking([label], [("transpositions", 5.0)], draws=2))
+        entries = library.required(library.entries(store), [study.key])
+        out = Path(folder) / "all.zip"
+        finished(archive.write(store, [entry.artefact for entry in entries], out))
+        return out.read_bytes()
+
+
+@lru_cache(maxsize=1)
+def inside() -> Entries:
+    """The files of the sound archive, by name."""
+    with zipfile.ZipFile(io.BytesIO(sound())) as whole:
+        return {entry.filename: whole.read(entry) for entry in whole.infolist()}
+
+
+def attempt(generator: Generator, room: Path) -> None:
+    """Import one archive and look at the store that it leaves."""
+    path, store = room / "given.zip", Store(room / "store")
+    damage = DAMAGES[int(generator.integers(0, len(DAMAGES)))]
+    path.write_bytes(damage(generator))
+    try:
+        finished(imports.read(path, store))
+    except ShuffleproofError as error:
+        if str(room) in str(error):
+            raise UnclearError(f"it names a folder of ours: {error}") from error
+        if list(store.artefacts()) or library.damaged(store) or store.names():
+            raise WrongError(f"something of it was taken: {error}") from error
+        if list((store.root / "incoming").glob("*")):
+            raise WrongError(f"something is left behind: {error}") from error
+        raise
+    finally:
+        outside = {one.name for one in room.iterdir()} - {"given.zip", "store"}
+        if outside:
+            raise WrongError(f"written outside of the store: {outside}")
+    looked_through(store)
+
+
+def looked_through(store: Store) -> None:
+    """What pages and commands do with a store after an import."""
+    originals = inside()
+    if library.damaged(store):
+        raise WrongError(f"damaged after import: {library.damaged(store)[0].found}")
+    for entry in library.entries(store):
+        store.verify(entry.artefact)
+        if entry.artefact.imported is None:
+            raise WrongError(f"{entry.key} does not say that it was imported")
+        for path in entry.artefact.path.rglob("*"):
+            name = f"{entry.key}/{path.relative_to(entry.artefact.path).as_posix()}"
+            if path.name in DOCUMENTS and originals.get(name) != path.read_bytes():
+                raise WrongError(f"{name} is another file than the one of this key")
+    for data in store.artefacts("data"):
+        fingerprint = str(data.facts["fingerprint"])
+        trained_on(store, fingerprint, fingerprint)
+        studied_on(store, fingerprint)
+    if "sample" in store.names():
+        raise WrongError("the name sample means something")
+
+
+# --- damages ------------------------------------------------------------------------------------
+
+
+def packed(entries: Entries, compression: int = zipfile.ZIP_DEFLATED) -> bytes:
+    """A zip of these files."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", compression) as new:
+        for name, content in entries.items():
+            new.writestr(zipfile.ZipInfo(name), content, compress_type=compression)
+    return out.getvalue()
+
+
+def raw_bytes(generator: Generator) -> bytes:
+    """Bytes changed, cut, repeated, swapped anywhere."""
+    return fuzzing.damaged(sound(), generator, TOKENS)
+
+
+def zip_fields(generator: Generator) -> bytes:
+    """One field of a header in the file or in the table of contents set to something else."""
+    data = bytearray(sound())
+    mark = (b"PK\x03\x04", b"PK\x01\x02", b"PK\x05\x06")[int(generator.integers(0, 3))]
+    places = [at for at in range(len(data)) if data[at : at + 4] == mark]
+    place = places[int(generator.integers(0, len(places)))]
+    field = place + 4 + 2 * int(generator.integers(0, 9 if mark[2] == 5 else 21))
+    value = int(generator.choice([0, 1, 8, 9, 12, 14, 97, 99, 0x7FFF, 0xFFFF]))
+    data[field : field + 2] = struct.pack("<H", value)
+    return bytes(data)
+
+
+def compressed_bytes(generator: Generator) -> bytes:
+    """A stream that no longer unpacks, under a table of contents that is right."""
+    data = bytearray(sound())
+    start = int(generator.integers(0, len(data) * 3 // 4))
+    data[start : start + 64] = generator.bytes(min(64, len(data) - start))
+    return bytes(data)
+
+
+def content(generator: Generator) -> bytes:
+    """A file of an artefact changed; the zip itself is sound."""
+    entries = dict(inside())
+    name = _one(generator, entries)
+    entries[name] = fuzzing.damaged(entries[name], generator, TOKENS)
+    return packed(entries)
+
+
+def manifest_fields(generator: Generator) -> bytes:
+    """One to three fields of a manifest replaced by another JSON value."""
+    entries = dict(inside())
+    name = _one(generator, [name for name in entries if name.endswith(manifest.MANIFEST)])
+    entries[name] = _spoilt(entries[name], generator)
+    return packed(entries)
+
+
+def head_fields(generator: Generator) -> bytes:
+    """Fields of the head replaced, names and keys among them."""
+    entries = dict(inside())
+    entries[archive.HEAD] = _spoilt(entries[archive.HEAD], generator)
+    return packed(entries)
+
+
+def names(generator: Generator) -> bytes:
+    """An entry by a name that climbs, is absolute, too long, or there twice."""
+    entries = dict(inside())
+    name = _one(generator, entries)
+    key = name.split("/")[0]
+    entries[f"{key}/{NAMES[int(generator.integers(0, len(NAMES)))]}"] = entries.pop(name)
+    return packed(entries)
+
+
+def forged(generator: Generator) -> bytes:
+    """Files changed and their digests with them: only the key could tell."""
+    entries = dict(inside())
+    name = _one(generator, [name for name in entries if "/" in name])
+    key = name.split("/")[0]
+    entries[name] = fuzzing.damaged(entries[name], generator, TOKENS)
+    place = f"{key}/{manifest.MANIFEST}"
+    if name != place:
+        told = json.loads(entries[place])
+        told["files"][name.removeprefix(f"{key}/")] = {
+            "bytes": len(entries[name]), "sha256": hashlib.sha256(entries[name]).hexdigest(),
+        }  # fmt: skip
+        entries[place] = json.dumps(told).encode()
+    return packed(entries)
+
+
+def bombs(generator: Generator) -> bytes:
+    """Much of little: zeros, brackets, digits, entries, a table of contents that promises more."""
+    entries = dict(inside())
+    kind, name = int(generator.integers(0, 5)), _one(generator, entries)
+    if kind == 0:
+        entries[name] = bytes(int(generator.integers(1, 200)) << 20)
+    elif kind == 1:
+        entries[name] = b"[" * (1 << int(generator.integers(10, 23)))
+    elif kind == 2:
+        entries[name] = b"[" + b"[]," * (1 << int(generator.integers(10, 22))) + b"[]]"
+    elif kind == 3:
+        entries |= {f"x/{number}": b"" for number in range(int(generator.integers(1, 20_000)))}
+    else:
+        entries[name] = b" " * (plain_json.MOST_BYTES + 1)
+    return packed(entries)
+
+
+def left_out(generator: Generator) -> bytes:
+    """Files missing, doubled, or stored by another method."""
+    entries = dict(inside())
+    kind = int(generator.integers(0, 3))
+    if kind == 0:
+        del entries[_one(generator, entries)]
+        return packed(entries)
+    if kind == 1:
+        methods = (zipfile.ZIP_STORED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
+        return packed(entries, methods[int(generator.integers(0, 3))])
+    return zlib.compress(sound()) if generator.integers(0, 2) else sound() * 2
+
+
+DAMAGES: tuple[Callable[[Generator], bytes], ...] = (
+    raw_bytes, zip_fields, compressed_bytes, content, manifest_fields, head_fields, names, forged,
+    bombs, left_out, lambda _: sound(),
+)  # fmt: skip
+
+
+def _one(generator: Generator, names: Entries | list[str]) -> str:
+    return sorted(names)[int(generator.integers(0, len(names)))]
+
+
+def _spoilt(text: bytes, generator: Generator) -> bytes:
+    told = json.loads(text)
+    for _ in range(generator.integers(1, 4)):
+        place = told
+        while True:
+            keys = list(place) if isinstance(place, dict) else list(range(len(place)))
+            key = keys[int(generator.integers(0, len(keys)))]
+            deeper = isinstance(place[key], dict | list) and len(place[key])
+            if not deeper or generator.integers(0, 2):
+                break
+            place = place[key]
+        if isinstance(place, dict) and not generator.integers(0, 4):
+            place[JSON_KEYS[int(generator.integers(0, len(JSON_KEYS)))]] = place.pop(key)
+        else:
+            place[key] = JSON_VALUES[int(generator.integers(0, len(JSON_VALUES)))]
+        if not isinstance(told, dict) or not told:
+            break
+    return json.dumps(told).encode()
+
+
+JSON_KEYS = ("sample", "mine", "x", "", "../x", "recipe", "files", "data-0123456789abcdef")
+
+
+def main() -> None:
+    """Run as many as the command line says, and tell how they ended."""
+    given = [int(text) for text in sys.argv[1:]]
+    count, seed = (*given, *(1000, 0)[len(given) :])
+    with TemporaryDirectory() as folder:
+        prepared(Path(folder) / "sound.zip")
+        tally = fuzzing.run(attempt, count, seed, BOUNDS)
+    for message, times in tally.messages.most_common():
+        sys.stderr.write(f"{times:7} {message}\n")
+    sys.stdout.write(tally.shown() + "\n")
+    sys.exit(0 if tally.clean else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,103 @@
+"""Damaged LightGBM and XGBoost model files through the border that reads foreign ones.
+
+`python -m tests.soak.fuzz_models 40`; each starts a process, so dozens are much. A file that is
+accepted gives one finite score a document; any other is refused in a sentence, crashes included.
+"""
+
+import json
+import os
+import sys
+from functools import lru_cache
+from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from core.data.lists import CandidateLists
+from core.data.synthetic import planted
+from core.rankers import outside
+from tests.soak import fuzzing
+from tests.soak.fuzzing import WrongError
+
+PLACE = "SHUFFLEPROOF_FUZZED_MODELS"
+SECONDS = 30.0
+"""A model that has not answered by then is taken to hang, here: the program waits longer."""
+
+BOUNDS = fuzzing.Bounds(patience=300.0)
+TOKENS = (b"nan", b"inf", b"-1", b"0", b"1e999", b"9" * 30, b"=", b" ", b"\n", b"{", b"}", b"[",
+          b"null", b"\0", b"\xff", b"Tree=0\n", b"tree_sizes=1\n",
+          b"num_leaves=99999\n")  # fmt: skip
+
+
+def prepared(folder: Path) -> None:
+    """Fit one model of each library, once for all processes."""
+    fold = planted(queries=(20, 2, 4), seed=1, documents=8)
+    features, labels = np.array(fold.train.features), np.array(fold.train.labels)
+    lightgbm, xgboost = import_module("lightgbm"), import_module("xgboost")
+    given = {"verbosity": -1, "num_threads": 1, "min_data_in_leaf": 2}
+    found = lightgbm.train(given, lightgbm.Dataset(features, labels), 4)
+    (folder / "lightgbm").write_text(found.model_to_string())
+    booster = xgboost.train({"nthread": 1}, xgboost.DMatrix(features, labels), 4)
+    booster.save_model(folder / "model.json")
+    (folder / "model.json").rename(folder / "xgboost")
+    os.environ[PLACE] = str(folder)
+
+
+@lru_cache(maxsize=2)
+def sound(kind: str) -> bytes:
+    """The model that all others of its kind are made from."""
+    return (Path(os.environ[PLACE]) / kind).read_bytes()
+
+
+def attempt(generator: np.random.Generator, room: Path) -> None:
+    """Score a few documents by one model file."""
+    kind = ("lightgbm", "xgboost")[int(generator.integers(0, 2))]
+    text, whole = sound(kind), not generator.integers(0, 8)
+    if not whole:
+        json_too = kind == "xgboost" and generator.integers(0, 2)
+        text = spoilt(text, generator) if json_too else fuzzing.damaged(text, generator, TOKENS)
+    (room / "model.json").write_bytes(text)
+    data = planted(queries=(20, 2, 4), seed=1, documents=8).test
+    lists = CandidateLists.everything(data)
+    outside.SECONDS = SECONDS
+    try:
+        ranker = outside.named(f"{kind}:{room / 'model.json'}", data)
+        scores = ranker.score(data, lists)
+    except fuzzing.ShuffleproofError as error:
+        if whole:
+            raise WrongError(f"a sound {kind} model is refused: {error}") from error
+        if str(room) in str(error):
+            raise fuzzing.UnclearError(f"it names a folder of ours: {error}") from error
+        raise
+    if scores.shape != (data.documents,) or not np.isfinite(scores).all():
+        raise WrongError(f"{kind}: no finite score for every document")
+
+
+def spoilt(text: bytes, generator: np.random.Generator) -> bytes:
+    """A value somewhere in a JSON model replaced by another."""
+    values = (None, "x", -1, 10**12, 1e300, [], {}, [0] * 1000, True, "nan")
+    place = told = json.loads(text)
+    while True:
+        keys = list(place) if isinstance(place, dict) else list(range(len(place)))
+        key = keys[int(generator.integers(0, len(keys)))]
+        if not (isinstance(place[key], dict | list) and place[key]) or not generator.integers(0, 6):
+            break
+        place = place[key]
+    place[key] = values[int(generator.integers(0, len(values)))]
+    return json.dumps(told).encode()
+
+
+def main() -> None:
+    """Run as many as the command line says, and tell how they ended."""
+    given = [int(text) for text in sys.argv[1:]]
+    count, seed = (*given, *(40, 0)[len(given) :])
+    with TemporaryDirectory() as folder:
+        prepared(Path(folder))
+        tally = fuzzing.run(attempt, count, seed, BOUNDS)
+    sys.stdout.write(tally.shown() + "\n")
+    sys.exit(0 if tally.clean else 1)
+
+
+if __name__ == "__main__":
+    main()

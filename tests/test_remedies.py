@@ -1,0 +1,89 @@
+"""A full or read-only disk and a damaged table of jobs are told with what to do about them."""
+
+import errno
+import os
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from core.cli.arguments import main
+from core.errors import JobError
+from core.execution.jobs import Jobs
+from core.store import locks, records
+
+ERRORS = {"full": errno.ENOSPC, "read-only": errno.EROFS, "of another owner": errno.EACCES}
+WORDS = {"full": "Free some space", "read-only": "--store", "of another owner": "--store"}
+CERTIFY = ["certify", "feature:1", "--initial", "feature:3", "--permutations", "2"]
+
+
+def failing(function, number, fits):
+    """A system call that fails for the paths that fit."""
+
+    def call(path, *more, **named):
+        if fits(str(path)):
+            raise OSError(number, os.strerror(number), str(path))
+        return function(path, *more, **named)
+
+    return call
+
+
+@pytest.mark.parametrize("disk", ERRORS)
+def test_a_store_that_takes_nothing_is_told_with_a_remedy(tmp_path, monkeypatch, capsys, disk):
+    """At the first lock, at a trial and at the result."""
+    assert main([*CERTIFY, "--store", str(tmp_path)]) == 0
+    more = [*CERTIFY, "--seed", "7", "--store", str(tmp_path)]
+    places = {
+        "the lock": (locks.os, "open", lambda path: path.endswith(".lock")),
+        "a trial": (records, "_write_whole", lambda path: "records" in path),
+        "the result": (Path, "write_text", lambda path: path.endswith("study.json")),
+    }
+    for what, (owner, name, fits) in places.items():
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, name, failing(getattr(owner, name), ERRORS[disk], fits))
+            capsys.readouterr()
+            assert main(more) == 1, what
+            said = capsys.readouterr().err
+        assert WORDS[disk] in said, what
+        assert "Traceback" not in said, what
+        assert not list((tmp_path / "incoming").glob("*")), what
+    assert main(more) == 0
+
+
+def other_table(path):
+    with sqlite3.connect(path) as table:
+        table.execute("CREATE TABLE job (x)")
+
+
+def other_version(path):
+    with sqlite3.connect(path) as table:
+        table.execute("CREATE TABLE other (x)")
+        table.execute("PRAGMA user_version = 1")
+
+
+def no_json(path):
+    Jobs(path.parent.parent).submit("train", {"ranker": "dlcm"})
+    with sqlite3.connect(path) as table:
+        table.execute("UPDATE job SET parameters = '{', progress = '[[['")
+
+
+def cut(path):
+    Jobs(path.parent.parent).submit("train", {"ranker": "dlcm"})
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+DAMAGES = [
+    other_table, other_version, no_json, cut, Path.mkdir, lambda path: path.write_text("x" * 9999),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_table_of_jobs_is_told_with_a_remedy(tmp_path, capsys, damage):
+    path = tmp_path / "jobs" / "jobs.sqlite"
+    path.parent.mkdir()
+    damage(path)
+    with pytest.raises(JobError, match="the file of jobs is damaged") as told:
+        Jobs(tmp_path).list()
+    assert "Rename it" in str(told.value)
+    path.rename(tmp_path / "away")
+    assert Jobs(tmp_path).list() == ()
