@@ -23,6 +23,7 @@ from core.studies import (
 )
 from core.studies.initial_ranking import INITIAL
 from core.studies.result import stored_summary
+from core.studies.score_floor import of_scores
 from core.studies.scoring import documents_moved
 from core.studies.worst_case_plan import KIND as WORST_CASE
 from core.studies.worst_case_plan import RANDOM
@@ -31,8 +32,6 @@ from core.words import counted
 CARD, PERTURBATIONS_KIND = card.KIND, perturbations.KIND
 KINDS = (CARD, PERTURBATIONS_KIND, WORST_CASE)
 QUERY = "core.studies.perturbed_query"
-ARITHMETIC = 1e-5
-"""Scores that differ by less, beside their own size, are the same in float32."""
 
 
 def short_words(artefact: Artefact) -> str:
@@ -281,7 +280,7 @@ def moves_of(found: Mapping[str, Any]) -> pd.DataFrame:
     before, after = (
         frame.loc[kept, name].to_numpy(np.float32) for name in ("score_before", "score")
     )
-    floor = ARITHMETIC * max(1.0, float(np.abs(before).max(initial=0.0)))
+    floor = of_scores(np.array([0, len(before)]), before).doubt
     moved = np.zeros(len(frame), dtype=bool)
     moved[kept] = documents_moved(before, after, floor)
     pairs = {

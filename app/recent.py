@@ -9,6 +9,7 @@ from app import curves, proposals, rankings, services, set_sizes, state
 from app.when import age_in_words
 from core.errors import ShuffleproofError
 from core.store.manifest import Artefact
+from core.studies.certificate import UNTOLD
 from core.studies.initial_ranking import INITIAL
 from core.words import counted
 
@@ -93,7 +94,9 @@ def _number(key: str, kind: str, stored_now: services.Now) -> str:
 
 def _steadfast(key: str) -> str:
     cards = services.invariance_cards(key)
-    return f"{sum(card.invariant for card in cards)} of {counted(len(cards), 'ranker')} invariant"
+    told = f"{sum(card.invariant for card in cards)} of {counted(len(cards), 'ranker')} invariant"
+    untold = sum(card.verdict == UNTOLD for card in cards)
+    return told + (f", {untold} cannot be told" if untold else "")
 
 
 def _verdict(key: str, kind: str) -> str:

@@ -23,8 +23,8 @@ from core.metrics.measure import Measure
 from core.perturb.registry import entry_of
 from core.studies.again import Written, study_command, study_python
 from core.studies.benchmark_finding import signed
+from core.studies.certificate import certificates
 from core.studies.initial_ranking import claim, finding
-from core.studies.invariance import certificates
 from core.studies.methods import paragraph, references
 from core.studies.registry import STUDIES
 from core.studies.result import StudyResult, stored_summary
@@ -129,8 +129,23 @@ def _significance(result: StudyResult, family: str, measure: str) -> str:
 
 def _invariance(result: StudyResult) -> str:
     reads = {name: frozenset(found) for name, found in result.facts["reads"].items()}
-    frame = pd.DataFrame([card.plain() for card in certificates(result, reads)])
-    return _asked("invariance") + report_parts.table(frame)
+    cards = certificates(result, reads)
+    frame = pd.DataFrame([card.plain() for card in cards])[list(INVARIANCE)]
+    told = "".join(report_parts.said(card.sentence()) for card in cards)
+    rests = [
+        report_parts.folded(
+            f"What the verdict on {card.ranker} rests on",
+            "".join(report_parts.said(line) for line in card.details()),
+        )
+        for card in cards
+    ]
+    return "".join([_asked("invariance"), told, report_parts.table(frame), *rests])
+
+
+INVARIANCE = (
+    "ranker", "verdict", "queries", "queries_moved", "queries_untold", "positions_moved",
+    "lowest_tau", "max_score_deviation", "numeric_floor", "distinct_orders", "failure_bound",
+)  # fmt: skip
 
 
 def _recipe(result: StudyResult) -> str:

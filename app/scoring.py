@@ -168,7 +168,7 @@ def answers(one: List, rankers: tuple[TrainedRanker, ...], before: str, shown: s
             reads=tuple(found[ranker.key]["reads"]),
             before=tuple(found[ranker.key]["scores"][0]),
             after=tuple(found[ranker.key]["scores"][1]),
-            floor=found[ranker.key]["floor"],
+            floor=tuple(found[ranker.key]["floor"]),
         )
         for ranker in rankers
     ]

@@ -13,7 +13,7 @@ from core.data.dataset import Fold
 from core.errors import ArtefactError
 from core.store.artefacts import Store, default_store
 from core.store.manifest import Artefact
-from core.studies.invariance import Certificate, certificates, per_query
+from core.studies.certificate import Certificate, certificates, per_query
 from core.studies.result import StudyResult
 from core.studies.trained import TrainedRanker, studied_on, trained_on
 

@@ -79,12 +79,12 @@ class ShapeError(DataError):
 
 
 class NotAskedAgainError(DataError):
-    """Scores of a file are wanted of what the file does not score."""
+    """Scores of a file are wanted of what the file does not score, or in another order."""
 
     def __init__(self, ranker: str) -> None:
         super().__init__(
             ranker,
-            "scores of a file cannot be asked again for changed or other documents",
+            "scores of a file cannot be asked again, whatever is changed",
             "Bring the ranker itself: a Python callable or a model file.",
         )
 

@@ -15,7 +15,7 @@ from core.data.letor_write import write
 from core.data.synthetic import planted
 from core.rankers.initial import ListRecipe
 from core.store.artefacts import Store
-from core.studies import invariance
+from core.studies.certificate import certificates
 from core.studies.result import StudyResult
 from core.studies.workbench import Workbench, finished
 
@@ -40,10 +40,10 @@ def store(tmp_path_factory):
 
 @pytest.fixture
 def answered(store, capsys):
-    def answer(*arguments):
-        code = main([*map(str, arguments), "--json", "--store", str(store)])
+    def answer(*arguments, code=0):
+        ended = main([*map(str, arguments), "--json", "--store", str(store)])
         printed = capsys.readouterr()
-        assert code == 0, printed.err
+        assert ended == code, printed.err
         return json.loads(printed.out)
 
     return answer
@@ -158,10 +158,16 @@ def test_study_certify_and_exports(answered, folder, tmp_path):
     assert card["invariant"]
     assert card["positions_moved"] == 0
     assert card["permutations"] == 3 * 15
-    moved = answered("certify", "dlcm@small", "--data", folder, *SMALL, "--permutations", "3")
-    assert not moved["invariant"]
+    moved = answered(
+        "certify", "dlcm@small", "--data", folder, *SMALL, "--permutations", "3", code=3
+    )
+    assert moved["verdict"] == "not invariant"
     base = ("--data", folder, *SMALL, "--permutations", "3", "--queries", "2")
-    assert answered("certify", "dlcm@small", *base)["ranker"] == moved["ranker"] == "dlcm@small"
+    assert (
+        answered("certify", "dlcm@small", *base, code=3)["ranker"]
+        == moved["ranker"]
+        == "dlcm@small"
+    )
     trained = answered("train", "dlcm@small", "--data", folder, *SMALL)["artefact"]
     answered("export", trained, tmp_path / "dlcm.run", "--data", folder, *SMALL)
     answered("export", "dlcm@small", tmp_path / "named.run", "--data", folder, *SMALL)
@@ -181,13 +187,19 @@ def test_certify_a_python_function(answered, refused, folder, tmp_path, monkeypa
         "import numpy as np\n"
         "def by_feature(features, ranks):\n    return features[:, 0]\n"
         "def by_place(features, ranks):\n    return -np.arange(len(features))\n"
+        "def tied(features, ranks):\n    return 1 / (1 + np.exp(-99 - np.arange(len(features))))\n"
         "def wrong(features, ranks):\n    return features\n"
     )
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
     base = ("--data", folder, *SMALL, "--permutations", "2")
     assert answered("certify", "mine:by_feature", *base)["invariant"]
-    assert not answered("certify", "mine:by_place", *base, "--queries", "5")["invariant"]
+    assert answered("certify", "mine:by_place", *base, "--queries", "5", code=3)["fresh_processes"]
+    assert answered("certify", "mine:tied", *base, code=4)["verdict"] == "cannot be told"
+    more = answered("certify", "mine:by_feature", *base, "--lists", "whole", "duplicates")
+    assert more["queries"] == 3 * 15
+    assert more["equal_documents"] > 0
+    assert refused("certify", "scores:mine.txt", *base)[0] == 1
     code, message = refused("certify", "mine:wrong", *base)
     assert code == 1
     assert "Expected 20 numbers" in message
@@ -226,9 +238,9 @@ def test_studies_take_a_python_function_and_notice_that_it_changed(
     assert mean("feature:2")[1] == other
     (tmp_path / "weights.txt").write_text("2")
     assert mean()[1] == values
-    certificates = answered("study", "invariance", *base, "--rankers", "mine:score,feature:1")
-    assert [card["invariant"] for card in certificates["certificates"]] == [True, True]
-    assert certificates["certificates"][0]["reads"] == ["features", "neighbours", "order", "ranks"]
+    found = answered("study", "invariance", *base, "--rankers", "mine:score,feature:1")
+    assert [card["invariant"] for card in found["certificates"]] == [True, True]
+    assert found["certificates"][0]["reads"] == ["features", "neighbours", "order", "ranks"]
     sys.modules.pop("mine", None)
 
 
@@ -246,7 +258,7 @@ def test_what_has_no_source_is_studied_anew_each_time(folder, tmp_path, monkeypa
     assert first.key != again.key
     assert not store.records.directory.exists()
     reads = {"typed:score": frozenset({"features"})}
-    assert invariance.certificates(StudyResult.open(first.path), reads)[0].invariant
+    assert certificates(StudyResult.open(first.path), reads)[0].invariant
 
 
 @pytest.mark.parametrize(

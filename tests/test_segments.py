@@ -100,7 +100,11 @@ def test_documents_passed_and_smallest_gaps_by_hand():
     offsets = np.array([0, 4, 4, 5])
     before = np.array([4.0, 3.0, 2.0, 1.0, 0.0], np.float32)
     after = np.array([4.0, 1.0, 2.0, 3.0, 0.0], np.float32)  # the last three reversed
-    assert passing.documents_passed(offsets, before, after, 0.0).tolist() == [3, 0, 0]
-    assert passing.documents_passed(offsets, before, after, 1.5).tolist() == [2, 0, 0]
+    for floor, passed in ((0.0, 3), (0.75, 2), (2.0, 0)):  # of each of the two documents
+        found = passing.documents_passed(offsets, before, after, np.full(5, floor))
+        assert found.tolist() == [False, passed > 0, passed == 3, passed > 0, False]
+    near = passing.pairs_within(offsets, before, np.full(5, 0.5))
+    np.testing.assert_array_equal(near, [3 / 6, np.nan, np.nan])
+    assert passing.pairs_within(np.array([0, 2]), np.ones(2), np.zeros(2)).tolist() == [1.0]
     gaps = passing.smallest_gap(offsets, np.array([5.0, 5.0, 4.5, 1.0, 0.0], np.float32))
     assert gaps.tolist() == [0.5, np.inf, np.inf]

@@ -110,8 +110,8 @@ def test_values_are_the_measure_of_the_order_found(judged, unit):
 def test_invariant_rankers_are_certified_by_real_permutations(judged):
     toy = Toy()
     proof = attack(judged, toy).certificate
-    assert (proof.proven, proof.deviation, proof.permutations) == (True, 0.0, 18)
-    assert toy.asked == 1 + 3
+    assert (proof.proven, proof.deviation, proof.permutations) == (True, 0.0, 60)
+    assert toy.asked > 10, "every order is really scored"
     assert not attack(judged, InitialRanking()).certificate.proven
     assert attack(judged, InitialRanking(), "shown").certificate.proven
     liar = attack(judged, ByPosition()).certificate
@@ -176,7 +176,7 @@ def test_random_mean_against_worst_found(bench, artefact):
     drawn = trials[(trials.ranker == INITIAL) & (trials.family == RANDOM) & (trials.level == 4)]
     assert len(drawn) == 3
     assert drawn.tau.to_numpy() == pytest.approx(1 - 2 * 4 / 45, abs=0.02)  # ten documents a list
-    assert result.facts["certificates"]["feature:1"]["permutations"] == 90
+    assert result.facts["certificates"]["feature:1"]["permutations"] == 300
     assert result.facts["effort"][INITIAL]["evaluated"] > 30 * 9
 
 

@@ -91,6 +91,7 @@ def _columns(unit: str) -> dict[str, Any]:
         "worst_change": number("its change", format="%+.3f"),
         **flips,
         "milliseconds_a_list": number("ms a list", format="%.3g", help="Scoring, in batches."),
+        "noise": text("Own noise", help="Of rankers that are not deterministic."),
         "front": st.column_config.CheckboxColumn(
             "Front", help="Not beaten by another here; the initial ranking takes no part."
         ),

@@ -12,7 +12,7 @@ from core.errors import ShuffleproofError
 from core.execution.jobs import Job, State
 from core.rankers.initial import ListRecipe
 from core.studies import jobs
-from core.studies.invariance import Certificate
+from core.studies.certificate import INVARIANT, NOT, UNTOLD, Certificate, percent
 from core.studies.one_list import amount, spoken
 from core.studies.trained import TrainedRanker
 from core.words import counted
@@ -44,23 +44,38 @@ def section(data: Described, recipe: ListRecipe, rankers: list[TrainedRanker]) -
     _by_damage(known)
 
 
+ICONS = {
+    INVARIANT: ":material/verified:", NOT: ":material/error:", UNTOLD: ":material/help:",
+}  # fmt: skip
+
+
 def _card(label: str, certified: Certified) -> None:
     card = certified.certificate
-    icon = ":material/verified:" if card.invariant else ":material/error:"
-    verdict = "Invariant" if card.invariant else "Not invariant"
-    st.markdown(f"**{escaped(label)}**  \n{icon} **{verdict}** to the order shown")
-    each = card.permutations // max(card.queries, 1)
-    moved = f"**{moved_share(card, certified.documents)}** of the documents of a list"
     st.markdown(
-        f"Moves {moved}, on average over {counted(each, 'permutation')}  \n"
-        f"**{card.queries_moved}** of {counted(card.queries, 'query')} changed by one of them  \n"
-        f"Largest score difference **{amount(card.max_score_deviation)}**, "
-        f"numeric floor {amount(card.numeric_floor)}"
+        f"**{escaped(label)}**  \n{ICONS[card.verdict]} **{card.verdict.capitalize()}** "
+        "under other orders shown"
     )
+    if card.verdict == INVARIANT:
+        bound = percent(card.failure_bound)
+        st.markdown(
+            f"**{counted(card.distinct_orders, 'order')}** changed no answer: at most **{bound}** "
+            "of such orders do (95 %)"
+        )
+    else:
+        moved = f"**{moved_share(card, certified.documents)}** of the documents of a list"
+        st.markdown(
+            f"An order moves {moved} on average  \n**{card.queries_moved}** of "
+            f"{counted(card.queries, 'query')} changed, {card.queries_untold} cannot be told"
+        )
+        st.markdown(escaped("; ".join(card.reasons)))
     st.caption(
-        f"{counted(card.queries, 'query')} × {counted(each, 'permutation')} = "
-        f"{counted(card.permutations, 'list')} really scored · {certified.study}"
+        f"Largest score difference {amount(card.max_score_deviation)}, arithmetic explains "
+        f"{amount(card.numeric_floor)} · lowest Kendall τ of two answers {card.lowest_tau:.3f}"
     )
+    with st.expander("What this rests on"):
+        for line in card.details():
+            st.markdown(f"- {escaped(line)}")
+        st.caption(certified.study)
 
 
 def moved_share(card: Certificate, documents: int) -> str:
@@ -163,9 +178,10 @@ def _by_damage(known: list[tuple[TrainedRanker, Certified]]) -> None:
         on_select=open_query,
         selection_mode="single-row",
         height=280,
-        column_order=("query", "moved", "tau", "deviation", "gap"),
+        column_order=("query", "verdict", "moved", "tau", "deviation", "gap"),
         column_config={
             "query": "Query",
+            "verdict": "Verdict",
             "moved": st.column_config.NumberColumn("Moved", help="Documents, at most."),
             "tau": st.column_config.NumberColumn("τ left", format="%.3f", help="The lowest."),
             "deviation": st.column_config.NumberColumn("Largest score difference", format="%.3g"),

@@ -131,6 +131,13 @@ def _ranker_commands(commands: "argparse._SubParsersAction[argparse.ArgumentPars
     certify.add_argument("ranker", help="a ranker, or a Python callable `module:function`")
     certify.add_argument("--permutations", type=_count, default=20, help="a query (default 20)")
     certify.add_argument("--queries", type=_count, help="only the first so many test queries")
+    certify.add_argument(
+        "--lists",
+        nargs="+",
+        choices=("whole", "duplicates"),
+        default=[],
+        help="examine these too: lists of all documents of a query; lists with planted duplicates",
+    )
     _workbench(certify)
 
 

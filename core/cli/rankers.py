@@ -2,23 +2,33 @@
 
 import argparse
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from core.cli.answer import Answer, table
 from core.cli.answer_keys import ANSWERS
 from core.cli.open import done, fields_of, store_of, workbench_of
-from core.cli.studies import CARD, cards_of
+from core.cli.studies import certificates_of
+from core.data.lists import JudgedLists
 from core.losses.registry import LOSSES
 from core.metrics.bundles import BUNDLES
 from core.metrics.measure import MEASURES
-from core.perturb.registry import PERTURBATIONS
-from core.rankers.foreign import CallableRanker, is_callable
+from core.perturb.base import disturbed
+from core.perturb.registry import PERTURBATIONS, perturbation
+from core.rankers.foreign import is_callable
 from core.rankers.registry import RANKERS
+from core.seeds import generator
 from core.store.manifest import Artefact
 from core.studies import library
+from core.studies.certificate import EXIT_CODES
 from core.studies.differences import from_preset
 from core.studies.invariance import certified
+from core.studies.precomputed_scores import refuse
 from core.studies.registry import STUDIES
+from core.studies.workbench import Workbench
+
+DUPLICATES = 3
+"""Copies of documents that `--lists duplicates` plants in every list."""
 
 
 def names(arguments: argparse.Namespace) -> Answer:
@@ -118,24 +128,35 @@ def train(arguments: argparse.Namespace) -> Answer:
 
 def certify(arguments: argparse.Namespace) -> Answer:
     """`certify`: one ranker or callable under many real permutations of every test list."""
+    refuse([arguments.ranker])
     bench = workbench_of(arguments)
-    if is_callable(arguments.ranker):
-        ranker = CallableRanker.named(arguments.ranker)
-        work = certified(
-            ranker, bench.test_lists(arguments.queries), arguments.permutations, arguments.seed or 0
-        )
-        card = done(arguments.ranker, work).plain()
-    elif arguments.queries is not None:
-        found = done(arguments.ranker, bench.trained(arguments.ranker))
-        work = certified(
-            found.ranker,
-            bench.test_lists(arguments.queries),
-            arguments.permutations,
-            arguments.seed or 0,
-            arguments.ranker,
-        )
-        card = done(arguments.ranker, work).plain()
-    else:
+    if arguments.queries is None and not arguments.lists and not is_callable(arguments.ranker):
         study = bench.invariance([arguments.ranker], arguments.permutations, arguments.seed or 0)
-        card = cards_of(done(arguments.ranker, study))[0]
-    return Answer(card, table([{key: card[key] for key in CARD}]))
+        card = certificates_of(done(arguments.ranker, study))[0]
+    else:
+        card = done(
+            arguments.ranker,
+            certified(
+                done(arguments.ranker, bench.identified(arguments.ranker)).ranker,
+                bench.test_lists(arguments.queries),
+                arguments.permutations,
+                arguments.seed or 0,
+                arguments.ranker,
+                more=_more(bench, arguments),
+            ),
+        )
+    text = [card.sentence(), "", *(f"  {line}" for line in card.details())]
+    return Answer(card.plain(), "\n".join(text), EXIT_CODES[card.verdict])
+
+
+def _more(bench: Workbench, arguments: argparse.Namespace) -> dict[str, JudgedLists]:
+    """The lists that --lists adds, by what their queries are called beside the others."""
+    found, lists = {}, bench.test_lists(arguments.queries)
+    if "whole" in arguments.lists:
+        recipe = replace(bench.recipe, depth=None)
+        whole = done("lists", Workbench.opened(bench.name, recipe, bench.store, bench.preset))
+        found[" (all documents)"] = whole.test_lists(arguments.queries)
+    if "duplicates" in arguments.lists:
+        planted = perturbation("duplicates", DUPLICATES)
+        found[" (with duplicates)"] = disturbed(planted, lists, generator(arguments.seed or 0))
+    return found

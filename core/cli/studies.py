@@ -10,7 +10,7 @@ from core.metrics.measure import Measure
 from core.perturb.registry import entry_of
 from core.store.manifest import Artefact
 from core.studies import initial_ranking as figure
-from core.studies.invariance import certificates
+from core.studies.certificate import Certificate, certificates
 from core.studies.result import StudyResult, stored_summary
 from core.studies.study import levels_of
 
@@ -86,25 +86,27 @@ def invariance(arguments: argparse.Namespace) -> Answer:
     names = arguments.rankers.split(",")
     work = bench.invariance(names, arguments.permutations, arguments.seed or 0)
     artefact = done("invariance", work)
-    cards = cards_of(artefact)
-    text = table([{key: card[key] for key in CARD} for card in cards])
+    cards = certificates_of(artefact)
+    rows = [card.plain() for card in cards]
+    text = [table([{key: row[key] for key in CARD} for row in rows]), ""]
+    text += [card.sentence() for card in cards]
     return Answer(
-        {"result": str(artefact.key), "summary": summary_of(artefact), "certificates": cards},
-        f"{text}\nstored as {artefact.key}",
+        {"result": str(artefact.key), "summary": summary_of(artefact), "certificates": rows},
+        "\n".join([*text, f"stored as {artefact.key}"]),
     )
 
 
 CARD = (
-    "ranker", "invariant", "max_score_deviation", "numeric_floor", "positions_moved",
-    "queries_moved", "queries", "permutations",
+    "ranker", "verdict", "max_score_deviation", "numeric_floor", "positions_moved", "lowest_tau",
+    "queries_moved", "queries_untold", "queries", "distinct_orders", "failure_bound",
 )  # fmt: skip
 
 
-def cards_of(artefact: Artefact) -> list[dict[str, object]]:
-    """The certificates of a stored invariance study as plain values."""
+def certificates_of(artefact: Artefact) -> list[Certificate]:
+    """The certificates of a stored invariance study."""
     result = StudyResult.open(artefact.path)
     reads = {label: frozenset(names) for label, names in artefact.facts["reads"].items()}
-    return [card.plain() for card in certificates(result, reads)]
+    return certificates(result, reads)
 
 
 def summary_of(artefact: Artefact) -> list[dict[str, object]]:

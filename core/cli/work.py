@@ -16,7 +16,7 @@ import core.bench
 from core.bench.result import BenchRow
 from core.cli.answer import Answer, table, warn
 from core.cli.open import done, store_of
-from core.cli.studies import CARD, cards_of, figure_text, summary_of
+from core.cli.studies import CARD, certificates_of, figure_text, summary_of
 from core.errors import ShuffleproofError, UnknownNameError, UsageError
 from core.store.artefacts import Store
 from core.store.manifest import Artefact
@@ -63,10 +63,11 @@ def demo(arguments: argparse.Namespace) -> Answer:
         done(name, workbench.trained(name))
     figure, cards = _studies(workbench, DEMO)
     report([cards, figure], arguments.out)
-    rows = [{key: card[key] for key in CARD} for card in cards_of(cards)]
+    found = [card.plain() for card in certificates_of(cards)]
+    rows = [{key: card[key] for key in CARD} for card in found]
     took = f"{time.perf_counter() - start:.0f} s; report: {arguments.out}"
     answer = {
-        "certificates": cards_of(cards),
+        "certificates": found,
         "summary": summary_of(figure),
         "report": str(arguments.out),
         "seconds": time.perf_counter() - start,

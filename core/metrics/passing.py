@@ -1,35 +1,53 @@
 """Which documents were passed: order changes that are more than rounding.
 
 Two float32 scorings of the same list differ in their last bits. A document counts as moved only
-if it changed places with a document whose score lay further away than a stated floor.
+if it changed places with a document whose score lay further away than arithmetic can carry the two.
 """
 
 from typing import no_type_check
 
 import numba
 import numpy as np
-from jaxtyping import Float32, Int64
+from jaxtyping import Bool, Float32, Float64, Int64, Real
 
 
 def documents_passed(
     offsets: Int64[np.ndarray, " bounds"],
-    before: Float32[np.ndarray, " elements"],
-    after: Float32[np.ndarray, " elements"],
-    floor: float,
-) -> Int64[np.ndarray, " segments"]:
-    """How many documents of each list changed places with one further away than `floor`.
+    before: Real[np.ndarray, " elements"],
+    after: Real[np.ndarray, " elements"],
+    floor: Float64[np.ndarray, " elements"],
+) -> Bool[np.ndarray, " elements"]:
+    """The documents that changed places with one further away than the floors of the two.
 
     Args:
         offsets: bounds of the lists.
         before: scores before, one a document.
         after: scores after, of the same documents in the same order.
-        floor: score differences up to this are ties.
+        floor: how far arithmetic carries each score; two scores that lie no further apart than
+            their floors together are a tie.
 
-    >>> two_swapped = np.array([1.0, 2.0, 9.0], dtype=np.float32)
-    >>> documents_passed(np.array([0, 3]), np.array([2, 1, 9], dtype=np.float32), two_swapped, 0.1)
-    array([2])
+    >>> swapped, quarter = np.array([1.0, 2.0, 9.0]), np.full(3, 0.25)
+    >>> documents_passed(np.array([0, 3]), np.array([2.0, 1.0, 9.0]), swapped, quarter).tolist()
+    [True, True, False]
     """
     return _passed(offsets, before.astype(np.float64), after.astype(np.float64), floor)
+
+
+def pairs_within(
+    offsets: Int64[np.ndarray, " bounds"],
+    scores: Real[np.ndarray, " elements"],
+    floor: Float64[np.ndarray, " elements"],
+) -> Float64[np.ndarray, " segments"]:
+    """The share of each list's pairs of unequal scores that are as near as their floors together.
+
+    1 where all scores of two or more documents are equal: nothing tells them apart. NaN for lists
+    of fewer than two documents.
+
+    >>> narrow = np.full(3, 0.1)
+    >>> pairs_within(np.array([0, 3]), np.array([1.0, 1.1, 2.0]), narrow).round(3).tolist()
+    [0.333]
+    """
+    return _within(offsets, scores.astype(np.float64), floor)
 
 
 def smallest_gap(
@@ -41,17 +59,39 @@ def smallest_gap(
 
 @no_type_check  # jaxtyping's import hook wraps what it checks, and numba takes no wrapped function
 @numba.njit(cache=True)
-def _passed(offsets: np.ndarray, before: np.ndarray, after: np.ndarray, floor: float) -> np.ndarray:
-    counts = np.zeros(len(offsets) - 1, dtype=np.int64)
+def _passed(
+    offsets: np.ndarray, before: np.ndarray, after: np.ndarray, floor: np.ndarray
+) -> np.ndarray:
+    passed = np.zeros(len(before), dtype=np.bool_)
     for segment in range(len(offsets) - 1):
         start, stop = offsets[segment], offsets[segment + 1]
         for i in range(start, stop):
             for j in range(start, stop):
                 gap, new_gap = before[i] - before[j], after[i] - after[j]
-                if abs(gap) > floor and abs(new_gap) > floor and (gap > 0) != (new_gap > 0):
-                    counts[segment] += 1
+                if gap * new_gap >= 0:
+                    continue
+                least = floor[i] + floor[j]
+                if abs(gap) > least and abs(new_gap) > least:
+                    passed[i] = True
                     break
-    return counts
+    return passed
+
+
+@no_type_check
+@numba.njit(cache=True)
+def _within(offsets: np.ndarray, scores: np.ndarray, floor: np.ndarray) -> np.ndarray:
+    shares = np.full(len(offsets) - 1, np.nan)
+    for segment in range(len(offsets) - 1):
+        start, stop = offsets[segment], offsets[segment + 1]
+        unequal, near = 0, 0
+        for i in range(start, stop):
+            for j in range(i + 1, stop):
+                if scores[i] != scores[j]:
+                    unequal += 1
+                    near += abs(scores[i] - scores[j]) <= floor[i] + floor[j]
+        if stop - start > 1:
+            shares[segment] = near / unequal if unequal else 1.0
+    return shares
 
 
 @no_type_check

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +78,16 @@ class CallableRanker:
         if ABSENT in about:
             raise DataError(target, f"{module} has no function {function}", "Name module:function.")
         return cls(target, process, about[MASKED], source=_source(about[FILES]))
+
+    def fresh(self, threads: int | None = None) -> "CallableRanker":
+        """The same function in another process, which has seen nothing yet.
+
+        Args:
+            threads: numeric threads of that process; by default as many as this one's.
+        """
+        process = FunctionProcess(self.name, self.process.seconds, threads)
+        process.start()
+        return replace(self, process=process)
 
     def score(
         self, dataset: RankingDataset, lists: CandidateLists

@@ -25,6 +25,7 @@ import numpy as np
 from jaxtyping import Float32, Int32
 
 from core.errors import DataError, ParameterError
+from core.execution.worker_process import THREAD_SETTINGS
 from core.numerals import number
 from core.rankers.foreign_process import EXPECTED, FAILED, SCORES, SHAPE, TYPE, place
 
@@ -61,11 +62,12 @@ class FunctionProcess:
     Attributes:
         target: `module:function`.
         seconds: that each call has, and the import.
+        threads: numeric threads; None: as many as whoever asks has.
     """
 
-    def __init__(self, target: str, seconds: float) -> None:
+    def __init__(self, target: str, seconds: float, threads: int | None = None) -> None:
         """Nothing is started yet."""
-        self.target, self.seconds = target, seconds
+        self.target, self.seconds, self.threads = target, seconds, threads
         self._late = False
         self._end: weakref.finalize[Any, Any] | None = None
 
@@ -87,8 +89,8 @@ class FunctionProcess:
         program = ["-P", "-m", "core.rankers.foreign_process", self.target, *map(str, limits)]
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, *program], stdin=subprocess.DEVNULL, env=_environment(),
-                pass_fds=files, start_new_session=True,
+                [sys.executable, *program], stdin=subprocess.DEVNULL, pass_fds=files,
+                env=_environment(self.threads), start_new_session=True,
             )  # fmt: skip
         self._end = weakref.finalize(
             self, _ended_all, self._process, self._connection, self._faults
@@ -177,10 +179,11 @@ def _time_value(seconds: float) -> bytes:
     return struct.pack("ll", *divmod(max(round(seconds * 1e6), 1), 1_000_000))
 
 
-def _environment() -> dict[str, str]:
+def _environment(threads: int | None) -> dict[str, str]:
     home = str(Path(__file__).resolve().parents[2])
     paths = os.pathsep.join(filter(None, [home, os.environ.get("PYTHONPATH")]))
-    return os.environ | {"OMP_WAIT_POLICY": "passive", "PYTHONPATH": paths}
+    limits = {} if threads is None else dict.fromkeys(THREAD_SETTINGS, str(threads))
+    return os.environ | {"OMP_WAIT_POLICY": "passive", "PYTHONPATH": paths} | limits
 
 
 def _kill(process: "subprocess.Popen[bytes]") -> None:

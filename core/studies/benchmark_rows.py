@@ -16,8 +16,8 @@ from core.rankers.ensemble_kept import combination
 from core.rankers.foreign import is_from_outside
 from core.rankers.kept import Kept
 from core.studies.entrants import FROM
-from core.studies.frozen import is_frozen
 from core.studies.initial_ranking import INITIAL
+from core.studies.precomputed_scores import is_precomputed
 from core.studies.ranker_sets import expanded
 from core.studies.workbench import Workbench
 
@@ -163,7 +163,7 @@ def pinned(rows: Sequence[Row], benches: Sequence[Workbench]) -> tuple[Row, ...]
         if not is_from_outside(row.label):
             found.append(row)
             continue
-        if is_frozen(row.label) and len(benches) > 1:
+        if is_precomputed(row.label) and len(benches) > 1:
             raise UsageError(f"{row.label}: scores in a file belong to one fold; name that fold")
         digests = [finished(bench.identified(row.label)).digest for bench in benches]
         found.append(replace(row, ranker={FROM: row.label, "digests": digests}))

@@ -11,6 +11,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float32
 
 from core.data.lists import JudgedLists
@@ -25,9 +26,13 @@ from core.store.manifest import Artefact
 from core.studies import conventions, underway
 from core.studies.carrying import Carrier, source_of
 from core.studies.initial_ranking import INITIAL, PAPER_FAMILY, InitialRanking, values_of
+from core.studies.noise import Noise
+from core.studies.precomputed_scores import is_as_is, is_precomputed
+from core.studies.result import StudyResult
 from core.studies.run import Memory, TrialRecords, query_ids_of, run_study
 from core.studies.study import Study, levels_of
 from core.studies.workbench import Identified, Workbench
+from core.studies.worst_orders import Attack
 
 KIND = "card"
 FLIPS = {"flip-top-1": 1, "flip-top-10": 10}
@@ -38,6 +43,7 @@ MOVED = tuple(f"moved-grade-{grade}" for grade in GRADES)
 """Mean number of positions that documents of a grade moved; NaN where a query has none."""
 
 OWN = (*FLIPS, *MOVED)
+MEASURE = Measure.parse("NDCG@10")
 ALLOWED = frozenset({"order", "ranking"})
 TIMINGS, TIMED_LISTS = 3, 200
 
@@ -124,25 +130,68 @@ def run(
         facts = _facts(bench, rankers)
         underway.announce(bench.store, key, study, query_ids_of(base), facts)
         step = measured_by([Measure.parse(text) for text in study.measured if text not in OWN])
-        result = yield from run_study(study, base, rankers, records, step)
+        result = yield from _asked(study, base, rankers, records, step)
         facts |= {
+            "certificates": _certificates(result, base, rankers),
             "milliseconds_a_list": {
-                label: _timed(one, base) for label, one in rankers.items() if label != INITIAL
-            }
+                label: _timed(one, base)
+                for label, one in rankers.items()
+                if label != INITIAL and not is_precomputed(label)
+            },
         }
         whole = replace(result, facts=facts)
         return bench.store.add(key, study.recipe(), whole.save, facts)
 
 
+def _asked(
+    study: Study,
+    base: JudgedLists,
+    rankers: Mapping[str, Ranker],
+    records: TrialRecords,
+    step: Any,
+) -> Generator[Progress, None, StudyResult]:
+    """The trials; scores in a file are not asked beyond the lists as they are."""
+    known = tuple(one for one in study.rankers if is_precomputed(one[0]))
+    others = tuple(one for one in study.rankers if one not in known)
+    result = yield from run_study(replace(study, rankers=others), base, rankers, records, step)
+    if not known:
+        return result
+    as_is = tuple(pair for pair in study.perturbations if is_as_is(*pair))
+    only = replace(study, rankers=known, perturbations=as_is)
+    more = yield from run_study(only, base, rankers, records, step)
+    return replace(
+        result,
+        recipe=study.recipe(),
+        trials=pd.concat([result.trials, more.trials], ignore_index=True),
+        values=np.concatenate([result.values, more.values]),
+    )
+
+
+def _certificates(
+    result: StudyResult, base: JudgedLists, rankers: Mapping[str, Ranker]
+) -> dict[str, dict[str, Any]]:
+    """What permutations of the ranking say of each ranker whose scores were carried over."""
+    target = "ranking" if base.lists.rankings else "shown"
+    carried = result.trials.groupby("ranker", sort=False)["carried"].any()
+    return {
+        str(label): asdict(Attack(rankers[str(label)], base, target, MEASURE).certificate)
+        for label in carried.index[carried]
+    }
+
+
 def measured_by(measures: Sequence[Measure]) -> Any:
     """The study's step: measures of every variant, then what became of the answer itself."""
     carriers: dict[tuple[int, int], Carrier] = {}
+    noises: dict[tuple[int, int], Noise] = {}
 
     def measured(
         ranker: Ranker, base: JudgedLists, variants: Sequence[JudgedLists]
     ) -> tuple[list[Any], dict[str, Any]]:
         """Values [measures, queries] of each variant, and whether its scores were carried over."""
-        carrier = carriers.setdefault((id(ranker), id(base)), Carrier(ranker, base))
+        key = (id(ranker), id(base))
+        carrier = carriers.setdefault(key, Carrier(ranker, base))
+        if key not in noises:
+            noises[key] = Noise(ranker, base, carrier.scores, measures)
         scored = carrier.score_judged(variants)
         values = values_of(measures, base, variants, scored.scores)
         answers = [
@@ -150,7 +199,8 @@ def measured_by(measures: Sequence[Measure]) -> Any:
             for variant, scores in zip(variants, scored.scores, strict=True)
         ]
         both = [np.concatenate(pair) for pair in zip(values, answers, strict=True)]
-        return both, {"carried": scored.carried, "proof_deviation": scored.deviation}
+        facts = {"carried": scored.carried, "proof_deviation": scored.deviation}
+        return both, facts | noises[key].facts(values)
 
     return measured
 

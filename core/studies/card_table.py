@@ -22,6 +22,8 @@ from core.seeds import generator
 from core.studies.card import FLIPS, MOVED, TIMED_LISTS, TIMINGS
 from core.studies.card_intervals import Resampled, resampled
 from core.studies.initial_ranking import INITIAL
+from core.studies.noise import within
+from core.studies.precomputed_scores import NOT_ASKED, is_precomputed
 from core.studies.result import RESAMPLES, StudyResult
 
 RISK = 0.05
@@ -32,8 +34,10 @@ COLUMNS = (
     "ranker", "start", "end", "kept", "kept_low", "kept_high", "area", "area_low", "area_high",
     "keeps_less_than", "below_initial", "below_initial_crossing", "below_twin",
     "below_twin_crossing", "cvar", "worst", "worst_change", *FLIPS, *MOVED, "milliseconds_a_list",
+    "noise",
 )  # fmt: skip
 CERTIFIED, NO_WORST = "none (certified)", "none"
+"""No query lost anything; and, certified, none can (`core.studies.certificate`)."""
 FRONT = (
     "front: no other ranker is better in quality, robustness or cost and as good in the others; "
     "quality and cost as measured, one keeps more than another where the 95 % interval of the "
@@ -60,10 +64,11 @@ def cards(result: StudyResult, family: str, measure: str) -> pd.DataFrame:
         ordinal embeddings (NaN: nowhere, or there is no twin), the mean change of the worst 5 % of
         queries at the highest level, the worst query and its change, flips and moves of the answer
         at that level, milliseconds a list (NaN while it runs, and of the initial ranking, which is
-        given).
+        given), and whether what changes is within the ranker's own noise. Scores in a file have a
+        start alone.
     """
     of_family = result.trials[result.trials.family == family]
-    labels = list(dict.fromkeys(of_family.ranker))
+    labels = [one for one in dict.fromkeys(of_family.ranker) if not is_precomputed(one)]
     levels = list(dict.fromkeys(of_family.level))
     whole = {
         label for label in labels if set(of_family[of_family.ranker == label].level) == set(levels)
@@ -75,7 +80,10 @@ def cards(result: StudyResult, family: str, measure: str) -> pd.DataFrame:
     shares = _shares(shown)
     if shares is None:
         return pd.DataFrame(columns=list(COLUMNS))
-    return pd.DataFrame([_card(shown, shares, label) for label in curves], columns=list(COLUMNS))
+    rows = [_card(shown, shares, label) for label in curves]
+    known = [one for one in dict.fromkeys(of_family.ranker) if is_precomputed(one)]
+    rows += [_not_asked(shown, label) for label in known]
+    return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
 def convention(result: StudyResult, measure: str) -> str:
@@ -116,7 +124,7 @@ def pareto(frame: pd.DataFrame) -> pd.DataFrame:
     points = {
         str(row["ranker"]): (float(row["start"]), -_time(row))
         for row in frame.to_dict("records")
-        if row["ranker"] != INITIAL
+        if row["ranker"] != INITIAL and row["worst"] != NOT_ASKED
     }
 
     def beats(other: str, one: str) -> bool:
@@ -160,7 +168,8 @@ def finding(frame: pd.DataFrame, family: str, measure: str) -> str:
     front = [str(row["ranker"]) for row in rows if row["front"]]
     if len(rows) > 1 and front:
         words += f". Not beaten in quality, robustness and cost at once: {', '.join(front)}"
-    return f"{words}."
+    noisy = [f"what changes of {row['ranker']} is {row['noise']}" for row in known if row["noise"]]
+    return "; ".join([words, *noisy]) + "."
 
 
 def _kept(row: Mapping[str, Any]) -> str:
@@ -229,11 +238,13 @@ def _shares(shown: _Shown) -> Resampled | None:
 
 
 def _certified(shown: _Shown, label: str) -> bool:
-    """Whether the answers were carried over at every level, permutations having proved it."""
+    """Whether the answers were carried over at every level, and the ranker has a certificate."""
     trials = shown.result.trials
     own = trials[(trials["ranker"] == label) & (trials["family"] == shown.family)]
     changed = own[own["level"] != shown.levels[0]]
-    return "carried" in own and len(changed) > 0 and bool(changed["carried"].astype(bool).all())
+    if not shown.result.facts.get("certificates", {}).get(label, {}).get("proven"):
+        return False
+    return len(changed) > 0 and bool(changed["carried"].astype(bool).all())
 
 
 def _card(shown: _Shown, shares: Resampled, label: str) -> dict[str, Any]:
@@ -267,6 +278,21 @@ def _card(shown: _Shown, shares: Resampled, label: str) -> dict[str, Any]:
         "worst_change": 0.0 if worst is None else float(change[worst]),
         **answer,
         "milliseconds_a_list": times.get(label, float("nan")),
+        "noise": within(result, label, shown.family, levels[-1]),
+    }
+
+
+def _not_asked(shown: _Shown, label: str) -> dict[str, Any]:
+    """The card of scores in a file: their quality, and nothing that would need other scores."""
+    values = shown.at(label, shown.levels[0], shown.measure)
+    numbers = set(COLUMNS) - {"ranker", "start", "keeps_less_than", "worst", "noise"}
+    return {
+        "ranker": label,
+        "start": mean_of(Measure.parse(shown.measure), values.astype(np.float32)),
+        "keeps_less_than": "",
+        "worst": NOT_ASKED,
+        "noise": "",
+        **dict.fromkeys(numbers, float("nan")),
     }
 
 

@@ -16,9 +16,9 @@ from core.data import ragged
 from core.data.lists import CandidateLists, JudgedLists
 from core.perturb.base import origins, sources
 from core.rankers.base import Input, Ranker
+from core.studies.score_floor import difference, unchanged
 
 PROOFS = 3
-TOLERANCE = 1e-5
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Scored:
     Attributes:
         scores: one array a variant, in that variant's order shown.
         carried: whether the scores were carried over from one scoring.
-        deviation: largest deviation seen between carried and real scores (0 when not carried).
+        deviation: largest difference seen between carried and real scores.
     """
 
     scores: list[Float32[np.ndarray, " _"]]
@@ -96,6 +96,7 @@ class Carrier:
         self.ranker, self.base = ranker, base
         self._proofs: dict[frozenset[Input], int] = {}
         self._deviations: dict[frozenset[Input], float] = {}
+        self._refuted: set[frozenset[Input]] = set()
         self._scores: Float32[np.ndarray, " candidates"] | None = None
 
     @property
@@ -125,7 +126,7 @@ class Carrier:
             if self._proofs.get(kind, 0) < PROOFS and self._differs(variant):
                 self._prove(kind, variant, scores)
         deviation = self._deviations.get(kind, 0.0)
-        if deviation > TOLERANCE:
+        if kind in self._refuted:
             return Scored(self._real(variants), carried=False, deviation=deviation)
         return Scored(carried, carried=True, deviation=deviation)
 
@@ -148,9 +149,11 @@ class Carrier:
         chosen = np.arange(proofs, len(variant.lists), PROOFS)
         self._proofs[kind] = proofs + 1
         expected = carried[ragged.elements_of(variant.lists.offsets, chosen)]
-        real = self.ranker.score(variant.dataset, variant.lists.select(chosen))
-        scale = max(1.0, float(np.abs(real).max(initial=0.0)))
-        worst = float(np.abs(real - expected).max(initial=0.0)) / scale
+        few = variant.lists.select(chosen)
+        real = self.ranker.score(variant.dataset, few)
+        if not unchanged(few.offsets, expected, real):
+            self._refuted.add(kind)
+        worst = float(difference(expected, real).max(initial=0.0))
         self._deviations[kind] = max(self._deviations.get(kind, 0.0), worst)
 
 

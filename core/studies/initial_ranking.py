@@ -22,6 +22,7 @@ from core.perturb.registry import entry_of
 from core.rankers.base import Input, Ranker
 from core.studies.carrying import Carrier
 from core.studies.claims_intervals import p_words, t_interval
+from core.studies.noise import Noise, within
 from core.studies.result import StudyResult
 from core.words import counted
 
@@ -57,15 +58,20 @@ def measured_by(measures: Sequence[Measure]) -> Any:
     It remembers each ranker's scores of the base lists, so make a new one for every study.
     """
     carriers: dict[tuple[int, int], Carrier] = {}
+    noises: dict[tuple[int, int], Noise] = {}
 
     def measured(
         ranker: Ranker, base: JudgedLists, variants: Sequence[JudgedLists]
     ) -> tuple[list[Any], dict[str, Any]]:
         """Values [measures, queries] of each variant, and whether its scores were carried over."""
-        carrier = carriers.setdefault((id(ranker), id(base)), Carrier(ranker, base))
+        key = (id(ranker), id(base))
+        carrier = carriers.setdefault(key, Carrier(ranker, base))
+        if key not in noises:
+            noises[key] = Noise(ranker, base, carrier.scores, measures)
         scored = carrier.score_judged(variants)
         values = values_of(measures, base, variants, scored.scores)
-        return values, {"carried": scored.carried, "proof_deviation": scored.deviation}
+        facts = {"carried": scored.carried, "proof_deviation": scored.deviation}
+        return values, facts | noises[key].facts(values)
 
     return measured
 
@@ -211,16 +217,20 @@ def finding(
     )
     kept = "; ".join(f"{fall.ranker} keeps {fall.means[0]:.3f} at every level" for fall in flat)
     sentences = [f"{kept}."] if flat else []
-    sentences += [_sentence(fall, family) for fall in falling]
+    for fall in falling:
+        noise = within(result, fall.ranker, family, fall.levels[-1])
+        sentences.append(_sentence(fall, family, noise))
     if any(fall.compared for fall in falling):
         sentences.append(_tested(result, falling))
     return " ".join(sentences)
 
 
-def _sentence(fall: Fall, family: str) -> str:
+def _sentence(fall: Fall, family: str, noise: str) -> str:
     verb, start = "loses" if fall.loss >= 0 else "gains", fall.means[0]
     share = f" ({abs(fall.loss) / start:.1%})" if start else ""
     text = f"{fall.ranker} {verb} {abs(fall.loss):.3f}{share} {_reached(family, fall.levels[-1])}"
+    if noise:
+        return f"{text}, {noise}."
     return f"{text} and is {_where_below(fall)}." if fall.compared else f"{text}."
 
 

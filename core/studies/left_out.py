@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from core.errors import DataError, ShuffleproofError, UsageError
 from core.perturb.registry import ATTACK, entry_of
 from core.rankers import registry
-from core.studies.frozen import beyond
 from core.studies.initial_ranking import INITIAL
+from core.studies.precomputed_scores import beyond
 from core.studies.retraining import untrainable
 from core.studies.system import meaningless, said
 

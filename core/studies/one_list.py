@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 
 from core.numerals import is_count
-from core.studies.invariance import TOLERANCE
 from core.studies.scoring import answered_order, documents_moved
 from core.studies.shown_order import Documents
 
@@ -53,14 +52,14 @@ class Answer:
         reads: what of the input it declares to read.
         before: one score a document, in the order of the initial ranking.
         after: the same documents' scores under the order shown now.
-        floor: differences up to it are arithmetic.
+        floor: how far arithmetic alone carries each score.
     """
 
     ranker: str
     reads: tuple[str, ...]
     before: tuple[float, ...]
     after: tuple[float, ...]
-    floor: float
+    floor: tuple[float, ...]
 
     @property
     def deviation(self) -> float:
@@ -71,13 +70,13 @@ class Answer:
 
     @property
     def tolerance(self) -> float:
-        """Differences of scores up to it are rounding: 1e-5 of the largest score, at least 1e-5."""
-        return TOLERANCE * max(1.0, float(np.abs(self.before).max(initial=0.0)))
+        """The largest difference of any score that is rounding."""
+        return max(self.floor, default=0.0)
 
     @property
     def same(self) -> bool:
         """No score changed by more than rounding, so no document counts as moved."""
-        return self.deviation < self.tolerance
+        return bool((np.abs(np.subtract(self.after, self.before)) <= self.floor).all())
 
 
 def moves(
@@ -96,7 +95,9 @@ def moves(
         score_before, score; rows in the order of the initial ranking.
     """
     before, after = (np.array(side, dtype=np.float32) for side in (answer.before, answer.after))
-    floor = max(answer.floor, 2 * answer.deviation) if answer.same else answer.floor
+    floor = np.array(answer.floor, dtype=np.float64)
+    if answer.same:
+        floor = np.maximum(floor, answer.deviation)
     first, then = answered_order(before, after, floor)
     return pd.DataFrame(
         {

@@ -30,6 +30,7 @@ from core.studies.answer_changes import OWN
 from core.studies.initial_ranking import INITIAL, InitialRanking
 from core.studies.perturbations_trials import Armed as Armed  # noqa: PLC0414 (asked for here)
 from core.studies.perturbations_trials import Trials
+from core.studies.precomputed_scores import is_as_is, is_precomputed
 from core.studies.result import StudyResult
 from core.studies.run import Memory, TrialRecords, query_ids_of, so_far
 from core.studies.study import Study, levels_of
@@ -168,14 +169,9 @@ def as_is(result: StudyResult, ranker: str, measure: str) -> Float32[np.ndarray,
     of_ranker = result.trials[result.trials["ranker"] == ranker]
     there = set(zip(of_ranker["family"], of_ranker["level"], strict=True))
     known = [(str(family), float(level)) for family, level in result.recipe["perturbations"]]
-    unchanged = [pair for pair in known if _unchanged(*pair)]
+    unchanged = [pair for pair in known if is_as_is(*pair)]
     family, level = next((pair for pair in unchanged if pair in there), unchanged[0])
     return result.per_query(ranker, family, level, measure)
-
-
-def _unchanged(family: str, level: float) -> bool:
-    entry = entry_of(family)
-    return level == entry.unchanged and "+" not in family and entry.of_input
 
 
 def _with_as_is(pairs: Pairs, told: without.LeftOut) -> tuple[tuple[str, float], ...]:
@@ -185,13 +181,18 @@ def _with_as_is(pairs: Pairs, told: without.LeftOut) -> tuple[tuple[str, float],
     (('cut', 0.0), ('cut:0.5+shuffle-shown', 1.0))
     """
     whole = tuple((family, float(level)) for family, level in pairs)
-    if any(_unchanged(*pair) and not told.get(pair[0]) for pair in whole) or not whole:
+    if any(is_as_is(*pair) and _for_all(told, pair[0]) for pair in whole) or not whole:
         return whole
     named = whole[0][0].partition("+")[0].partition(":")[0]
     first = next(
-        family for family in (named, *PLAIN) if entry_of(family).of_input and not told.get(family)
+        family for family in (named, *PLAIN) if entry_of(family).of_input and _for_all(told, family)
     )
     return ((first, entry_of(first).unchanged), *whole)
+
+
+def _for_all(told: without.LeftOut, family: str) -> bool:
+    """Whether every ranker has a value on the lists as they are under a family."""
+    return all(is_precomputed(label) for label in told.get(family, {}))
 
 
 def _left_out(bench: Workbench, study: Study) -> without.LeftOut:
@@ -202,8 +203,13 @@ def _left_out(bench: Workbench, study: Study) -> without.LeftOut:
 
 def _asked(result: StudyResult, left_out: Mapping[str, Mapping[str, str]]) -> StudyResult:
     """The trials without those that are left out, which another study may have stored."""
-    pairs = zip(result.trials["family"], result.trials["ranker"], strict=True)
-    rows = np.flatnonzero([ranker not in left_out.get(family, {}) for family, ranker in pairs])
+    facts = (result.trials[name] for name in ("family", "level", "ranker"))
+    asked = [
+        ranker not in left_out.get(family, {})
+        or (is_precomputed(ranker) and is_as_is(family, level))
+        for family, level, ranker in zip(*facts, strict=True)
+    ]
+    rows = np.flatnonzero(asked)
     trials = result.trials.iloc[rows].reset_index(drop=True)
     return replace(result, trials=trials, values=result.values[rows])
 

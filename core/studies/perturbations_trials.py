@@ -17,6 +17,7 @@ from core.studies.answer_changes import OWN, measured_by
 from core.studies.cells import Cell, Found
 from core.studies.left_out import LeftOut, failed
 from core.studies.perturbations_cells import Otherwise
+from core.studies.precomputed_scores import is_as_is, is_precomputed
 from core.studies.retraining import Retraining
 from core.studies.run import TrialRecords, run_study
 from core.studies.study import Study, plan
@@ -88,8 +89,14 @@ class Trials:
         for family in dict.fromkeys(family for family, _ in self.study.perturbations):
             own = [one for one in self.study.rankers if one[0] not in self.left_out[family]]
             pairs = [pair for pair in self.study.perturbations if pair[0] == family]
-            if own and entry_of(family).of_input:
+            if not entry_of(family).of_input:
+                continue
+            if own:
                 found.append(replace(self.study, rankers=tuple(own), perturbations=tuple(pairs)))
+            known = [one for one in self.study.rankers if is_precomputed(one[0])]
+            as_is = [pair for pair in pairs if is_as_is(*pair)]
+            if known and as_is:
+                found.append(replace(self.study, rankers=tuple(known), perturbations=tuple(as_is)))
         return found
 
     def _part(

@@ -16,9 +16,9 @@ from core.perturb.registry import perturbation
 from core.rankers.base import Ranker
 from core.seeds import generator
 from core.store.keys import key_of
+from core.studies import score_floor
 from core.studies.carrying import source_of
 from core.studies.initial_ranking import INITIAL, InitialRanking
-from core.studies.invariance import numeric_floor
 from core.studies.scoring import answered_order, documents_moved, fold_for, lists_for, ranker_for
 from core.studies.shown_order import document_names
 
@@ -32,7 +32,8 @@ def replayed(item: Mapping[str, Any]) -> dict[str, Any]:
 
     Returns:
         Columns document, label, shown, answered, shown_before, answered_before (positions from 1)
-        and moved, documents in the order of the undisturbed list; and the numeric `floor`.
+        and moved, documents in the order of the undisturbed list; and `floor`, how far
+        arithmetic carries each score.
 
     Raises:
         DataError: the test part has no such query, or the name means another data set by now.
@@ -66,7 +67,7 @@ def compared(ranker: Ranker, base: JudgedLists, disturbed: CandidateLists) -> di
     source = source_of(base.lists, disturbed)
     after = np.empty_like(before)
     after[source] = ranker.score(base.dataset, disturbed)
-    floor = numeric_floor(ranker, base, before)
+    floor = score_floor.measured(ranker, base, before)[0].doubt
     shown = np.empty(len(source), dtype=np.int64)
     shown[source] = np.arange(len(source))
     answered_before, answered = answered_order(before, after, floor)
@@ -78,5 +79,5 @@ def compared(ranker: Ranker, base: JudgedLists, disturbed: CandidateLists) -> di
         "shown_before": list(range(1, len(source) + 1)),
         "answered_before": (answered_before + 1).tolist(),
         "moved": documents_moved(before, after, floor).tolist(),
-        "floor": floor,
+        "floor": floor.tolist(),
     }

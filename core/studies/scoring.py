@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float32, Int64
+from jaxtyping import Bool, Float32, Float64, Int64
 
 from core.data.catalogue import resolve
 from core.data.dataset import Fold
@@ -26,13 +26,9 @@ from core.rankers import registry
 from core.rankers.base import Ranker
 from core.rankers.initial import ListRecipe
 from core.store.artefacts import Store, default_store
-from core.studies import list_sources
+from core.studies import list_sources, score_floor
 from core.studies.carrying import scores_of_all
-from core.studies.invariance import numeric_floor
 from core.studies.shown_order import document_names
-
-FLOOR_LISTS = 64
-"""Lists over which a ranker's numeric floor is measured."""
 
 
 def libraries_loaded(item: Any) -> list[str]:
@@ -93,7 +89,7 @@ def scored(item: Mapping[str, Any]) -> dict[str, Any]:
 
     Returns:
         By ranker: `scores` (one row an order, one value a document, in the order of the initial
-        ranking), `floor` (differences up to it are arithmetic) and `reads`.
+        ranking), `floor` (how far arithmetic carries each document's score) and `reads`.
 
     Raises:
         DataError: the test part has no such query.
@@ -107,7 +103,7 @@ def scored(item: Mapping[str, Any]) -> dict[str, Any]:
         ranker = _ranker(item["store"], key)
         found[key] = {
             "scores": [row.tolist() for row in scores_by_document(ranker, judged, orders)],
-            "floor": _floor(bench, key),
+            "floor": list(_floor(bench, item["query"], key)),
             "reads": sorted(ranker.reads),
         }
     return found
@@ -168,38 +164,35 @@ def scores_by_document(
     return answers
 
 
-def documents_moved(
-    before: Float32[np.ndarray, " docs"], after: Float32[np.ndarray, " docs"], floor: float
-) -> Bool[np.ndarray, " docs"]:
-    """Which documents changed places with one whose score lay further away than the floor.
-
-    As many as `core.metrics.passing.documents_passed` counts.
-
-    >>> documents_moved(np.float32([2, 1, 9]), np.float32([1, 2, 9]), 0.1).tolist()
-    [True, True, False]
-    """
-    first = before.astype(np.float64)[:, None] - before.astype(np.float64)
-    then = after.astype(np.float64)[:, None] - after.astype(np.float64)
-    apart = (np.abs(first) > floor) & (np.abs(then) > floor)
-    passed: Bool[np.ndarray, " docs"] = (apart & ((first > 0) != (then > 0))).any(axis=1)
-    return passed
-
-
 def answered_order(
     before: Float32[np.ndarray, " docs"],
     after: Float32[np.ndarray, " docs"],
-    floor: float,
+    floor: Float64[np.ndarray, " docs"],
 ) -> tuple[Int64[np.ndarray, " docs"], Int64[np.ndarray, " docs"]]:
     """The position of every document in the answers before and after, best first.
 
     Ties stand as the list has them. Where no document was passed the two are the same: what
     arithmetic alone turns round is not drawn as a move.
     """
-    offsets = np.array([0, len(before)])
     first = _positions(before)
-    if not documents_passed(offsets, before, after, floor).any():
+    if not documents_moved(before, after, floor).any():
         return first, first
     return first, _positions(after)
+
+
+def documents_moved(
+    before: Float32[np.ndarray, " docs"],
+    after: Float32[np.ndarray, " docs"],
+    floor: Float64[np.ndarray, " docs"],
+) -> Bool[np.ndarray, " docs"]:
+    """Which documents of one list passed another by more than arithmetic can carry the two.
+
+    >>> documents_moved(
+    ...     np.float32([2, 1, 9]), np.float32([1, 2, 9]), np.full(3, 0.1)
+    ... ).tolist()
+    [True, True, False]
+    """
+    return documents_passed(np.array([0, len(before)]), before, after, floor)
 
 
 def _positions(scores: Float32[np.ndarray, " docs"]) -> Int64[np.ndarray, " docs"]:
@@ -247,12 +240,13 @@ def _ranker(store: str, key: str) -> Ranker:
     return registry.load(_store(store).resolve(key, "ranker").path)
 
 
-@lru_cache(maxsize=256)
-def _floor(bench: tuple[str, str, str, str], key: str) -> float:
+@lru_cache(maxsize=1024)
+def _floor(bench: tuple[str, str, str, str], query: str, key: str) -> tuple[float, ...]:
     judged, ranker = _lists(*bench), _ranker(bench[0], key)
-    few = judged.lists.select(np.arange(min(FLOOR_LISTS, len(judged.lists))))
-    base = JudgedLists(judged.dataset, few)
-    return numeric_floor(ranker, base, ranker.score(base.dataset, base.lists))
+    chosen = judged.lists.select(np.array([_places(*bench)[query]]))
+    base = JudgedLists(judged.dataset, chosen)
+    floor, _ = score_floor.measured(ranker, base, ranker.score(base.dataset, base.lists))
+    return tuple(floor.doubt.tolist())
 
 
 def recipe_values(recipe: ListRecipe) -> dict[str, Any]:

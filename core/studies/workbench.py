@@ -24,10 +24,12 @@ from core.rankers.ensemble_kept import combination, combination_of
 from core.rankers.foreign import CallableRanker, is_callable
 from core.rankers.initial import ListRecipe, PreparedFold, prepare
 from core.rankers.kept import ALL_DOCUMENTS, Kept, kept
+from core.rankers.theorems import theorem_of
 from core.store.artefacts import Store, default_store
 from core.store.keys import key_of
 from core.store.manifest import Artefact
 from core.studies import conventions, initial_ranking, invariance, underway
+from core.studies.precomputed_scores import refuse
 from core.studies.result import StudyResult
 from core.studies.run import Memory, TrialRecords, query_ids_of, run_study
 from core.studies.study import Study
@@ -186,7 +188,12 @@ class Workbench:
         draws: int = 10,
         seed: int = 0,
     ) -> Generator[Progress, None, Artefact]:
-        """Figure 3: train what is missing, disturb the initial ranking, measure every ranker."""
+        """Figure 3: train what is missing, disturb the initial ranking, measure every ranker.
+
+        Raises:
+            NotAskedAgainError: scores in a file.
+        """
+        refuse(rankers)
         found = yield from self._all(rankers)
         labelled: dict[str, Ranker] = {initial_ranking.INITIAL: initial_ranking.InitialRanking()}
         labelled |= {label: named.ranker for label, named in found.items()}
@@ -198,15 +205,23 @@ class Workbench:
     def invariance(
         self, rankers: Sequence[str], permutations: int = 20, seed: int = 0
     ) -> Generator[Progress, None, Artefact]:
-        """Certificates: show every test list in many orders and compare the scores."""
+        """Certificates: show every test list in many orders and compare the scores.
+
+        Raises:
+            NotAskedAgainError: scores in a file.
+        """
+        refuse(rankers)
         found = yield from self._all(rankers)
         labelled = {label: named.ranker for label, named in found.items()}
         study = self._study(
             "invariance", found, ((invariance.FAMILY, 1.0),), invariance.MEASURES,
             (permutations, seed),
         )  # fmt: skip
-        step = invariance.measured
-        return (yield from self._run(study, labelled, step, self._records(found)))
+        proofs = {label: theorem_of(ranker) for label, ranker in labelled.items()}
+        more = {"theorems": {label: one.plain() for label, one in proofs.items() if one}}
+        return (
+            yield from self._run(study, labelled, invariance.measured, self._records(found), more)
+        )
 
     def _all(self, names: Sequence[str]) -> Generator[Progress, None, dict[str, Identified]]:
         found = {}
@@ -239,11 +254,16 @@ class Workbench:
             measures=measures,
             draws=draws_and_seed[0],
             seed=draws_and_seed[1],
-            stored=conventions.kept(measures) if kind == "initial-ranking" else (),
+            stored=invariance.STORED if kind == "invariance" else conventions.kept(measures),
         )
 
     def _run(
-        self, study: Study, rankers: Mapping[str, Ranker], step: Any, records: TrialRecords
+        self,
+        study: Study,
+        rankers: Mapping[str, Ranker],
+        step: Any,
+        records: TrialRecords,
+        more: Mapping[str, Any] | None = None,
     ) -> Generator[Progress, None, Artefact]:
         key = key_of("study", study.recipe())
         with self.store.lock(key):
@@ -258,6 +278,7 @@ class Workbench:
                 "candidates": int(base.lists.offsets[-1]),
                 "lists": asdict(self.recipe),
                 "preset": self.preset,
+                **(more or {}),
             }
             underway.announce(self.store, key, study, query_ids_of(base), facts)
             result = yield from run_study(study, base, rankers, records, step)

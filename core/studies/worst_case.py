@@ -25,6 +25,7 @@ from core.store.manifest import Artefact
 from core.studies import cells, underway
 from core.studies.cells import Cell, Found
 from core.studies.initial_ranking import INITIAL, InitialRanking
+from core.studies.precomputed_scores import refuse
 from core.studies.result import StudyResult
 from core.studies.run import Memory, TrialRecords, query_ids_of
 from core.studies.workbench import Identified, Workbench
@@ -63,8 +64,10 @@ def run(  # noqa: PLR0913 (what a study of it asks for)
     Raises:
         UnknownNameError: no such ranker or measure.
         ParameterError: no such target, or budgets below 1.
+        NotAskedAgainError: scores in a file.
     """
     check_budgets(budgets)
+    refuse(names)
     found: dict[str, Identified] = {}
     for name in names:
         found[name] = yield from bench.identified(name)

@@ -17,8 +17,11 @@ from core.perturb import arrangements
 from core.perturb.worst_case import Objective, Search, Worst, most_rounds, search, swap_costs
 from core.progress import Progress
 from core.rankers.base import Input, Ranker
+from core.rankers.theorems import theorem_of
 from core.seeds import generator
-from core.studies.carrying import PROOFS, TOLERANCE, Carrier, scores_of_all
+from core.studies.carrying import scores_of_all
+from core.studies.certificate import INVARIANT, verdict_of
+from core.studies.examination import examine
 
 TARGETS = ("ranking", "shown")
 READ: dict[str, frozenset[Input]] = {
@@ -26,6 +29,9 @@ READ: dict[str, frozenset[Input]] = {
     "shown": frozenset({"order"}),
 }
 """What a ranker must read to see that the target was rearranged."""
+
+PERMUTED = 10
+"""Random orders of every list that a certificate rests on."""
 
 PLATEAU = 1e-3
 """Weight of the smooth guide beside the measure, which hardly a step changes alone."""
@@ -36,7 +42,7 @@ class Certificate:
     """Whether rearranging can hurt at all.
 
     Attributes:
-        proven: the ranker reads nothing of it, and real permutations agreed.
+        proven: the ranker reads nothing of it, and its verdict over real permutations is invariant.
         deviation: largest deviation of a score that they showed.
         permutations: lists that were really permuted and scored.
     """
@@ -99,22 +105,23 @@ class Attack:
         """Real permutations of every list, where the ranker declares to read nothing of it."""
         if self.ranker.reads & READ[self.target]:
             return Certificate(proven=False, deviation=0.0, permutations=0)
-        lists, carrier = self.base.lists, Carrier(self.ranker, self.base)
+        lists = self.base.lists
         unread = np.zeros(len(lists.rows), dtype=np.float32)
-        deviation = 0.0
-        for index in range(PROOFS):
-            draws = generator(index, "worst-case", "certificate")
-            order = arrangements.shuffled(lists.offsets, unread, 1.0, draws)
-            real = self.ranker.score(self.base.dataset, self.rearranged(order))
-            shown = self.rearranged(order)
-            source = np.empty(len(order), dtype=np.int64)
-            source[ragged.order_within(shown.offsets, shown.rows)] = ragged.order_within(
-                lists.offsets, lists.rows
+        orders = [
+            arrangements.shuffled(
+                lists.offsets, unread, 1.0, generator(index, "worst-case", "certificate")
             )
-            scale = max(1.0, float(np.abs(real).max(initial=0.0)))
-            worst = float(np.abs(real - carrier.scores[source]).max(initial=0.0)) / scale
-            deviation = max(deviation, worst)
-        return Certificate(deviation <= TOLERANCE, deviation, PROOFS * len(lists))
+            for index in range(PERMUTED)
+        ]
+        seen = examine(self.ranker, self.base, [self.rearranged(order) for order in orders])
+        theorem = theorem_of(self.ranker)
+        verdict, _ = verdict_of(seen, self._queries, None if theorem is None else theorem.plain())
+        deviation = max((float(values[0].max(initial=0.0)) for values in seen.values), default=0.0)
+        return Certificate(verdict == INVARIANT, deviation, PERMUTED * len(lists))
+
+    @property
+    def _queries(self) -> tuple[str, ...]:
+        return tuple(self.base.dataset.query_ids[query] for query in self.base.lists.queries)
 
     @property
     def objective(self) -> Objective:

@@ -1,0 +1,72 @@
+"""How far float32 arithmetic alone carries a score: at the size of that score, in its own list.
+
+Nothing here is an absolute number and no list lends its scale to another, so that the answers stay
+the same when all scores of a list are multiplied by a positive number.
+"""
+
+from dataclasses import dataclass
+from typing import no_type_check
+
+import numba
+import numpy as np
+from jaxtyping import Float64, Int64, Real
+
+STEPS = 4.0
+"""Neighbouring float32 numbers that two summations of the same few terms end apart."""
+
+
+@dataclass(frozen=True)
+class Scales:
+    """The sizes of each list's scores.
+
+    Attributes:
+        magnitude: median |score|; 0 for an empty list.
+        spread: median distance from the median of the scores that are not the median; 0 where all
+            are equal. A few outliers change neither.
+    """
+
+    magnitude: Float64[np.ndarray, " segments"]
+    spread: Float64[np.ndarray, " segments"]
+
+
+def scales(offsets: Int64[np.ndarray, " bounds"], scores: Real[np.ndarray, " elements"]) -> Scales:
+    """Magnitude and spread of every list; scores that are not finite are left out.
+
+    >>> found = scales(np.array([0, 5]), np.array([1.0, 2.0, 3.0, 4.0, 1e8]))
+    >>> found.magnitude.tolist(), found.spread.tolist()
+    ([3.0], [1.5])
+    """
+    return Scales(*_scales(offsets, scores.astype(np.float64, copy=False)))
+
+
+def representable(
+    offsets: Int64[np.ndarray, " bounds"], scores: Real[np.ndarray, " elements"]
+) -> Float64[np.ndarray, " elements"]:
+    """STEPS times the float32 spacing at each score, or at its list's median where that is larger.
+
+    >>> found = representable(np.array([0, 3]), np.array([1.0, 1.0, 1e8])) / STEPS
+    >>> found.tolist() == [2.0**-23, 2.0**-23, 8.0]
+    True
+    """
+    lengths = np.diff(offsets)
+    size = np.abs(scores.astype(np.float64, copy=False))
+    size = np.maximum(size, np.repeat(scales(offsets, scores).magnitude, lengths))
+    finite = np.minimum(np.where(np.isfinite(size), size, 0.0), np.finfo(np.float32).max)
+    return STEPS * np.spacing(finite.astype(np.float32)).astype(np.float64)
+
+
+@no_type_check  # jaxtyping's import hook wraps what it checks, and numba takes no wrapped function
+@numba.njit(cache=True)
+def _scales(offsets: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    magnitude = np.zeros(len(offsets) - 1)
+    spread = np.zeros(len(offsets) - 1)
+    for segment in range(len(offsets) - 1):
+        inside = scores[offsets[segment] : offsets[segment + 1]]
+        inside = inside[np.isfinite(inside)]
+        if len(inside):
+            magnitude[segment] = np.median(np.abs(inside))
+            away = np.abs(inside - np.median(inside))
+            away = away[away > 0]
+            if len(away):
+                spread[segment] = np.median(away)
+    return magnitude, spread

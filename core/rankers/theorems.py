@@ -1,0 +1,124 @@
+"""Why a ranker of ours cannot depend on the order shown, and what of the reason was checked.
+
+A theorem is about exact arithmetic and about what the architecture is made of, so both are looked
+at: the parts of the network one by one, its weights, and its float64 scores under another order.
+Nothing is claimed of rankers from outside.
+"""
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from core.models.config import SetRankConfig
+from core.models.config_groups import GroupConfig
+from core.models.config_univariate import UnivariateConfig
+from core.rankers.base import Ranker
+
+if TYPE_CHECKING:
+    from core.rankers.neural import NeuralRanker
+
+OURS = ("boosting", "linear", "trees", "univariate")
+"""Modules of this package whose rankers compute each score from the document's own features."""
+
+ROW_WISE = frozenset(
+    {"Layer", "Linear", "LayerNorm", "RowNorm", "ReLU", "ELU", "Tanh", "Sequential", "ModuleList"}
+)
+PARTS: dict[type, frozenset[str]] = {
+    UnivariateConfig: ROW_WISE | {"UnivariateNet"},
+    GroupConfig: ROW_WISE | {"GSF"},
+    SetRankConfig: ROW_WISE | {
+        "SetRank", "MSAB", "IMSAB", "AttentionBlock", "MultiHeadAttention", "FeedForward",
+        "OrdinalEmbedding", "GaussianKernels",
+    },
+}  # fmt: skip
+"""What a network of each architecture may consist of: layers that act on each document by itself,
+and attention, which sums over the set."""
+
+
+@dataclass(frozen=True)
+class Theorem:
+    """A reason why the order shown cannot change an answer.
+
+    Attributes:
+        name: in a few words.
+        statement: the reason.
+        source: where it is proved.
+        checked: what of its conditions was looked at, and found to hold.
+    """
+
+    name: str
+    statement: str
+    source: str
+    checked: tuple[str, ...]
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON values."""
+        return asdict(self) | {"checked": list(self.checked)}
+
+
+def theorem_of(ranker: Ranker) -> Theorem | None:
+    """The theorem that a ranker's architecture falls under; None where nothing is proved of it."""
+    if "order" in ranker.reads:
+        return None
+    module = type(ranker).__module__.rpartition("core.rankers.")[2]
+    if module in OURS:
+        return _alone(("each score is computed from one row of features",))
+    return _of_network(ranker) if module == "neural" else None  # type: ignore[arg-type]
+
+
+def _of_network(ranker: "NeuralRanker") -> Theorem | None:
+    checked, model = _checked(ranker), ranker.spec.model
+    if checked is None:
+        return None
+    match model:
+        case UnivariateConfig() | GroupConfig(group=1):
+            return _alone(checked)
+        case GroupConfig():
+            return Theorem(
+                "a mean over all pairs",
+                "A document's score is the mean of what it scores beside each of the others, and a "
+                "mean does not depend on the order of its terms.",
+                "Ai et al., ICTIR 2019, section 4, with all groups of two",
+                checked,
+            )
+        case SetRankConfig():
+            return _setrank(model, checked)
+    return None
+
+
+def _alone(checked: tuple[str, ...]) -> Theorem:
+    return Theorem(
+        "every document is scored by itself",
+        "A score is a function of the document's own features; neither another document nor an "
+        "order enters it.",
+        "by construction",
+        checked,
+    )
+
+
+def _setrank(model: SetRankConfig, checked: tuple[str, ...]) -> Theorem:
+    if model.rankings:
+        checked = (*checked, "documents that tie in an initial ranking share its mean ordinal")
+    ranks = ", and ordinals go with the documents" if model.rankings else ""
+    return Theorem(
+        "multi-head self-attention over a set is permutation-equivariant",
+        "Row-wise layers commute with a permutation of the documents, attention sums over the set, "
+        f"a composition of such maps does too{ranks}.",
+        "Pang et al., SIGIR 2020, section 3; Lee et al., ICML 2019, property 1",
+        checked,
+    )
+
+
+def _checked(ranker: "NeuralRanker") -> tuple[str, ...] | None:
+    """The conditions that hold of a network; None where one does not."""
+    network, parts = ranker.network, list(ranker.network.modules())
+    kinds = {type(part).__name__ for part in parts}
+    hooked = any(part._forward_hooks or part._forward_pre_hooks for part in parts)  # noqa: SLF001
+    finite = all(bool(weight.isfinite().all()) for weight in network.parameters())
+    known = kinds <= PARTS.get(type(ranker.spec.model), frozenset())
+    if hooked or network.training or not finite or not known:
+        return None
+    return (
+        f"the network consists of {', '.join(sorted(kinds))}",
+        "nothing is hooked into it and no dropout is active",
+        "all weights are finite",
+    )

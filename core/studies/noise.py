@@ -1,0 +1,91 @@
+"""A ranker's own noise: what changes when nothing is changed, and whether a disturbance does more.
+
+The lists as they are are scored several times. Where the scores differ by more than arithmetic
+explains, every change that a disturbance makes is compared, query by query, with those changes.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float64
+
+from core.data.lists import JudgedLists
+from core.metrics.measure import Measure
+from core.metrics.relevance import evaluate
+from core.metrics.significance import paired_t
+from core.rankers.base import Ranker
+from core.studies.result import StudyResult
+from core.studies.score_floor import unchanged
+
+REPEATS = 2
+SIGNIFICANT = 0.05
+
+
+class Noise:
+    """The noise of one ranker on the lists of a study, in one measure.
+
+    Args:
+        ranker: anything that scores.
+        base: the lists as they are.
+        before: its scores of them.
+        measures: of the study; the changes of the first with a cut-off of 10 are compared.
+    """
+
+    def __init__(
+        self, ranker: Ranker, base: JudgedLists, before: np.ndarray, measures: Sequence[Measure]
+    ) -> None:
+        lists = base.lists
+        at_ten = (at for at, measure in enumerate(measures) if measure.cutoff == 10)
+        self._at = next(at_ten, 0)
+        measure = measures[self._at]
+        again = [ranker.score(base.dataset, lists) for _ in range(REPEATS)]
+        self.steady = all(unchanged(lists.offsets, before, one) for one in again)
+        self._before = _values(measure, base, before)
+        self._changes: Float64[np.ndarray, " queries"] = np.zeros(len(lists))
+        if not self.steady:
+            changes = [np.abs(_values(measure, base, one) - self._before) for one in again]
+            self._changes = np.mean(changes, axis=0)
+
+    def facts(self, values: list[Any]) -> dict[str, Any]:
+        """What a trial notes: nothing of a steady ranker.
+
+        Args:
+            values: of every draw, a row of queries for every measure.
+
+        Returns:
+            `noise`, the mean change that the same order makes, and `noise_p`: the chance that the
+            draws change as little more than that (paired t over queries).
+        """
+        if self.steady:
+            return {}
+        others = np.mean([np.abs(one[self._at] - self._before) for one in values], axis=0)
+        test = paired_t(others, self._changes)
+        if np.isnan(test.p_value):  # fewer than two queries: nothing can be told apart
+            return {"noise": float(np.nansum(self._changes)), "noise_p": 1.0}
+        more = test.p_value if test.difference > 0 else 1.0
+        return {"noise": float(np.nanmean(self._changes)), "noise_p": float(more)}
+
+
+def within(result: StudyResult, ranker: str, family: str, level: float) -> str:
+    """That a change is within a ranker's own noise, in words; empty where it is not.
+
+    >>> import pandas as pd
+    >>> trial = {"ranker": "r", "family": "cut", "level": 1.0, "noise": 0.02, "noise_p": 0.4}
+    >>> values = np.zeros((1, 1, 1), dtype=np.float32)
+    >>> within(StudyResult({}, pd.DataFrame([trial]), values, ("q",), {}), "r", "cut", 1.0)
+    'within its own noise (the same order changes it by 0.020; paired t, p 0.4)'
+    """
+    trials = result.trials
+    if "noise_p" not in trials:
+        return ""
+    chosen = (trials.ranker == ranker) & (trials.family == family) & (trials.level == level)
+    own = trials[chosen]
+    if own.empty or not float(own["noise_p"].astype(float).max()) > SIGNIFICANT:
+        return ""
+    noise, p = (float(own[name].astype(float).max()) for name in ("noise", "noise_p"))
+    return f"within its own noise (the same order changes it by {noise:.3f}; paired t, p {p:.2g})"
+
+
+def _values(measure: Measure, base: JudgedLists, scores: np.ndarray) -> np.ndarray:
+    return evaluate([measure], base.dataset, base.lists, scores)[0].astype(np.float64)

@@ -1,0 +1,141 @@
+"""The numeric floor of a list's scores: what arithmetic alone may do to each of them.
+
+Every list is judged by its own scores: multiply them by a positive number and the floor follows;
+another list's scores do not enter.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Bool, Float64, Int64, Real
+
+from core.data import ragged
+from core.data.lists import CandidateLists, JudgedLists
+from core.errors import DataError
+from core.metrics import rounding, segments
+from core.rankers.base import Ranker
+
+RELATIVE = 1e-5
+"""Of a list's spread: how much of a change float32 may explain where no float64 scores tell."""
+
+Scores = Real[np.ndarray, " candidates"]
+
+
+@dataclass(frozen=True)
+class Floor:
+    """How far each score may be off.
+
+    Attributes:
+        rounding: what arithmetic was seen to do, or must do.
+        doubt: a larger change is an effect; one between the two may be either. Equal to `rounding`
+            where float64 scores are known.
+    """
+
+    rounding: Float64[np.ndarray, " candidates"]
+    doubt: Float64[np.ndarray, " candidates"]
+
+    def select(self, chosen: Bool[np.ndarray, " candidates"]) -> "Floor":
+        """The floor of some of the candidates."""
+        return Floor(self.rounding[chosen], self.doubt[chosen])
+
+    def raised(self, least: Float64[np.ndarray, " candidates"]) -> "Floor":
+        """The same with another lower bound of what arithmetic does."""
+        own = np.maximum(self.rounding, least)
+        return replace(self, rounding=own, doubt=np.maximum(self.doubt, own))
+
+
+def of_scores(offsets: Int64[np.ndarray, " bounds"], scores: Scores) -> Floor:
+    """The floor as the scores alone tell it: four float32 steps, in doubt 1e-5 of the spread more.
+
+    >>> small = of_scores(np.array([0, 2]), np.array([1.0, 3.0]))
+    >>> large = of_scores(np.array([0, 2]), np.array([1024.0, 3072.0]))
+    >>> bool((large.doubt == 1024 * small.doubt).all())
+    True
+    """
+    seen = rounding.representable(offsets, scores)
+    spread = rounding.scales(offsets, scores).spread
+    return Floor(seen, seen + RELATIVE * np.repeat(spread, np.diff(offsets)))
+
+
+def measured(ranker: Ranker, base: JudgedLists, scores: Scores) -> tuple[Floor, np.ndarray]:
+    """The floor of a ranker's scores, measured where it can be; and the lists it scores unsteadily.
+
+    To what the scores tell come: the change seen when the lists are scored in other company (every
+    other list, in reverse succession: other batches and padding), as far as arithmetic can explain
+    it; and, for a ranker that computes in float64 too (`exact_scores`), twice the largest distance
+    e of the list's float32 scores from those. Where every score is within e of the exact one, a
+    pair that rounding turns round was 2e apart or less. A short list may happen to be exact, so e
+    is at least what half of the lists show, in proportion to the list's own scores.
+
+    Args:
+        ranker: anything that scores.
+        base: the lists as they are.
+        scores: its scores of them.
+
+    Returns:
+        The floor, and for each list whether its scores depend on the lists scored with it.
+    """
+    offsets = base.lists.offsets
+    floor = of_scores(offsets, scores)
+    company = difference(scores, _in_other_company(ranker, base))
+    floor = floor.raised(np.minimum(company, floor.doubt))
+    exactly = getattr(ranker, "exact_scores", None)
+    if exactly is not None and len(base.lists.rows):
+        off = _distance(offsets, scores, exactly(base.dataset, base.lists))
+        floor = Floor(floor.rounding, floor.rounding).raised(2.0 * np.repeat(off, np.diff(offsets)))
+    apart = segments.maxima(offsets, company - floor.doubt) > 0
+    return floor, apart & (np.diff(offsets) > 1)
+
+
+def difference(first: Scores, second: Scores) -> Float64[np.ndarray, " candidates"]:
+    """|first − second|, in float64; 0 where both are the same infinity."""
+    first, second = first.astype(np.float64), second.astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        return np.where(first == second, 0.0, np.abs(first - second))
+
+
+def unchanged(offsets: Int64[np.ndarray, " bounds"], scores: Scores, again: Scores) -> bool:
+    """Whether arithmetic explains the difference of two scorings of the same documents.
+
+    >>> one = np.array([1.0, 2.0])
+    >>> unchanged(np.array([0, 2]), one, one + 1e-7), unchanged(np.array([0, 2]), one, one + 1e-3)
+    (True, False)
+    """
+    return bool((difference(scores, again) <= of_scores(offsets, scores).doubt).all())
+
+
+def checked(ranker: Ranker, lists: CandidateLists, scores: Scores) -> Scores:
+    """The scores, if they are numbers (infinite ones are).
+
+    Raises:
+        DataError: one is not.
+    """
+    wrong = np.flatnonzero(np.isnan(scores))
+    if len(wrong):
+        at = int(np.searchsorted(lists.offsets, wrong[0], "right")) - 1
+        found = f"its score of document {int(wrong[0] - lists.offsets[at]) + 1} of list {at + 1} "
+        raise DataError(ranker.name, f"{found}is NaN", "A ranker gives every document a number.")
+    return scores
+
+
+def _in_other_company(ranker: Ranker, base: JudgedLists) -> Scores:
+    """The scores when odd and even lists are scored apart, the last first."""
+    lists = base.lists
+    again = np.empty(len(lists.rows), dtype=np.float64)
+    for start in range(min(2, len(lists))):
+        chosen = np.arange(start, len(lists), 2)[::-1].copy()
+        again[ragged.elements_of(lists.offsets, chosen)] = checked(
+            ranker, lists.select(chosen), ranker.score(base.dataset, lists.select(chosen))
+        )
+    return again
+
+
+def _distance(
+    offsets: Int64[np.ndarray, " bounds"], scores: Scores, exact: Scores
+) -> Float64[np.ndarray, " lists"]:
+    """How far each list's float32 scores are off, and at least as far as is usual."""
+    off = np.maximum(segments.maxima(offsets, difference(scores, exact)), 0.0)
+    size = rounding.scales(offsets, scores)
+    own = np.maximum(size.magnitude, size.spread)
+    usual = np.median((off / np.where(own > 0, own, np.inf))[np.diff(offsets) > 0])
+    return np.maximum(off, usual * own)

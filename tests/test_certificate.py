@@ -1,0 +1,205 @@
+"""The certificate: a zoo of rankers, each with the verdict it must get, and what it says."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from core.data import ragged
+from core.data.dataset import RankingDataset
+from core.data.lists import CandidateLists, JudgedLists
+from core.errors import DataError, NotAskedAgainError
+from core.progress import finished
+from core.rankers.theorems import theorem_of
+from core.studies import certificate, invariance, score_floor
+from core.studies.certificate import INVARIANT, NOT, UNTOLD
+from tests.test_invariance_real import judged as strung
+from tests.test_invariance_real import untrained
+from tests.zoo import ALL, ZOO, Adversary, honest, precise
+
+
+def lists_of(lengths, seed=0):
+    """Random features; the first two documents of every fifth list are duplicates."""
+    generator = np.random.default_rng(seed)
+    offsets = ragged.offsets_of(np.array(lengths, dtype=np.int64))
+    features = generator.normal(size=(offsets[-1], 6)).astype(np.float32)
+    for at in range(0, len(lengths), 5):
+        if lengths[at] > 1:
+            features[offsets[at] + 1] = features[offsets[at]]
+    dataset = RankingDataset(
+        features, generator.integers(0, 3, offsets[-1]).astype(np.float32), offsets,
+        tuple(f"q{at}" for at in range(len(lengths))), tuple(range(1, 7)),
+    )  # fmt: skip
+    return JudgedLists(dataset, CandidateLists.everything(dataset))
+
+
+BASE = lists_of([12, 40, 7, 2, 1, 25, 33, 9, 16, 5] * 4)
+
+
+def certified(ranker, base=BASE, permutations=20):
+    return finished(invariance.certified(ranker, base, permutations, 0))
+
+
+@pytest.mark.parametrize("ranker", [*ZOO(), *precise()], ids=lambda ranker: ranker.name)
+def test_every_animal_of_the_zoo_gets_its_verdict(ranker):
+    card = certified(ranker)
+    assert card.verdict in ranker.may_be, card.sentence()
+    assert card.sentence().startswith(
+        (ranker.name, f"Whether {ranker.name}") if card.verdict == UNTOLD else ranker.name
+    )
+
+
+def test_the_zoo_is_large_and_its_names_differ():
+    names = [ranker.name for ranker in [*ZOO(), *precise()]]
+    assert len(set(names)) == len(names) >= 25 + 8
+
+
+@pytest.mark.parametrize("factor", [1e-30, 2.0**-40, 1.0, 3.0, 1e30])
+def test_a_positive_factor_changes_no_verdict_of_any_list(factor):
+    """Judged by its own scores: scale a list's scores and its verdict stays."""
+
+    def verdicts(scaled):
+        animals = {
+            "by place": lambda x: honest(x.features) + 1e-4 * x.places,
+            "honest": lambda x: honest(x.features),
+            "half of it": lambda x: honest(x.features) + x.places * (len(x.rows) % 2),
+        }
+        found = {}
+        for name, function in animals.items():
+            ranker = Adversary(name, lambda x, g=function: scaled * g(x), ())
+            card = certified(ranker, permutations=4)
+            found[name] = (card.verdict, card.queries_moved, card.queries_untold)
+        return found
+
+    assert verdicts(factor) == verdicts(1.0)
+
+
+def test_no_list_lends_its_scale_to_another():
+    """A document at 1e8 in one list leaves the verdicts of the other lists as they are."""
+    plain = Adversary("place", lambda x: 1e-3 * x.places, ())
+    shouting = Adversary(
+        "loud", lambda x: np.where((x.rows == 0) & (x.at == 0), 1e8, 1e-3 * x.places), ()
+    )
+    assert certified(shouting).queries_moved == certified(plain).queries_moved == 36
+
+
+def test_verdicts_are_by_list_and_name_their_queries():
+    ranker = Adversary("long", lambda x: honest(x.features) + x.places * (len(x.rows) > 30), ())
+    card = certified(ranker)
+    assert (card.verdict, card.queries_moved, card.queries_silent) == (NOT, 8, 4)
+    assert "8 of 40 lists (queries q1, q6, q11, q16, q21 and 3 more)" in card.sentence()
+    assert card.lowest_tau < 0.5
+
+
+def test_it_says_what_it_has_seen():
+    card = certified(Adversary("honest", lambda x: honest(x.features), ()))
+    assert (card.queries, card.longest, card.middle_length, card.queries_silent) == (
+        40,
+        40,
+        10.5,
+        4,
+    )
+    assert card.equal_documents == card.tied_documents == 16
+    assert card.permutations == 800
+    # lists of one have one order, lists of two have two: one of them is the order as it is
+    assert card.distinct_orders < 800 - 4 * 20 - 4 * 19 + 4
+    assert card.distinct_orders > 32 * 20 * 0.99
+    assert "changed no answer, so at most" in card.sentence()
+
+
+@pytest.mark.parametrize(("failures", "orders"), [(0, 20), (0, 3000), (3, 100), (50, 50)])
+def test_the_bound_is_clopper_and_pearsons(failures, orders):
+    stats = pytest.importorskip("scipy.stats")
+    found = certificate.failure_bound(failures, orders)
+    if failures == orders:
+        assert found == 1.0
+    else:
+        assert stats.binom.cdf(failures, orders, found) == pytest.approx(0.05, rel=1e-9)
+
+
+def test_scores_in_a_file_are_refused():
+    ranker = replace(ZOO()[0], name="scores:mine.txt")
+    with pytest.raises(NotAskedAgainError, match="cannot be asked again"):
+        certified(ranker)
+
+
+def test_a_score_that_is_no_number_is_an_error():
+    ranker = Adversary("broken", lambda x: np.where(x.rows == 30, np.nan, honest(x.features)), ())
+    with pytest.raises(DataError, match="document 19 of list 2 is NaN"):
+        certified(ranker)
+
+
+def test_lists_of_one_and_no_lists_certify_nothing():
+    for lengths in ([1, 1, 1], [0, 0], []):
+        card = certified(Adversary("x", lambda x: honest(x.features), ()), lists_of(lengths))
+        assert (card.verdict, card.distinct_orders, card.failure_bound) == (UNTOLD, 0, 1.0)
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1e8])
+@pytest.mark.parametrize("name", ["setrank-msab", "setrank-imsab-init", "ranknet", "gsf", "dlcm"])
+def test_networks_keep_their_verdict_when_their_last_layer_is_scaled(name, scale):
+    dataset, lists = strung([40, 7, 120, 1, 13], span=4.0)
+    ranker = untrained(name)
+    last = getattr(ranker.network, "head", None)  # DLCM's
+    last = last or [part for part in ranker.network.modules() if hasattr(part, "in_features")][-1]
+    with torch.no_grad():
+        for weights in last.parameters():
+            weights.mul_(scale)
+    card = certified(ranker, JudgedLists(dataset, lists), 5)
+    assert card.verdict == (NOT if "order" in ranker.reads else INVARIANT), card.sentence()
+    assert (card.theorem is not None) == (card.verdict == INVARIANT)
+
+
+def test_a_theorem_names_what_was_checked_and_is_dropped_where_a_condition_fails():
+    ranker = untrained("setrank-msab-init")
+    found = theorem_of(ranker)
+    assert "MultiHeadAttention" in found.checked[0]
+    assert "mean ordinal" in found.checked[-1]
+    assert theorem_of(untrained("dlcm")) is None
+    assert theorem_of(untrained("setrank-msab-init", tied_ranks="first")) is None
+    ranker.network.register_forward_hook(lambda *_: None)
+    assert theorem_of(ranker) is None
+    strange = untrained("setrank-msab")
+    strange.network.blocks.append(torch.nn.Flatten())
+    assert theorem_of(strange) is None
+    weights = untrained("setrank-msab")
+    with torch.no_grad():
+        weights.network.output.weight[0, 0] = float("nan")
+    assert theorem_of(weights) is None
+    assert theorem_of(Adversary("mine", None, (), frozenset({"features"}))) is None
+
+
+def test_a_proof_does_not_outweigh_a_measurement():
+    """A network whose code breaks its theorem is not invariant, whatever its parts are called."""
+    dataset, lists = strung([40, 7, 120])
+    ranker = untrained("setrank-msab")
+
+    class SetRank(type(ranker.network)):
+        def score(self, embedded, mask=None, ordinal=None, record=None):
+            steps = torch.arange(embedded.shape[-2], dtype=embedded.dtype)
+            return super().score(embedded, mask, ordinal, record) + steps
+
+    ranker.network.__class__ = SetRank
+    assert theorem_of(ranker) is not None
+    card = certified(ranker, JudgedLists(dataset, lists), 5)
+    assert (card.verdict, card.theorem) == (NOT, None)
+
+
+def test_one_floor_for_all_who_ask():
+    offsets = np.array([0, 3, 6])
+    scores = np.array([1.0, 2.0, 4.0, 1e-8, 2e-8, 4e-8])
+    floor = score_floor.of_scores(offsets, scores)
+    np.testing.assert_allclose(floor.doubt[3:] / floor.doubt[:3], 1e-8, rtol=0.1)
+    assert score_floor.unchanged(offsets, scores, scores * (1 + 1e-7))
+    assert not score_floor.unchanged(offsets, scores, scores + np.array([0, 0, 0, 1e-10, 0, 0]))
+
+
+def test_more_lists_are_examined_beside_the_others():
+    ranker = Adversary("long", lambda x: honest(x.features) + x.places * (len(x.rows) > 45), ALL)
+    more = {" (all)": lists_of([50, 60])}
+    assert certified(ranker, lists_of([12, 40])).verdict == INVARIANT
+    work = invariance.certified(ranker, lists_of([12, 40]), 5, 0, more=more)
+    card = finished(work)
+    assert (card.verdict, card.queries, card.longest) == (NOT, 4, 60)
+    assert "queries q0 (all), q1 (all)" in card.sentence()

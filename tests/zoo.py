@@ -1,0 +1,237 @@
+"""Rankers that a certificate must not be fooled by, each with the verdicts that it may get.
+
+All are deterministic given their state but where they say otherwise; `fresh` gives a ranker
+without memory, as a process of its own would.
+"""
+
+import copy
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from core.data import ragged
+from core.studies.certificate import INVARIANT, NOT, UNTOLD
+
+ALL = frozenset({"features", "order", "ranks", "neighbours"})
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A list as an adversary is shown it, and the call that it is part of."""
+
+    ranker: "Adversary"
+    features: np.ndarray
+    rows: np.ndarray
+    lists: object
+    at: int
+
+    @property
+    def places(self):
+        return np.arange(len(self.rows))
+
+
+@dataclass
+class Adversary:
+    """A ranker made of a function of one list as it is shown."""
+
+    name: str
+    function: object
+    may_be: tuple
+    reads: frozenset = ALL
+    rankings: int = 0
+    memory: dict = field(default_factory=dict)
+    calls: int = 0
+    chance: object = None
+
+    def score(self, dataset, lists):
+        self.calls += 1
+        scores = np.empty(len(lists.rows), dtype=np.float64)
+        for at, (low, high) in enumerate(zip(lists.offsets[:-1], lists.offsets[1:], strict=True)):
+            rows = lists.rows[low:high]
+            scores[low:high] = self.function(Shown(self, dataset.features[rows], rows, lists, at))
+        with np.errstate(over="ignore"):
+            return scores.astype(np.float32)
+
+    def save(self, directory):
+        raise AssertionError(directory)
+
+
+@dataclass
+class Forgetful(Adversary):
+    """One that can be had in a fresh process."""
+
+    def fresh(self, threads=None):
+        made = copy.copy(self)
+        made.memory, made.calls, made.name = {"threads": threads}, 0, self.name
+        return made
+
+
+def honest(features):
+    return features @ np.linspace(1.0, 2.0, features.shape[1])
+
+
+def places(rows):
+    return np.arange(len(rows))
+
+
+def memorised(ranker, features, rows):
+    known = ranker.memory
+    key = tuple(sorted(rows.tolist()))
+    if key not in known:
+        known[key] = dict(
+            zip(rows.tolist(), (honest(features) + places(rows)).tolist(), strict=True)
+        )
+    return [known[key][row] for row in rows.tolist()]
+
+
+def noise(shown):
+    if shown.ranker.chance is None:
+        shown.ranker.chance = np.random.default_rng(5)
+    return shown.ranker.chance.random(len(shown.rows))
+
+
+def on_ties(features, rows):
+    """Rounded scores; only documents that tie are told apart, by where they are shown."""
+    levels = np.round(honest(features))
+    return levels + 1e-3 * places(rows) * (np.abs(levels - np.median(levels)) < 0.5)
+
+
+def on_duplicates(features, rows):
+    scores, (_, first, counts) = (
+        honest(features),
+        np.unique(features, axis=0, return_inverse=True, return_counts=True),
+    )
+    return scores + 1e-3 * places(rows) * (counts[first.ravel()] > 1)
+
+
+def sigmoid(values):
+    return 1 / (1 + np.exp(-values))
+
+
+def _mean32(features, order):
+    """An honest float32 mean over the set, summed in the order shown."""
+    total = np.zeros(features.shape[1], dtype=np.float32)
+    for row in features[order]:
+        total += row.astype(np.float32)
+    return total / np.float32(len(order))
+
+
+def context32(features, rows):
+    """A float32 net with a set context: summation order is all that differs."""
+    del rows
+    context = _mean32(features, np.arange(len(features)))
+    hidden = np.tanh((features * context).astype(np.float32))
+    return (hidden @ np.linspace(-1, 1, features.shape[1]).astype(np.float32)).astype(np.float32)
+
+
+def _zoo():
+    one, no, maybe = (INVARIANT,), (NOT,), (NOT, UNTOLD)
+    rare = np.random.default_rng(11)
+    codes = rare.integers(1, 2**31, 4096)
+
+    def hashed(rows):
+        return int(codes[rows % 4096] @ (places(rows) + 1) % 1000)
+
+    simple = {
+        # honest ones, and transformed copies of them
+        "honest": (lambda x: honest(x.features), one),
+        "honest × 1e30": (lambda x: 1e30 * honest(x.features), one),
+        "honest × 1e-30": (lambda x: 1e-30 * honest(x.features), one),
+        "honest net in float32": (lambda x: context32(x.features, x.rows), one),
+        "honest net × 1e-8": (lambda x: np.float32(1e-8) * context32(x.features, x.rows), one),
+        "honest net × 1e30": (lambda x: np.float32(1e30) * context32(x.features, x.rows), one),
+        "steps": (lambda x: np.round(honest(x.features) / 4) * 4, one),
+        # by the order shown, at every scale
+        "1e-9 × place": (lambda x: 1e-9 * x.places, no),
+        "exp(−20 − .01 place)": (lambda x: np.exp(-20 - 0.01 * x.places), no),
+        "rare event and place": (
+            lambda x: sigmoid(-18 + 0.2 * honest(x.features) - 0.05 * x.places), no,
+        ),
+        "place": (lambda x: -x.places, no),
+        "place × 1e30": (lambda x: 1e30 * x.places, no),
+        "place × 1e-30": (lambda x: 1e-30 * x.places, no),
+        "a little place": (lambda x: honest(x.features) + 1e-3 * x.places, no),
+        "place, all shifted by 1e8": (lambda x: 1e8 + honest(x.features) + x.places, maybe),
+        "1e8 in one list": (
+            lambda x: np.where((x.at == 0) & (x.rows == x.rows.min()), 1e8, 1e-3 * x.places), no,
+        ),
+        "1e8 in every list": (
+            lambda x: np.where(x.rows == x.rows.min(), 1e8, honest(x.features) + x.places), no,
+        ),
+        "−∞ for some, place for others": (
+            lambda x: np.where(x.rows % 3 == 0, -np.inf, x.places), no,
+        ),
+        "saturated by place": (lambda x: sigmoid(60 + x.places), maybe),
+        "nearly saturated by place": (lambda x: sigmoid(15 + 0.05 * x.places), maybe),
+        "a constant": (lambda x: np.full(len(x.rows), 0.5), (UNTOLD,)),
+        "only beyond 30 documents": (
+            lambda x: honest(x.features) + x.places * (len(x.rows) > 30), no,
+        ),
+        "only on ties": (lambda x: on_ties(x.features, x.rows), no),
+        "ties by 1e-9": (lambda x: np.round(honest(x.features)) + 1e-9 * x.places, maybe),
+        "only on duplicates": (lambda x: on_duplicates(x.features, x.rows), no),
+        "first document shown": (lambda x: honest(x.features) + 3 * (x.places == 0), no),
+        "neighbour above": (lambda x: honest(x.features) + np.roll(x.features[:, 0], 1), no),
+        "in one order of a thousand": (
+            lambda x: honest(x.features) + 5 * x.places * (hashed(x.rows) < 3), no,
+        ),
+        # not by the order
+        "by chance": (lambda x: honest(x.features) + 1e-3 * noise(x), (UNTOLD,)),
+        "by chance and place": (
+            lambda x: honest(x.features) + 1e-3 * noise(x) + 0.1 * x.places, no,
+        ),
+        "now and then by chance": (
+            lambda x: honest(x.features) + 5 * x.places[::-1] * (noise(x)[0] < 3e-2), (UNTOLD,),
+        ),
+        "by its batch mates": (lambda x: honest(x.features) * (1 + 0.1 * len(x.lists)), maybe),
+        "by padding": (
+            lambda x: honest(x.features) * (1 + 0.01 * x.lists.lengths.max()), maybe,
+        ),
+    }  # fmt: skip
+    remembering = {
+        "remembers sets": (lambda x: memorised(x.ranker, x.features, x.rows), no),
+        "counts its calls": (lambda x: honest(x.features) * (1 + 0.01 * x.ranker.calls), maybe),
+        "by place after 12 calls": (
+            lambda x: honest(x.features) + x.places * (x.ranker.calls > 12), maybe,
+        ),
+        "by place with one thread": (
+            lambda x: honest(x.features) + x.places * (x.ranker.memory.get("threads") == 1), no,
+        ),
+        "honest in any process": (lambda x: honest(x.features), one),
+    }  # fmt: skip
+    animals = [Adversary(name, *how) for name, how in simple.items()]
+    return [*animals, *(Forgetful(name, *how) for name, how in remembering.items())]
+
+
+ZOO = _zoo
+
+
+class Narrow(Adversary):
+    """By the order in float32 alone: its float64 scores are innocent."""
+
+    def exact_scores(self, dataset, lists):
+        return np.concatenate(
+            [honest(dataset.features[lists.rows[low:high]]) for low, high in _bounds(lists)]
+        ).astype(np.float64)
+
+
+class Wide(Adversary):
+    """Honest in float32; its float64 scores, which nobody asks for, are not."""
+
+    def exact_scores(self, dataset, lists):
+        scores = Narrow.exact_scores(self, dataset, lists)
+        return scores + 1e-3 * ragged.places_of(lists.offsets)
+
+
+def _bounds(lists):
+    return zip(lists.offsets[:-1], lists.offsets[1:], strict=True)
+
+
+def precise():
+    """Rankers with float64 scores."""
+    return [
+        Narrow("by place in float32", lambda x: honest(x.features) + x.places, (NOT, UNTOLD)),
+        Narrow("a little by place in float32", lambda x: honest(x.features) + 0.01 * x.places,
+               (NOT, UNTOLD)),
+        Wide("by place in float64", lambda x: honest(x.features), (INVARIANT, UNTOLD)),
+    ]  # fmt: skip
