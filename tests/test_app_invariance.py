@@ -85,7 +85,7 @@ def test_it_opens_on_a_shuffle_that_one_ranker_follows(page):
     assert "reads the list one document after the other" in whole
     assert "a sum does not depend on the order of its terms" in whole
     assert "Not invariant" in whole
-    assert "**Invariant** to the order shown" in whole
+    assert "**Invariant** under other orders shown" in whole
     assert "150 queries × 2 permutations = 300 lists really scored" in whole
 
 

@@ -319,7 +319,7 @@ class Rounder(FeatureRanker):
 def test_a_near_tie_that_rounding_turns_round_has_not_moved(judged):
     scores = Rounder().score(judged.dataset, judged.lists)
     floor, _ = score_floor.measured(Rounder(), judged, scores)
-    assert floor.doubt.max() == pytest.approx(2e-6, rel=0.2)  # twice what float32 is off
+    assert 1.9e-6 < floor.doubt.min() <= floor.doubt.max() < 4e-6  # twice what float32 is off
     card = finished(invariance.certified(Rounder(), judged, 10, 0))
     assert (card.verdict, card.positions_moved) == (UNTOLD, 0)
 

@@ -124,7 +124,7 @@ def pareto(frame: pd.DataFrame) -> pd.DataFrame:
     points = {
         str(row["ranker"]): (float(row["start"]), -_time(row))
         for row in frame.to_dict("records")
-        if row["ranker"] != INITIAL and row["worst"] != NOT_ASKED
+        if row["ranker"] != INITIAL and not is_precomputed(str(row["ranker"]))
     }
 
     def beats(other: str, one: str) -> bool:
@@ -168,7 +168,9 @@ def finding(frame: pd.DataFrame, family: str, measure: str) -> str:
     front = [str(row["ranker"]) for row in rows if row["front"]]
     if len(rows) > 1 and front:
         words += f". Not beaten in quality, robustness and cost at once: {', '.join(front)}"
-    noisy = [f"what changes of {row['ranker']} is {row['noise']}" for row in known if row["noise"]]
+    noisy = [
+        f"what changes of {row['ranker']} is {row['noise']}" for row in known if row.get("noise")
+    ]
     return "; ".join([words, *noisy]) + "."
 
 

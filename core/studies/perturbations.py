@@ -198,7 +198,13 @@ def _for_all(told: without.LeftOut, family: str) -> bool:
 def _left_out(bench: Workbench, study: Study) -> without.LeftOut:
     families = [family for family, _ in study.perturbations]
     labels = [label for label, _ in study.rankers]
-    return without.left_out(families, labels, bench.prepared.test.lists.rankings)
+    told = without.left_out(families, labels, bench.prepared.test.lists.rankings)
+    for family in {family for family, _ in study.perturbations}:
+        if all(is_as_is(*pair) for pair in study.perturbations if pair[0] == family):
+            told[family] = {
+                label: why for label, why in told[family].items() if not is_precomputed(label)
+            }
+    return told
 
 
 def _asked(result: StudyResult, left_out: Mapping[str, Mapping[str, str]]) -> StudyResult:

@@ -24,7 +24,7 @@ def is_precomputed(label: str) -> bool:
     return label.partition("#")[0].partition(":")[0] == SCORES
 
 
-def is_as_is(family: str, level: float) -> bool:
+def is_as_is(family: str, level: int | float) -> bool:
     """Whether a level of a family of input leaves the lists as they are: scores in a file hold.
 
     >>> is_as_is("cut", 0), is_as_is("cut", 0.5), is_as_is("cut:0.5+shuffle-shown", 0)

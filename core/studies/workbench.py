@@ -29,7 +29,7 @@ from core.store.artefacts import Store, default_store
 from core.store.keys import key_of
 from core.store.manifest import Artefact
 from core.studies import conventions, initial_ranking, invariance, underway
-from core.studies.precomputed_scores import refuse
+from core.studies.precomputed_scores import is_as_is, refuse
 from core.studies.result import StudyResult
 from core.studies.run import Memory, TrialRecords, query_ids_of, run_study
 from core.studies.study import Study
@@ -191,14 +191,16 @@ class Workbench:
         """Figure 3: train what is missing, disturb the initial ranking, measure every ranker.
 
         Raises:
-            NotAskedAgainError: scores in a file.
+            NotAskedAgainError: scores in a file, under anything that changes the lists.
         """
-        refuse(rankers)
+        perturbations = tuple(perturbations)
+        if not all(is_as_is(*pair) for pair in perturbations):
+            refuse(rankers)
         found = yield from self._all(rankers)
         labelled: dict[str, Ranker] = {initial_ranking.INITIAL: initial_ranking.InitialRanking()}
         labelled |= {label: named.ranker for label, named in found.items()}
         texts = tuple(str(Measure.parse(text)) for text in measures)
-        study = self._study("initial-ranking", found, tuple(perturbations), texts, (draws, seed))
+        study = self._study("initial-ranking", found, perturbations, texts, (draws, seed))
         step = initial_ranking.measured_by([Measure.parse(text) for text in study.measured])
         return (yield from self._run(study, labelled, step, self._records(found)))
 
