@@ -17,7 +17,9 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from app.figures.style import on_paper
+from core.data.csv_text import csv
 from core.errors import ShuffleproofError
+from core.words import one_line
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 WIDTH, HEIGHT, PNG_SCALE = 900, 500, 2
@@ -145,7 +147,7 @@ def drawing_lacks() -> str:
 def table_as(frame: pd.DataFrame, kind: str) -> bytes:
     """A table as the bytes of a file: csv, parquet, tex or md; the first two exact."""
     if kind == "csv":
-        return frame.to_csv(index=False).encode()
+        return csv(frame).encode()
     if kind == "parquet":
         content = io.BytesIO()
         frame.to_parquet(content, index=False)
@@ -155,7 +157,7 @@ def table_as(frame: pd.DataFrame, kind: str) -> bytes:
         [_cell(value, is_whole) for value, is_whole in zip(row, whole, strict=True)]
         for row in frame.itertuples(index=False)
     ]
-    heads = [str(column).replace("_", " ") for column in frame.columns]
+    heads = [one_line(str(column).replace("_", " ")) for column in frame.columns]
     return (_latex if kind == "tex" else _markdown)(heads, rows, _numeric(frame)).encode()
 
 
@@ -179,7 +181,7 @@ def _cell(value: Any, is_whole: bool) -> str:  # noqa: FBT001 (a fact of the col
         if is_whole:
             return f"{value:.0f}"
         return f"{value:.3f}" if abs(value) >= 5e-4 or not value else f"{value:.1e}"
-    return str(value)
+    return one_line(str(value))
 
 
 def _markdown(heads: list[str], rows: list[list[str]], numeric: list[bool]) -> str:

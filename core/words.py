@@ -1,6 +1,15 @@
 """Numbers and what they count, in words that agree."""
 
 
+def one_line(text: str) -> str:
+    r"""A text without line breaks, for where one would end a comment or a table's row.
+
+    >>> one_line("a\nb \u2028 c")
+    'a b c'
+    """
+    return " ".join(text.split())
+
+
 def counted(number: int, one: str, several: str = "") -> str:
     """So many of something, thousands with commas.
 

@@ -320,3 +320,34 @@ def test_a_malformed_file_is_named_by_line_and_nothing_is_stored(refused, answer
     assert code == 1
     assert "bad.txt:2" in message
     assert "bad" not in [row["name"] for row in answered("list", "stored")["rows"]]
+
+
+def test_ingest_says_what_spoils_a_study_and_doctor_exits_with_three(tmp_path, capsys):
+    one = "".join(f"{row % 3 - 1} qid:{row // 4} 1:0.{row} 2:1.5\n" for row in range(24))
+    (tmp_path / "train.txt").write_text(one.replace("1 qid", "1.5 qid", 1) + "99 qid:9 1:2 2:1\n")
+    (tmp_path / "test.txt").write_text(
+        "".join(line.rpartition(" ")[0] + "\n" for line in one.splitlines())
+    )
+    store = ["--store", str(tmp_path / "store")]
+    assert main(["ingest", str(tmp_path), "--name", "odd", *store]) == 0
+    told = capsys.readouterr().out
+    for words in (
+        "are negative; measures expect 0 and more",
+        "not whole",
+        "The largest label is 99",
+        "in the training and the test part",
+        "1 of the 2 features that train has is 0 in every row of test",
+    ):
+        assert words in told
+    assert "test: 1 of the 2 feature ids of all parts do not occur here" in told
+    assert main(["doctor", "odd", *store]) == 3
+    assert "problem" in capsys.readouterr().out
+    assert main(["doctor", "sample", *store]) == 0
+
+
+def test_a_split_that_cannot_be_made_names_its_file(tmp_path, capsys):
+    path = tmp_path / "one.txt"
+    path.write_text("1 qid:1 1:2\n")
+    assert main(["ingest", str(path), "--name", "x", "--store", str(tmp_path / "store")]) == 1
+    told = capsys.readouterr().err
+    assert f"{path}: 1 query for 3 parts. Give each part a file" in told

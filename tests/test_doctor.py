@@ -1,4 +1,5 @@
 import dataclasses
+import re
 from pathlib import Path
 
 import numpy as np
@@ -219,3 +220,53 @@ def test_better_first_counts_pairs_of_each_query_and_of_no_other():
     assert shares[[0, 3]].tolist() == [2 / 3, 0.0]
     assert np.isnan(shares[[1, 2]]).all()
     assert len(shares) == 4
+
+
+LITTLE, SOME, AWAY = "says little or nothing", "leaks some", "gives relevance away"
+
+
+@pytest.mark.parametrize(
+    ("mean", "deviation", "queries", "severity", "verdict"),
+    [
+        (0.61, 0.29, 100, "problem", AWAY),  # ± 2.9 points: the standard error of an old message
+        (0.61, 0.29, 40, "warning", SOME),
+        (0.61, 0.29, 12, "warning", "cannot be told"),
+        (0.505, 0.29, 12, "info", "cannot be told"),
+        (0.505, 0.29, 3000, "info", LITTLE),
+        (0.53, 0.29, 3000, "warning", SOME),
+        (0.39, 0.1, 3000, "problem", AWAY),
+    ],
+)
+def test_what_an_interval_allows_is_said_of_the_order(mean, deviation, queries, severity, verdict):
+    shares = np.resize([mean - deviation, mean + deviation], queries)
+    _, low, high, needed = doctor_counts.interval(shares, doctor.LEAK)
+    assert (low + high) / 2 == pytest.approx(mean)
+    assert needed > 100
+    told, words = doctor._leak(mean, low, high)
+    assert (told, verdict in words) == (severity, True)
+
+
+def test_the_interval_of_the_order_is_labelled():
+    generator = np.random.default_rng(1)
+    few = make(generator.random((60, 2)), generator.integers(0, 4, 60), np.full(6, 10))
+    message = found(doctor.examine(few), "order-leak").message
+    assert re.search(r"95 % interval [\d.]+% to [\d.]+% over 6 queries; 50% by chance", message)
+    assert re.search(r"cannot be told; [\d,]+ queries would show a leak of 2%", message)
+
+
+@pytest.mark.parametrize(
+    ("absent", "severity"), [(0, None), (1, "info"), (5, "warning"), (60, "problem")]
+)
+def test_parts_with_other_features_are_told(absent, severity):
+    generator = np.random.default_rng(5)
+    parts = [
+        make(generator.random((40, 100)), generator.integers(0, 3, 40), [20, 20]) for _ in "abc"
+    ]
+    features = parts[2].features.copy()
+    features[:, :absent] = 0
+    fold = Fold(parts[0], parts[1], make(features, parts[2].labels, [20, 20]))
+    told = found(doctor.examine_fold(fold), "unlike-features")
+    assert (told.severity if told else None) == severity
+    if told:
+        assert f"{absent} of the 100 features that train has" in told.message
+        assert "0 in every row of test" in told.message

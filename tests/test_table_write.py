@@ -1,13 +1,16 @@
 """Data sets as tables and folders: every number reads back, all parts or the one asked for."""
 
+import io
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from app.exports import table_as
 from core.cli.arguments import main
-from core.data import source, table_write
+from core.data import csv_text, source, table_write
 from core.data.letor_write import write
 from core.data.synthetic import planted
 
@@ -101,3 +104,33 @@ def test_all_parts_do_not_fit_in_one_letor_file_or_run(tmp_path, folder, capsys)
     assert "into a folder" in capsys.readouterr().err
     assert main(["export", "feature:1", str(tmp_path / "x.run"), *store]) == 2
     assert "a run is of one part" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("first", ["=", "+", "-", "@", "\t", "\r"])
+def test_no_text_is_a_formula_in_a_spreadsheet(first):
+    text = f"{first}cmd|' /C calc'!A0"
+    frame = pd.DataFrame({text: [text, "-3", "q"], "value": [-1.5, 0.0, 2.0]})
+    for written in (csv_text.csv(frame), table_as(frame, "csv").decode()):
+        found = pd.read_csv(io.StringIO(written, newline=""), dtype={0: str})
+        assert list(found.columns) == [f"'{text}", "value"]
+        assert found.iloc[:, 0].tolist() == [f"'{text}", "-3", "q"]
+        assert found["value"].tolist() == [-1.5, 0.0, 2.0]
+
+
+def test_csv_of_a_set_escapes_its_ids(tmp_path):
+    part = replace(FOLD.test, query_ids=("=1+1", "-2", "@x", "ok"), fingerprint="")
+    table_write.write_csv({"test": part}, tmp_path / "out.csv")
+    found = pd.read_csv(tmp_path / "out.csv", dtype={"query": str})
+    assert found["query"].unique().tolist() == ["'=1+1", "-2", "'@x", "ok"]
+    assert found["label"].tolist() == part.labels.tolist()
+
+
+@pytest.mark.parametrize("kind", ["tex", "md"])
+def test_a_line_break_in_a_cell_ends_no_row(kind):
+    frame = pd.DataFrame({"a\nb": ["x\r\ny \N{LINE SEPARATOR}z", "w"]})
+    text = table_as(frame, kind).decode()
+    assert "a b" in text
+    assert "x y z" in text
+    assert len(text.splitlines()) == len(
+        table_as(pd.DataFrame({"a": ["x", "w"]}), kind).splitlines()
+    )

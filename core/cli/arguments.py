@@ -24,7 +24,8 @@ BENCH_JOBS = (
 def main(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code.
 
-    0 done · 1 wrong input or failed work · 2 wrong usage. A defect of ours prints its traceback.
+    0 done · 1 wrong input or failed work · 2 wrong usage · 3 `doctor` found a problem. A defect of
+    ours prints its traceback.
     """
     chosen = parser().parse_args(list(arguments))
     module, _, name = chosen.answer.partition(":")
@@ -104,7 +105,10 @@ def _data_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser
         default="error",
         help="what a NULL or NaN cell becomes (default: an error)",
     )
-    doctor = _command(commands, "doctor", "data:doctor_", "what an upload hides")
+    doctor = _command(
+        commands, "doctor", "data:doctor_",
+        "what an upload hides; exit status 3 where there is a problem, which spoils a study",
+    )  # fmt: skip
     doctor.add_argument("data", help="a stored name, a key, a LETOR file or folder, or `sample`")
     doctor.add_argument("--part", choices=("all", "train", "valid", "test"), default="all")
 

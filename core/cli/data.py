@@ -1,20 +1,25 @@
 """The commands about data: read it in, examine it."""
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import asdict
+from typing import Any
 
 from core.cli.answer import Answer, table
 from core.cli.open import done, one_fold, store_of
-from core.data import catalogue, doctor
+from core.data import catalogue, doctor, examination
 from core.data.dataset import RankingDataset
 from core.data.source import Parts
 from core.errors import ParameterError, UsageError
 from core.numerals import number
 from core.store.artefacts import Store
 
+PROBLEM = 3
+"""The exit status of `doctor` where there is a problem."""
+
 
 def ingest(arguments: argparse.Namespace) -> Answer:
-    """`ingest`: files into the store, under a name."""
+    """`ingest`: files into the store, under a name, and what in them can mislead a study."""
     fractions = _fractions(arguments.split)
     reading = catalogue.Reading(arguments.nulls, fractions, arguments.seed)
     named = Parts(
@@ -40,13 +45,31 @@ def ingest(arguments: argparse.Namespace) -> Answer:
         }
         for fold, artefact in enumerate(artefacts, start=1)
     ]
+    text = table(rows)
+    for row, artefact in zip(rows, artefacts, strict=True):
+        seen = done("examine", examination.examined(artefact, store_of(arguments)))
+        grave = [one for one in seen.findings if one.severity != "info"]
+        row["findings"] = [_fields(one) for one in grave]
+        text += f"\n\nThe doctor on {row['name']}:\n{_listed(grave)}" if grave else ""
     if len(rows) == 1:
-        return Answer({"folds": rows}, table(rows))
+        return Answer({"folds": rows}, text)
     note = (
         f"{len(rows)} folds, each a data set under its own name. Where one is wanted, "
         f"{arguments.name} means {rows[0]['name']}; --fold stores just one."
     )
-    return Answer({"folds": rows, "note": note}, f"{table(rows)}\n\n{note}")
+    return Answer({"folds": rows, "note": note}, f"{text}\n\n{note}")
+
+
+def _listed(findings: Sequence[doctor.Finding]) -> str:
+    """Findings, a line each."""
+    return "\n".join(
+        f"{finding.severity:<8} {finding.where or 'all'}: {finding.message}" for finding in findings
+    )
+
+
+def _fields(finding: doctor.Finding) -> dict[str, Any]:
+    """A finding's fields but for its queries, of which there may be thousands."""
+    return {name: value for name, value in asdict(finding).items() if name != "queries"}
 
 
 def _check_name(name: str, store: Store) -> None:
@@ -66,7 +89,7 @@ def _fractions(text: str) -> tuple[float, float, float]:
 
 
 def doctor_(arguments: argparse.Namespace) -> Answer:
-    """`doctor`: what an upload hides, part by part."""
+    """`doctor`: what an upload hides, part by part; 3 where something spoils a study."""
     fold = catalogue.resolve(one_fold(arguments.data, store_of(arguments)), store_of(arguments))
     parts = {"train": fold.train, "valid": fold.valid, "test": fold.test}
     if arguments.part == "all":
@@ -81,11 +104,10 @@ def doctor_(arguments: argparse.Namespace) -> Answer:
         "features": len(fold.train.feature_ids),
         "labels": _labels(chosen),
     }
-    text = "\n".join(
-        f"{finding.severity:<8} {finding.where or 'all'}: {finding.message}" for finding in findings
-    )
     rows = [asdict(finding) | {"queries": _ids(finding, parts)} for finding in findings]
-    return Answer(facts | {"findings": rows}, f"{table(facts)}\n\n{text}")
+    spoilt = any(finding.severity == "problem" for finding in findings)
+    text = f"{table(facts)}\n\n{_listed(findings)}"
+    return Answer(facts | {"findings": rows}, text, PROBLEM if spoilt else 0)
 
 
 def _ids(finding: doctor.Finding, parts: dict[str, RankingDataset]) -> list[str]:

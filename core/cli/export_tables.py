@@ -11,6 +11,7 @@ import pandas as pd
 from core.cli.answer import records
 from core.cli.benchmark import names_of
 from core.cli.open import measures_of
+from core.data.csv_text import csv
 from core.errors import ArtefactError, UsageError
 from core.metrics.bundles import moved
 from core.store.artefacts import Store
@@ -134,7 +135,7 @@ def written(frame: pd.DataFrame, chosen: str, out: Path, digits: int = 4) -> Non
         digits: decimals of LaTeX.
     """
     if chosen == "csv":
-        frame.to_csv(out, index=False)
+        out.write_text(csv(frame), encoding="utf-8")
     elif chosen == "parquet":
         frame.to_parquet(out, index=False)
     elif chosen == "json":

@@ -16,7 +16,7 @@ Severity = Literal["info", "warning", "problem"]
 LARGEST = float(np.finfo(np.float32).max)
 HUGE = 1e5
 LEAK, STRONG_LEAK = 0.02, 0.1  # distance of the share of well-ordered pairs from one half
-CERTAIN = 4.0  # standard errors
+FEW_FEATURES = 0.1  # share of a part's features that another part may lack, and no problem
 NAMED = 8  # queries and features named one by one
 
 
@@ -101,8 +101,35 @@ def examine_fold(fold: Fold) -> list[Finding]:
             places = _queries_of(parts[name], again)
             where = f"{name} {_named('query', [parts[name].query_ids[query] for query in places])}"
             findings.append(Finding("shared-vectors", severity, message, where, name, places))
-    findings += _benchmark(parts)
+    findings += [*_unlike_features(parts), *_benchmark(parts)]
     return _gravest_first(findings)
+
+
+def _unlike_features(parts: Mapping[str, RankingDataset]) -> Iterator[Finding]:
+    """Features that one part has and another lacks: zero in every row of it."""
+    used = {}
+    for name, part in parts.items():
+        low, high, _ = doctor_counts.columns(part)
+        used[name] = (low != 0) | (high != 0)
+    ids = np.array(parts["train"].feature_ids, dtype=np.int64)
+    for one, other in (
+        ("train", "valid"),
+        ("train", "test"),
+        ("valid", "train"),
+        ("test", "train"),
+    ):
+        lacking = used[one] & ~used[other]
+        if not lacking.any() or not parts[other].documents:
+            continue
+        share = lacking.sum() / used[one].sum()
+        grave: Severity = "warning" if share > LEAK else "info"
+        severity: Severity = "problem" if share > FEW_FEATURES else grave
+        message = (
+            f"{lacking.sum():,} of the {counted(int(used[one].sum()), 'feature')} that {one} has "
+            f"{'is' if lacking.sum() == 1 else 'are'} 0 in every row of {other}."
+        )
+        where = f"{other} {_named('feature', ids[lacking].tolist())}"
+        yield Finding("unlike-features", severity, message, where, other)
 
 
 def _places(dataset: RankingDataset, names: Sequence[str]) -> tuple[int, ...]:
@@ -213,25 +240,36 @@ def _order(dataset: RankingDataset) -> Iterator[Finding]:
     shares = shares[~np.isnan(shares)]
     if len(shares) < 2:
         return
-    mean = float(shares.mean())
-    error = float(shares.std(ddof=1) / np.sqrt(len(shares)))
+    mean, low, high, needed = doctor_counts.interval(shares, LEAK)
     ndcg, chance = doctor_counts.file_order_ndcg(dataset)
-    distance = abs(mean - 0.5)
-    certain = distance > CERTAIN * error
-    severity: Severity = "info"
-    if certain and distance > LEAK:
-        severity = "problem" if distance > STRONG_LEAK else "warning"
-    verdict = {
-        "info": "the file's order says little or nothing of relevance",
-        "warning": "the file's order leaks some relevance and is no neutral initial ranking",
-        "problem": "the file's order gives relevance away: never use it as an initial ranking",
-    }[severity]
+    severity, verdict = _leak(mean, low, high)
+    if verdict == UNTOLD:
+        verdict += f"; {counted(needed, 'query')} would show a leak of {LEAK:.0%}"
     message = (
-        f"In {mean:.1%} of the pairs of unlike labels the better document stands first "
-        f"(±{error:.1%}; 50% by chance), NDCG@10 of the file's order is {ndcg:.3f} "
-        f"against {chance:.3f} of random orders: {verdict}."
+        f"In {mean:.1%} of the pairs of unlike labels the better document stands first (95 % "
+        f"interval {low:.1%} to {high:.1%} over {counted(len(shares), 'query')}; 50% by chance), "
+        f"NDCG@10 of the file's order is {ndcg:.3f} against {chance:.3f} of random orders: "
+        f"{verdict}."
     )
     yield Finding("order-leak", severity, message)
+
+
+UNTOLD = "whether the file's order leaks relevance cannot be told"
+
+
+def _leak(mean: float, low: float, high: float) -> tuple[Severity, str]:
+    """What the share of well-ordered pairs and its interval say of the file's order."""
+    distance, least = abs(mean - 0.5), max(low - 0.5, 0.5 - high)
+    if distance > STRONG_LEAK and least > LEAK:
+        return (
+            "problem",
+            "the file's order gives relevance away: never use it as an initial ranking",
+        )
+    if distance > LEAK and least > 0:
+        return "warning", "the file's order leaks some relevance and is no neutral initial ranking"
+    if max(high - 0.5, 0.5 - low) > STRONG_LEAK:
+        return "warning" if distance > LEAK else "info", UNTOLD
+    return "info", "the file's order says little or nothing of relevance"
 
 
 def _columns(dataset: RankingDataset) -> Iterator[Finding]:

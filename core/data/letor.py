@@ -82,12 +82,14 @@ class ParsedLetor:
         gathered: ids of the queries whose rows were not contiguous.
         clipped_cells: values beyond float32.
         missing_cells: NULL and NaN cells that were filled.
+        lacking: feature ids of the other parts that do not occur here.
     """
 
     dataset: RankingDataset
     gathered: tuple[str, ...] = ()
     clipped_cells: int = 0
     missing_cells: int = 0
+    lacking: int = 0
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -100,6 +102,11 @@ class ParsedLetor:
             notes.append(f"{self.clipped_cells:,} values were cut to the largest float32, 3.4e38.")
         if self.missing_cells:
             notes.append(f"{self.missing_cells:,} NULL or NaN cells were filled.")
+        if self.lacking:
+            notes.append(
+                f"{self.lacking:,} of the {len(self.dataset.feature_ids):,} feature ids of all "
+                "parts do not occur here: they are 0."
+            )
         return tuple(notes)
 
 
@@ -146,6 +153,7 @@ class LetorTable:
         """Start empty."""
         self._table = GrowingTable(self.limits)
         self._room, self._decoded = Room(self.limits), 0
+        self._called, self.lacking = "", 0
         self._runs = Runs()
         self.feature_ids: Int64[np.ndarray, " features"] = np.zeros(0, dtype=np.int64)
 
@@ -172,6 +180,7 @@ class LetorTable:
         called = name or str(
             getattr(source, "name", source) if not isinstance(source, Path) else source
         )
+        self._called = called
         first_row = self._table.file_start = self._table.rows
         for block in blocks(source, called, self.limits):
             self._take(block, called, with_query=groups is None)
@@ -278,8 +287,15 @@ class LetorTable:
         self._table.close()
 
     def align(self, feature_ids: Int64[np.ndarray, " union"]) -> None:
-        """Add zero columns, so that the columns are these ids, a rising superset of its own."""
-        if len(feature_ids) > len(self.feature_ids):
+        """Add zero columns, so that the columns are these ids, a rising superset of its own.
+
+        Raises:
+            DataError: too large a matrix.
+        """
+        self.lacking = len(feature_ids) - len(self.feature_ids)
+        if self.lacking:
+            size = self._table.rows, len(feature_ids)
+            letor_errors.check_size(size, self._room.bound(self._decoded), self._called)
             places = np.searchsorted(feature_ids, self.feature_ids).astype(np.int64)
             self._table.add_columns(places, len(feature_ids))
             self.feature_ids = feature_ids
@@ -332,5 +348,5 @@ class LetorTable:
                 )
             )
         gathered = tuple(names[query] for query in arranged.scattered)
-        counts = int(state[CLIPPINGS]), int(state[NULLS])
+        counts = int(state[CLIPPINGS]), int(state[NULLS]), self.lacking
         return [ParsedLetor(datasets[0], gathered, *counts), *map(ParsedLetor, datasets[1:])]

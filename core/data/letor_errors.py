@@ -5,7 +5,7 @@ from pathlib import Path
 
 from core.data import letor_sink as sink
 from core.data.letor_stream import LONE_RETURN, Block, Limits, Source, blocks, long_line
-from core.errors import LetorError
+from core.errors import DataError, LetorError
 
 EXAMPLE = "A row reads: label qid:query feature:value … # comment."
 MESSAGES = {
@@ -70,6 +70,21 @@ def too_large(
         f"more than {most:,}, {reason},",
         "Leave out features that few documents have, or split the file.",
     )
+
+
+def check_size(table: tuple[int, int], bound: tuple[int, str], name: str) -> None:
+    """Refuse a table (rows, columns) that outgrows its bound: (bytes, which it is).
+
+    Raises:
+        DataError: it does.
+    """
+    (rows, width), (most, reason) = table, bound
+    if rows * width * 4 > most:
+        found = (
+            f"{width:,} feature columns with those of the other parts for {rows:,} documents, "
+            f"{rows * width * 4:,} bytes and more than {most:,}, {reason}"
+        )
+        raise DataError(name, found, "Leave out features that few documents have.")
 
 
 def _line(block: Block, start: int) -> tuple[int, bytes]:

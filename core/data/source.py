@@ -17,6 +17,7 @@ from core.data.letor import LetorTable, Limits, Missing, ParsedLetor, Split
 from core.errors import DataError, ParameterError
 from core.progress import Progress, finished
 from core.seeds import generator
+from core.words import counted
 
 __all__ = [
     "FRACTIONS",
@@ -34,7 +35,7 @@ __all__ = [
     "splitting",
 ]
 
-FRACTIONS = (0.6, 0.2, 0.2)
+FRACTIONS, HELD_OUT = (0.6, 0.2, 0.2), (0.8, 0.2)
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,10 @@ def splitting(
     """Read one file and split it by query; yields the bytes read. Arguments as `load`'s."""
     _check_fractions(fractions)
     train, valid, test = yield from _reading(
-        [(path,)], missing, limits, lambda queries: _queries_of_parts(queries, fractions, seed)
+        [(path,)],
+        missing,
+        limits,
+        lambda queries: _queries_of_parts(queries, fractions, seed, str(path)),
     )
     return LoadedFold(path.name, Fold(train.dataset, valid.dataset, test.dataset), train.notes)
 
@@ -128,7 +132,10 @@ def loading_parts(
         found = yield from _reading(list(present.values()), missing, limits)
     else:
         found = yield from _reading(
-            list(present.values()), missing, limits, lambda queries: _held_out(queries, seed)
+            list(present.values()),
+            missing,
+            limits,
+            lambda queries: _queries_of_parts(queries, HELD_OUT, seed, _named(parts.train)),
         )
     read = dict(zip((TRAIN, VALID, TEST), found, strict=True))
     notes = [parts.note] if parts.note else []
@@ -151,7 +158,7 @@ def split(
         DataError: fewer queries than parts.
     """
     _check_fractions(fractions)
-    train, valid, test = _queries_of_parts(dataset.queries, fractions, seed)
+    train, valid, test = _queries_of_parts(dataset.queries, fractions, seed, "the data set")
     return Fold(dataset.select(train), dataset.select(valid), dataset.select(test))
 
 
@@ -160,17 +167,24 @@ def _check_fractions(fractions: tuple[float, float, float]) -> None:
         raise ParameterError("fractions", str(fractions), "positive, with a sum of at most 1")
 
 
-def _held_out(queries: int, seed: int) -> list[Int64[np.ndarray, " chosen"]]:
-    return _queries_of_parts(queries, (0.8, 0.2), seed)
+def _named(files: Sequence[Path]) -> str:
+    return ", ".join(str(path) for path in files)
 
 
 def _queries_of_parts(
-    queries: int, fractions: Sequence[float], seed: int
+    queries: int, fractions: Sequence[float], seed: int, place: str
 ) -> list[Int64[np.ndarray, " chosen"]]:
-    """The queries of every part, drawn at random, in the order that they had."""
+    """The queries of every part, drawn at random, in the order that they had.
+
+    Args:
+        queries: how many there are.
+        fractions: of them, by part.
+        seed: of the drawing.
+        place: what is split, for an error.
+    """
     if queries < len(fractions):
-        found = f"{queries} queries for {len(fractions)} parts"
-        raise DataError("the split", found, "Give each part a file, or bring more queries.")
+        found = f"{counted(queries, 'query')} for {len(fractions)} parts"
+        raise DataError(place, found, "Give each part a file, or bring more queries.")
     order = generator(seed, "split", *fractions).permutation(queries)
     bounds = np.rint(np.cumsum([0.0, *fractions]) * queries).astype(int)
     for part in range(1, len(bounds)):  # at least one query each

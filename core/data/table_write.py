@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.data import ragged
+from core.data import csv_text, ragged
 from core.data.dataset import RankingDataset
 
 ROWS = 1 << 15
@@ -30,7 +30,7 @@ def write_csv(parts: Parts, path: Path) -> None:
     """
     with _partial(path) as partial, partial.open("w", encoding="utf-8", newline="") as file:
         for index, frame in enumerate(_frames(parts)):
-            frame.to_csv(file, index=False, header=index == 0, lineterminator="\n")
+            file.write(csv_text.csv(frame, header=index == 0))
 
 
 def write_parquet(parts: Parts, path: Path) -> None:

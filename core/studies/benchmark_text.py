@@ -8,6 +8,7 @@ from core.studies import benchmark_notes, benchmark_table
 from core.studies.benchmark_rows import GROUPS, groups_of
 from core.studies.benchmark_table import LETTERS
 from core.studies.result import StudyResult
+from core.words import one_line
 
 DIGITS = 3
 """Decimals of a table where nobody asks for others."""
@@ -86,7 +87,7 @@ def latex(  # noqa: PLR0913 (as `cells`)
     said = benchmark_notes.said(result, measures, baselines, test, symbols)
     said += benchmark_notes.means_over_folds(result, measures, digits)
     lines = [
-        *(f"% {line}" for line in said),
+        *(f"% {one_line(line)}" for line in said),
         rf"\begin{{tabular}}{{l{'l' * len(measures)}}}",
         r"\toprule", names + r" \\",
     ]  # fmt: skip
@@ -97,7 +98,7 @@ def latex(  # noqa: PLR0913 (as `cells`)
         ]
         for label in labels:
             row = [_latex_cell(printed[label, measure]) for measure in measures]
-            lines.append(" & ".join([label.translate(LATEX), *row]) + r" \\")
+            lines.append(" & ".join([one_line(label).translate(LATEX), *row]) + r" \\")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
 
 
@@ -121,7 +122,7 @@ def markdown(  # noqa: PLR0913 (as `cells`)
         lines.append(f"| *{group}* |{' |' * len(measures)}")
         for label in labels:
             row = [_markdown_cell(printed[label, measure]) for measure in measures]
-            lines.append(f"| {label.translate(MARKDOWN)} | {' | '.join(row)} |")
+            lines.append(f"| {one_line(label).translate(MARKDOWN)} | {' | '.join(row)} |")
     said = benchmark_notes.said(result, measures, baselines, test, symbols)
     said += benchmark_notes.means_over_folds(result, measures, digits)
     return "\n".join([*lines, "", *(f"{line}  " for line in said), ""])

@@ -65,7 +65,7 @@ class Bounds:
     """
 
     seconds: float = 5.0
-    patience: float = 60.0
+    patience: float = 600.0
     data: int = 1 << 33
     peak: int = 1 << 30
 
@@ -122,7 +122,13 @@ class Tally:
 
 
 def run(
-    attempt: Attempt, count: int, seed: int = 0, bounds: Bounds | None = None, warm: int = 0
+    attempt: Attempt,
+    count: int,
+    seed: int = 0,
+    bounds: Bounds | None = None,
+    *,
+    warm: int = 0,
+    watch: Callable[[Tally], None] = lambda _tally: None,
 ) -> Tally:
     """Make so many attempts, each in a process apart, and count how they ended.
 
@@ -132,6 +138,7 @@ def run(
         seed: of the inputs.
         bounds: what an attempt may take.
         warm: attempts that a new process makes first, uncounted: imports and compilation are slow.
+        watch: called with the count so far after every 500.
     """
     tally = Tally(bounds or Bounds())
     with TemporaryDirectory() as folder:
@@ -141,6 +148,8 @@ def run(
                 worker = worker or _Worker(attempt, (seed, warm), Path(folder), tally.bounds)
                 ending = worker.ending(number)
                 tally.count(number, ending)
+                if not tally.endings.total() % 500:
+                    watch(tally)
                 if worker.over:
                     worker = None
         finally:
@@ -302,7 +311,10 @@ def main(attempt: Attempt, about: str, count: int = 1000) -> None:
         with TemporaryDirectory() as room:
             attempt(np.random.default_rng([asked.seed, asked.only]), Path(room))
         return
-    tally = run(attempt, asked.count, asked.seed, warm=WARM)
+    tally = run(
+        attempt, asked.count, asked.seed, warm=WARM,
+        watch=lambda so_far: print(so_far.shown(), file=sys.stderr, flush=True),  # noqa: T201
+    )  # fmt: skip
     for message, times in tally.messages.most_common():
         sys.stderr.write(f"{times:7} {message}\n")
     sys.stdout.write(tally.shown() + "\n")
