@@ -23,6 +23,7 @@ from core.studies.benchmark_retrieved import judged_by
 from core.studies.benchmark_runs import lists_of, made_on
 from core.studies.command_runs import is_of_runs
 from core.studies.conventions import derivable
+from core.studies.outside_runs import as_ranked
 from core.studies.result import StudyResult
 
 
@@ -85,4 +86,4 @@ def _of_files(study: Path, result: StudyResult, rows: _Rows) -> Iterator[list[_A
     dataset, arrays = judged_by(study, result.query_ids)
     for run, _ in rows:
         lists = lists_of(arrays[f"rows/{run}"], arrays[f"offsets/{run}"])
-        yield [(dataset, lists, arrays[f"scores/{run}"])]
+        yield [(dataset, lists, as_ranked(lists, arrays[f"scores/{run}"]))]

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float32, Float64
+from jaxtyping import Float, Float32, Float64
 
 from core.data import ragged, trec
 from core.data.dataset import RankingDataset
@@ -152,7 +152,7 @@ def _measured(
     stored = conventions.kept(texts)
     parsed = [Measure.parse(text) for text in stored]
     values = [
-        evaluate(parsed, whole.dataset, lists, _as_ranked(lists, whole.scores[label]))
+        evaluate(parsed, whole.dataset, lists, as_ranked(lists, whole.scores[label]))
         for label, lists in whole.lists.items()
     ]
     sizes = [float(whole.lists[label].lengths.mean()) for label in named]
@@ -283,8 +283,8 @@ def _single(scores: Float64[np.ndarray, " candidates"]) -> Float32[np.ndarray, "
         return scores.astype(np.float32)
 
 
-def _as_ranked(
-    lists: CandidateLists, scores: Float64[np.ndarray, " candidates"]
+def as_ranked(
+    lists: CandidateLists, scores: Float[np.ndarray, " candidates"]
 ) -> Float32[np.ndarray, " candidates"]:
     """Float32 scores of the same order and ties: measures read nothing else of them."""
     return -ragged.competition_ranks(lists.offsets, scores).astype(np.float32)

@@ -124,7 +124,7 @@ def ranked(whole: outside_runs.Judged, expected: dict, merged: int) -> None:
     lists, scores = whole.lists["a"], whole.scores["a"]
     if len(scores) == 0:
         return
-    given = outside_runs._as_ranked(lists, scores)
+    given = outside_runs.as_ranked(lists, scores)
     wrong = 0
     for place, topic in enumerate(whole.dataset.query_ids):
         rows = slice(int(lists.offsets[place]), int(lists.offsets[place + 1]))
