@@ -78,6 +78,11 @@ RUNS = (
 )
 
 
+def ranked(whole):
+    lists = whole.lists["run"]
+    return lists, outside_runs.as_ranked(lists, whole.scores["run"])
+
+
 def judged(folder, qrels, run):
     grades = trec.read_qrels(DATA / folder / qrels)
     return grades, trec.read_run(DATA / folder / run)
@@ -90,9 +95,7 @@ def test_trec_eval_agrees_topic_by_topic_on_real_runs(folder, qrels, run):
 
     grades, read = judged(folder, qrels, run)
     whole = outside_runs.judged(grades, {"run": read})
-    _, found = values(
-        "trec_eval", TREC.values(), whole.dataset, whole.lists["run"], whole.scores["run"]
-    )
+    _, found = values("trec_eval", TREC.values(), whole.dataset, *ranked(whole))
     names = {name.rpartition("_")[0] if name[-1].isdigit() else name for name in TREC}
     asked = {f"{n}.5,10,30,100" if n in {"ndcg_cut", "P", "recall", "map_cut"} else n
              for n in names}  # fmt: skip
@@ -111,9 +114,7 @@ def test_trec_evals_own_expected_output():
         expected = {name: value for name, topic, value in map(str.split, file) if topic == "all"}
     checked = {name: measure for name, measure in TREC.items() if name in expected}
     assert len(checked) > 8
-    measures, found = values(
-        "trec_eval", checked.values(), whole.dataset, whole.lists["run"], whole.scores["run"]
-    )
+    measures, found = values("trec_eval", checked.values(), whole.dataset, *ranked(whole))
     for name, measure, own in zip(checked, measures, found, strict=True):
         assert mean_of(measure, own) == pytest.approx(float(expected[name]), abs=5.1e-5), name
 
