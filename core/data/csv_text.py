@@ -1,7 +1,7 @@
 """Frames as CSV text, for whoever opens it with a spreadsheet."""
 
 from csv import QUOTE_MINIMAL, QUOTE_NONNUMERIC
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -28,7 +28,7 @@ def csv(frame: pd.DataFrame, *, header: bool = True) -> str:
         if not pd.api.types.is_numeric_dtype(column):
             returns |= any(isinstance(cell, str) and "\r" in cell for cell in column)
             safe.isetitem(place, [_plain(cell) for cell in column])
-    quoting = QUOTE_NONNUMERIC if returns else QUOTE_MINIMAL
+    quoting: Literal[0, 2] = QUOTE_NONNUMERIC if returns else QUOTE_MINIMAL
     return safe.to_csv(index=False, header=header, lineterminator="\n", quoting=quoting)
 
 
