@@ -358,3 +358,17 @@ def test_an_address_that_names_what_is_not_here_is_answered(shown):
     test.run()
     assert not test.exception
     assert "Not found here: entry study-0000000000000000" in words(test)
+
+
+def test_the_store_says_its_size_and_is_cleaned_when_asked(own):
+    store, *_ = own
+    (store.root / "names" / "torn").write_text("{")
+    test = opened()
+    assert "The store holds" in words(test)
+    test.button(key="look for waste").click().run()
+    assert not test.exception
+    test.button(key="clean now").click().run()
+    assert not test.exception
+    assert not (store.root / "names" / "torn").exists()
+    test.button(key="look for waste").click().run()
+    assert "everything in the store is needed" in words(test)

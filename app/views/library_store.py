@@ -20,10 +20,11 @@ def section() -> None:
     seen = library.damaged()
     names = {one.name for one in seen}
     _broken([*seen, *(one for one in verification.damaged if one.name not in names)])
-    read = f"{verification.done} of {counted(verification.total, 'large artefact')} verified"
+    large = counted(verification.total, "large artefact")
+    read = f"; {verification.done} of {large} verified" if verification.total else ""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(
-            escaped(f"The store holds {library.size() / 1e6:,.1f} MB on this disk; {read}."),
+            escaped(f"The store holds {library.size() / 1e6:,.1f} MB on this disk{read}."),
             width="stretch",
             help="Files above 1 MiB are digested in the background, once a day.",
         )
@@ -61,10 +62,10 @@ def _cleaned(found: list[cleaning.Waste]) -> None:
 def _broken(found: Sequence[Damaged]) -> None:
     if not found:
         return
-    stand = "stands" if len(found) == 1 else "stand"
+    stand, stop = ("stands", "stops") if len(found) == 1 else ("stand", "stop")
     st.warning(
-        f"**{counted(len(found), 'damaged file')}** {stand} apart from the library. Nothing "
-        "else is touched by it; remove it here, and what was in it is made again when needed.",
+        f"**{counted(len(found), 'damaged file')}** {stand} apart from the library and {stop} "
+        "nothing else. What is removed here is made again when it is needed.",
         icon=":material/broken_image:",
     )
     for one in found[:MOST_SHOWN]:
