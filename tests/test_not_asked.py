@@ -1,0 +1,93 @@
+"""What cannot be asked of a ranker, and what is its own noise: certificates, Figure 3, card."""
+
+import numpy as np
+import pytest
+
+from core.errors import NotAskedAgainError
+from core.perturb.worst_case import Search
+from core.rankers.initial import ListRecipe
+from core.store.artefacts import Store
+from core.studies import card, card_table, initial_ranking, worst_case
+from core.studies.noise import within
+from core.studies.precomputed_scores import NOT_ASKED
+from core.studies.result import StudyResult
+from core.studies.workbench import Workbench, finished
+
+FAMILY = "transpositions"
+FUNCTIONS = """
+import numpy as np
+
+chance = np.random.default_rng()
+
+def noisy(features, ranks):
+    return features[:, 0] + 0.3 * chance.random(len(features))
+
+def follower(features, ranks):
+    return -ranks[:, 0] + 0.3 * chance.random(len(features))
+"""
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory):
+    store = Store(tmp_path_factory.mktemp("asked"))
+    return finished(Workbench.opened("sample", ListRecipe(("feature:3",), 12), store, "small"))
+
+
+@pytest.fixture
+def functions(tmp_path, monkeypatch):
+    (tmp_path / "chances.py").write_text(FUNCTIONS)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def scores(bench, tmp_path):
+    path = tmp_path / "mine.txt"
+    np.savetxt(path, np.random.default_rng(0).random(bench.fold.test.documents))
+    return f"scores:{path}"
+
+
+def test_scores_in_a_file_are_refused_wherever_they_would_have_to_be_asked_again(bench, scores):
+    changed = [(FAMILY, 0.0), (FAMILY, 5.0)]
+    for work in (
+        bench.invariance([scores], 2),
+        bench.initial_ranking([scores], changed, draws=1),
+        worst_case.run(bench, [scores], Search("greedy", "inversions", 2), budgets=(2,)),
+    ):
+        with pytest.raises(NotAskedAgainError, match="cannot be asked again"):
+            finished(work)
+
+
+def test_their_card_has_a_start_and_says_that_nothing_else_was_asked(bench, scores):
+    result = StudyResult.open(finished(card.run(bench, [scores, "feature:1"], draws=1)).path)
+    frame = card_table.pareto(card_table.cards(result, FAMILY, "NDCG@10")).set_index("ranker")
+    own = frame.loc[scores]
+    assert own["worst"] == NOT_ASKED
+    assert 0 < own["start"] < 1
+    assert np.isnan([own[name] for name in ("end", "kept", "area", "cvar", "flip-top-1")]).all()
+    assert own["front"] is None
+    assert frame.loc["feature:1", "worst"] == "none (certified)"
+    assert scores not in card_table.finding(frame.reset_index(), FAMILY, "NDCG@10")
+
+
+def test_what_a_random_ranker_changes_is_within_its_own_noise(bench, functions):
+    names = ["chances:noisy", "chances:follower", "feature:1"]
+    levels = [(FAMILY, 0.0), (FAMILY, 80.0)]
+    study = finished(bench.initial_ranking(names, levels, draws=2))
+    result = StudyResult.open(study.path)
+    noisy = within(result, names[0], FAMILY, 80.0)
+    assert noisy.startswith("within its own noise (the same order changes it by 0.")
+    assert within(result, names[1], FAMILY, 80.0) == "", "it follows the ranking, noise or not"
+    assert within(result, names[2], FAMILY, 80.0) == "", "it has no noise"
+    found = initial_ranking.finding(result, FAMILY, "NDCG@10")
+    assert found.count("within its own noise") == 1
+
+
+def test_a_card_tells_noise_too(bench, functions):
+    names = ["chances:noisy", "feature:1"]
+    result = StudyResult.open(finished(card.run(bench, names, draws=1)).path)
+    frame = card_table.cards(result, FAMILY, "NDCG@10").set_index("ranker")
+    assert frame.loc[names[0], "noise"].startswith("within its own noise")
+    assert frame.loc[names[1], "noise"] == ""
+    assert f"what changes of {names[0]} is within" in card_table.finding(
+        card_table.pareto(frame.reset_index()), FAMILY, "NDCG@10"
+    )
