@@ -15,6 +15,7 @@ from core.data.catalogue import KIND as DATA
 from core.data.dataset import Fold
 from core.data.published import Published
 from core.errors import ArtefactError, DataError
+from core.store.arrival import Arrival
 from core.store.manifest import Artefact
 from core.studies import (
     benchmark,
@@ -38,10 +39,7 @@ OF_FOLDS = re.compile(r"(?P<stem>.+)-fold\d+")
 
 
 def stored(data: str) -> dict[str, Artefact]:
-    """The stored benchmarks with a fold that is this data set, by key, newest first.
-
-    Those without any ranker, as could be made once, come last.
-    """
+    """The stored benchmarks with a fold that is this data set, by key, newest first."""
     try:
         fingerprint = services.data_set(data).facts.get("fingerprint")
     except ArtefactError:  # deleted: its benchmarks are still known by its name
@@ -60,13 +58,16 @@ def _stored(data: str, fingerprint: str | None, now: services.Now) -> Any:
         for one in found
         if fingerprint in one.facts["fingerprints"] or one.facts["data"] in {data, stem(data)}
     ]
-    own.sort(key=shown_first, reverse=True)
+    own.sort(key=lambda one: (bool(rankers(one.recipe)), one.created), reverse=True)
     return {str(one.key): one for one in own}
 
 
-def shown_first(one: Artefact) -> tuple[bool, str]:
-    """What benchmarks are sorted by, the greatest first: those with rankers, the newest."""
-    return bool(rankers(one.recipe)), one.created
+def shown_first(one: Artefact) -> tuple[bool, bool, Arrival]:
+    """What a page without an address shows by, the least: no comparison of runs, as they came.
+
+    Those without any ranker, as could be made once, come last.
+    """
+    return is_of_runs(one.recipe), not rankers(one.recipe), services.arrived(one)
 
 
 def of_runs() -> dict[str, Artefact]:

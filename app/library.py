@@ -210,7 +210,7 @@ def page_of(entry: Entry) -> tuple[str, dict[str, str]]:
         return "", {}
     page = str(entry.artefact.recipe["kind"]) if kind == "study" else PAGES[kind]
     address = {state.USE: data}
-    if kind == "study" and page != "invariance":
+    if kind == "study":
         address["study"] = str(entry.key)
     return page, address
 

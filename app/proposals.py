@@ -1,19 +1,20 @@
-"""What forms propose for a data set: what is trained on it, else the cheapest that says something.
+"""What forms propose for a data set: the contrast trained on it, else the cheapest that says much.
 
-A form whose button can be pressed at once must not begin hours of work by it.
+A form whose button can be pressed at once must not begin hours of work by it, and what it proposes
+follows from what the page shows: no later work changes it.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from app import services, training
-from core.data.catalogue import SAMPLE
 from core.errors import ShuffleproofError
 from core.rankers import ensemble, outside, registry
 from core.rankers.initial import ListRecipe
+from core.store.keys import key_of
 from core.store.manifest import Artefact
 from core.studies.initial_ranking import INITIAL
-from core.studies.trained import CONTRAST, TrainedRanker, list_recipes
+from core.studies.trained import CONTRAST, TrainedRanker, as_they_came, contrast
 
 TELLING = tuple(names[0] for names in CONTRAST)
 """Who follows the order shown, and who does not."""
@@ -95,37 +96,58 @@ def trained(data: str) -> list[TrainedRanker]:
     return services.trained(*fitting.fingerprints[:2])
 
 
-def for_training(data: str) -> tuple[str, ListRecipe]:
-    """The preset and the lists of the newest ranker trained here; else the cheapest."""
-    found = trained(data)
-    preset = next((ranker.preset for ranker in found if ranker.preset), None)
-    if data == SAMPLE:
-        preset = training.usual_preset(data)
-    lists = list_recipes(found)
-    return preset or next(iter(training.PRESETS)), lists[0] if lists else cheapest_lists()
+def texts(ranker: TrainedRanker) -> tuple[str, ...]:
+    """What addresses call a ranker, and what they called it once: by its key whatever comes."""
+    named = f"{ranker.name}#{ranker.digest[:DIGITS]}"
+    return named, ranker.label, f"{ranker.name} {ranker.digest[:6]}"
 
 
-def for_study(data: str, newest: Artefact | None = None) -> Proposal:
-    """The newest study once more; else what is trained on the newest lists; else the cheapest."""
+def lists_texts(recipe: ListRecipe) -> tuple[str, ...]:
+    """What addresses call a way to make lists."""
+    return (str(key_of("lists", asdict(recipe))),)
+
+
+def for_training() -> tuple[str, ListRecipe]:
+    """The preset and the lists of a training that somebody may begin at once."""
+    return next(iter(training.PRESETS)), cheapest_lists()
+
+
+def for_study(data: str, shown: Artefact | None = None) -> Proposal:
+    """The study shown once more; else what stands out of what is trained; else the cheapest.
+
+    What stands out: the contrast of the data set; with shipped rankers one of every name.
+
+    Args:
+        data: the data set.
+        shown: the study that the page shows.
+    """
     found = trained(data)
-    if newest is not None:
-        return _again(newest, found, data)
-    recipes = list_recipes(found)
-    if not recipes:
+    if shown is not None:
+        return _again(shown, found, data)
+    pair = contrast(found)
+    if not pair:
         return Proposal(tuple(map(cheapest, TELLING)), cheapest_lists())
-    lists = recipes[0]
-    fitting = [ranker for ranker in found if ranker.lists in {None, lists}]
-    return Proposal(tuple(as_asked(ranker, data) for ranker in _of_each(fitting)), lists)
+    lists = pair[0].lists or cheapest_lists()
+    fitting = [ranker for ranker in found if ranker.shipped and ranker.lists in {None, lists}]
+    chosen = _of_each(fitting) if pair[0].shipped else pair
+    return Proposal(tuple(as_asked(ranker, data) for ranker in chosen), lists)
+
+
+def standing_out(data: str) -> set[str]:
+    """The keys of the rankers that a page shows where its address names none; see `for_study`."""
+    found = trained(data)
+    shipped = {ranker.key for ranker in found if ranker.shipped}
+    return shipped or {ranker.key for ranker in contrast(found)}
 
 
 def _of_each(rankers: Sequence[TrainedRanker]) -> list[TrainedRanker]:
-    """The newest ranker of every name, the most telling names first."""
-    newest: dict[str, TrainedRanker] = {}
-    for ranker in rankers:
-        newest.setdefault(ranker.name, ranker)
-    first = [name for names in CONTRAST for name in names if name in newest]
-    named = [*first, *(name for name in newest if name not in first)]
-    return [newest[name] for name in named[:MOST]]
+    """The first ranker of every name, the most telling names before others."""
+    of: dict[str, TrainedRanker] = {}
+    for ranker in as_they_came(rankers):
+        of.setdefault(ranker.name, ranker)
+    first = [name for names in CONTRAST for name in names if name in of]
+    named = [*first, *(name for name in of if name not in first)]
+    return [of[name] for name in named[:MOST]]
 
 
 def _again(study: Artefact, found: Sequence[TrainedRanker], data: str) -> Proposal:

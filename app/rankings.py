@@ -15,6 +15,7 @@ from core.studies import initial_rankings, initial_rankings_table
 from core.studies.claims import Verdict
 from core.studies.exchanged import TRAINED
 from core.studies.initial_rankings_table import Sentences
+from core.studies.trained import as_they_came
 from core.words import counted
 
 KIND = initial_rankings.KIND
@@ -133,7 +134,7 @@ def _of(key: str, point: tuple[str, str]) -> pd.DataFrame:
 def learnt(data: str, study: str | None) -> list[Learnt]:
     """The trained rankers that read initial rankings: those of the study first, each once."""
     found = _of_study(study) if study else {}
-    for ranker in proposals.trained(data):
+    for ranker in as_they_came(proposals.trained(data)):
         if ranker.name.startswith("setrank") and ranker.name.endswith("-init"):
             found.setdefault(ranker.key, f"{ranker.label} {ranker.preset or ''}".strip())
     return [Learnt(key, label) for key, label in found.items()]

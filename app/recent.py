@@ -51,7 +51,7 @@ def _study(artefact: Artefact) -> Made:
     kind, key = str(artefact.recipe["kind"]), str(artefact.key)
     data = str(artefact.facts.get("data", ""))
     number = _number(key, kind, services.now())
-    address = {state.USE: data} | ({} if kind == "invariance" else {"study": key})
+    address = {state.USE: data, "study": key}
     title = kind.replace("-", " ").capitalize()
     return Made(kind, title, data, _age(artefact), number, address)
 

@@ -20,7 +20,7 @@ from core.rankers.initial import ListRecipe
 from core.studies.one_list import Answer, features_wanted
 from core.studies.scoring import recipe_values
 from core.studies.shown_order import Documents, ShownOrder
-from core.studies.trained import TrainedRanker, list_recipes
+from core.studies.trained import TrainedRanker, contrast, list_recipes
 
 WORK = "core.studies.scoring"
 log = logging.getLogger("shuffleproof")
@@ -94,6 +94,8 @@ def _warm() -> None:
         resident().start().join()
         data = described(SAMPLE)
         rankers = rankers_of(data)
+        pair = contrast(rankers)
+        rankers = [*pair, *(ranker for ranker in rankers if ranker not in pair)]
         recipes = list_recipes(rankers)
         if recipes:
             one = List(data.data, data.test, recipes[0], data.queries[data.telling])

@@ -11,6 +11,7 @@ from core.data import stored
 from core.data.catalogue import KIND, SAMPLE, find
 from core.data.dataset import Fold
 from core.errors import ArtefactError
+from core.store.arrival import Arrival, arrival
 from core.store.artefacts import Store, default_store
 from core.store.manifest import Artefact
 from core.studies.certificate import Certificate, certificates, per_query
@@ -56,6 +57,11 @@ def artefacts(kind: str) -> tuple[Artefact, ...]:
 def trained(train: str, valid: str) -> list[TrainedRanker]:
     """The rankers trained on parts with these fingerprints, newest first."""
     return list(_trained(train, valid, now()))
+
+
+def arrived(artefact: Artefact) -> Arrival:
+    """What artefacts are sorted by as they came, the shipped ones first."""
+    return arrival(store(), artefact)
 
 
 def now() -> Now:
@@ -145,10 +151,17 @@ class Certified:
     documents: int
 
 
-def certified(data: str) -> dict[str, Certified]:
-    """The newest certificate of every ranker of a data set, by the ranker's digest."""
+def certified(data: str, asked: Collection[str] = ()) -> dict[str, Certified]:
+    """A certificate of every ranker of a data set that has one, by the ranker's digest.
+
+    Args:
+        data: the data set.
+        asked: keys of the studies whose certificates go first; then the oldest, which no later
+            examination replaces.
+    """
+    studied = studies("invariance", data)
     found: dict[str, Certified] = {}
-    for artefact in studies("invariance", data):
+    for artefact in sorted(studied, key=lambda one: (str(one.key) not in asked, arrived(one))):
         key = str(artefact.key)
         cards = {card.ranker: card for card in invariance_cards(key)}
         for label, digest in artefact.recipe["rankers"]:

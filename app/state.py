@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 import streamlit as st
 
-from app import services
+from app import address, services
 from app.plain import escaped
 from core.data.catalogue import KIND, SAMPLE
 
@@ -28,7 +28,8 @@ def choose_data() -> None:
         st.session_state["data"] = st.query_params[USE]
     st.query_params.pop(USE, None)
     missing = absent("data", names)
-    used = st.sidebar.selectbox("Data set", names, key="data", bind="query-params")
+    address.one("data", address.named(*names), SAMPLE)
+    used = st.sidebar.selectbox("Data set", names, key="data")
     instead("data set", missing, used)
 
 

@@ -331,7 +331,7 @@ def test_only_rankings_are_disturbed():
     assert services.studies is not None
 
 
-def test_the_form_proposes_the_newest_study_once_more(stored):
+def test_the_form_proposes_the_study_that_is_shown_once_more(stored):
     test = opened()
     assert test.multiselect(key="new.rankers").value == [
         label for label, _ in stored.recipe["rankers"] if label != INITIAL

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app import ablations, curves, opened, state
+from app import ablations, address, curves, opened, state
 from app.figures import ablation as figure
 from app.plain import escaped
 from app.views import ablation_queries as queries
@@ -69,12 +69,12 @@ def page() -> None:
             "code does it, and with every single difference between them. Or on the command line:",
             run.command(data),
         )
-    run.form(data, next(iter(stored.values()), None), opened=not stored and not at_work)
+    run.form(data, choice.shown(stored), opened=not stored and not at_work)
 
 
 @st.fragment
 def _study(stored: Mapping[str, Artefact]) -> None:
-    top = choice.top(stored, ablations.short_words, ablations.words, "Ablation", "ablations")
+    top = choice.top(stored, ablations.short_words, ablations.words, ("Ablation", "ablations"))
     artefact = top.artefact
     with top.controls:
         effect = st.selectbox(
@@ -102,7 +102,8 @@ def _measure(artefact: Artefact) -> Measure:
     with st.container(horizontal=True, vertical_alignment="center", key="convention"):
         words = st.container(width="stretch")
         with st.popover("Measure and conventions", icon=":material/tune:"):
-            name = st.selectbox("Measure", list(offered), key="measure", bind="query-params")
+            address.one("measure", address.named(*offered), next(iter(offered)))
+            name = st.selectbox("Measure", list(offered), key="measure")
             measure = switches.measures(artefact.recipe, offered)[name]
     with words:
         draws = artefact.recipe["draws"]

@@ -73,7 +73,7 @@ STRIP = strip.Strip(ablations.KIND, "ablation", _begun, _first)
 
 def command(data: str) -> str:
     """The command line of what the form offers on a data set without an ablation."""
-    preset, lists = proposals.for_training(data)
+    preset, lists = proposals.for_training()
     presets = training.presets([FIRST])
     facts = {
         "data": data, "ranker": FIRST, "sizes": preset if preset in presets else presets[0],
@@ -83,16 +83,16 @@ def command(data: str) -> str:
     return ablation_command({"perturbations": levels, "draws": DRAWS, "seed": 0}, facts)
 
 
-def form(data: str, newest: Artefact | None, *, opened: bool) -> None:
+def form(data: str, shown: Artefact | None, *, opened: bool) -> None:
     """Draw the form that starts an ablation."""
     with st.expander("Run an ablation", expanded=opened, icon=":material/play_arrow:"):
-        _form(data, newest)
+        _form(data, shown)
 
 
 @st.fragment
-def _form(data: str, newest: Artefact | None) -> None:
-    usual_preset, lists = proposals.for_training(data)
-    before = str(newest.facts["ranker"]) if newest else FIRST
+def _form(data: str, shown: Artefact | None) -> None:
+    usual_preset, lists = proposals.for_training()
+    before = str(shown.facts["ranker"]) if shown else FIRST
     left, middle, right = st.columns(3)
     ranker = left.selectbox(
         "Ranker", RANKERS, index=RANKERS.index(before if before in RANKERS else FIRST),

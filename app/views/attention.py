@@ -1,12 +1,13 @@
 """Attention: what a ranker looks at in one list, and whether the order shown changes it."""
 
 from collections.abc import Callable
+from itertools import chain
 
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from app import scoring, state
+from app import address, proposals, scoring, state
 from app.figures import attention as figure
 from app.figures import attention_heads as heads_figure
 from app.plain import escaped
@@ -34,7 +35,7 @@ from core.rankers.attention_summary import MEASURES
 from core.studies.attention_change import Change
 from core.studies.attention_text import verdict
 from core.studies.registry import STUDIES
-from core.studies.trained import TrainedRanker
+from core.studies.trained import TrainedRanker, as_they_came
 
 QUESTION = STUDIES["attention"].question
 HEADS = "attention heads"
@@ -75,14 +76,40 @@ def _nothing_trained(data: str) -> None:
     )
 
 
+def _asked(data: str, labels: dict[str, TrainedRanker]) -> TrainedRanker | None:
+    """Whom the address or somebody here chose where no SetRank is trained yet; says so else."""
+    asked = {st.session_state.get("ranker"), *address.says("ranker")}
+    for label, one in labels.items():
+        if asked & {label, *proposals.texts(one)}:
+            return one
+    st.info(
+        escaped(
+            f"Without a choice this page shows a SetRank, and none is trained on {data} yet. Train "
+            "one, or look at what is there."
+        )
+    )
+    for label in labels:
+        st.button(
+            escaped(f"Show {label}"), key=f"show {label}", type="tertiary",
+            on_click=st.session_state.update, args=({"ranker": label},),
+        )  # fmt: skip
+    return None
+
+
 def _study(data: scoring.Described, rankers: list[TrainedRanker]) -> None:
-    labels = {one.label: one for one in rankers}
+    labels = {one.label: one for one in as_they_came(rankers)}
+    first = attention_controls.first(data.data, rankers)
+    if first is None:
+        first = _asked(data.data, labels)
+        if first is None:
+            return
+    texts = [*chain.from_iterable(map(proposals.texts, rankers))]
     missing = {name: state.absent(name, options) for name, options in (
-        ("query", data.queries), ("ranker", labels))}  # fmt: skip
+        ("query", data.queries), ("ranker", texts))}  # fmt: skip
     notices = st.container()
     picture, controls = st.columns([8, 3], gap="medium")
     with controls:
-        one, ranker = attention_controls.chosen(data, labels)
+        one, ranker = attention_controls.chosen(data, labels, first)
         change = attention_controls.change()
         seen = attention_asked.overview(one, ranker.key, str(change))
         wanted = attention_controls.wanted_map(seen)

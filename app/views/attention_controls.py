@@ -1,8 +1,10 @@
 """The choices of the page Attention (query, ranker, change, map, look), all in the address."""
 
+from collections.abc import Sequence
+
 import streamlit as st
 
-from app import scoring
+from app import address, proposals, scoring, services
 from app.plain import escaped
 from app.views.attention_asked import Overview, Wanted
 from app.views.attention_map import LOOKS, SORTED
@@ -11,7 +13,7 @@ from core.errors import ParameterError
 from core.rankers.attention_kinds import KINDS
 from core.rankers.attention_order import Sorting
 from core.studies.attention_change import Change, offered
-from core.studies.trained import TrainedRanker, list_recipes
+from core.studies.trained import TrainedRanker, as_they_came, list_recipes
 
 FIRST_CHANGE = "shuffled:1"
 CHANGES = tuple(dict.fromkeys((
@@ -22,31 +24,37 @@ MEAN = "mean"
 
 
 def chosen(
-    data: scoring.Described, labels: dict[str, TrainedRanker]
+    data: scoring.Described, labels: dict[str, TrainedRanker], first: TrainedRanker
 ) -> tuple[scoring.List, TrainedRanker]:
     """Draw the choice of the query and of the ranker, whose lists the query's is one of."""
+    address.one("query", address.named(*data.queries), data.queries[data.telling])
     query = st.selectbox(
-        "Query", data.queries, index=data.telling, key="query", bind="query-params",
-        on_change=forget, help="A query of the test part; type to search.",
+        "Query", data.queries, key="query", on_change=forget,
+        help="A query of the test part; type to search.",
     )  # fmt: skip
-    label = st.selectbox(
-        "Ranker", list(labels), index=_first(list(labels)), key="ranker", bind="query-params",
-        on_change=forget,
-    )  # fmt: skip
+    texts = {label: proposals.texts(ranker) for label, ranker in labels.items()}
+    address.one("ranker", texts, first.label)
+    label = st.selectbox("Ranker", list(labels), key="ranker", on_change=forget)
     ranker = labels[label]
     recipe = ranker.lists or list_recipes(list(labels.values()))[0]
+    address.pin("lists", *proposals.lists_texts(recipe))
     if len(list_recipes(list(labels.values()))) > 1:
         st.caption(escaped(f"Lists: {recipe_words(recipe)}"))
     return scoring.List(data.data, data.test, recipe, query), ranker
 
 
-def _first(labels: list[str]) -> int:
-    """The first SetRank whose documents attend to each other directly, if there is one."""
-    for wanted in ("setrank-msab", "setrank"):
-        for place, label in enumerate(labels):
-            if label.startswith(wanted):
-                return place
-    return 0
+def first(data: str, rankers: Sequence[TrainedRanker]) -> TrainedRanker | None:
+    """Whom an address without a ranker shows, whatever is trained later; None: it has to say.
+
+    The first that its study is of; else the first shipped SetRank whose documents attend to each
+    other directly; else the first SetRank.
+    """
+    asked, came = address.says("study"), as_they_came(rankers)
+    studies = [one for one in services.studies("attention", data) if str(one.key) in asked]
+    of = {digest for one in studies for _, digest in one.recipe["rankers"]}
+    setranks = [ranker for ranker in came if ranker.name.startswith("setrank")]
+    direct = [one for one in setranks if one.shipped and one.name.startswith("setrank-msab")]
+    return next(iter([*(one for one in came if one.digest in of), *direct, *setranks]), None)
 
 
 def forget() -> None:
@@ -66,7 +74,7 @@ def change() -> Change:
                 options.append(held["change"])
             except ParameterError as error:
                 st.warning(escaped(f"The {place} has no readable change: {error}"))
-    _chosen_in("change", options)
+    address.one("change", address.named(*options), FIRST_CHANGE)
     found = st.selectbox(
         "Change", options, key="change", format_func=_short, accept_new_options=True,
         help="What happens to the list between the two looks at the weights. Type for another "

@@ -3,12 +3,13 @@
 import pandas as pd
 import streamlit as st
 
-from app import jobs, services, training
+from app import address, jobs, services, training
 from app.figures import attention_heads as figure
+from app.opened import day
 from app.plain import escaped
 from app.proposals import as_asked
 from app.scoring import Described, List
-from app.views import parts
+from app.views import parts, study_choice
 from core.errors import ShuffleproofError
 from core.execution.jobs import Job
 from core.store.manifest import Artefact
@@ -41,9 +42,14 @@ def section(data: Described, one: List, ranker: TrainedRanker, seconds: float) -
         seconds: what one list took, for the estimate.
     """
     st.subheader("Over all test queries")
-    stored = newest(data.data, ranker.digest)
-    if stored is not None:
-        _found(stored, ranker.digest)
+    stored = studied(data.data, ranker.digest)
+    shown = study_choice.shown(stored)
+    address.pin("study", *([] if shown is None else [str(shown.key)]))
+    if shown is not None:
+        newer = next(iter(stored.values()))
+        if newer.key != shown.key:
+            study_choice.newer_results(day(newer), str(newer.key))
+        _found(shown, ranker.digest)
         return
     running = _own(data.data, ranker, "running", "waiting")
     if running:
@@ -63,12 +69,13 @@ def section(data: Described, one: List, ranker: TrainedRanker, seconds: float) -
         st.error(escaped(f"The last attempt failed: {job.reason} (job {job.id[:16]})"))
 
 
-def newest(data: str, digest: str) -> Artefact | None:
-    """The newest stored study of a ranker, if there is one."""
-    for artefact in services.studies(KIND, data):
-        if digest in {own for _, own in artefact.recipe["rankers"]}:
-            return artefact
-    return None
+def studied(data: str, digest: str) -> dict[str, Artefact]:
+    """The stored studies of a ranker by key, newest first."""
+    return {
+        str(artefact.key): artefact
+        for artefact in services.studies(KIND, data)
+        if digest in {own for _, own in artefact.recipe["rankers"]}
+    }
 
 
 def _found(artefact: Artefact, digest: str) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from app import benchmarks, curves, state
+from app import address, benchmarks, curves, state
 from app.figures import benchmark as figure
 from app.plain import escaped
 from app.views import benchmark_details as details
@@ -42,7 +42,8 @@ def page() -> None:
     elif not at_work:
         _none_yet(data, of_runs)
     if not asked_for_runs:
-        run.form(data, next(iter(own.values()), None), opened=not own and not at_work)
+        shown = choice.shown(own, benchmarks.shown_first)
+        run.form(data, shown, opened=not own and not at_work)
 
 
 def _none_yet(data: str, of_runs: Mapping[str, Artefact]) -> None:
@@ -74,7 +75,10 @@ def _study(stored: Mapping[str, Artefact]) -> None:
 
 def _drawn_of(stored: Mapping[str, Artefact]) -> None:
     wanted = st.query_params.get("study", "")
-    top = choice.top(stored, benchmarks.short_words, benchmarks.words, "Benchmark", "benchmarks")
+    top = choice.top(
+        stored, benchmarks.short_words, benchmarks.words, ("Benchmark", "benchmarks"),
+        benchmarks.shown_first,
+    )  # fmt: skip
     artefact = top.artefact
     if is_of_runs(artefact.recipe) != (wanted in stored and is_of_runs(stored[wanted].recipe)):
         st.rerun()  # the form under it comes or goes
@@ -118,9 +122,10 @@ def _measures(artefact: Artefact) -> tuple[Measure, tuple[str, ...]]:
         words = st.container(width="stretch")
         with st.popover("Measures and conventions", icon=":material/tune:"):
             usual = "NDCG@10" if "NDCG@10" in asked else asked[-1]
+            address.one("measure", address.named(*offered), usual)
             name = st.selectbox(
-                "Measure", list(offered), index=list(offered).index(usual), key="measure",
-                bind="query-params", help="Of the picture, the sentence and the comparisons.",
+                "Measure", list(offered), key="measure",
+                help="Of the picture, the sentence and the comparisons.",
             )  # fmt: skip
             columns = st.multiselect(
                 "Columns of the table", list(offered), default=asked, key="columns",

@@ -5,7 +5,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app import benchmarks
+from app import address, benchmarks
 from app.figures import benchmark_deltas, benchmark_query, query_bars
 from app.plain import escaped
 from app.views import parts, query_rows
@@ -61,11 +61,10 @@ def _two(chosen: Chosen) -> Pair | None:
         return None
     best = str(ranked.idxmax()) if ranked.notna().any() else str(ranked.index[0])
     left, right = st.columns(2)
-    if st.session_state.get("ranker") not in {None, *chosen.labels}:  # of another benchmark
-        del st.session_state["ranker"]
+    address.one("ranker", address.named(*chosen.labels), best)
     ranker = left.selectbox(
-        "Ranker", chosen.labels, index=chosen.labels.index(best), key="ranker",
-        bind="query-params", help="A click on a dot of the picture chooses it too.",
+        "Ranker", chosen.labels, key="ranker",
+        help="A click on a dot of the picture chooses it too.",
     )  # fmt: skip
     usual = chosen.baseline if chosen.baseline != ranker else INITIAL
     others = [label for label in chosen.labels if label != ranker]
@@ -123,7 +122,8 @@ def _one_query(chosen: Chosen, pair: Pair, frame: pd.DataFrame) -> None:
     most = max(seeds[label] for label in pair)
     seed = 0
     if most > 1:
-        seed = right.selectbox("Seed", list(range(most)), key="seed", bind="query-params") or 0
+        address.one("seed", {one: (str(one),) for one in range(most)}, 0)
+        seed = right.selectbox("Seed", list(range(most)), key="seed") or 0
     try:
         (_runs if chosen.of_runs else _answers)(chosen, pair, (query, str(fold)), int(seed))
     except ShuffleproofError as error:

@@ -94,27 +94,27 @@ def _so_far(digest: str, done: int, _found: Underway) -> pd.DataFrame | None:
 STRIP = strip.Strip(benchmarks.KIND, "benchmark", _begun, _first)
 
 
-def form(data: str, newest: Artefact | None, *, opened: bool) -> None:
+def form(data: str, shown: Artefact | None, *, opened: bool) -> None:
     """Draw the form that starts a benchmark; one that is closed is not drawn."""
     with st.expander(
         "Run a benchmark", expanded=opened, icon=":material/play_arrow:", key="run opened",
         on_change="rerun",
     ) as place:  # fmt: skip
         if place.open:
-            _form(data, newest)
+            _form(data, shown)
 
 
 @st.fragment
-def _form(data: str, newest: Artefact | None) -> None:
-    usual_preset, usual_lists = proposals.for_training(data)
-    rankers = _rankers(newest)
+def _form(data: str, shown: Artefact | None) -> None:
+    usual_preset, usual_lists = proposals.for_training()
+    rankers = _rankers(shown)
     left, middle, right = st.columns([1, 1, 2])
     seeds = left.number_input(
         "Seeds", 1, MOST_SEEDS, SEEDS, key="new.seeds",
         help="How often each ranker is trained; what draws nothing is measured once.",
     )  # fmt: skip
     preset = fields.preset(_trained(rankers), usual_preset, middle)
-    measures = fields.measures(";".join(_measures(newest)), right)
+    measures = fields.measures(";".join(_measures(shown)), right)
     stem = benchmarks.stem(data)
     folds = folds_of(stem, services.store()) if stem != data else [data]
     if len(folds) > 1 and st.toggle(
@@ -135,8 +135,8 @@ def _form(data: str, newest: Artefact | None) -> None:
         strip.hand_in(STRIP, parameters)
 
 
-def _rankers(newest: Artefact | None) -> list[str]:
-    before = benchmarks.rankers(newest.recipe) if newest else []
+def _rankers(shown: Artefact | None) -> list[str]:
+    before = benchmarks.rankers(shown.recipe) if shown else []
     usual = next((name for name in SETS if expanded([name]) == before), None)
     first = [usual] if usual else before or [*SETS[:1]] or list(proposals.TELLING)
     plain = [name for name in registry.RANKERS if name not in {registry.FEATURE, "random", "ideal"}]
@@ -192,8 +192,8 @@ def _leaves(name: str) -> tuple[str, ...]:
         return (name,)
 
 
-def _measures(newest: Artefact | None) -> list[str]:
-    return list(newest.recipe["measures"]) if newest else list(benchmark.MEASURES)
+def _measures(shown: Artefact | None) -> list[str]:
+    return list(shown.recipe["measures"]) if shown else list(benchmark.MEASURES)
 
 
 def _lists(data: str, usual: ListRecipe) -> ListRecipe:

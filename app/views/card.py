@@ -72,7 +72,7 @@ def page() -> None:
             "first. Or on the command line:",
             f"shuffleproof study card --data {data} --rankers {','.join(run.proposed(data))}",
         )
-    run.form(data, next(iter(stored.values()), None), opened=not stored and not at_work)
+    run.form(data, choice.shown(stored), opened=not stored and not at_work)
 
 
 @st.fragment
@@ -81,7 +81,8 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     artefact = top.artefact
     with top.controls:
         family = _family(artefact.recipe)
-        rankers = choice.rankers(disturbed.rankers(artefact.recipe), top.notices)
+        labels = disturbed.rankers(artefact.recipe)
+        rankers = choice.rankers(labels, top.notices, str(artefact.key))
     with top.picture:
         drawing, said = st.container(), st.container()
         measure = _measure(artefact, family)

@@ -56,17 +56,17 @@ def _first(found: Underway) -> None:
 STRIP = strip.Strip(card.KIND, "robustness card", _begun, _first)
 
 
-def form(data: str, newest: Artefact | None, *, opened: bool) -> None:
+def form(data: str, shown: Artefact | None, *, opened: bool) -> None:
     """Draw the form that starts a card."""
     with st.expander("Run a robustness card", expanded=opened, icon=":material/play_arrow:"):
-        _form(data, newest)
+        _form(data, shown)
 
 
 @st.fragment
-def _form(data: str, newest: Artefact | None) -> None:
-    usual = proposals.for_study(data, newest)
+def _form(data: str, shown: Artefact | None) -> None:
+    usual = proposals.for_study(data, shown)
     names = shared.rankers(usual.rankers)
-    before = list(disturbed.families(newest.recipe)) if newest else [PAPER_FAMILY]
+    before = list(disturbed.families(shown.recipe)) if shown else [PAPER_FAMILY]
     left, right = st.columns([4, 1])
     families = left.multiselect(
         "Disturbed by", OFFERED, default=[name for name in before if name in OFFERED],
@@ -83,14 +83,14 @@ def _form(data: str, newest: Artefact | None) -> None:
         st.warning(escaped(str(error)), icon=":material/error:")
         return
     parameters |= {"families": families, "draws": int(draws), "seed": int(seed)}
-    st.markdown(_cost(parameters, newest) + shared.trainings(data, names, recipe) + ".")
+    st.markdown(_cost(parameters, shown) + shared.trainings(data, names, recipe) + ".")
     ready = bool(names) and bool(families)
     if st.button("Run this card", type="primary", key="new.run", disabled=not ready):
         strip.hand_in(STRIP, parameters)
 
 
-def _cost(parameters: Mapping[str, Any], newest: Artefact | None) -> str:
-    """What the button will cost, from what a trial took last time."""
+def _cost(parameters: Mapping[str, Any], shown: Artefact | None) -> str:
+    """What the button will cost, from what a trial took in the study shown."""
     draws, names = parameters["draws"], parameters["rankers"]
     each = levels = 0
     for family in parameters["families"]:
@@ -98,9 +98,9 @@ def _cost(parameters: Mapping[str, Any], newest: Artefact | None) -> str:
         own = sorted({entry.unchanged, *entry.default_levels})
         levels += len(own)
         each += sum(entry.draws(level, draws) for level in own)
-    parts = [counted(newest.facts["queries"], "query")] if newest else []
+    parts = [counted(shown.facts["queries"], "query")] if shown else []
     parts += [counted(levels, "level"), counted(draws, "draw")]
     parts += [counted(len(names) + 1, "ranker")]
     text = f"{' × '.join(parts)} = **{counted(each * (len(names) + 1), 'trial')}**"
-    timed, unknown = shared.trials(newest, names, each, parameters["data"])
+    timed, unknown = shared.trials(shown, names, each, parameters["data"])
     return text + timed + shared.not_timed(unknown)

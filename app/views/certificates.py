@@ -2,12 +2,13 @@
 
 import streamlit as st
 
-from app import services, training
+from app import address, services, training
+from app.opened import day
 from app.plain import escaped
 from app.proposals import as_asked
 from app.scoring import Described
 from app.services import Certified
-from app.views import group_shuffles, group_shuffles_run, shown_list
+from app.views import group_shuffles, group_shuffles_run, shown_list, study_choice
 from core.errors import ShuffleproofError
 from core.execution.jobs import Job, State
 from core.rankers.initial import ListRecipe
@@ -23,8 +24,10 @@ PERMUTATIONS = 20
 def section(data: Described, recipe: ListRecipe, rankers: list[TrainedRanker]) -> None:
     """Draw the certificates of these rankers and the queries that suffered."""
     st.subheader("Over all test queries")
-    found = services.certified(data.data)
+    found = services.certified(data.data, address.says("study"))
     known = [(ranker, found[ranker.digest]) for ranker in rankers if ranker.digest in found]
+    address.pin("study", *dict.fromkeys(certified.study for _, certified in known))
+    _newer(data.data, known)
     across = min(3, len(known))
     for at in range(0, len(known), across or 1):
         for column, (ranker, certified) in zip(
@@ -47,6 +50,15 @@ def section(data: Described, recipe: ListRecipe, rankers: list[TrainedRanker]) -
 ICONS = {
     INVARIANT: ":material/verified:", NOT: ":material/error:", UNTOLD: ":material/help:",
 }  # fmt: skip
+
+
+def _newer(data: str, known: list[tuple[TrainedRanker, Certified]]) -> None:
+    """Offer later examinations of these rankers."""
+    digests, shown = {ranker.digest for ranker, _ in known}, {one.study for _, one in known}
+    stored = services.studies("invariance", data)  # the newest first
+    of = [one for one in stored if digests & {digest for _, digest in one.recipe["rankers"]}]
+    if of and str(of[0].key) not in shown:
+        study_choice.newer_results(day(of[0]), str(of[0].key))
 
 
 def _card(label: str, certified: Certified) -> None:

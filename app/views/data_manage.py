@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
-from app import data_sets, services, state, uploads
+from app import address, data_sets, services, state, uploads
 from app.plain import escaped
 from core.data import examination, letor, trec
 from core.data.catalogue import SAMPLE
@@ -24,10 +24,10 @@ DIFFERS = "background-color: rgba(230, 159, 0, 0.22)"
 
 def side_by_side(names: Sequence[str], used: str) -> None:
     """Draw the facts of several data sets; only what differs is marked."""
-    others = [name for name in names if name != used]
-    chosen = st.multiselect(
-        "Data sets", list(names), default=[used, *others[:1]], key="sets", bind="query-params"
-    )
+    came = sorted(names, key=lambda name: services.arrived(services.data_set(name)))
+    others = [name for name in came if name != used]
+    address.several("sets", address.named(*names), [used, *others[:1]], of=used)
+    chosen = st.multiselect("Data sets", list(names), key="sets")
     if len(chosen) < 2:
         st.info("Choose two or more data sets; more of them come in under Add data.")
         return

@@ -72,30 +72,30 @@ def trainings(data: str, names: Sequence[str], recipe: ListRecipe) -> str:
 
 
 def trials(
-    newest: Artefact | None, names: Sequence[str], each: int, data: str
+    shown: Artefact | None, names: Sequence[str], each: int, data: str
 ) -> tuple[str, list[str]]:
-    """How long scoring takes by what it took last time, in words, and the rankers not timed.
+    """How long scoring takes by what it took in a study, in words, and the rankers not timed.
 
     Args:
-        newest: the newest study of this kind.
+        shown: the shown study of this kind.
         names: rankers as the job names them.
         each: trials a ranker.
         data: the data set.
     """
-    known = _timed(newest, data) if newest else {}
+    known = _timed(shown, data) if shown else {}
     timed = [name for name in names if name in known]
     words = ""
     if timed:
         seconds = each * (sum(known[name] for name in timed) + known.get(INITIAL, 0.0))
-        words = f", about **{duration(seconds)}** of scoring by what a trial took last time"
+        words = f", about **{duration(seconds)}** of scoring by the study shown"
     return words, [name for name in names if name not in known]
 
 
-def _timed(newest: Artefact, data: str) -> dict[str, float]:
+def _timed(shown: Artefact, data: str) -> dict[str, float]:
     """Seconds of a trial by ranker, under the study's own names and as a job names them now."""
-    known = disturbed.seconds_a_trial(str(newest.key))
-    labels = [label for label in disturbed.rankers(newest.recipe) if label != INITIAL]
-    named = proposals.for_study(data, newest).rankers
+    known = disturbed.seconds_a_trial(str(shown.key))
+    labels = [label for label in disturbed.rankers(shown.recipe) if label != INITIAL]
+    named = proposals.for_study(data, shown).rankers
     return known | {
         name: known[label] for label, name in zip(labels, named, strict=False) if label in known
     }

@@ -39,7 +39,7 @@ def page() -> None:
             "and more shuffles. Or on the command line:",
             f"shuffleproof study group-shuffles --data {data}",
         )
-    run.form(data, next(iter(stored.values()), None), opened=not stored and not at_work)
+    run.form(data, choice.shown(stored), opened=not stored and not at_work)
 
 
 @st.fragment
@@ -48,12 +48,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     artefact = top.artefact
     labels = groups.rankers(artefact)
     with top.controls:
-        no_ranker = state.absent("show", labels)
-        shown = st.multiselect(
-            "Rankers", labels, default=labels, key="show", bind="query-params", wrap=True
-        )
-    with top.notices:
-        state.instead("ranker", no_ranker, *shown)
+        shown = choice.rankers(labels, top.notices, str(artefact.key))
     if not shown:
         top.picture.info("Choose at least one ranker.")
         return

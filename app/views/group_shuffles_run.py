@@ -17,6 +17,7 @@ from core.execution.jobs import Job
 from core.numerals import whole
 from core.store.manifest import Artefact
 from core.studies import group_shuffles, group_shuffles_table
+from core.studies.trained import as_they_came
 from core.studies.underway import Underway
 
 GSF = "gsf"
@@ -52,17 +53,17 @@ def _first(found: Underway) -> None:
 STRIP = strip.Strip(groups.KIND, "study of GSF's shuffles", _begun, _first)
 
 
-def form(data: str, newest: Artefact | None, *, opened: bool) -> None:
+def form(data: str, shown: Artefact | None, *, opened: bool) -> None:
     """Draw the form that starts a study."""
     with st.expander("Ask with more shuffles", expanded=opened, icon=":material/play_arrow:"):
-        _form(data, newest)
+        _form(data, shown)
 
 
-def proposed(data: str, newest: Artefact | None) -> Proposal:
-    """The newest study's GSFs once more; else the newest trained here; else the cheapest."""
-    if newest is not None:
-        return proposals.for_study(data, newest)
-    own = [ranker for ranker in proposals.trained(data) if ranker.name == GSF]
+def proposed(data: str, shown: Artefact | None) -> Proposal:
+    """The GSFs of the study shown once more; else the first trained here; else the cheapest."""
+    if shown is not None:
+        return proposals.for_study(data, shown)
+    own = as_they_came(ranker for ranker in proposals.trained(data) if ranker.name == GSF)
     lists = proposals.for_study(data).lists
     if not own:
         return Proposal((proposals.cheapest(GSF),), lists)
@@ -70,8 +71,8 @@ def proposed(data: str, newest: Artefact | None) -> Proposal:
 
 
 @st.fragment
-def _form(data: str, newest: Artefact | None) -> None:
-    usual = proposed(data, newest)
+def _form(data: str, shown: Artefact | None) -> None:
+    usual = proposed(data, shown)
     presets = [f"{GSF}@{preset}" for preset in training.presets([GSF])]
     names = st.multiselect(
         "Rankers", list(dict.fromkeys([*usual.rankers, *presets])), default=list(usual.rankers),
@@ -79,7 +80,7 @@ def _form(data: str, newest: Artefact | None) -> None:
         help="GSFs of groups of two documents or more: gsf@preset, or gsf#digits of a key.",
     )  # fmt: skip
     left, middle, right = st.columns([3, 1, 1])
-    before = newest.recipe["shuffles"] if newest else group_shuffles.SHUFFLES
+    before = shown.recipe["shuffles"] if shown else group_shuffles.SHUFFLES
     text = left.text_input(
         "Shuffles S", value=", ".join(map(str, before)), key="new.shuffles",
         help="How many shuffles groups come from, comma-separated; groups of two are asked with "
@@ -94,7 +95,7 @@ def _form(data: str, newest: Artefact | None) -> None:
         shuffles = _numbers(text)
         group_shuffles.check(shuffles, int(orders))
         _only_gsf(names)
-        cost = _cost((names, shuffles, int(orders)), newest)
+        cost = _cost((names, shuffles, int(orders)), shown)
         cost += shared.trainings(data, names, usual.lists)
     except ShuffleproofError as error:
         st.warning(escaped(str(error)), icon=":material/error:")
@@ -125,17 +126,17 @@ def _numbers(text: str) -> list[int]:
         raise ParameterError("shuffles", text, "whole numbers, comma-separated") from None
 
 
-def _cost(asked: tuple[Sequence[str], Sequence[int], int], newest: Artefact | None) -> str:
-    """What the button will cost: scorings of every list, and seconds by the last study's pace."""
+def _cost(asked: tuple[Sequence[str], Sequence[int], int], shown: Artefact | None) -> str:
+    """What the button will cost: scorings of lists, seconds by the study shown."""
     names, shuffles, orders = asked
     passes = len(names) * sum(shuffles) * (orders + 1)
     text = (
         f"Each list is scored in **{orders + 1} orders** with {len(shuffles)} "
         f"{'number' if len(shuffles) == 1 else 'numbers'} of shuffles"
     )
-    if newest is not None:
-        frame = groups.table(str(newest.key))
-        done = frame["shuffles"].sum() * (newest.recipe["orders"] + 1)
+    if shown is not None:
+        frame = groups.table(str(shown.key))
+        done = frame["shuffles"].sum() * (shown.recipe["orders"] + 1)
         seconds = passes * float(frame["seconds"].sum()) / max(int(done), 1)
-        text += f", about **{duration(seconds)}** by the pace of the last study"
+        text += f", about **{duration(seconds)}** by the pace of the study shown"
     return text

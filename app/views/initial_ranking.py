@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app import curves, proposals, state
+from app import address, curves, proposals, state
 from app.figures import initial_ranking as figure
 from app.plain import escaped
 from app.views import initial_ranking_point as behind
@@ -86,7 +86,7 @@ def page() -> None:
             f"shuffleproof study initial-ranking --data {data} "
             f"--initial {','.join(proposed.lists.initial)} --rankers {','.join(proposed.rankers)}",
         )
-    run.form(data, next(iter(stored.values()), None), opened=not stored and not at_work)
+    run.form(data, choice.shown(stored), opened=not stored and not at_work)
 
 
 @st.fragment
@@ -99,7 +99,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         with notices:
             state.instead("study", no_study, curves.words(artefact))
         labels = [str(label) for label, _ in artefact.recipe["rankers"]]
-        rankers = choice.rankers(labels, notices)
+        rankers = choice.rankers(labels, notices, str(artefact.key))
         family, x, from_zero = _what(artefact.recipe)
     with picture:
         drawing, said = st.container(), st.container()
@@ -137,7 +137,8 @@ def _measure(recipe: Mapping[str, Any]) -> Measure:
     with line:
         words = st.container(width=WORDS_WIDTH)  # on telephones the button goes below it
         with st.popover("Measure and conventions", icon=":material/tune:"):
-            name = st.selectbox("Measure", list(offered), key="measure", bind="query-params")
+            address.one("measure", address.named(*offered), next(iter(offered)))
+            name = st.selectbox("Measure", list(offered), key="measure")
             usual = _asked(recipe, offered[name])
             wanted = usual.under(**{field: _convention(usual, field) for field in _fields(usual)})
     measure = wanted

@@ -64,15 +64,15 @@ STRIP = strip.Strip(curves.KIND, "study", _begun, _first)
 MINE = STRIP.mine
 
 
-def form(data: str, newest: Artefact | None, *, opened: bool) -> None:
+def form(data: str, shown: Artefact | None, *, opened: bool) -> None:
     """Draw the form that starts a study."""
     with st.expander("Run a study", expanded=opened, icon=":material/play_arrow:"):
-        _form(data, newest)
+        _form(data, shown)
 
 
 @st.fragment
-def _form(data: str, newest: Artefact | None) -> None:
-    proposed = proposals.for_study(data, newest)
+def _form(data: str, shown: Artefact | None) -> None:
+    proposed = proposals.for_study(data, shown)
     asked = _rankers_and_levels(list(proposed.rankers))
     with st.popover("Candidate lists and seed", icon=":material/tune:"):
         initial = fields.initial(data, proposed.lists)
@@ -92,7 +92,7 @@ def _form(data: str, newest: Artefact | None) -> None:
     except ShuffleproofError as error:
         st.warning(escaped(str(error)), icon=":material/error:")
         return
-    st.markdown(_cost(parameters, newest))
+    st.markdown(_cost(parameters, shown))
     ready = bool(parameters["rankers"]) and bool(initial) and bool(pairs)
     if st.button("Run this study", type="primary", key="new.run", disabled=not ready):
         strip.hand_in(STRIP, parameters)
@@ -131,33 +131,33 @@ def _pairs(families: list[str], levels: str) -> list[tuple[str, float]]:
     ]
 
 
-def _cost(parameters: Mapping[str, Any], newest: Artefact | None) -> str:
-    """What the button will cost, from what a trial took last time."""
+def _cost(parameters: Mapping[str, Any], shown: Artefact | None) -> str:
+    """What the button will cost, from what a trial took in the study shown."""
     points = parameters["perturbations"]
     disturbed = sum(level != PERTURBATIONS[family].unchanged for family, level in points)
     each = disturbed * parameters["draws"] + len(points) - disturbed
     count = each * (len(parameters["rankers"]) + 1)
-    queries = newest.facts["queries"] if newest else None
+    queries = shown.facts["queries"] if shown else None
     size = f"{queries} queries × " if queries else ""
     text = f"{size}{len(points)} levels × {parameters['draws']} draws × "
     text += f"{len(parameters['rankers']) + 1} rankers = **{count} trials**"
-    known = _timed(newest) if newest else {}
+    known = _timed(shown) if shown else {}
     timed = [name for name in parameters["rankers"] if name in known]
     if timed:
         seconds = each * (sum(known[name] for name in timed) + known.get(INITIAL, 0.0))
-        text += f", about **{duration(seconds)}** of scoring by what a trial took last time"
+        text += f", about **{duration(seconds)}** of scoring by the study shown"
     new = [name for name in parameters["rankers"] if name not in known]
     if new:
         text += f"; not timed on this set: {escaped(', '.join(new))} (trained first if need be)"
     return text + ". Finished trials are never repeated."
 
 
-def _timed(newest: Artefact) -> dict[str, float]:
+def _timed(shown: Artefact) -> dict[str, float]:
     """Seconds of a trial by ranker, under the study's own names and as a job names them now."""
-    known = curves.seconds_a_trial(str(newest.key))
-    data = str(newest.facts["data"])
-    labels = [label for label, _ in newest.recipe["rankers"] if label != INITIAL]
-    asked = proposals.for_study(data, newest).rankers
+    known = curves.seconds_a_trial(str(shown.key))
+    data = str(shown.facts["data"])
+    labels = [label for label, _ in shown.recipe["rankers"] if label != INITIAL]
+    asked = proposals.for_study(data, shown).rankers
     return known | {
         name: known[label] for label, name in zip(labels, asked, strict=False) if label in known
     }

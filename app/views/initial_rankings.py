@@ -80,7 +80,7 @@ def page() -> None:
             "initial rankings; then they are left out and exchanged. Or on the command line:",
             f"shuffleproof study initial-rankings --data {data}",
         )
-    run.form(data, next(iter(stored.values()), None), opened=not stored and not at_work)
+    run.form(data, choice.shown(stored), opened=not stored and not at_work)
     if not stored:
         geometry.section(data, None, None)
 
@@ -91,7 +91,8 @@ def _study(data: str, stored: Mapping[str, Artefact]) -> None:
     artefact = top.artefact
     with top.controls:
         shown = _shown()
-        rankers = choice.rankers(rankings.rankers(artefact.recipe), top.notices)
+        labels = rankings.rankers(artefact.recipe)
+        rankers = choice.rankers(labels, top.notices, str(artefact.key))
     with top.picture:
         drawing, said = st.container(), st.container()
         measure, alone = _measure(artefact)

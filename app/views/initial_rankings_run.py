@@ -64,18 +64,18 @@ def _first(found: Underway) -> None:
 STRIP = strip.Strip(rankings.KIND, "study of several rankings", _begun, _first)
 
 
-def form(data: str, newest: Artefact | None, *, opened: bool) -> None:
+def form(data: str, shown: Artefact | None, *, opened: bool) -> None:
     """Draw the form that starts a study."""
     with st.expander("Run a study of several rankings", expanded=opened,
                      icon=":material/play_arrow:"):  # fmt: skip
-        _form(data, newest)
+        _form(data, shown)
 
 
 @st.fragment
-def _form(data: str, newest: Artefact | None) -> None:
-    usual_preset, usual = proposals.for_training(data)
-    rankers = _rankers(data, newest)
-    initial, swaps = _initial(data, newest, usual_preset)
+def _form(data: str, shown: Artefact | None) -> None:
+    usual_preset, usual = proposals.for_training()
+    rankers = _rankers(data, shown)
+    initial, swaps = _initial(data, shown, usual_preset)
     with st.popover("Preset, seeds, measures and lists", icon=":material/tune:"):
         preset = fields.preset(trainings.plain(rankers), usual_preset)
         seeds = int(st.number_input("Seeds", 1, MOST_SEEDS, 1, key="new.seeds"))
@@ -100,8 +100,8 @@ def _form(data: str, newest: Artefact | None) -> None:
         strip.hand_in(STRIP, parameters)
 
 
-def _rankers(data: str, newest: Artefact | None) -> list[str]:
-    before = rankings.rankers(newest.recipe) if newest else list(TABLE4)
+def _rankers(data: str, shown: Artefact | None) -> list[str]:
+    before = rankings.rankers(shown.recipe) if shown else list(TABLE4)
     given = {registry.FEATURE, "random", "ideal", "file-order"}
     return fields.rankers(
         data, before, given,
@@ -110,17 +110,17 @@ def _rankers(data: str, newest: Artefact | None) -> list[str]:
     )  # fmt: skip
 
 
-def _initial(data: str, newest: Artefact | None, preset: str) -> tuple[list[str], list[str]]:
+def _initial(data: str, shown: Artefact | None, preset: str) -> tuple[list[str], list[str]]:
     """The initial rankings of training, and what is put in the first one's place."""
     known = fields.known_initial(data)
-    before = list(newest.facts["lists"]["initial"]) if newest else [f"{x}@{preset}" for x in FOUR]
+    before = list(shown.facts["lists"]["initial"]) if shown else [f"{x}@{preset}" for x in FOUR]
     left, right = st.columns(2)
     initial = left.multiselect(
         "Initial rankings, in their order", list(dict.fromkeys([*before, *known])), default=before,
         accept_new_options=True, key="new.initial", wrap=True,
         help="The first one cuts and orders the lists. A ranker that reads one reads the first.",
     )  # fmt: skip
-    usual = list(newest.recipe["initial"][len(before) :]) if newest else list(SWAPS)
+    usual = list(shown.recipe["initial"][len(before) :]) if shown else list(SWAPS)
     swaps = right.multiselect(
         "Exchanged at test time for", list(dict.fromkeys([*usual, *SWAPS, *known])), default=usual,
         accept_new_options=True, key="new.swaps", wrap=True,

@@ -1,11 +1,12 @@
 """Permutation invariance by hand: one query, another order shown, and what each ranker answers."""
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from app import scoring, state
+from app import address, proposals, scoring, services, state
 from app.figures import bump, scatter
 from app.plain import escaped
 from app.views import certificates, invariance_taken, parts, shown_list, train
@@ -13,8 +14,16 @@ from app.views.answered import Answered, answered
 from app.views.invariance_taken import numbers
 from app.views.shown_list import Shown
 from core.errors import ShuffleproofError
+from core.rankers.initial import ListRecipe
 from core.studies.one_list import explanation, verdicts
-from core.studies.trained import TrainedRanker, contrasting, list_recipes
+from core.studies.trained import (
+    CONTRAST,
+    TrainedRanker,
+    as_they_came,
+    contrast,
+    contrasting,
+    list_recipes,
+)
 
 QUESTION = "Does the order in which documents are shown change a ranker's answer?"
 CHART = {"displayModeBar": False}
@@ -57,7 +66,7 @@ def _nothing_trained(data: str) -> None:
 
 def _study(data: scoring.Described, rankers: list[TrainedRanker]) -> None:
     no_query = state.absent("query", data.queries)
-    no_ranker = state.absent("rankers", [ranker.label for ranker in rankers])
+    no_ranker = state.absent("rankers", [*chain.from_iterable(map(proposals.texts, rankers))])
     notices = st.container()
     picture, controls = st.columns([5, 2], gap="medium")
     with controls:
@@ -67,7 +76,8 @@ def _study(data: scoring.Described, rankers: list[TrainedRanker]) -> None:
         state.instead("query", no_query, one.query)
         state.instead("ranker", no_ranker, *(ranker.label for ranker in chosen))
     if not chosen:
-        picture.info("Choose at least one ranker.")
+        with picture:
+            _nobody(data.data, rankers)
         return
     changed = shown.arranged != shown.arranged_before
     with picture:
@@ -108,31 +118,76 @@ def _said(found: Sequence[Answered], shown: Shown, *, changed: bool) -> None:
 def _choices(
     data: scoring.Described, rankers: list[TrainedRanker]
 ) -> tuple[scoring.List, list[TrainedRanker]]:
-    recipes = list_recipes(rankers)
-    recipe = recipes[0]
+    address.one("query", address.named(*data.queries), data.queries[data.telling])
     query = st.selectbox(
-        "Query",
-        data.queries,
-        index=data.telling,
-        key="query",
-        bind="query-params",
-        on_change=shown_list.forget_hand,
+        "Query", data.queries, key="query", on_change=shown_list.forget_hand,
         help="A query of the test part; type to search.",
+    )  # fmt: skip
+    first = _first(data, rankers)
+    recipe = _lists(rankers, first)
+    offered = {r.label: r for r in as_they_came(rankers) if r.lists in {None, recipe}}
+    address.several(
+        "rankers",
+        {label: proposals.texts(ranker) for label, ranker in offered.items()},
+        [ranker.label for ranker in first if ranker.label in offered],
     )
+    labels = st.multiselect("Rankers", list(offered), key="rankers", wrap=True)
+    newest = contrasting([one for one in rankers if one.lists == list_recipes(rankers)[0]])
+    if first and any(one not in first and one.label not in labels for one in newest):
+        _door("Newer rankers", newest)
+    return scoring.List(data.data, data.test, recipe, query), [offered[label] for label in labels]
+
+
+def _nobody(data: str, rankers: list[TrainedRanker]) -> None:
+    """Say why nobody is shown, and offer whom there is."""
+    if contrast(rankers):
+        st.info("Choose at least one ranker.")
+        return
+    st.info(
+        escaped(
+            "Without a choice this page compares a DLCM with a SetRank that were trained on the "
+            f"same lists; {data} does not have both yet. Train what is missing, or choose rankers."
+        )
+    )
+    _door("Show", [ranker for ranker in as_they_came(rankers) if ranker.lists][: len(CONTRAST)])
+
+
+def _door(words: str, rankers: list[TrainedRanker]) -> None:
+    """Draw a button that shows these rankers: nothing else leads to them by itself."""
+
+    def taken() -> None:
+        st.session_state["lists"] = rankers[0].lists
+        st.session_state["rankers"] = [ranker.label for ranker in rankers]
+
+    label = f"{words}: {', '.join(ranker.label for ranker in rankers)}"
+    st.button(
+        escaped(label), key="other rankers", type="tertiary", icon=":material/update:",
+        on_click=taken,
+    )  # fmt: skip
+
+
+def _first(data: scoring.Described, rankers: list[TrainedRanker]) -> list[TrainedRanker]:
+    """Who is shown where the address names nobody: those of its study, else the contrast."""
+    for artefact in services.studies("invariance", data.data):
+        if str(artefact.key) in address.says("study"):
+            digests = [digest for _, digest in artefact.recipe["rankers"]]
+            own = [ranker for ranker in as_they_came(rankers) if ranker.digest in digests]
+            return (contrasting(own) or own)[: len(CONTRAST)]
+    return contrast(rankers)
+
+
+def _lists(rankers: list[TrainedRanker], first: list[TrainedRanker]) -> ListRecipe:
+    """The lists that are shown: those of the rankers asked for, where nothing else is said."""
+    came = as_they_came(rankers)
+    asked = [one for one in came if set(proposals.texts(one)) & set(address.says("rankers"))]
+    recipes = list_recipes(came)
+    usual = [*list_recipes(asked), *list_recipes(first), *recipes][0]
+    chosen = address.one("lists", {one: proposals.lists_texts(one) for one in recipes}, usual)
     if len(recipes) > 1:
-        recipe = st.selectbox("Candidate lists", recipes, format_func=shown_list.recipe_words)
-    offered = {r.label: r for r in rankers if r.lists is None or r.lists == recipe}
-    first = contrasting(list(offered.values())) or list(offered.values())[:2]
-    labels = st.multiselect(
-        "Rankers",
-        list(offered),
-        default=[ranker.label for ranker in first],
-        key="rankers",
-        bind="query-params",
-        wrap=True,
-    )
-    one = scoring.List(data.data, data.test, recipe, query)
-    return one, [offered[label] for label in labels]
+        chosen = st.selectbox(
+            "Candidate lists", recipes, key="lists", format_func=shown_list.recipe_words
+        )
+    return chosen
 
 
 def _bumps(found: Sequence[Answered]) -> None:

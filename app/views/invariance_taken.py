@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from app import exports, report, services
+from app import address, exports, report, services
 from app.proposals import as_asked
 from app.scoring import List
 from app.views import parts
@@ -57,7 +57,7 @@ def numbers(found: Sequence[Answered]) -> pd.DataFrame:
 
 def _report(data: str, rankers: Sequence[TrainedRanker]) -> exports.File:
     """The certificates of these rankers as a page of their own."""
-    found = services.certified(data)
+    found = services.certified(data, address.says("study"))
     studies = {found[ranker.digest].study for ranker in rankers if ranker.digest in found}
     paths: list[Path] = [services.store().resolve(key, "study").path for key in sorted(studies)]
     missing = "" if paths else "A report needs certificates: examine all test queries first."

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app import recent, scoring
+from app import address, recent, scoring
 from app.figures import bump
 from app.plain import escaped
 from app.views import (
@@ -21,10 +21,10 @@ from app.views import (
     worst_case,
 )
 from core.data.catalogue import SAMPLE
-from core.errors import ShuffleproofError
+from core.errors import ParameterError, ShuffleproofError
 from core.studies.one_list import moves, verdicts
 from core.studies.shown_order import ShownOrder
-from core.studies.trained import contrasting, list_recipes
+from core.studies.trained import contrast, list_recipes
 
 QUESTION = "Will my ranker survive when its input changes?"
 WHAT = (
@@ -76,7 +76,7 @@ def demonstration() -> None:
 def _demonstration() -> None:
     with st.spinner("Opening the sample's rankers …", show_time=True):
         sample = scoring.described(SAMPLE)
-        pair = contrasting(scoring.rankers_of(sample))
+        pair = contrast(scoring.rankers_of(sample))
     if len(pair) < 2:
         parts.not_yet(
             "The sample's rankers are not here yet.",
@@ -84,8 +84,7 @@ def _demonstration() -> None:
             "shuffleproof demo",
         )
         return
-    seed = int(st.session_state.get("shuffled", 0))
-    shown = str(ShownOrder("shuffled", seed)) if seed else "initial"
+    shown = str(_order())
     recipe = list_recipes(pair)[0]
     one = scoring.List(SAMPLE, sample.test, recipe, sample.queries[sample.telling])
     listed = scoring.documents(one, (shown,))
@@ -103,7 +102,7 @@ def _demonstration() -> None:
                 config={"displayModeBar": False},
                 alt=bump.alt_text(frame, label),
             )
-    if seed:
+    if shown != "initial":
         parts.finding(verdicts(frames))
     st.caption(
         f"Query {one.query} of the sample, {len(listed)} documents, shown "
@@ -113,8 +112,21 @@ def _demonstration() -> None:
     )
 
 
+def _order() -> ShownOrder:
+    """The order in the address: the initial one, or a shuffle."""
+    try:
+        asked = ShownOrder.parse(next(iter(address.says("order")), "initial"))
+    except ParameterError:
+        asked = ShownOrder()
+    found = asked if asked.kind == "shuffled" else ShownOrder()
+    address.pin("order", str(found))
+    return found
+
+
 def _shuffle() -> None:
-    st.session_state["shuffled"] = int(st.session_state.get("shuffled", 0)) + 1
+    before = _order()
+    seed = before.argument if before.kind == "shuffled" else 0
+    address.pin("order", str(ShownOrder("shuffled", seed + 1)))
 
 
 def _own_data() -> None:

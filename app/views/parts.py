@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from app import address
 from app.exports import File
 from app.figures.text import unescaped
 from app.plain import escaped
@@ -58,8 +59,7 @@ def folded(label: str, key: str, icon: str | None = None) -> DeltaGenerator | No
 
 def here(**more: str) -> dict[str, list[str]]:
     """What the address says now, and more: what shows the same in another browser."""
-    asked = {name: st.query_params.get_all(name) for name in st.query_params}
-    return asked | {name: [value] for name, value in more.items()}
+    return address.everything() | {name: [value] for name, value in more.items()}
 
 
 def clicked(chart: str) -> Sequence[Any]:

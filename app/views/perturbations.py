@@ -77,7 +77,7 @@ def page() -> None:
             f"shuffleproof study perturbations --data {data} --rankers "
             f"{','.join(run.proposed(data))} --families {','.join(run.FIRST)}",
         )
-    run.form(data, next(iter(stored.values()), None), opened=not stored and not at_work)
+    run.form(data, choice.shown(stored), opened=not stored and not at_work)
     details.catalogue()
 
 
@@ -87,7 +87,8 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     artefact = top.artefact
     with top.controls:
         strength = _strength()
-        rankers = choice.rankers(disturbed.rankers(artefact.recipe), top.notices)
+        labels = disturbed.rankers(artefact.recipe)
+        rankers = choice.rankers(labels, top.notices, str(artefact.key))
     with top.picture:
         drawing, said = st.container(), st.container()
         measure = _measure(artefact, strength)

@@ -58,18 +58,18 @@ def _first(found: Underway) -> None:
 STRIP = strip.Strip(perturbations.KIND, "study of perturbations", _begun, _first)
 
 
-def form(data: str, newest: Artefact | None, *, opened: bool) -> None:
+def form(data: str, shown: Artefact | None, *, opened: bool) -> None:
     """Draw the form that starts a study."""
     with st.expander("Run a study of perturbations", expanded=opened,
                      icon=":material/play_arrow:"):  # fmt: skip
-        _form(data, newest)
+        _form(data, shown)
 
 
 @st.fragment
-def _form(data: str, newest: Artefact | None) -> None:
-    usual = proposals.for_study(data, newest)
+def _form(data: str, shown: Artefact | None) -> None:
+    usual = proposals.for_study(data, shown)
     names = shared.rankers(usual.rankers)
-    families = _families(newest)
+    families = _families(shown)
     left, right = st.columns([4, 1])
     levels = left.text_input(
         "Levels", key="new.levels", placeholder="each family's own",
@@ -91,7 +91,7 @@ def _form(data: str, newest: Artefact | None) -> None:
             "measures": [str(Measure.parse(text)) for text in measures.split(";")],
             "draws": int(draws), "seed": int(seed),
         }  # fmt: skip
-        text = _cost(parameters, newest) + shared.trainings(data, names, recipe)
+        text = _cost(parameters, shown) + shared.trainings(data, names, recipe)
         text += _retrained(parameters, recipe)
     except ShuffleproofError as error:
         st.warning(escaped(str(error)), icon=":material/error:")
@@ -103,9 +103,9 @@ def _form(data: str, newest: Artefact | None) -> None:
         strip.hand_in(STRIP, parameters)
 
 
-def _families(newest: Artefact | None) -> list[str]:
+def _families(shown: Artefact | None) -> list[str]:
     """Draw one choice for each kind of change, and one for chains."""
-    before = list(disturbed.families(newest.recipe)) if newest else list(FIRST)
+    before = list(disturbed.families(shown.recipe)) if shown else list(FIRST)
     found: list[str] = []
     places = st.columns(2)
     for at, (group, names) in enumerate(perturbations_table.grouped(PERTURBATIONS).items()):
@@ -125,16 +125,16 @@ def _families(newest: Artefact | None) -> list[str]:
     return found
 
 
-def _cost(parameters: Mapping[str, Any], newest: Artefact | None) -> str:
-    """What the button will cost, from what a trial took last time."""
+def _cost(parameters: Mapping[str, Any], shown: Artefact | None) -> str:
+    """What the button will cost, from what a trial took in the study shown."""
     draws, names, pairs = (parameters[name] for name in ("draws", "rankers", "perturbations"))
     each = sum(entry_of(family).draws(level, draws) for family, level in pairs)
     families = counted(len({family for family, _ in pairs}), "family")
-    parts = [counted(newest.facts["queries"], "query")] if newest else []
+    parts = [counted(shown.facts["queries"], "query")] if shown else []
     parts += [f"{families} with {counted(len(pairs), 'level')}"]
     parts += [counted(draws, "draw"), counted(len(names) + 1, "ranker")]
     text = f"{' × '.join(parts)} = **{counted(each * (len(names) + 1), 'trial')}**"
-    timed, unknown = shared.trials(newest, names, each, parameters["data"])
+    timed, unknown = shared.trials(shown, names, each, parameters["data"])
     return text + timed + shared.not_timed(unknown)
 
 

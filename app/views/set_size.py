@@ -39,7 +39,7 @@ def page() -> None:
             "Or on the command line:",
             f"shuffleproof study set-size --data {data}",
         )
-    run.form(data, next(iter(stored.values()), None), opened=not stored and not at_work)
+    run.form(data, choice.shown(stored), opened=not stored and not at_work)
 
 
 @st.fragment
@@ -48,7 +48,8 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     artefact = top.artefact
     with top.controls:
         home = _home(set_sizes.trained_on(artefact.recipe))
-        rankers = choice.rankers(set_sizes.rankers(artefact.recipe), top.notices)
+        labels = set_sizes.rankers(artefact.recipe)
+        rankers = choice.rankers(labels, top.notices, str(artefact.key))
     with top.picture:
         drawing, said = st.container(), st.container()
         measure, from_zero = _measure(artefact)

@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from app import curves
+from app import address, curves
 from app.views import benchmark_table as conventions
 from core.metrics.measure import Measure
 
@@ -21,8 +21,6 @@ def choice(recipe: Mapping[str, Any]) -> Measure:
     offered = {str(one): one for one in found}
     usual = Measure.parse(recipe["measures"][0])
     first = str(Measure(usual.name, usual.cutoff))
-    name = st.selectbox(
-        "Measure", list(offered), index=list(offered).index(first), key="measure",
-        bind="query-params",
-    )  # fmt: skip
+    address.one("measure", address.named(*offered), first)
+    name = st.selectbox("Measure", list(offered), key="measure")
     return conventions.measures(recipe, offered)[name]

@@ -77,17 +77,17 @@ def _first(found: Underway) -> None:
 STRIP = strip.Strip(set_sizes.KIND, "study of set size", _begun, _first)
 
 
-def form(data: str, newest: Artefact | None, *, opened: bool) -> None:
+def form(data: str, shown: Artefact | None, *, opened: bool) -> None:
     """Draw the form that starts a study."""
     with st.expander("Run a study of set size", expanded=opened, icon=":material/play_arrow:"):
-        _form(data, newest)
+        _form(data, shown)
 
 
 @st.fragment
-def _form(data: str, newest: Artefact | None) -> None:
-    usual_preset, usual_lists = proposals.for_training(data)
-    rankers = _rankers(data, newest)
-    trained_on, sizes, seeds = _sizes(data, newest)
+def _form(data: str, shown: Artefact | None) -> None:
+    usual_preset, usual_lists = proposals.for_training()
+    rankers = _rankers(data, shown)
+    trained_on, sizes, seeds = _sizes(data, shown)
     with st.popover("Preset, measures and lists", icon=":material/tune:"):
         preset = fields.preset(trainings.plain(rankers), usual_preset)
         measures = fields.measures()
@@ -109,8 +109,8 @@ def _form(data: str, newest: Artefact | None) -> None:
         strip.hand_in(STRIP, parameters)
 
 
-def _rankers(data: str, newest: Artefact | None) -> list[str]:
-    before = set_sizes.rankers(newest.recipe) if newest else list(CLAIMED)
+def _rankers(data: str, shown: Artefact | None) -> list[str]:
+    before = set_sizes.rankers(shown.recipe) if shown else list(CLAIMED)
     given = {registry.FEATURE, "random", "ideal"}
     return fields.rankers(
         data, before, given,
@@ -119,11 +119,11 @@ def _rankers(data: str, newest: Artefact | None) -> list[str]:
     )  # fmt: skip
 
 
-def _sizes(data: str, newest: Artefact | None) -> tuple[str, str, int]:
+def _sizes(data: str, shown: Artefact | None) -> tuple[str, str, int]:
     usual = usual_sizes(data)
     homes = list(reach.homes(usual))
-    own = set_sizes.trained_on(newest.recipe) if newest else homes
-    tested = list(newest.recipe["sizes"]) if newest else usual
+    own = set_sizes.trained_on(shown.recipe) if shown else homes
+    tested = list(shown.recipe["sizes"]) if shown else usual
     left, middle, right = st.columns([2, 2, 1])
     trained_on = left.text_input(
         "Trained on lists of (N0)", value=",".join(map(str, own or homes)), key="new.home",

@@ -9,7 +9,7 @@ from functools import partial
 
 import streamlit as st
 
-from app import scoring
+from app import address, scoring
 from app.plain import escaped
 from core.errors import ParameterError
 from core.rankers.initial import ListRecipe
@@ -85,10 +85,7 @@ def show(new: ShownOrder) -> None:
 
 
 def _write(name: str, text: str) -> None:
-    if text == START[name]:
-        st.query_params.pop(name, None)
-    else:
-        st.query_params[name] = text
+    address.pin(name, text)
 
 
 def forget_hand() -> None:
@@ -104,8 +101,9 @@ def controls(one: scoring.List, data: scoring.Described) -> Shown:
     _unreadable()
     present = order()
     _sorting(present, data)
-    listed = _listed(one)
-    documents, arranged_before, arranged = listed
+    documents, arranged_before, arranged = _listed(one)
+    for name in START:
+        _write(name, str(_read(name)))
     chosen = _hand(documents, arranged)
     return Shown(documents, str(_read("before")), str(order()), arranged_before, arranged, chosen)
 

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from app import exports, opened, report, state
+from app import address, exports, opened, report, services, state
 from app.plain import escaped
 from app.views import parts
 from core.store.manifest import Artefact
@@ -16,6 +16,11 @@ from core.store.manifest import Artefact
 Words = Callable[[Artefact], str]
 Again = tuple[Callable[..., str], Callable[..., str]]
 """What writes a study as a command, and as Python."""
+
+NOUNS = ("Study", "studies")
+
+First = Callable[[Artefact], Any]
+"""What studies are sorted by."""
 
 
 @dataclass(frozen=True)
@@ -35,24 +40,36 @@ class Top:
     controls: DeltaGenerator
 
 
+def shown(stored: Mapping[str, Artefact], first: First = services.arrived) -> Artefact | None:
+    """The study that the address names; else the one that a page without an address shows.
+
+    Args:
+        stored: the studies by key.
+        first: what they are sorted by; nothing stored later may come before.
+    """
+    asked = address.says("study")[-1:]
+    named = [stored[key] for key in asked if key in stored]
+    return named[0] if named else min(stored.values(), key=first, default=None)
+
+
 def top(
-    stored: Mapping[str, Artefact], short: Words, words: Words, one: str = "Study",
-    several: str = "studies",
+    stored: Mapping[str, Artefact], short: Words, words: Words, nouns: tuple[str, str] = NOUNS,
+    first: First = services.arrived,
 ) -> Top:  # fmt: skip
     """Draw the places of a page and the choice of its study, as `study` does."""
     missing = state.absent("study", stored)
     notices = st.container()
     picture, controls = st.columns([5, 2], gap="medium")
     with controls:
-        artefact = study(stored, short, words, one, several)
+        artefact = study(stored, short, words, nouns, first)
     with notices:
         state.instead("study", missing, short(artefact))
     return Top(artefact, notices, picture, controls)
 
 
 def study(
-    stored: Mapping[str, Artefact], short: Words, words: Words, one: str = "Study",
-    several: str = "studies",
+    stored: Mapping[str, Artefact], short: Words, words: Words, nouns: tuple[str, str] = NOUNS,
+    first: First = services.arrived,
 ) -> Artefact:  # fmt: skip
     """Draw the choice of a study; its key always stands in the address, so that links keep it.
 
@@ -60,35 +77,53 @@ def study(
         stored: the studies by key, newest first.
         short: what tells one from others in a narrow place.
         words: the rest of it in a line.
-        one: what a study of the page is called.
-        several: what they are called.
+        nouns: what a study of the page is called, and what several are.
+        first: what they are sorted by; the least is what an address without a study shows.
     """
-    wanted, keys = st.query_params.get("study", ""), list(stored)
+    wanted, keys = address.says("study")[-1:], list(stored)
+    chosen = shown(stored, first)
     key = st.selectbox(
-        one, keys, index=keys.index(wanted) if wanted in keys else 0,
+        nouns[0], keys, index=0 if chosen is None else keys.index(str(chosen.key)),
         format_func=lambda key: short(stored[key]),
-        help=f"Stored {several} of this data set, newest first.",
+        help=f"Stored {nouns[1]} of this data set, newest first.",
     )  # fmt: skip
     if not stored[key].path.is_dir():
         st.rerun()  # deleted since the page was drawn: another is shown, and it is said
     st.caption(escaped(words(stored[key])))
-    if wanted != key:
-        st.query_params["study"] = key
+    if wanted != [key]:
+        address.pin("study", key)
+    newer = max(stored.values(), key=first)
+    if first(newer) > first(stored[key]):
+        newer_results(short(newer), str(newer.key))
     return stored[key]
 
 
-def rankers(labels: Sequence[str], notices: DeltaGenerator) -> tuple[str, ...]:
+def newer_results(words: str, *keys: str) -> None:
+    """Draw the door to results that came later: nothing else leads to them by itself.
+
+    Args:
+        words: what tells them from others.
+        keys: of their studies.
+    """
+    st.button(
+        escaped(f"Newer results: {words}"), key="newer results", type="tertiary",
+        icon=":material/update:", on_click=address.pin, args=("study", *keys),
+        help="What this address shows stays as it is until somebody asks for another.",
+    )  # fmt: skip
+
+
+def rankers(labels: Sequence[str], notices: DeltaGenerator, study: str) -> tuple[str, ...]:
     """Draw the choice of the rankers in the picture; in the study's order.
 
     Args:
         labels: of all rankers of the study.
         notices: where it is said that the address asks for others.
+        study: its key.
     """
     missing = state.absent("show", labels)
-    shown = st.multiselect(
-        "Rankers", labels, default=labels, key="show", bind="query-params", wrap=True
-    )
-    chosen = tuple(label for label in labels if label in shown)
+    address.several("show", address.named(*labels), labels, of=study)
+    asked = st.multiselect("Rankers", labels, key="show", wrap=True)
+    chosen = tuple(label for label in labels if label in asked)
     with notices:
         state.instead("ranker", missing, *chosen)
     return chosen

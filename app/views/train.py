@@ -1,11 +1,12 @@
 """The page Train: choose rankers, see what they cost, train them in the background, watch them."""
 
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 import pandas as pd
 import streamlit as st
 
-from app import jobs, state, training
+from app import address, jobs, proposals, state, training
 from app.figures import compared
 from app.figures.training import alt_text, curves
 from app.jobs import duration
@@ -23,6 +24,10 @@ QUESTION = "Which rankers should learn from this data set, and how do they come 
 CHART = {"displayModeBar": False}
 CONVENTION = Measure("NDCG", 10).convention()
 SHOWN, LISTED = 4, 50
+RUNS, COMPARED = train_form.RUNS, "compared"
+"""In addresses: trainings whose curves are shown, and rankers that stand side by side."""
+
+DIGITS = train_form.DIGITS
 
 
 def page() -> None:
@@ -36,7 +41,7 @@ def page() -> None:
         mine = _trainings(data)
         table = training.trained(data)
         with picture:
-            _learning(mine, table)
+            _learning(data, mine, table)
         _trained(table)
         _history(mine)
     except ShuffleproofError as error:
@@ -49,40 +54,63 @@ def _trainings(data: Fitting) -> list[Job]:
     return [job for job in found if job.kind == "train" and job.parameters["data"] == data.data]
 
 
-def _learning(mine: list[Job], table: pd.DataFrame) -> None:
-    """The picture: what is being trained; else what was chosen below, or the latest ones.
+def _learning(data: Fitting, mine: list[Job], table: pd.DataFrame) -> None:
+    """The picture: what is being trained and what the address names; else who stands out.
 
     Rankers that came from elsewhere have no curves; they stand side by side.
     """
-    active = [job for job in mine if not job.ended]
-    rows = _rows("train history")
-    ended = [job for job in mine if job.ended][:LISTED]
-    chosen = [ended[row] for row in rows if row < len(ended)]
-    if not active and not chosen:
-        chosen = [job for job in ended if job.state == "done"][:SHOWN]
+    active, ended = [job for job in mine if not job.ended], _ended(mine)
+    asked = address.says(RUNS)
+    chosen = [job for job in ended if job.id[:DIGITS] in asked]
     ids = [job.id for job in [*active, *chosen]]
     measured = table.dropna(subset="valid")
-    if ids or measured.empty:
+    latest = [job for job in ended if job.state == "done"][:SHOWN]
+    if ids or (measured.empty and not latest):
         st.subheader("Learning")
         st.fragment(_watched, run_every=jobs.FAST if active else None)(ids)
     else:
         st.subheader("What has been learnt")
-        _side_by_side(measured)
+        if not measured.empty:
+            _side_by_side(measured, data)
+    if not active and latest and not {job.id[:DIGITS] for job in latest} <= set(asked):
+        _door("Latest trainings", ", ".join(map(jobs.ranker, latest)), RUNS, _places(latest))
     for job in [job for job in ended if job.state in {"failed", "cancelled"}][:SHOWN]:
         _unfinished(job)
 
 
-def _side_by_side(table: pd.DataFrame) -> None:
-    """Validation NDCG@10 of what is trained here, one dot a ranker."""
-    alike = table["ranker"].duplicated(keep=False)
-    labels = table["ranker"].where(~alike, table["ranker"] + " " + table["key"].str[7:13])
-    frame = pd.DataFrame({"label": labels, "value": table["valid"].astype(float)})
-    st.plotly_chart(
-        compared.compared(frame), key="compared", config=CHART, alt=compared.alt_text(frame)
-    )
-    best = frame.iloc[int(frame["value"].argmax())]
-    parts.finding(f"{best['label']} is best on the validation part, with {best['value']:.3f}.")
-    parts.convention(CONVENTION, "curves appear here while rankers are trained")
+def _ended(mine: list[Job]) -> list[Job]:
+    return [job for job in mine if job.ended][:LISTED]
+
+
+def _places(found: Iterable[Job]) -> list[str]:
+    """What addresses call trainings."""
+    return [job.id[:DIGITS] for job in found]
+
+
+def _door(words: str, what: str, name: str, texts: Sequence[str]) -> None:
+    """Draw a button that shows something else: nothing but the address leads to it."""
+    st.button(
+        escaped(f"{words}: {what}"), key=f"door {name}", type="tertiary", on_click=address.pin,
+        icon=":material/update:", args=(name, *texts),
+    )  # fmt: skip
+
+
+def _side_by_side(table: pd.DataFrame, data: Fitting) -> None:
+    """Validation NDCG@10 of those that the address names, else that stand out; a dot a ranker."""
+    labels = table["key"].map({one.key: one.label for one in proposals.trained(data.data)})
+    named = labels.fillna(table["ranker"] + " " + table["key"].str[7:13])
+    frame = pd.DataFrame({"label": named, "value": table["valid"].astype(float)})
+    asked = set(address.says(COMPARED)) or proposals.standing_out(data.data)
+    shown = frame[table["key"].isin(asked)]
+    if len(shown):
+        st.plotly_chart(
+            compared.compared(shown), key="compared", config=CHART, alt=compared.alt_text(shown)
+        )
+        best = shown.iloc[int(shown["value"].argmax())]
+        parts.finding(f"{best['label']} is best on the validation part, with {best['value']:.3f}.")
+        parts.convention(CONVENTION, "curves appear here while rankers are trained")
+    if len(shown) < len(frame):
+        _door("Side by side", f"all {len(frame)} trained here", COMPARED, table["key"].tolist())
 
 
 def _watched(identifiers: list[str]) -> None:
@@ -204,9 +232,14 @@ def _trained(table: pd.DataFrame) -> None:
 
 def _history(mine: list[Job]) -> None:
     """What was trained from here; chosen rows are drawn above."""
-    ended = [job for job in mine if job.ended][:LISTED]
+    ended = _ended(mine)
     if not ended:
         return
+
+    def taken() -> None:
+        rows = st.session_state["train history"]["selection"]["rows"]
+        address.pin(RUNS, *_places(ended[row] for row in rows))
+
     st.subheader("History")
     st.caption("Tick rows to see their curves above.")
     now = datetime.now(UTC).timestamp()
@@ -222,7 +255,7 @@ def _history(mine: list[Job]) -> None:
         ),
         hide_index=True,
         key="train history",
-        on_select="rerun",
+        on_select=taken,
         selection_mode="multi-row",
         alt="Trainings that ended",
         column_config={
@@ -233,9 +266,3 @@ def _history(mine: list[Job]) -> None:
             "job": "Job",
         },
     )
-
-
-def _rows(key: str) -> list[int]:
-    """The rows chosen in a table that is drawn further down."""
-    chosen = st.session_state.get(key)
-    return list(chosen["selection"]["rows"]) if chosen else []

@@ -5,10 +5,11 @@ What it will cost stands above the button; what is trained already is said and n
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields, replace
+from typing import Any
 
 import streamlit as st
 
-from app import combinations, forms, jobs, proposals, state, training
+from app import address, combinations, forms, jobs, proposals, state, training
 from app.jobs import duration
 from app.plain import escaped
 from app.training import Fitting, Plan
@@ -20,6 +21,8 @@ from core.rankers.initial import ListRecipe
 from core.rankers.recipes import FIXED, NeuralSpec
 
 OPENED = "settings opened"
+RUNS, DIGITS = "runs", 16
+"""In addresses: the trainings whose curves are shown, and how much of their ids."""
 
 
 @st.fragment
@@ -49,11 +52,19 @@ def _form(data: Fitting) -> None:
     wanted = [plan for plan in plans if not plan.there]
     label = f"Train {len(wanted)} ranker{'s' if len(wanted) > 1 else ''}" if wanted else "Train"
     if st.button(label, type="primary", disabled=not wanted, key="train now"):
-        for plan in wanted:
-            job = jobs.submit("train", training.parameters(data, lists, plan))
-            st.toast(escaped(f"{jobs.name(job)}: {'found' if job.ended else 'handed in'}"))
-        st.rerun()
+        _handed_in([training.parameters(data, lists, plan) for plan in wanted])
     _combined(data, lists)
+
+
+def _handed_in(asked: Sequence[Mapping[str, Any]]) -> None:
+    """Hand trainings in and go to them: the address names them from now on."""
+    ids = []
+    for parameters in asked:
+        job = jobs.submit("train", dict(parameters))
+        st.toast(escaped(f"{jobs.name(job)}: {'found' if job.ended else 'handed in'}"))
+        ids.append(job.id[:DIGITS])
+    address.pin(RUNS, *ids)
+    st.rerun()
 
 
 def _combined(data: Fitting, lists: ListRecipe) -> None:
@@ -80,10 +91,7 @@ def _combined(data: Fitting, lists: ListRecipe) -> None:
         st.caption(f"{combination.cost(made)}. {_members_cost(data, lists, plans, wanted)}")
         if st.button("Make this combination", key="combine now"):
             asked = training.lists_asked(data.data, lists) or None
-            parameters = {"data": data.data, "ranker": name, "changes": None, "lists": asked}
-            job = jobs.submit("train", parameters)
-            st.toast(escaped(f"{jobs.name(job)}: {'found' if job.ended else 'handed in'}"))
-            st.rerun()
+            _handed_in([{"data": data.data, "ranker": name, "changes": None, "lists": asked}])
 
 
 def _named(leaf: str) -> tuple[str, str]:
@@ -104,7 +112,7 @@ def _members_cost(
 
 def _three(data: Fitting) -> tuple[list[str], str | None, ListRecipe | None]:
     """The controls that matter: rankers, preset, initial rankers."""
-    usual, lists = proposals.for_training(data.data)
+    usual, lists = proposals.for_training()
     groups = training.groups()
     offered = [name for own in groups.values() for name in own]
     missing = state.absent("train", offered)

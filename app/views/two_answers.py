@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import pandas as pd
 import streamlit as st
 
+from app import address
 from app.plain import escaped
 from app.views import list_again, query_rows
 from core.studies.benchmark_finding import signed
@@ -76,10 +77,9 @@ def one_query(ids: Sequence[str], seeds: Sequence[int], compared: Compared, repl
         return
     seed = seeds[0] if seeds else 0
     if len(seeds) > 1:
-        if st.session_state.get("seed") not in {None, *seeds}:
-            del st.session_state["seed"]
+        address.one("seed", {one: (str(one),) for one in seeds}, seed)
         seed = right.selectbox(
-            "Seed", list(seeds), key="seed", bind="query-params",
+            "Seed", list(seeds), key="seed",
             help="The numbers above are means over all of them.",
         )  # fmt: skip
     moves = list_again.asked(lambda: replay(query, int(seed or 0), list_again.features()))

@@ -74,7 +74,7 @@ def page() -> None:
             "Choose rankers and a budget below and start one. Or on the command line:",
             f"shuffleproof study worst-case --data {data} --rankers {','.join(run.proposed(data))}",
         )
-    run.form(data, next(iter(stored.values()), None), opened=not stored and not at_work)
+    run.form(data, choice.shown(stored), opened=not stored and not at_work)
 
 
 @st.fragment
@@ -82,7 +82,8 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     top = choice.top(stored, disturbed.short_words, disturbed.words)
     artefact = top.artefact
     with top.controls:
-        rankers = choice.rankers(disturbed.rankers(artefact.recipe), top.notices)
+        labels = disturbed.rankers(artefact.recipe)
+        rankers = choice.rankers(labels, top.notices, str(artefact.key))
     if not rankers:
         top.picture.info("Choose at least one ranker.")
         return

@@ -67,19 +67,19 @@ def _first(found: Underway) -> None:
 STRIP = strip.Strip(KIND, "search for the worst case", _begun, _first)
 
 
-def form(data: str, newest: Artefact | None, *, opened: bool) -> None:
+def form(data: str, shown: Artefact | None, *, opened: bool) -> None:
     """Draw the form that starts a search."""
     with st.expander("Search for the worst case", expanded=opened, icon=":material/play_arrow:"):
-        _form(data, newest)
+        _form(data, shown)
 
 
 @st.fragment
-def _form(data: str, newest: Artefact | None) -> None:
-    usual = proposals.for_study(data, newest)
+def _form(data: str, shown: Artefact | None) -> None:
+    usual = proposals.for_study(data, shown)
     names = shared.rankers(usual.rankers)
-    budgets, queries = _budgets(newest)
+    budgets, queries = _budgets(shown)
     search = Search()
-    how = {"target": _target(newest)} | drawn(search, "new", only=("unit", "method"), columns=2)
+    how = {"target": _target(shown)} | drawn(search, "new", only=("unit", "method"), columns=2)
     with st.popover("Search, measure, lists and seed", icon=":material/tune:"):
         measure = st.text_input("Measure", value="NDCG@10", key="new.measures",
                                 help="One: it says what an order costs.")  # fmt: skip
@@ -97,7 +97,7 @@ def _form(data: str, newest: Artefact | None) -> None:
             "measures": [str(Measure.parse(measure))], "draws": int(draws), "seed": int(seed),
             "queries": int(queries) or None,
         }  # fmt: skip
-        text = _cost(parameters, wanted, newest) + shared.trainings(data, names, recipe)
+        text = _cost(parameters, wanted, shown) + shared.trainings(data, names, recipe)
     except ShuffleproofError as error:
         st.warning(escaped(str(error)), icon=":material/error:")
         return
@@ -106,8 +106,8 @@ def _form(data: str, newest: Artefact | None) -> None:
         strip.hand_in(STRIP, parameters)
 
 
-def _budgets(newest: Artefact | None) -> tuple[str, int]:
-    before = newest.recipe["budgets"] if newest else BUDGETS
+def _budgets(shown: Artefact | None) -> tuple[str, int]:
+    before = shown.recipe["budgets"] if shown else BUDGETS
     left, right = st.columns([3, 1])
     budgets = left.text_input(
         "Budgets", value=",".join(map(str, before)), key="new.budgets",
@@ -120,8 +120,8 @@ def _budgets(newest: Artefact | None) -> tuple[str, int]:
     return budgets, int(queries)
 
 
-def _target(newest: Artefact | None) -> str:
-    usual = str(newest.recipe["target"]) if newest else "ranking"
+def _target(shown: Artefact | None) -> str:
+    usual = str(shown.recipe["target"]) if shown else "ranking"
     found = st.segmented_control(
         "What is rearranged", list(disturbed.TARGETS), default=usual, required=True,
         format_func=disturbed.TARGETS.__getitem__, key="new.target",
@@ -141,18 +141,18 @@ def _numbers(text: str) -> list[int]:
     return found
 
 
-def _cost(parameters: Mapping[str, Any], search: Search, newest: Artefact | None) -> str:
-    """What the button will cost: orders to be scored at most, and seconds by the last search."""
-    queries = parameters["queries"] or (newest.facts["queries"] if newest else None)
+def _cost(parameters: Mapping[str, Any], search: Search, shown: Artefact | None) -> str:
+    """What the button will cost: orders to be scored at most, and seconds by the search shown."""
+    queries = parameters["queries"] or (shown.facts["queries"] if shown else None)
     each = orders(search, max(parameters["budgets"]))
     each += parameters["draws"] * len(parameters["budgets"])
     of = counted(queries, "query") if queries else "each query"
     text = f"At most **{each:,} orders** of {of} for each ranker that reads them"
-    paces = _paces(newest) if newest else {}
+    paces = _paces(shown) if shown else {}
     names = [name for name in parameters["rankers"] if name in paces]
     if names and queries:
         seconds = sum(paces[name] for name in names) * each * queries
-        text += f", about **{duration(seconds)}** by the pace of the last search"
+        text += f", about **{duration(seconds)}** by the pace of the search shown"
     return text
 
 
@@ -171,9 +171,9 @@ def orders(search: Search, budget: int) -> int:
     return pairs + (budget - 1) * width * min(pairs, search.candidates)
 
 
-def _paces(newest: Artefact) -> dict[str, float]:
+def _paces(shown: Artefact) -> dict[str, float]:
     """Seconds for one order of one list by ranker, of those that were searched."""
-    effort = newest.facts.get("effort", {})
+    effort = shown.facts.get("effort", {})
     return {
         label: one["seconds"] / one["evaluated"]
         for label, one in effort.items()

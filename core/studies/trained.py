@@ -1,14 +1,16 @@
 """Which rankers of a store were fitted on a data set; nothing but manifests is read."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from core.errors import UnknownNameError
 from core.rankers import outside, registry
 from core.rankers.initial import ListRecipe
 from core.rankers.kept import ALL_DOCUMENTS
+from core.store.arrival import Arrival, arrival
 from core.store.artefacts import Store
 from core.store.keys import canonical_json, key_of
 from core.store.manifest import Artefact
@@ -29,11 +31,12 @@ class TrainedRanker:
         key: its artefact key as printed.
         digest: the whole digest, as studies name it.
         name: the registry's name.
-        label: the name, with digits of the key where the data set has several of that name.
+        label: the name; with digits of the key where another of that name came before.
         preset: the preset that its recipe is; None: its settings are of their own.
         lists: how the lists that it was fitted on were made; None: on all documents.
         valid: its quality on the validation part, by measure.
         created: when it was stored.
+        arrived: what rankers are sorted by as they came, the shipped ones first.
     """
 
     key: str
@@ -44,6 +47,12 @@ class TrainedRanker:
     lists: ListRecipe | None
     valid: Mapping[str, float]
     created: str
+    arrived: Arrival = (True, "", "")
+
+    @property
+    def shipped(self) -> bool:
+        """Whether it comes with the program."""
+        return not self.arrived[0]
 
 
 def trained_on(store: Store, train: str, valid: str) -> list[TrainedRanker]:
@@ -63,21 +72,28 @@ def trained_on(store: Store, train: str, valid: str) -> list[TrainedRanker]:
         for artefact in found
         if key_of("ranker", artefact.recipe, (train, valid)) == artefact.key
     ]
-    own.sort(key=lambda artefact: artefact.created, reverse=True)
-    names = [_name(artefact) for artefact in own]
-    return [
-        TrainedRanker(
-            key=str(artefact.key),
-            digest=artefact.key.digest,
-            name=name,
-            label=_label(artefact, name, names),
-            preset=_preset(name, canonical_json(artefact.recipe["ranker"])),
-            lists=_lists(artefact.recipe),
-            valid=dict(artefact.facts.get("valid", {})),
-            created=artefact.created,
-        )
-        for artefact, name in zip(own, names, strict=True)
-    ]
+    came = sorted(((arrival(store, artefact), artefact) for artefact in own), key=itemgetter(0))
+    taken: set[str] = set()
+    rankers = [_ranker(artefact, arrived, taken) for arrived, artefact in came]
+    return sorted(rankers, key=lambda ranker: (ranker.created, ranker.key), reverse=True)
+
+
+def _ranker(artefact: Artefact, arrived: Arrival, taken: set[str]) -> TrainedRanker:
+    """A stored ranker; the first of a name takes it, so that no later one changes its label."""
+    name = _name(artefact)
+    label = _label(artefact, name, first=name not in taken)
+    taken.add(name)
+    return TrainedRanker(
+        key=str(artefact.key),
+        digest=artefact.key.digest,
+        name=name,
+        label=label,
+        preset=_preset(name, canonical_json(artefact.recipe["ranker"])),
+        lists=_lists(artefact.recipe),
+        valid=dict(artefact.facts.get("valid", {})),
+        created=artefact.created,
+        arrived=arrived,
+    )
 
 
 def studied_on(store: Store, fingerprint: str) -> list[Artefact]:
@@ -115,6 +131,36 @@ def contrasting(rankers: Sequence[TrainedRanker]) -> list[TrainedRanker]:
     return found
 
 
+def as_they_came(rankers: Iterable[TrainedRanker]) -> list[TrainedRanker]:
+    """Rankers in the order in which they came, the shipped ones first."""
+    return sorted(rankers, key=attrgetter("arrived"))
+
+
+def contrast(rankers: Sequence[TrainedRanker]) -> list[TrainedRanker]:
+    """One ranker fed in the order shown beside one SetRank on the same lists; else none.
+
+    No ranker that is stored later changes it: of the shipped ones the most telling two are taken,
+    else the two by which lists had both kinds first.
+    """
+    came = as_they_came(rankers)
+    for pool in ([ranker for ranker in came if ranker.shipped], came):
+        pairs = [_first_of_both(pool, recipe) for recipe in list_recipes(pool)]
+        whole = [pair for pair in pairs if len(pair) == len(CONTRAST)]
+        if whole:
+            return min(whole, key=lambda pair: max(ranker.arrived for ranker in pair))
+    return []
+
+
+def _first_of_both(came: Sequence[TrainedRanker], recipe: ListRecipe) -> list[TrainedRanker]:
+    """The first on these lists that follows the order shown, and the first that does not."""
+    own = [ranker for ranker in came if ranker.lists == recipe]
+    if all(ranker.shipped for ranker in own):
+        return contrasting(own)
+    return [
+        ranker for names in CONTRAST for ranker in [one for one in own if one.name in names][:1]
+    ]
+
+
 def _complete(recipe: Mapping[str, Any]) -> bool:
     """Whether it is a ranker of its own, on lists that this version can make."""
     lists = recipe.get("lists")
@@ -141,12 +187,10 @@ def _lists(recipe: Mapping[str, Any]) -> ListRecipe | None:
     return recipe_of(made)
 
 
-def _label(artefact: Artefact, name: str, names: Sequence[str]) -> str:
+def _label(artefact: Artefact, name: str, *, first: bool) -> str:
     """The name as far as it tells a ranker apart; one from outside with its file."""
     file = str(artefact.recipe["ranker"].get("file", "")) if name in outside.KINDS else ""
-    if file and [one for one in names if one == name] == [name]:
-        return f"{name} {file}"
-    digits = f" {artefact.key.digest[:6]}" if names.count(name) > 1 else ""
+    digits = "" if first else f" {artefact.key.digest[:6]}"
     return f"{name}{digits}{f' {file}' if file else ''}"
 
 

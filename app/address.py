@@ -1,0 +1,145 @@
+"""What a page shows stands in its address: also every choice that nobody has changed.
+
+Streamlit's own binding of widgets (`bind="query-params"`) keeps a value out of the address as long
+as it is the widget's default. It is used for choices whose default follows from others that stand
+in the address; those that say what is shown (data, study, rankers, lists, query, order, change,
+measure) are settled here, before their widget is drawn.
+
+>>> named("dlcm", "setrank-imsab")
+{'dlcm': ('dlcm',), 'setrank-imsab': ('setrank-imsab',)}
+"""
+
+from collections.abc import Callable, Generator, Hashable, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+Option = TypeVar("Option", bound=Hashable)
+Options = Mapping[Option, Sequence[str]]
+"""What may be chosen, each with its text in addresses and then other texts that mean it."""
+
+NOTHING = ("",)
+"""What an address says where somebody chose nothing of several."""
+
+GATHERED = "address gathered"
+CARRIED = frozenset({"query"})
+"""Choices that go with a person from page to page, unless the address says otherwise."""
+
+EVERYWHERE = frozenset({"data"})
+"""Choices whose widget stands on every page."""
+
+
+def named(*texts: str) -> dict[str, tuple[str]]:
+    """Options that are their own text in addresses."""
+    return {text: (text,) for text in texts}
+
+
+@contextmanager
+def gathered() -> Generator[None]:
+    """While in here, what is pinned is gathered, then written at once: one step back undoes it."""
+    st.session_state[GATHERED] = {}
+    try:
+        yield
+    finally:
+        found = st.session_state.pop(GATHERED, {})
+        if any(st.query_params.get_all(name) != texts for name, texts in found.items()):
+            st.query_params.update(found)
+
+
+def says(name: str) -> list[str]:
+    """What the address says under a name, or is about to say."""
+    found: list[str] = st.session_state.get(GATHERED, {}).get(name)
+    return st.query_params.get_all(name) if found is None else found
+
+
+def everything() -> dict[str, list[str]]:
+    """All that the address says, or is about to say."""
+    return {name: says(name) for name in (*st.query_params, *st.session_state.get(GATHERED, {}))}
+
+
+def pin(name: str, *texts: str) -> None:
+    """Write texts under a name; nothing takes the name out."""
+    gathering = st.session_state.get(GATHERED)
+    if gathering is not None:
+        gathering[name] = list(texts)
+    elif not texts:
+        st.query_params.pop(name, None)
+    elif st.query_params.get_all(name) != list(texts):
+        st.query_params[name] = texts
+
+
+def one(name: str, options: Options[Option], usual: Option, of: str = "") -> Option:
+    """Settle a choice of one; a widget with this key, drawn after it, shows what was settled.
+
+    Args:
+        name: in the address, and the widget's key.
+        options: that there are.
+        usual: what an address that says nothing means; nothing that is stored later may change it.
+        of: what the choice belongs to; where that is another than before, the choice is made anew.
+    """
+    meant = _meant(options)
+    found: Option = _settled(
+        name, lambda held: held in options, lambda texts: meant.get(texts[-1]), usual, of
+    )
+    pin(name, options[found][0])
+    return found
+
+
+def several(
+    name: str, options: Options[Option], usual: Iterable[Option], of: str = ""
+) -> list[Option]:
+    """Settle a choice of several, as `one` does; it may be empty."""
+    meant = _meant(options)
+
+    def read(texts: Sequence[str]) -> list[Option] | None:
+        known = [meant[text] for text in dict.fromkeys(texts) if text in meant]
+        return known if known or tuple(texts) == NOTHING else None
+
+    found: list[Option] = list(
+        _settled(name, lambda held: set(held) <= options.keys(), read, list(usual), of)
+    )
+    pin(name, *([options[option][0] for option in found] or NOTHING))
+    return found
+
+
+def _settled(
+    name: str,
+    fits: Callable[[Any], bool],
+    read: Callable[[Sequence[str]], Any],
+    usual: Any,
+    of: str,
+) -> Any:
+    """What was chosen on this page; else what the address says; else what is usual."""
+    context = get_script_run_ctx()
+    page = context.page_script_hash if context and name not in EVERYWHERE else ""
+    went_back = context is not None and context.is_history_navigation
+    memory, carried = f"address of {name}", f"address carries {name}"
+    before = st.session_state.get(memory)
+    held = st.session_state.get(name) if before is None or before[0] == page else None
+    st.session_state[memory] = (page, of)
+    asked = st.query_params.get_all(name)
+    if not asked and name in CARRIED and carried in st.session_state:
+        asked = [st.session_state[carried]]
+    if held is not None and before not in {None, (page, of)}:
+        found = usual
+    elif held is not None and fits(held) and not went_back:
+        found = held
+    else:
+        told = read(asked) if asked else None
+        found = usual if told is None else told
+    if st.session_state.get(name) != found:
+        st.session_state[name] = found
+    if name in CARRIED:
+        st.session_state[carried] = found
+    return found
+
+
+def _meant(options: Options[Option]) -> dict[str, Option]:
+    """The option that a text means: its own text goes before another's older one."""
+    found: dict[str, Option] = {}
+    for option, texts in options.items():
+        for text in texts[1:]:
+            found.setdefault(text, option)
+    return found | {texts[0]: option for option, texts in options.items()}

@@ -1,0 +1,20 @@
+"""In which order artefacts came: what is chosen by it, later work does not choose otherwise."""
+
+from core.store.artefacts import Store
+from core.store.manifest import Artefact
+
+Arrival = tuple[bool, str, str]
+"""Whether it came after the installation, when it came here, and its key."""
+
+
+def arrival(store: Store, artefact: Artefact) -> Arrival:
+    """What artefacts are sorted by as they came, the shipped ones first.
+
+    Args:
+        store: that they are of.
+        artefact: one of them.
+    """
+    key = str(artefact.key)
+    shipped = any((root / "artefacts" / key).is_dir() for root in store.bundled)
+    when = artefact.imported.at if artefact.imported else artefact.created
+    return not shipped, when, key

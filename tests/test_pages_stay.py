@@ -1,0 +1,181 @@
+"""Later work changes no page: what an address without parameters shows, and what it then says."""
+
+import itertools
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from app import pages, scoring, services
+from app.views import parts
+from core.data.catalogue import SAMPLE, find
+from core.data.stored import open_fold
+from core.rankers.initial import ListRecipe
+from core.store.artefacts import Store, default_store
+from core.studies.trained import TrainedRanker, contrast
+from tests import app_disturbed, app_later, app_sizes
+from tests import app_tables as tables
+
+OWN = {"set-size", "initial-rankings", "benchmark", "ablation"}
+"""The pages whose studies are of a set of one's own here; the others' are of the sample."""
+
+EMPTY = {"group-shuffles"}
+"""The pages for which nothing is stored here."""
+
+ALL = {page.path: page for page in itertools.chain(*pages.SECTIONS.values())}
+
+
+def script(path):
+    import streamlit as st
+
+    from app import address, sidebar
+    from app.pages import SECTIONS
+
+    with address.gathered():
+        sidebar.draw()
+        drawn = [
+            st.Page(page.draw, title=page.title, url_path=page.path or "home",
+                    default=page.path == path)
+            for section in SECTIONS.values()
+            for page in section
+        ]  # fmt: skip
+        st.navigation(drawn).run()
+
+
+class State:
+    """What a page shows, its address, and its link."""
+
+    def __init__(self, path, monkeypatch, **query):
+        links = []
+        monkeypatch.setattr(parts, "exports_row", lambda shared, _: links.append(shared.link()))
+        page = AppTest.from_function(script, default_timeout=240, kwargs={"path": path})
+        for name, value in query.items():
+            page.query_params[name] = value
+        page.run()
+        assert not page.exception, page.exception
+        assert not page.error, page.error
+        self.page, self.links = page, links
+        self.address = {
+            name: text if isinstance(text, list) else [text]
+            for name, text in page.query_params.items()
+        }
+        self.figures = [chart.proto.spec or str(chart.proto) for chart in page.get("plotly_chart")]
+        kinds = ("multiselect", "selectbox", "number_input", "text_input", "button_group", "toggle")
+        self.fields = {
+            (kind, field.key or field.label): field.value
+            for kind in kinds
+            for field in page.get(kind)
+        }
+
+    def same_as(self, other):
+        assert self.address == other.address
+        assert self.fields == other.fields
+        assert self.figures == other.figures
+
+
+def asked(path):
+    return {"data": tables.DATA} if path in OWN else {}
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    """The shipped rankers and studies of the sample, and a study of nearly every other kind."""
+    store = Store(tmp_path_factory.mktemp("pages"), default_store().bundled)
+    find(SAMPLE, store)
+    fold = tables.fold()
+    tables.data_set(store, fold)
+    for put in (
+        tables.benchmark_in, tables.ablation_in, app_sizes.sizes_in, app_sizes.rankings_in,
+    ):  # fmt: skip
+        put(store, fold)
+    bench = app_disturbed.bench_in(store.root)
+    for kind in ("card", "perturbations", "worst-case"):
+        app_disturbed.made(bench, kind)
+    return store
+
+
+@pytest.fixture(scope="module")
+def states(store):
+    """Every page with an address that names at most the data, before and after later work."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(services, "store", lambda: store)
+        patch.setattr(scoring, "resident", app_disturbed.Here)
+        for cached in (st.cache_data, st.cache_resource):
+            cached.clear()
+        before = {path: State(path, patch, **asked(path)) for path in ALL}
+        sample = open_fold(find(SAMPLE, store).path)
+        made = app_later.work(store, [sample, tables.fold()])
+        after = {path: State(path, patch, **asked(path)) for path in ALL}
+        linked = {
+            path: State(path, patch, **state.links[-1])
+            for path, state in before.items()
+            if state.links
+        }
+        yield before, after, linked, made
+    for cached in (st.cache_data, st.cache_resource):
+        cached.clear()
+
+
+@pytest.mark.parametrize("path", ALL)
+def test_later_work_changes_no_page(states, path):
+    before, after, _, made = states
+    assert len(made) > 10
+    after[path].same_as(before[path])
+    if ALL[path].pins and path not in EMPTY:
+        assert after[path].figures
+
+
+@pytest.mark.parametrize("path", [path for path in ALL if path not in EMPTY])
+def test_addresses_and_links_say_what_is_shown(states, path):
+    before, _, linked, _ = states
+    pins = {"data", *ALL[path].pins}
+    assert pins <= before[path].address.keys()
+    if path in linked:
+        assert pins <= before[path].links[-1].keys()
+        linked[path].same_as(before[path])
+        assert not [one.value for one in linked[path].page.warning if "the address" in one.value]
+
+
+@pytest.mark.parametrize("path", [path for path in ALL if "study" in ALL[path].pins])
+def test_newer_results_are_one_click_away(states, path, store, monkeypatch):
+    if path in EMPTY:
+        return
+    before, after, _, made = states
+    monkeypatch.setattr(services, "store", lambda: store)
+    page = after[path].page.button(key="newer results").click().run()
+    (study,) = page.query_params["study"] if isinstance(page.query_params["study"], list) else [
+        page.query_params["study"]]  # fmt: skip
+    assert study in made
+    assert [study] != before[path].address["study"]
+
+
+def test_the_sample_opens_on_the_shipped_dlcm_beside_a_setrank(states):
+    address = states[1]["invariance"].address
+    assert [text.partition("#")[0] for text in address["rankers"]] == ["dlcm", "setrank-imsab-init"]
+    assert (address["order"], address["before"]) == (["shuffled:1"], ["initial"])
+
+
+def test_addresses_of_before_still_open(states, store, monkeypatch):
+    monkeypatch.setattr(services, "store", lambda: store)
+    monkeypatch.setattr(scoring, "resident", app_disturbed.Here)
+    old = State("invariance", monkeypatch, rankers=["lambdamart", "dlcm"], query="503")
+    assert old.fields["multiselect", "rankers"] == ["lambdamart", "dlcm"]
+    assert old.fields["selectbox", "query"] == "503"
+    assert not old.page.warning
+
+
+def ranker(name, day, lists=ListRecipe()):  # noqa: B008 (frozen)
+    key = f"ranker-{name}{day}"
+    return TrainedRanker(key, key, name, name, None, lists, {}, day, (True, day, key))
+
+
+def test_the_contrast_is_the_first_that_was_whole():
+    short = ListRecipe(depth=5)
+    came = [
+        ranker("lambdamart", "1", None), ranker("setrank-msab", "2"), ranker("dlcm", "3", short),
+        ranker("dlcm-without-init", "4"), ranker("setrank-imsab-init", "5", short),
+        ranker("dlcm", "6"), ranker("setrank-imsab-init", "7"),
+    ]  # fmt: skip
+    names = [[one.name for one in contrast(came[:count][::-1])] for count in range(len(came) + 1)]
+    assert names[:4] == [[]] * 4
+    assert names[4:] == [["dlcm-without-init", "setrank-msab"]] * 4
