@@ -27,6 +27,7 @@ from core.studies import (
     perturbations_notes,
 )
 from core.studies.brought import bring
+from core.studies.invariance import certified
 from core.studies.result import StudyResult
 from core.studies.trained import trained_on
 from core.studies.workbench import Workbench, finished
@@ -167,7 +168,7 @@ def test_a_benchmark_compares_rankers_from_outside_by_their_content(bench, files
     [
         ("1\n2\n", "2 scores where the part has"),
         (None, "scores.txt:1: no score in 'nan'"),
-        ("1\n\n1e39\n", "scores.txt:3: no score in '1e39'"),
+        ("1\n\n1e39\n", "scores.txt:3: a score beyond single precision in '1e39'"),
         ("", "0 scores"),
     ],
 )
@@ -218,6 +219,22 @@ def test_a_model_is_asked_about_a_part_once_and_anew_for_other_features(bench, f
     other = ranker.score(doubled, test.lists)
     assert len(asked) == 2
     assert not np.array_equal(other, whole)
+
+
+def test_a_model_is_certified_by_asking_it_in_every_order(bench, files, monkeypatch):
+    """No answer of a certificate is looked up: the rows are scored in the order shown."""
+    folder, _ = files
+    ranker = outside.named(f"lightgbm:{folder / 'model.txt'}", bench.fold.test)
+    few = bench.test_lists(6)
+    card = finished(certified(ranker, few, 3, 0))
+    assert (card.verdict, card.distinct_orders) == ("invariant", 18)
+
+    def by_place(self, dataset, rows):
+        return np.arange(len(rows), dtype=np.float32)
+
+    monkeypatch.setattr(outside.OutsideModel, "_scored", by_place)
+    fresh = outside.named(f"lightgbm:{folder / 'model.txt'}", bench.fold.test)
+    assert finished(certified(fresh, few, 3, 0)).verdict == "not invariant"
 
 
 def test_xgboost_models_answer_their_margins(bench, tmp_path):

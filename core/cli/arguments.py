@@ -132,6 +132,7 @@ def _ranker_commands(commands: "argparse._SubParsersAction[argparse.ArgumentPars
     certify = _command(
         commands, "certify", "rankers:certify", "is it invariant to the order shown?"
     )
+    certify.epilog = "exit status: 0 invariant, 3 not invariant, 4 cannot be told"
     certify.add_argument("ranker", help="a ranker, or a Python callable `module:function`")
     certify.add_argument("--permutations", type=_count, default=20, help="a query (default 20)")
     certify.add_argument("--queries", type=_count, help="only the first so many test queries")

@@ -12,7 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -164,6 +164,15 @@ class OutsideModel:
             self._known[dataset.fingerprint] = self._scored(dataset, every)
         return self._known[dataset.fingerprint][lists.rows]
 
+    def score_variants(
+        self, dataset: RankingDataset, variants: Sequence[CandidateLists]
+    ) -> list[Float32[np.ndarray, " candidates"]]:
+        """The scores of lists in several orders: the model is really asked, in each order shown."""
+        bounds = np.cumsum([len(variant.rows) for variant in variants])[:-1]
+        rows = np.concatenate([variant.rows for variant in variants])
+        found = [self._scored(dataset, some) for some in np.array_split(rows, _parts(len(rows)))]
+        return np.split(np.concatenate(found), bounds)
+
     def _scored(
         self, dataset: RankingDataset, rows: Int64[np.ndarray, " rows"]
     ) -> Float32[np.ndarray, " rows"]:
@@ -313,6 +322,11 @@ def _score(path: Path, place: int, line: str) -> float:
         remedy = "Scale the scores: rankers answer in single precision, up to 3.4e38."
         raise LetorError(path, place, line, "a score beyond single precision", remedy)
     return value
+
+
+def _parts(rows: int) -> int:
+    """The questions that so many rows are cut into."""
+    return max(-(-rows // AT_ONCE), 1)
 
 
 def _file(name: str) -> Path:
