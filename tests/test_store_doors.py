@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.cli.arguments import main
 from core.data.catalogue import ingest
+from core.data.text import TextColumn
 from core.errors import ArtefactError, DataError, ParameterError
 from core.rankers.initial import ListRecipe
 from core.store import archive, archive_read, manifest, plain_json
@@ -308,6 +309,15 @@ def test_what_an_archive_is_read_whole_of_is_small(made, tmp_path, capsys):
     many.write_bytes(content)
     said = refused(capsys, "library", "import", many, "--store", tmp_path / "o")
     assert "table of contents" in said
+
+
+@pytest.mark.parametrize("ends", [[2, 10**9], [2, -1], [2, 1], [2]])
+def test_texts_that_point_outside_of_their_bytes_are_refused(ends):
+    """Compiled code reads them without looking: such a data set ends the process."""
+    blob, ends = np.zeros(4, dtype=np.uint8), np.array(ends)
+    assert not imports._inside(TextColumn(blob, np.array([0, 2][: len(ends)]), ends), 2)
+    assert imports._inside(TextColumn(blob, np.array([0, 2]), np.array([2, 4])), 2)
+    assert imports._inside(None, 2)
 
 
 # --- whose store it is --------------------------------------------------------------------------

@@ -14,6 +14,7 @@ import numpy as np
 
 from core.data import catalogue, examination, stored
 from core.data.dataset import Fold
+from core.data.text import TextColumn
 from core.errors import DataError, ParameterError, ShuffleproofError
 from core.progress import Progress
 from core.rankers.ensemble_saved import FAMILY
@@ -106,6 +107,8 @@ def _opened(one: Artefact) -> Fold:
         fold = stored.open_fold(one.path)
         for name in stored.PARTS:
             part = getattr(fold, name)
+            if not all(map(_inside, (part.doc_ids, part.comments), (part.documents,) * 2)):
+                raise DataError(str(one.key), f"its {name} part has texts outside of it", REMEDY)
             if replace(part, fingerprint="").fingerprint != part.fingerprint:
                 raise DataError(str(one.key), f"its {name} part has another fingerprint", REMEDY)
             if not (np.isfinite(part.features).all() and np.isfinite(part.labels).all()):
@@ -119,6 +122,16 @@ def _opened(one: Artefact) -> Fold:
     if one.facts.get("fingerprint") != fold.fingerprint:
         raise DataError(str(one.key), "its fingerprint is not that of its documents", REMEDY)
     return fold
+
+
+def _inside(texts: TextColumn | None, documents: int) -> bool:
+    """Whether every text lies in the column's own bytes: compiled code reads them unchecked."""
+    if texts is None:
+        return True
+    starts, ends = texts.starts.astype(np.int64), texts.ends.astype(np.int64)
+    if len(starts) != documents or len(ends) != documents:
+        return False
+    return bool(((starts >= 0) & (starts <= ends) & (ends <= len(texts.blob))).all())
 
 
 def _check_study(one: Artefact) -> None:
