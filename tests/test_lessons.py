@@ -7,7 +7,7 @@ from core.data.dataset import RankingDataset
 from core.data.lists import CandidateLists, JudgedLists
 from core.errors import DataError
 from core.rankers import registry
-from core.rankers.lessons import check_lessons, check_selection
+from core.rankers.lessons import _selects, check_lessons, check_selection
 from core.rankers.registry import RANKERS
 from core.words import counted
 
@@ -89,3 +89,15 @@ def test_what_is_counted_agrees_with_its_number():
     assert counted(3, "day") == "3 days"
     assert counted(12_000, "query") == "12,000 queries"
     assert counted(0, "loss", "losses") == "0 losses"
+
+
+def test_what_selects_says_how_to_do_without():
+    def selects(name, **changes):
+        return _selects(registry.spec(name, "small", **changes))
+
+    assert selects("dlcm", epochs=2) == "train one epoch"
+    assert selects("dlcm", epochs=1) == ""
+    assert selects("ranksvm", tried=2) == "with one value of C (tried=1)"
+    assert selects("ranksvm", tried=1) == ""
+    assert selects("mart", patience=1) == "train without patience"
+    assert selects("mart", patience=None) == ""

@@ -2,12 +2,14 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
 from core.errors import DataError, MissingRankingError
 from core.models.config import SetRankConfig
 from core.models.ordinal import OrdinalEmbedding
+from core.rankers.ordinal_geometry import geometry
 
 CONFIG = SetRankConfig(width=4, heads=1, ordinals=6, rankings=1)
 
@@ -120,3 +122,11 @@ def test_a_rank_beyond_the_table_is_refused_by_name(direction):
 def test_too_few_rankings_are_refused():
     with pytest.raises(MissingRankingError, match="reads 2 initial"):
         embedding(rankings=2)(*ranking(0, 1))
+
+
+def test_the_geometry_of_a_narrow_table_lies_on_a_line():
+    found = geometry(np.array([[2.0], [0.0], [-1.0]], np.float32))
+    assert found.explained == (pytest.approx(1.0), 0.0)
+    assert found.similarity.tolist() == [[1, 0, -1], [0, 0, 0], [-1, 0, 1]]
+    assert np.abs(found.plane[:, 0]).tolist() == pytest.approx([5 / 3, 1 / 3, 4 / 3])
+    assert found.plane[:, 1].tolist() == [0, 0, 0]

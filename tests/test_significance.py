@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from jaxtyping import TypeCheckError
 
 from core.errors import ShapeError
-from core.metrics import significance
+from core.metrics import randomisation, significance
 
 
 def pair(n=30, shift=0.3, seed=0):
@@ -186,3 +186,10 @@ def test_cohens_d_by_hand():
     assert significance.effect_size(np.array([2.0, 2.0])) == np.inf
     assert np.isnan(significance.effect_size(np.zeros(3)))
     assert np.isnan(significance.effect_size(np.ones(1)))
+
+
+def test_randomised_p_values_count_the_draw_observed_among_all():
+    """(1 + draws at least as far) / (1 + draws): Phipson & Smyth (2010)."""
+    rows = np.array([np.ones(40), np.zeros(40), np.tile([1.0, -1.0], 20)])
+    found = randomisation.randomised(rows, np.random.default_rng(0), resamples=99)
+    assert found.tolist() == [1 / 100, 1.0, 1.0]

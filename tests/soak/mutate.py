@@ -8,7 +8,7 @@ classes) is imported anew by a fork that has loaded the foreign packages and not
 The first run finds out which test runs which lines. That is kept in `--work` and brought up to date
 for tests that are new or changed; `--forget` finds it anew, as changes of `core` ask for. One
 fault in 25 is none: a test that fails there fails by itself. `--resume` goes on with a run that was
-stopped, `--again` repeats its survivors with every test that runs their line, however long.
+stopped, `--again` asks again about its survivors, for ten times as long.
 """
 
 import argparse
@@ -33,7 +33,7 @@ from tests.soak.faults import loading
 from tests.soak.faults.covering import Covering, Ran, file_of, texts, written_down
 from tests.soak.faults.equivalent import stale, why
 from tests.soak.faults.forks import NOT_FOUND, Functions, announce, in_fork, side_by_side
-from tests.soak.faults.places import ROOT, Fault, drawn
+from tests.soak.faults.places import ROOT, Fault, drawn, there
 
 NOT_ASKED = (  # they need a browser, a server, or the machine for themselves
     "tests/test_browser", "tests/test_server", "tests/test_memory", "tests/test_letor_memory",
@@ -143,10 +143,12 @@ def wanted(run: Run) -> tuple[list[Fault], list[Outcome]]:
     """(the faults to be put in, the results that stay)."""
     known = read(run.results) if run.resume or run.again else []
     if run.again:
-        left = [one for one in known if one["outcome"] in {SURVIVED, NOT_COVERED}]
-        names = Fault.__dataclass_fields__
-        faults = [Fault(**{name: one[name] for name in names}) for one in left]
-        return faults, [one for one in known if one not in left]
+        open_ = {SURVIVED, NOT_COVERED}
+        left = [one for one in map(named, known) if one["outcome"] in open_]
+        faults = [there(fault_of(one)) for one in left if one["kind"] != "none"]
+        found = [fault for fault in faults if fault]
+        tell(f"{len(found)} survivors are asked about again, {len(faults) - len(found)} are gone")
+        return found, [one for one in known if named(one)["outcome"] not in open_]
     done = {place(one) for one in known}
     faults = drawn(run.count, run.seed, run.only, run.skip)
     faults += [one.undone() for one in faults[::25] if one.function]
@@ -328,7 +330,7 @@ def digest(item: pytest.Item) -> str:
 
 def budget(run: Run) -> float:
     """Seconds of tests that a fault may take."""
-    return 1e9 if run.again else run.seconds
+    return 10 * run.seconds if run.again else run.seconds
 
 
 def judged(tests: int, of: int, status: int | None, word: str) -> Outcome:
@@ -356,9 +358,14 @@ def read(path: Path) -> list[Outcome]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
+def fault_of(result: Outcome) -> Fault:
+    """The fault of a result."""
+    return Fault(**{name: result[name] for name in Fault.__dataclass_fields__})
+
+
 def named(result: Outcome) -> Outcome:
     """A result; a survivor that changes nothing says why."""
-    fault = Fault(**{name: result[name] for name in Fault.__dataclass_fields__})
+    fault = fault_of(result)
     if result["outcome"] in {SURVIVED, NOT_COVERED} and (reason := why(fault)):
         return result | {"outcome": EQUIVALENT, "by": reason}
     return result

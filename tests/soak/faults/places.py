@@ -77,6 +77,20 @@ def drawn(
     return [generator.choice(place) for place in chosen]
 
 
+def there(fault: Fault) -> Fault | None:
+    """A fault where its line stands now; none where there is no such line any more."""
+    if fault.file not in files():
+        return None
+    found = [one for place in sites(fault.file) for one in place if alike(one, fault)]
+    return min(found, key=lambda one: abs(one.line - fault.line), default=None)
+
+
+def alike(one: Fault, other: Fault) -> bool:
+    """Whether two faults are the same but for their place."""
+    parts = ("file", "function", "text", "change", "new")
+    return all(getattr(one, part) == getattr(other, part) for part in parts)
+
+
 def sites(file: str) -> Iterator[list[Fault]]:
     """Every place of a file where a fault can stand, with the faults that it allows."""
     source = (ROOT / file).read_bytes()
