@@ -110,7 +110,7 @@ def _unlike_features(parts: Mapping[str, RankingDataset]) -> Iterator[Finding]:
     used = {}
     for name, part in parts.items():
         low, high, _ = doctor_counts.columns(part)
-        used[name] = (low != 0) | (high != 0)
+        used[name] = (low < 0) | (high > 0)  # none where there are no rows
     ids = np.array(parts["train"].feature_ids, dtype=np.int64)
     for one, other in (
         ("train", "valid"),
