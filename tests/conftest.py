@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,14 @@ import pytest
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # before torch loads: see core/__main__.py
 if "PYTEST_XDIST_WORKER" in os.environ:  # tests that run side by side share the cores
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+@pytest.fixture(autouse=True)
+def main_module():
+    """Streamlit's page tests put a page in the place of `__main__`; spawned processes read it."""
+    before = sys.modules["__main__"]
+    yield
+    sys.modules["__main__"] = before
 
 
 @pytest.fixture(scope="session")

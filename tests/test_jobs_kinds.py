@@ -178,7 +178,8 @@ def test_what_only_the_data_can_tell_fails_with_its_reason(store):
 
 
 def test_the_worker_command_does_what_waits_and_says_how_it_ended(store):
-    submit(store, "train", {"data": "sample", "ranker": "dlcm", "lists": {"initial": ["no"]}})
+    wanted = {"data": "sample", "ranker": "dlcm", "lists": {"initial": ["feature:7777"]}}
+    submit(store, "train", wanted)
     command = [sys.executable, "-m", "core", "worker", "--idle", "0.3", "--json"]
     ran = subprocess.run(
         [*command, "--store", str(store.root)], cwd=HOME, check=True, capture_output=True

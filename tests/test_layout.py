@@ -113,7 +113,7 @@ def test_the_command_tells_of_the_folds_and_takes_no_name_over(tmp_path, capsys)
     assert "5 folds, each a data set under its own name" in capsys.readouterr().out
     assert main(["ingest", folder, "--name", "mq", *store]) == 2
     assert "the name mq is taken" in capsys.readouterr().err
-    assert main(["doctor", "mq", "--json", *store]) == 0
+    assert main(["doctor", "mq", "--json", *store]) == 3, "its parts have problems"
     told = capsys.readouterr()
     assert "mq has 5 folds (mq-fold1, mq-fold2" in told.err
     assert "this is about mq-fold1" in told.err

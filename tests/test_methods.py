@@ -41,7 +41,7 @@ SENTENCES = [
     ),
     ({"rankers": [["a", "k"]]}, {"ranker": "mine"}, "Compared are variants of mine: a."),
     ({"measures": ["NDCG@10", "moved", "RR"]}, {}, "(2 in all: NDCG@10, RR)."),
-    ({"kind": "invariance"}, {}, "Scores are compared in float32, with the numeric floor"),
+    ({"kind": "invariance"}, {}, "Every list is judged by its own scores"),
     ({"measures": ["NDCG@10"]}, {}, "Intervals of means are 95 % BCa bootstrap intervals"),
 ]
 

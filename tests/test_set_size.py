@@ -332,7 +332,7 @@ def test_a_wrong_size_is_named_as_it_was_typed(flags, said, tmp_path, capsys):
 
 def test_a_table_of_the_terminal_has_true_minus_signs_and_no_negative_zero():
     values = pd.DataFrame({"ranker": ["a", "b"], "trained_on": ["5", "5"], "size": [20, 20]})
-    text = set_size_command._wide(values.assign(shift=[-0.0002, -0.25]), "shift")
+    text = set_size_command._wide(values.assign(shift=[-0.0002, -0.25]), "shift", 3)
     assert "-" not in text
     assert "0.000" in text
     assert "−0.250" in text

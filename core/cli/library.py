@@ -40,8 +40,15 @@ def listing(arguments: argparse.Namespace) -> Answer:
     ]
     broken = library.damaged(store)
     rows = [_row(entry) for entry in kept] + [_damaged_row(one) for one in broken]
-    text = "\n\n".join([_aligned([_line(entry) for entry in kept]), *_stale(kept)])
+    lines = [_line(entry) for entry in kept]
+    silent = {name for name in RARE if not any(line[name] for line in lines)}
+    lines = [{name: line[name] for name in line if name not in silent} for line in lines]
+    text = "\n\n".join([_aligned(lines), *_stale(kept)])
     return Answer(rows, "\n\n".join([text, _damaged(broken)]) if broken else text)
+
+
+RARE = ("from", "stale")
+"""Columns that are left out where no line has anything to say."""
 
 
 def _stale(entries: Sequence[Entry]) -> list[str]:

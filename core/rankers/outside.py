@@ -254,7 +254,7 @@ def in_single_precision(
     Where rounding would tie two, the higher one moves up by the smallest step there is.
 
     >>> found = in_single_precision(np.array([0, 3]), np.array([1 + 1e-9, 1.0, 1.0]))
-    >>> found[0] > found[1] == found[2] == 1
+    >>> bool(found[0] > found[1] == found[2] == 1)
     True
     """
     rounded = scores.astype(np.float32)

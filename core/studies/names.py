@@ -35,7 +35,7 @@ class Names:
     initial: Sequence[str] = ()
     measures: Iterable[str] = ()
     families: Sequence[str] = ()
-    perturbations: Sequence[tuple[str, float]] = ()
+    perturbations: Sequence[tuple[str, int | float]] = ()
     swaps: Sequence[str] = ()
     from_outside: bool = False
 
