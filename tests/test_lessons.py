@@ -41,6 +41,26 @@ def test_labels_that_differ_between_queries_alone_teach_grades_and_no_order(name
             check_lessons(spec, between)
 
 
+@pytest.mark.parametrize("name", FITTED)
+@pytest.mark.parametrize("label", [np.nan, np.inf, -np.inf])
+def test_a_label_that_is_no_number_is_refused_by_every_fitted_ranker(name, label):
+    odd, spec = judged([0, 1, 0, 1, label, 0], 2), registry.spec(name, "small")
+    told = rf"query 1: a label of {label:g}, 1 document in all\. Give every .* a number"
+    with pytest.raises(DataError, match=f"training {told}"):
+        check_lessons(spec, odd)
+    with pytest.raises(DataError, match=f"validation {told}"):
+        check_selection(spec, odd)
+
+
+def test_a_label_without_a_gain_is_no_validation_and_fractions_and_negatives_are():
+    for name in FITTED:
+        spec = registry.spec(name, "tuned")
+        check_selection(spec, judged([0, 1.5, -1, 99, 1023, 0], 2))
+        with pytest.raises(DataError, match=r"query 0: a label of 1024, 2 .* at most 1023"):
+            check_selection(spec, judged([0, 1, 1024, 99, 2000, 0], 2))
+    check_lessons(registry.spec("ranksvm", "paper"), judged([0, 1, 1024, 99, 2000, 0], 2))
+
+
 def test_a_pointwise_loss_learns_grades_and_what_is_not_fitted_learns_nothing():
     between = judged([0, 0, 2, 2], 2)
     check_lessons(registry.spec("mlp", "small", loss="mse"), between)

@@ -10,6 +10,8 @@ from core.rankers.registry import RANKERS
 from core.words import counted
 
 REMEDY = "Train on a part whose queries have documents of different labels."
+LARGEST = 1023.0
+"""Above this label the gain of NDCG, 2^label − 1, is no number, so nothing is measured by it."""
 
 
 def check_lessons(spec: RankerSpec, train: JudgedLists) -> None:
@@ -23,11 +25,12 @@ def check_lessons(spec: RankerSpec, train: JudgedLists) -> None:
         train: lists to learn from.
 
     Raises:
-        DataError: no label differs from another where it would have to.
+        DataError: a label is no number, or none differs from another where it would have to.
     """
     lists, entry = train.lists, RANKERS.get(spec.name)
     if (entry is not None and not entry.fitted) or not len(lists.rows):
         return
+    _check_labels(train, "training", np.inf)
     labels = train.dataset.labels[lists.rows]
     queries = counted(len(lists), "training query")
     if np.ptp(labels) == 0:
@@ -49,8 +52,10 @@ def check_selection(spec: RankerSpec, valid: JudgedLists) -> None:
         valid: lists to select on.
 
     Raises:
-        DataError: no query tells two documents apart, and something is to be selected.
+        DataError: a label gives NDCG no value, or no query tells two documents apart, and
+            something is to be selected.
     """
+    _check_labels(valid, "validation", LARGEST)
     freed = _selects(spec)
     if not freed or not len(valid.lists.rows) or _have_order(valid):
         return
@@ -64,6 +69,24 @@ def check_selection(spec: RankerSpec, valid: JudgedLists) -> None:
         f"{found}, so nothing can be selected on them",
         f"Validate on a part whose queries have documents of different labels, or {freed}.",
     )
+
+
+def _check_labels(judged: JudgedLists, part: str, largest: float) -> None:
+    """Refuse a label that is no number or larger than what can be learnt or measured.
+
+    Raises:
+        DataError: the first of them, by query.
+    """
+    lists = judged.lists
+    labels = judged.dataset.labels[lists.rows]
+    wrong = np.flatnonzero(~(np.isfinite(labels) & (labels <= largest)))
+    if len(wrong):
+        at = int(np.searchsorted(lists.offsets, wrong[0], side="right")) - 1
+        query = judged.dataset.query_ids[lists.queries[at]]
+        bound = "a number" if np.isinf(largest) else f"a number of at most {largest:g}"
+        found = f"a label of {labels[wrong[0]]:g}, {counted(len(wrong), 'document')} in all"
+        remedy = f"Give every document a label that is {bound}."
+        raise DataError(f"{part} query {query}", found, remedy)
 
 
 def _have_order(judged: JudgedLists) -> bool:
