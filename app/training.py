@@ -29,7 +29,7 @@ from core.studies.trained import trained_on
 
 PRESETS = {
     "small": "trained in a minute on two cores",
-    "tuned": "our settings for good results",
+    "tuned": "our settings, chosen on held-out or validation queries",
     "paper": "as the paper says",
     "released": "as the released code does it",
 }

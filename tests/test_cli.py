@@ -14,6 +14,7 @@ from core.data import letor
 from core.data.letor_write import write
 from core.data.synthetic import planted
 from core.rankers.initial import ListRecipe
+from core.rankers.registry import RANKERS
 from core.store.artefacts import Store
 from core.studies.certificate import certificates
 from core.studies.result import StudyResult
@@ -67,6 +68,18 @@ def test_list_names_what_can_be_chosen(answered, kind):
     assert rows
     assert all({"name", "summary", "source"} <= set(row) for row in rows)
     assert len({row["name"] for row in rows}) == len(rows)
+
+
+def test_list_says_how_tuned_was_chosen(answered, capsys):
+    told = {row["name"]: row["tuned"] for row in answered("list", "rankers")["rows"]}
+    assert all(bool(told[name]) == ("tuned" in RANKERS[name].presets) for name in RANKERS)
+    assert "held-out queries of four public sets" in told["ranksvm"]
+    assert told["ranksvm"] == told["frank-additive"] != told["mart"] == told["dlcm"]
+    assert main(["list", "rankers"]) == 0
+    assert (
+        f"tuned of lambdamart, mart, ranksvm, irsvm, rankboost, frank-additive: {told['mart']}."
+        in (capsys.readouterr().out)
+    )
 
 
 def test_ingest_doctor_and_the_stored_name(answered, folder):

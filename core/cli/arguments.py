@@ -17,6 +17,7 @@ RUNS = "NDCG@10,AP,P@10,RR"
 BENCH_JOBS = (
     "dlcm-train", "figure3", "gpu-train", "gpu-score", "lambdamart", "mixed-lengths", "ndcg",
     "parse", "reopen", "rankboost", "ranksvm", "setrank-score", "setrank-train", "softrank",
+    "tuned",
 )  # fmt: skip
 """Of `core.bench`, whose modules load too much for a help text."""
 

@@ -55,7 +55,14 @@ def names(arguments: argparse.Namespace) -> Answer:
         | {field: list(_values(entry, field)) for field in extra.get(arguments.kind, ())}
         for name, entry in registries[arguments.kind].items()
     ]
-    return Answer(rows)
+    if arguments.kind != "rankers":
+        return Answer(rows)
+    chosen: dict[str, list[str]] = {}
+    for entry in RANKERS.values():
+        chosen.setdefault(entry.tuned, []).append(entry.name)
+    notes = [f"tuned of {', '.join(own)}: {how}." for how, own in chosen.items() if how]
+    told = [row | {"tuned": RANKERS[str(row["name"])].tuned} for row in rows]
+    return Answer(told, "\n".join([table(rows), "", *notes]))
 
 
 def _values(entry: Any, field: str) -> Any:

@@ -100,8 +100,10 @@ def _selects(spec: RankerSpec) -> str:
     """How to do without what a recipe selects on validation lists; empty where it selects nothing.
 
     >>> from core.rankers import registry
-    >>> [_selects(registry.spec(name, "tuned")) for name in ("mart", "ranksvm", "dlcm")]
-    ['train without patience', 'with one value of C (tried=1)', 'train one epoch']
+    >>> [_selects(registry.spec(name, "tuned")) for name in ("mart", "dlcm")]
+    ['train without patience', 'train one epoch']
+    >>> _selects(registry.spec("ranksvm", tried=8))
+    'with one value of C (tried=1)'
     >>> _selects(registry.spec("lambdamart", "paper"))
     ''
     """

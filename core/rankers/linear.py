@@ -163,7 +163,10 @@ class IRSVMSpec(RankSVMSpec):
 PRESETS: dict[str, dict[str, Any]] = {
     "paper": {},  # SetRank, section 5: C = 200, SVMrank's
     "released": {},  # no such ranker was released
-    "tuned": {"cost": 1e4, "tried": 8, "normalisation": "quantile"},
+    # Chosen on held-out queries of four sets (`bench tuned`): of five normalisations and fixed C
+    # from 0.0002 to 20 the one with the highest means. C chosen on a few dozen validation queries,
+    # by their NDCG@10, was luck: it lost at rank 1.
+    "tuned": {"cost": 0.002, "normalisation": "quantile"},
     "small": {"tolerance": 1e-3},
 }
 

@@ -1,0 +1,119 @@
+"""Bench job `tuned`: the preset `tuned` beside `paper` on real sets, query by query.
+
+This is how `tuned` is chosen and checked. A setting is compared with `paper` on the development
+queries alone (training and validation, `real_sets`), which are parted five ways: each part is
+ranked by what was trained on three others and selected on the fifth. A setting becomes `tuned` if
+the mean over the queries of all sets gains at every cut-off and no set loses more than chance
+explains; where none does, `tuned` is `paper`. The test queries are ranked once, by what was chosen.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+import numpy as np
+from jaxtyping import Float64
+
+from core.bench import real_sets
+from core.bench.result import BenchRow
+from core.data.dataset import Fold, RankingDataset
+from core.data.lists import CandidateLists, JudgedLists
+from core.metrics.measure import Measure
+from core.metrics.relevance import evaluate
+from core.progress import finished
+from core.rankers import registry
+from core.rankers.base import Ranker, RankerSpec
+from core.rankers.initial import part_of_query
+from core.studies.claims_intervals import t_interval
+
+MEASURES = ("NDCG@1", "NDCG@3", "NDCG@5", "NDCG@10")
+RANKERS = ("ranksvm", "irsvm", "rankboost", "frank-additive", "lambdamart", "mart", "listnet")
+QUICK = (("ranksvm", "rankboost"), ("lightgbm",))
+PARTS = 5
+TOGETHER = "all sets"
+
+Values = Float64[np.ndarray, "measures queries"]
+
+
+def tuned(quick: bool) -> list[BenchRow]:  # noqa: FBT001 (the jobs' common signature)
+    """NDCG of both presets by ranker, set and cut-off, and over the queries of all sets."""
+    rankers, wanted = QUICK if quick else (RANKERS, tuple(real_sets.SETS))
+    sets = {name: real_sets.opened(name) for name in wanted if name in real_sets.there()}
+    if not sets:
+        absent = f"no real data in {real_sets.DATA.name} beside the project: nothing is compared"
+        return [BenchRow("tuned", None, None, "paper", None, None, note=absent)]
+    return [row for ranker in rankers for row in rows_of(ranker, sets)]
+
+
+def rows_of(ranker: str, sets: dict[str, Fold]) -> Iterable[BenchRow]:
+    """The rows of one ranker: every set's, then those of all queries of all sets."""
+    for part, measured in (("held out", held_out), ("test", tested)):
+        values = {
+            preset: [measured(registry.spec(ranker, preset), fold) for fold in sets.values()]
+            for preset in ("tuned", "paper")
+        }
+        together = [np.concatenate(each, axis=1) for each in values.values()]
+        pairs = zip(values["tuned"], values["paper"], strict=True)
+        for name, both in (*zip(sets, pairs, strict=True), (TOGETHER, together)):
+            for measure, ours, theirs in zip(MEASURES, *both, strict=True):
+                row = compared(f"{ranker} {name} {part} {measure}", ours, theirs)
+                gains = name == TOGETHER and measured is held_out
+                yield replace(row, floor=1.0) if gains else row
+
+
+def compared(
+    what: str, ours: Float64[np.ndarray, " queries"], theirs: Float64[np.ndarray, " queries"]
+) -> BenchRow:
+    """The row of two means over the same queries; its floor is what chance explains of a loss.
+
+    >>> better, worse = np.array([0.5, 0.7, 0.9]), np.array([0.4, 0.7, 0.7])
+    >>> row = compared("x", better, worse)
+    >>> row.note
+    '3 queries, difference +0.100 (95 % -0.148 to +0.348)'
+    >>> row.ratio > row.floor, compared("x", worse[:1], better[:1]).floor
+    (True, None)
+    """
+    low, high = t_interval(ours - theirs)
+    mean, other = float(ours.mean()), float(theirs.mean())
+    known = bool(np.isfinite(low)) and other > 0
+    floor = 1.0 - (high - low) / 2 / other if known else None
+    note = f"{len(ours)} queries, difference {mean - other:+.3f} (95 % {low:+.3f} to {high:+.3f})"
+    ratio = mean / other if other > 0 else None
+    return BenchRow(f"tuned {what}", mean, other, "paper", ratio, floor, note=note)
+
+
+def held_out(spec: RankerSpec, fold: Fold) -> Values:
+    """The measures of every development query, ranked by what did not see it."""
+    whole = real_sets.development(fold)
+    parts = part_of_query(whole.query_ids, PARTS, 0)
+    values = np.empty((len(MEASURES), whole.queries))
+    for part in range(PARTS):
+        held, chosen = parts == part, parts == (part + 1) % PARTS
+        learnt, selected, asked = (
+            whole.select(np.flatnonzero(which)) for which in (~(held | chosen), chosen, held)
+        )
+        values[:, held] = values_of(_fitted(spec, learnt, selected), asked)
+    return values
+
+
+def tested(spec: RankerSpec, fold: Fold) -> Values:
+    """The measures of every test query."""
+    return values_of(_fitted(spec, fold.train, fold.valid), fold.test)
+
+
+def values_of(ranker: Ranker, dataset: RankingDataset) -> Values:
+    """The measures of every query of a set."""
+    whole = _whole(dataset)
+    measures = [Measure.parse(text) for text in MEASURES]
+    values = evaluate(measures, dataset, whole.lists, ranker.score(dataset, whole.lists))
+    return np.asarray(values, dtype=np.float64)
+
+
+def _fitted(spec: RankerSpec, train: RankingDataset, valid: RankingDataset) -> Ranker:
+    return finished(spec.fit(_whole(train), _whole(valid)))
+
+
+def _whole(dataset: RankingDataset) -> JudgedLists:
+    return JudgedLists(dataset, CandidateLists.everything(dataset))
+
+
+JOBS: dict[str, Callable[[bool], list[BenchRow]]] = {"tuned": tuned}
