@@ -14,6 +14,7 @@ import sys
 import zipfile
 import zlib
 from collections.abc import Callable
+from copy import deepcopy
 from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -271,7 +272,7 @@ def _spoilt(text: bytes, generator: Generator) -> bytes:
         if isinstance(place, dict) and not generator.integers(0, 4):
             place[JSON_KEYS[int(generator.integers(0, len(JSON_KEYS)))]] = place.pop(key)
         else:
-            place[key] = JSON_VALUES[int(generator.integers(0, len(JSON_VALUES)))]
+            place[key] = deepcopy(JSON_VALUES[int(generator.integers(0, len(JSON_VALUES)))])
         if not isinstance(told, dict) or not told:
             break
     return json.dumps(told).encode()
