@@ -21,6 +21,7 @@ from core.rankers import attention_kinds, attention_order
 from core.rankers import attention_measures as measures
 from core.rankers.attention_gates import gate_paths
 from core.rankers.attention_maps import by_document, recorded
+from core.rankers.attention_summary import _heads
 from core.rankers.neural import NeuralRanker
 from core.rankers.recipes import FIXED, NeuralSpec
 
@@ -362,3 +363,14 @@ def test_kinds_say_which_axes_are_documents():
     assert attention_kinds.KINDS["documents"].document_axes == (-2, -1)
     assert attention_kinds.KINDS["gather"].document_axes == (-1,)
     assert attention_kinds.KINDS["phi"].document_axes == (-2,)
+
+
+def test_a_heads_numbers_mean_nothing_where_there_is_nothing_to_attend_to():
+    """Rows that look at points, and lists without a relevant document, have no relevant mass."""
+    weights = np.full((2, 3, 3), 1 / 3, np.float32)
+    found = _heads("documents", weights, np.float32([0, 2, 1]), 0.1)
+    assert found[:, :4] == pytest.approx(np.tile([np.log(3), 3, 2 / 3, 2 / 3], (2, 1)), rel=1e-6)
+    assert np.isnan(_heads("documents", weights, np.float32([0, 0, 0]), 0.1)[:, 2:4]).all()
+    points = np.full((2, 3, 5), 1 / 5, np.float32)
+    assert np.isnan(_heads("spread", points, np.float32([0, 2, 1]), 0.1)[:, 2:4]).all()
+    assert _heads("spread", points, np.float32([0, 2, 1]), 0.1)[:, 6].tolist() == [0, 0]

@@ -210,3 +210,9 @@ def test_the_pairs_of_an_additive_frank_grow_with_the_square_of_a_list():
     assert of_pairs(2000, 10) == pytest.approx(4 * of_pairs(1000, 10), rel=1e-6)
     assert of_pairs(2000, 20) == pytest.approx(2 * of_pairs(1000, 10), rel=1e-6)
     assert of_pairs(1000, 0) == pytest.approx(of_pairs(1000, 1))
+
+
+@pytest.mark.parametrize("name", ["rankboost", "frank-additive"])
+def test_every_cell_is_read_twice_a_round_of_boosting(name):
+    few, many = (cost_classical.step_seconds(spec(name, "small"), 100, 5, n) for n in (3, 7))
+    assert many - few == pytest.approx(2 * 100 * 4 * cost_classical.CELL_SECONDS)
