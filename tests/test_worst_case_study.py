@@ -76,6 +76,18 @@ def attack(judged, ranker, target="ranking"):
     return Attack(ranker, judged, target, NDCG)
 
 
+def test_infinite_scores_leave_a_search_its_guide(judged):
+    class Masked(ByPosition):
+        def score(self, dataset, lists):
+            masked = lists.rows % 3 == 0
+            return np.where(masked, -np.inf, super().score(dataset, lists)).astype(np.float32)
+
+    one = attack(judged, Masked(), "shown")
+    assert np.isfinite(one.values(np.arange(30)[None])[1]).all()
+    worst = finished(one.worst(Search("greedy", "inversions", 3), 0))
+    assert worst.values[3].sum() < worst.values[0].sum()
+
+
 @pytest.mark.parametrize("target", ["ranking", "shown"])
 def test_an_order_moves_the_documents_and_nothing_else(judged, target):
     one = attack(judged, Toy(), target)

@@ -33,6 +33,9 @@ READ: dict[str, frozenset[Input]] = {
 PERMUTED = 10
 """Random orders of every list that a certificate rests on."""
 
+LARGEST = 1e30
+"""What an infinite score counts as where scores are averaged."""
+
 PLATEAU = 1e-3
 """Weight of the smooth guide beside the measure, which hardly a step changes alone."""
 
@@ -151,7 +154,7 @@ class Attack:
     def _guide(self, lists: CandidateLists, scores: np.ndarray) -> Float64[np.ndarray, " lists"]:
         owner, lengths = ragged.segment_ids(lists.offsets), np.maximum(lists.lengths, 1)
         gains = np.exp2(np.maximum(self.base.dataset.labels[lists.rows], 0)) - 1
-        exact = scores.astype(np.float64)
+        exact = np.nan_to_num(scores.astype(np.float64), posinf=LARGEST, neginf=-LARGEST)
         centred = exact - (np.bincount(owner, exact, len(lengths)) / lengths)[owner]
         spread = np.sqrt(np.bincount(owner, centred**2, len(lengths)) / lengths)
         product = np.bincount(owner, centred * gains, len(lengths)) / lengths
