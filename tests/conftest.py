@@ -12,12 +12,15 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # tests that run side by side share the
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
+MAIN = sys.modules["__main__"]
+
+
 @pytest.fixture(autouse=True)
 def main_module():
     """Streamlit's page tests put a page in the place of `__main__`; spawned processes read it."""
-    before = sys.modules["__main__"]
+    sys.modules["__main__"] = MAIN
     yield
-    sys.modules["__main__"] = before
+    sys.modules["__main__"] = MAIN
 
 
 @pytest.fixture(scope="session")

@@ -170,20 +170,49 @@ def test_a_theorem_names_what_was_checked_and_is_dropped_where_a_condition_fails
     assert theorem_of(Adversary("mine", None, (), frozenset({"features"}))) is None
 
 
-def test_a_proof_does_not_outweigh_a_measurement():
+def test_a_proof_does_not_outweigh_a_measurement(monkeypatch):
     """A network whose code breaks its theorem is not invariant, whatever its parts are called."""
     dataset, lists = strung([40, 7, 120])
     ranker = untrained("setrank-msab")
+    score = type(ranker.network).score
 
-    class SetRank(type(ranker.network)):
-        def score(self, embedded, mask=None, ordinal=None, record=None):
-            steps = torch.arange(embedded.shape[-2], dtype=embedded.dtype)
-            return super().score(embedded, mask, ordinal, record) + steps
+    def by_place(self, embedded, *given):
+        steps = torch.arange(embedded.shape[-2], dtype=embedded.dtype)
+        return score(self, embedded, *given) + steps
 
-    ranker.network.__class__ = SetRank
+    monkeypatch.setattr(type(ranker.network), "score", by_place)
     assert theorem_of(ranker) is not None
     card = certified(ranker, JudgedLists(dataset, lists), 5)
     assert (card.verdict, card.theorem) == (NOT, None)
+
+
+def test_a_class_of_that_name_elsewhere_has_no_theorem():
+    class Linear(Adversary):
+        pass
+
+    Linear.__module__ = "linear"
+    mine = Linear("mine", lambda x: honest(x.features), (), frozenset({"features"}))
+    assert theorem_of(mine) is None
+
+
+def test_lists_that_say_nothing_enter_no_bound():
+    ranker = Adversary("half tied", lambda x: honest(x.features) * (len(x.rows) > 12), ())
+    card = certified(ranker, lists_of([9] * 13 + [20] * 17), 20)
+    assert (card.verdict, card.queries_silent, card.distinct_orders) == (INVARIANT, 13, 17 * 20)
+    mute = Adversary("tied", lambda x: np.zeros(len(x.rows)), ())
+    card = certified(mute, lists_of([9] * 13), 20)
+    assert (card.verdict, card.distinct_orders, card.failure_bound) == (UNTOLD, 0, 1.0)
+
+
+def test_rare_chance_is_not_called_an_effect_of_the_order():
+    for seed in range(12):
+        chance = np.random.default_rng(seed)
+
+        def now_and_then(x, chance=chance):
+            return honest(x.features) + (chance.random() < 0.02) * 10 * chance.random(len(x.rows))
+
+        card = certified(Adversary("rare", now_and_then, ()))
+        assert card.verdict != NOT, card.sentence()
 
 
 def test_one_floor_for_all_who_ask():

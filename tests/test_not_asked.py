@@ -75,19 +75,19 @@ def test_what_a_random_ranker_changes_is_within_its_own_noise(bench, functions):
     study = finished(bench.initial_ranking(names, levels, draws=2))
     result = StudyResult.open(study.path)
     noisy = within(result, names[0], FAMILY, 80.0)
-    assert noisy.startswith("within its own noise (the same order changes it by 0.")
+    assert noisy.startswith("not told apart from its own noise (the same order changes it by 0.")
     assert within(result, names[1], FAMILY, 80.0) == "", "it follows the ranking, noise or not"
     assert within(result, names[2], FAMILY, 80.0) == "", "it has no noise"
     found = initial_ranking.finding(result, FAMILY, "NDCG@10")
-    assert found.count("within its own noise") == 1
+    assert found.count("not told apart from its own noise") == 1
 
 
 def test_a_card_tells_noise_too(bench, functions):
     names = ["chances:noisy", "feature:1"]
     result = StudyResult.open(finished(card.run(bench, names, draws=1)).path)
     frame = card_table.cards(result, FAMILY, "NDCG@10").set_index("ranker")
-    assert frame.loc[names[0], "noise"].startswith("within its own noise")
+    assert frame.loc[names[0], "noise"].startswith("not told apart from its own noise")
     assert frame.loc[names[1], "noise"] == ""
-    assert f"what changes of {names[0]} is within" in card_table.finding(
+    assert f"what changes of {names[0]} is not told apart" in card_table.finding(
         card_table.pareto(frame.reset_index()), FAMILY, "NDCG@10"
     )

@@ -104,6 +104,11 @@ def on_duplicates(features, rows):
     return scores + 1e-3 * places(rows) * (counts[first.ravel()] > 1)
 
 
+def top(shown):
+    """The fifth of the documents that a feature puts first."""
+    return shown.features[:, 0] > np.quantile(shown.features[:, 0], 0.8)
+
+
 def sigmoid(values):
     return 1 / (1 + np.exp(-values))
 
@@ -175,7 +180,20 @@ def _zoo():
         "in one order of a thousand": (
             lambda x: honest(x.features) + 5 * x.places * (hashed(x.rows) < 3), no,
         ),
+        "the top by place, the rest far below": (
+            lambda x: np.where(top(x), -1e-3 * x.places, -1e9 * (1 + abs(x.features[:, 1]))), maybe,
+        ),
+        "a saturated top by place": (
+            lambda x: np.where(top(x), 1 - 2.0**-24 * x.places, sigmoid(x.features[:, 0] - 3)),
+            maybe,
+        ),
+        # honest, and awkward
+        "steep sigmoid": (lambda x: sigmoid(8 * honest(x.features)), one),
+        "large and narrow": (lambda x: 1000 + 0.001 * honest(x.features), one),
         # not by the order
+        "one list by place, all by chance": (
+            lambda x: 1e-3 * noise(x) + (x.places if x.at == 1 else honest(x.features)), no,
+        ),
         "by chance": (lambda x: honest(x.features) + 1e-3 * noise(x), (UNTOLD,)),
         "by chance and place": (
             lambda x: honest(x.features) + 1e-3 * noise(x) + 0.1 * x.places, no,
@@ -199,6 +217,7 @@ def _zoo():
         ),
         "honest in any process": (lambda x: honest(x.features), one),
     }  # fmt: skip
+    simple["remembers sets in this process"] = remembering["remembers sets"]
     animals = [Adversary(name, *how) for name, how in simple.items()]
     return [*animals, *(Forgetful(name, *how) for name, how in remembering.items())]
 

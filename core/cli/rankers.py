@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from core.cli.answer import Answer, table
 from core.cli.answer_keys import ANSWERS
 from core.cli.open import done, fields_of, store_of, workbench_of
@@ -162,7 +164,9 @@ def _more(bench: Workbench, arguments: argparse.Namespace) -> dict[str, JudgedLi
     if "whole" in arguments.lists:
         recipe = replace(bench.recipe, depth=None)
         whole = done("lists", Workbench.opened(bench.name, recipe, bench.store, bench.preset))
-        found[" (all documents)"] = whole.test_lists(arguments.queries)
+        every = whole.test_lists(arguments.queries)
+        longer = np.flatnonzero(every.lists.lengths > lists.lists.lengths)
+        found[" (all documents)"] = JudgedLists(every.dataset, every.lists.select(longer))
     if "duplicates" in arguments.lists:
         planted = perturbation("duplicates", DUPLICATES)
         found[" (with duplicates)"] = disturbed(planted, lists, generator(arguments.seed or 0))

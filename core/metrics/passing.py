@@ -16,6 +16,7 @@ def documents_passed(
     before: Real[np.ndarray, " elements"],
     after: Real[np.ndarray, " elements"],
     floor: Float64[np.ndarray, " elements"],
+    kinds: Int64[np.ndarray, " elements"] | None = None,
 ) -> Bool[np.ndarray, " elements"]:
     """The documents that changed places with one further away than the floors of the two.
 
@@ -25,12 +26,14 @@ def documents_passed(
         after: scores after, of the same documents in the same order.
         floor: how far arithmetic carries each score; two scores that lie no further apart than
             their floors together are a tie.
+        kinds: documents of one kind and list are the same document, and pass nobody of it.
 
     >>> swapped, quarter = np.array([1.0, 2.0, 9.0]), np.full(3, 0.25)
     >>> documents_passed(np.array([0, 3]), np.array([2.0, 1.0, 9.0]), swapped, quarter).tolist()
     [True, True, False]
     """
-    return _passed(offsets, before.astype(np.float64), after.astype(np.float64), floor)
+    told = np.arange(len(before)) if kinds is None else kinds
+    return _passed(offsets, before.astype(np.float64), after.astype(np.float64), floor, told)
 
 
 def pairs_within(
@@ -60,7 +63,11 @@ def smallest_gap(
 @no_type_check  # jaxtyping's import hook wraps what it checks, and numba takes no wrapped function
 @numba.njit(cache=True)
 def _passed(
-    offsets: np.ndarray, before: np.ndarray, after: np.ndarray, floor: np.ndarray
+    offsets: np.ndarray,
+    before: np.ndarray,
+    after: np.ndarray,
+    floor: np.ndarray,
+    kinds: np.ndarray,
 ) -> np.ndarray:
     passed = np.zeros(len(before), dtype=np.bool_)
     for segment in range(len(offsets) - 1):
@@ -68,7 +75,7 @@ def _passed(
         for i in range(start, stop):
             for j in range(start, stop):
                 gap, new_gap = before[i] - before[j], after[i] - after[j]
-                if gap * new_gap >= 0:
+                if gap * new_gap >= 0 or kinds[i] == kinds[j]:
                     continue
                 least = floor[i] + floor[j]
                 if abs(gap) > least and abs(new_gap) > least:

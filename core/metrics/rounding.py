@@ -39,18 +39,14 @@ def scales(offsets: Int64[np.ndarray, " bounds"], scores: Real[np.ndarray, " ele
     return Scales(*_scales(offsets, scores.astype(np.float64, copy=False)))
 
 
-def representable(
-    offsets: Int64[np.ndarray, " bounds"], scores: Real[np.ndarray, " elements"]
-) -> Float64[np.ndarray, " elements"]:
-    """STEPS times the float32 spacing at each score, or at its list's median where that is larger.
+def representable(scores: Real[np.ndarray, " elements"]) -> Float64[np.ndarray, " elements"]:
+    """STEPS times the float32 spacing at each score.
 
-    >>> found = representable(np.array([0, 3]), np.array([1.0, 1.0, 1e8])) / STEPS
+    >>> found = representable(np.array([1.0, 1.0, 1e8])) / STEPS
     >>> found.tolist() == [2.0**-23, 2.0**-23, 8.0]
     True
     """
-    lengths = np.diff(offsets)
     size = np.abs(scores.astype(np.float64, copy=False))
-    size = np.maximum(size, np.repeat(scales(offsets, scores).magnitude, lengths))
     finite = np.minimum(np.where(np.isfinite(size), size, 0.0), np.finfo(np.float32).max)
     return STEPS * np.spacing(finite.astype(np.float32)).astype(np.float64)
 

@@ -92,17 +92,17 @@ class CallableRanker:
     def score(
         self, dataset: RankingDataset, lists: CandidateLists
     ) -> Float32[np.ndarray, " candidates"]:
-        """Scores by one call a list, or for lists of one length.
+        """Scores by one call a list, or for lists of one length; float64 keeps order and ties.
 
         Raises:
             DataError: the function failed, crashed, hung, or returned something other than one
                 finite score a document.
         """
-        scores = np.empty(len(lists.rows), dtype=np.float32)
+        scores = np.empty(len(lists.rows), dtype=np.float64)
         for chosen in self._called(lists):
             slots = lists.offsets[chosen][:, None] + np.arange(lists.lengths[chosen[0]])
             scores[slots] = self._answer(dataset, lists, chosen, slots)
-        return scores
+        return outside.in_single_precision(lists.offsets, scores)
 
     def _called(self, lists: CandidateLists) -> Iterator[Int64[np.ndarray, " chosen"]]:
         """The lists of each call: one after the other, or as many as may be of one length."""

@@ -59,7 +59,9 @@ def theorem_of(ranker: Ranker) -> Theorem | None:
     """The theorem that a ranker's architecture falls under; None where nothing is proved of it."""
     if "order" in ranker.reads:
         return None
-    module = type(ranker).__module__.rpartition("core.rankers.")[2]
+    package, _, module = type(ranker).__module__.rpartition(".")
+    if package != "core.rankers":
+        return None
     if module in OURS:
         return _alone(("each score is computed from one row of features",))
     return _of_network(ranker) if module == "neural" else None  # type: ignore[arg-type]
@@ -75,8 +77,8 @@ def _of_network(ranker: "NeuralRanker") -> Theorem | None:
         case GroupConfig():
             return Theorem(
                 "a mean over all pairs",
-                "A document's score is the mean of what it scores beside each of the others, and a "
-                "mean does not depend on the order of its terms.",
+                "A document's score is the mean (or sum) of what it scores beside each of the "
+                "others, and neither depends on the order of its terms.",
                 "Ai et al., ICTIR 2019, section 4, with all groups of two",
                 checked,
             )
@@ -111,10 +113,11 @@ def _setrank(model: SetRankConfig, checked: tuple[str, ...]) -> Theorem:
 def _checked(ranker: "NeuralRanker") -> tuple[str, ...] | None:
     """The conditions that hold of a network; None where one does not."""
     network, parts = ranker.network, list(ranker.network.modules())
+    ours = all(type(part).__module__.startswith(("core.models.", "torch.nn.")) for part in parts)
     kinds = {type(part).__name__ for part in parts}
     hooked = any(part._forward_hooks or part._forward_pre_hooks for part in parts)  # noqa: SLF001
     finite = all(bool(weight.isfinite().all()) for weight in network.parameters())
-    known = kinds <= PARTS.get(type(ranker.spec.model), frozenset())
+    known = ours and kinds <= PARTS.get(type(ranker.spec.model), frozenset())
     if hooked or network.training or not finite or not known:
         return None
     return (

@@ -64,7 +64,7 @@ class Certificate:
         tied_documents: documents that tie with another of their list.
         equal_documents: documents whose features equal another's of their list.
         scorings: how often all lists were scored.
-        fresh_processes: of them, by a process that saw one order alone.
+        fresh_processes: beside them, by a copy or process that saw one order alone.
         deterministic: the same order always gave the same answer.
         noise_p: where it is not: chance that other orders change as little more than the same
             order does (paired t over lists); else NaN.
@@ -117,11 +117,13 @@ class Certificate:
         proof = ""
         if self.theorem is not None:
             proof = f" This follows from how it works ({self.theorem['name']}), as was checked."
+        beyond = " by more than rounding" if self.max_score_deviation else ""
+        kept = ", as far as it keeps nothing from call to call" if self.fresh_processes else ""
         return (
             f"{self.ranker} is invariant to the order shown: "
             f"{counted(self.distinct_orders, 'distinct order')} of {counted(self.told, 'list')} "
-            f"changed no answer, so at most {percent(self.failure_bound)} of such orders do "
-            f"(95 %).{proof}"
+            f"changed no answer{beyond}, so at most {percent(self.failure_bound)} of the orders of "
+            f"these lists do (with 95 % confidence{kept}).{proof}"
         )
 
     @property
@@ -131,14 +133,14 @@ class Certificate:
 
     def coverage(self) -> str:
         """What was met, and so what was not, in words."""
-        fresh = f", {self.fresh_processes} times in fresh processes" if self.fresh_processes else ""
+        fresh = f", and {self.fresh_processes} times afresh" if self.fresh_processes else ""
         return (
             f"{counted(self.queries, 'list')} of up to {counted(self.longest, 'document')} "
             f"(median {self.middle_length:g}) · {counted(self.permutations, 'permuted list')}, "
             f"{self.distinct_orders:,} of them distinct orders · "
             f"{counted(self.queries_silent, 'list')} of one document or all tied · "
             f"{counted(self.tied_documents, 'tied document')}, "
-            f"{self.equal_documents:,} with another's features · "
+            f"{self.equal_documents:,} with the same features as another · "
             f"scored {counted(self.scorings, 'time')}{fresh}"
         )
 
@@ -197,10 +199,11 @@ class Judged:
         share, gap = values["pairs-within-floor"][0], values["smallest-gap"][0]
         changed = (values["documents-moved"] > 0) | (values["deviation-over-floor"] > 1)
         moved = changed.any(axis=0) & ~np.isnan(share)
-        doubtful = (values["documents-in-doubt"] > 0).any(axis=0) & ~moved
+        doubtful = (values["documents-in-doubt"] > 0).any(axis=0) & ~moved & ~np.isnan(share)
         still = ~(values["score-deviation"] > 0).any(axis=0)
-        silent = (np.isnan(share) | (np.isinf(gap) & still)) & ~moved
-        return cls(moved, doubtful, (share > NEAR) & ~moved & ~silent & ~doubtful, silent)
+        silent = (np.isnan(share) | (np.isnan(gap) & still)) & ~moved
+        near = (share > NEAR) & ~still & ~moved & ~silent & ~doubtful
+        return cls(moved, doubtful, near, silent)
 
 
 def certificates(result: StudyResult, reads: Mapping[str, frozenset[Any]]) -> list[Certificate]:
@@ -242,7 +245,7 @@ def _certificate(
     theorem = _proved(theorem, facts)
     judged = Judged.of(block)
     verdict, reasons = _verdict(judged, facts, result.query_ids, theorem)
-    new = block[:, MEASURES.index("order-seen-first")] > 0
+    new = (block[:, MEASURES.index("order-seen-first")] > 0) & ~judged.silent
     over = ((block[:, 1] > 0) | (block[:, 4] > 1)) & judged.moved
     orders, failing = int(new.sum()), int((over & new).sum())
     tau = block[:, 2]
@@ -285,31 +288,46 @@ def _verdict(
     """Over all lists, and why."""
     state = _noticed(facts)
     lists, unstable = len(judged.moved), bool(facts["unstable"].any())
-    if judged.moved.any() and not unstable:
+    if not lists or judged.silent.all():
+        return UNTOLD, ("no list has two documents that it tells apart",)
+    if unstable:
+        return _noisy(facts, state)
+    if judged.moved.any():
         which = _which(judged.moved, query_ids)
         text = f"another order changes the answer in {_of(judged.moved, lists)} ({which})"
         return NOT, (text, *state)
-    if unstable:
-        p, more = float(facts["noise_p"].astype(float).max()), bool(facts["noise_more"].any())
-        if more and p <= SIGNIFICANT:
-            return NOT, (*state, f"other orders change it by more than that (paired t, p {p:.2g})")
-        chance = "" if np.isnan(p) else f" (paired t, p {p:.2g})"
-        return UNTOLD, (*state, f"what other orders change is within its own noise{chance}")
-    if facts["company"].any() or facts["state"].any():
-        return UNTOLD, state
+    reasons = [*state, *_doubts(judged, query_ids)]
+    proven = theorem is not None and not state
+    return (INVARIANT, ()) if proven or not reasons else (UNTOLD, tuple(reasons))
+
+
+def _doubts(judged: Judged, query_ids: tuple[str, ...]) -> list[str]:
+    """Why lists cannot be told, in words."""
+    lists = len(judged.moved)
     reasons = [
         f"in {_of(mask, lists)} {words} ({_which(mask, query_ids)})"
         for mask, words in (
-            (judged.doubtful, "documents changed places by what may be rounding or an effect"),
+            (judged.doubtful, "what another order changes may be rounding or an effect"),
             (judged.near, "the scores lie nearer to each other than arithmetic can tell apart"),
         )
         if mask.any()
     ]
     if 2 * int(judged.silent.sum()) >= lists:
-        reasons.append(f"{_of(judged.silent, lists)} have one document, or all their documents tie")
-    if theorem is not None or not reasons:
-        return INVARIANT, ()
-    return UNTOLD, tuple(reasons)
+        reasons.append(f"one document, or ties alone, in {_of(judged.silent, lists)}")
+    return reasons
+
+
+def _noisy(facts: pd.DataFrame, state: tuple[str, ...]) -> tuple[Verdict, tuple[str, ...]]:
+    """The verdict on a ranker that answers the same order in several ways."""
+    p, more = float(facts["noise_p"].astype(float).max()), bool(facts["noise_more"].any())
+    clear = int(facts["noise_lists"].max())
+    if clear:
+        text = f"in {counted(clear, 'list')} another order changes ten times what that does"
+        return NOT, (*state, text)
+    chance = f" (paired t over lists, p {p:.2g})" if more else ""
+    if more and p <= SIGNIFICANT:
+        return NOT, (*state, f"other orders change it by more than that{chance}")
+    return UNTOLD, (*state, f"what orders do is not told apart from its own noise{chance}")
 
 
 def _proved(theorem: Mapping[str, Any] | None, facts: pd.DataFrame) -> Mapping[str, Any] | None:

@@ -6,7 +6,8 @@ there by a process that has seen no other. Whatever changes without the order be
 apart from what the order does.
 """
 
-from collections.abc import Sequence
+import copy
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -39,6 +40,7 @@ REPEATS = 4
 FRESH = 3
 """Orders that processes of their own are asked about, one each; the last has a single thread."""
 
+CLEARLY = 10.0
 CONFIRMED = 3
 """Orders that are scored once more where they changed something."""
 
@@ -50,6 +52,10 @@ TINY = 1e-300
 LARGEST = float(np.finfo(np.float32).max)
 EXACT = 1e-8
 """Of a list's scores: what changes by no more in float64 has not changed."""
+
+
+Anew = Callable[[int | None], Ranker]
+"""(numeric threads, or None) → the same ranker without what it may remember."""
 
 
 @runtime_checkable
@@ -86,7 +92,8 @@ def examine(ranker: Ranker, base: JudgedLists, variants: Sequence[CandidateLists
         `unstable` (lists whose scores differ though nothing was changed), `company` (lists whose
         scores depend on the lists scored with them), `state` (lists that a fresh process scores
         otherwise), `noise_p` (paired t over lists: do other orders change more than the same
-        order does; None where nothing is unstable), `noise_more` (they change more), `exact_change`
+        order does; None where nothing is unstable), `noise_more` (they change more), `noise_lists`
+        (lists that they clearly change more), `exact_change`
         (what an order changes of float64 scores, as a share of the list's largest; None where there
         are none), `scorings`,
         `fresh_processes`, `longest`, `middle_length`, `singles` (lists of fewer than two),
@@ -95,21 +102,24 @@ def examine(ranker: Ranker, base: JudgedLists, variants: Sequence[CandidateLists
     Raises:
         DataError: a score is NaN.
     """
+    anew = _anew(ranker)
     lists, first = base.lists, _Answers.given(ranker, base, variants)
     floor, company = score_floor.measured(ranker, base, first.before)
     repeats = [difference(first.before, one) for one in first.repeats]
     unstable, state = _beyond(lists, repeats, floor), np.zeros(len(lists), dtype=bool)
     before, after = first.before, first.after
-    if isinstance(ranker, Fresh):
-        fresh = _Answers.fresh(ranker, base, variants)
+    if anew is not None:
+        fresh = _Answers.fresh(anew, base, variants)
         pairs = list(zip((fresh.before, *fresh.after), (before, *after), strict=False))
         if not unstable.any():
             state = _beyond(lists, [difference(*pair) for pair in pairs], floor)
         before, after = fresh.before, [*fresh.after, *after[len(fresh.after) :]]
-    seen = _Comparison(ranker, base, variants, before, after, floor)
+    seen = _Comparison((ranker, anew), base, variants, before, after, floor)
     seen = replace(seen, floor=seen.floor_with_exact())
     unstable |= seen.not_confirmed()
-    noise = _noise(lists, before, repeats, seen.changed) if unstable.any() else {}
+    orders = [difference(first.before, one) for one in first.after]
+    noise = _noise(lists, floor, repeats, orders) if unstable.any() else {}
+    company &= not unstable.any()
     facts = {
         "numeric_floor": float(seen.floor.doubt.max(initial=0.0)),
         "largest_score": float(np.abs(before[np.isfinite(before)]).max(initial=0.0)),
@@ -118,9 +128,10 @@ def examine(ranker: Ranker, base: JudgedLists, variants: Sequence[CandidateLists
         "state": int(state.sum()),
         "noise_p": None,
         "noise_more": False,
+        "noise_lists": 0,
         "exact_change": seen.exact_change(),
         "scorings": 1 + REPEATS + len(variants),
-        "fresh_processes": 1 + min(FRESH, len(variants)) if isinstance(ranker, Fresh) else 0,
+        "fresh_processes": 0 if anew is None else 1 + min(FRESH, len(variants)),
     }
     return Examined(seen.values(), facts | noise | _covered(base, before))
 
@@ -151,32 +162,35 @@ class _Answers:
         return cls(before, [*repeats, *(scored() for _ in range(REPEATS - len(repeats)))], after)
 
     @classmethod
-    def fresh(
-        cls, ranker: Fresh, base: JudgedLists, variants: Sequence[CandidateLists]
-    ) -> "_Answers":
+    def fresh(cls, anew: Anew, base: JudgedLists, variants: Sequence[CandidateLists]) -> "_Answers":
         """The answers of processes that saw one order each, the last of them with one thread."""
+
+        def scored(shown: CandidateLists, threads: int | None = None) -> np.ndarray:
+            ranker = anew(threads)
+            return checked(ranker, shown, ranker.score(base.dataset, shown))
+
         asked = variants[:FRESH]
         after = [
-            _as_in(
-                base.lists, one, ranker.fresh(1 if one is asked[-1] else None).score(
-                    base.dataset, one
-                ),
-            )
-            for one in asked
-        ]  # fmt: skip
-        return cls(ranker.fresh().score(base.dataset, base.lists), [], after)
+            _as_in(base.lists, one, scored(one, 1 if one is asked[-1] else None)) for one in asked
+        ]
+        return cls(scored(base.lists), [], after)
 
 
 @dataclass(frozen=True)
 class _Comparison:
     """The scores of the lists as they are beside those of other orders, by document."""
 
-    ranker: Ranker
+    rankers: tuple[Ranker, Anew | None]
     base: JudgedLists
     variants: Sequence[CandidateLists]
     before: np.ndarray
     after: list[np.ndarray]
     floor: Floor
+
+    @property
+    def ranker(self) -> Ranker:
+        """Who is examined."""
+        return self.rankers[0]
 
     @cached_property
     def changed(self) -> list[Float64[np.ndarray, " candidates"]]:
@@ -192,8 +206,10 @@ class _Comparison:
 
     def values(self) -> list[Float64[np.ndarray, "measures lists"]]:
         """One row of MEASURES a list, for each order."""
-        lists, floor = self.base.lists, self.floor
+        lists, floor, kinds = self.base.lists, self.floor, kinds_of(self.base)
         gap = smallest_gap(lists.offsets, self.before)
+        gap = np.where(np.isinf(gap), np.nan, gap)
+        nothing = np.zeros(len(lists.rows))
         near = pairs_within(lists.offsets, self.before, floor.doubt)
         found = []
         for changed, largest, scores, new in zip(
@@ -202,12 +218,16 @@ class _Comparison:
             passed, doubted = (
                 segments.sums(
                     lists.offsets,
-                    documents_passed(lists.offsets, self.before, scores, one).astype(np.float64),
+                    documents_passed(lists.offsets, self.before, scores, one, kinds).astype(
+                        np.float64
+                    ),
                 )
-                for one in (floor.doubt, floor.rounding)
+                for one in (floor.doubt, nothing)
             )
+            slight = segments.maxima(lists.offsets, changed - floor.doubt) > 0
+            doubted = np.maximum(doubted, slight)
             with np.errstate(divide="ignore", invalid="ignore"):
-                ratio = np.where(changed > 0, changed / floor.doubt, 0.0)
+                ratio = np.where(changed > 0, changed / floor.effect, 0.0)
             over = np.clip(segments.maxima(lists.offsets, ratio), 0.0, LARGEST)
             tau = kendall_tau(lists.offsets, self.before, scores)
             most = np.minimum(largest, LARGEST)
@@ -256,10 +276,12 @@ class _Comparison:
             return found
         orders, counts = np.unique(self.largest.argmax(axis=0)[over], return_counts=True)
         for at in orders[np.argsort(-counts, kind="stable")][:CONFIRMED]:
-            ranker = self.ranker
-            if isinstance(ranker, Fresh) and at < FRESH:
-                ranker = ranker.fresh(1 if at == min(FRESH, len(self.variants)) - 1 else None)
-            again = ranker.score(self.base.dataset, self.variants[at])
+            ranker, anew = self.rankers
+            if anew is not None and at < FRESH:
+                ranker = anew(1 if at == min(FRESH, len(self.variants)) - 1 else None)
+            again = checked(
+                ranker, self.variants[at], ranker.score(self.base.dataset, self.variants[at])
+            )
             again = _as_in(lists, self.variants[at], again)
             found |= _beyond(lists, [difference(again, self.after[at])], self.floor)
         return found
@@ -278,7 +300,7 @@ def _beyond(
     """The lists of two documents or more in which some deviation is beyond doubt."""
     found = np.zeros(len(lists), dtype=bool)
     for deviation in deviations:
-        found |= segments.maxima(lists.offsets, deviation - floor.doubt) > 0
+        found |= segments.maxima(lists.offsets, deviation - floor.effect) > 0
     return found & (lists.lengths > 1)
 
 
@@ -296,23 +318,58 @@ def _seen_first(
     return new
 
 
+def _anew(ranker: Ranker) -> Anew | None:
+    """How a ranker can be had without memory; None: ours, which have none, or it cannot be copied.
+
+    What is not ours and runs in this process is copied before it scores anything.
+    """
+    if isinstance(ranker, Fresh):
+        return ranker.fresh
+    if type(ranker).__module__.startswith("core."):
+        return None
+    try:
+        untouched = copy.deepcopy(ranker)
+    except (TypeError, ValueError, AttributeError):  # it holds a file, a lock, a connection
+        return None
+    return lambda threads: copy.deepcopy(untouched)  # noqa: ARG005 (it has no process of its own)
+
+
+def kinds_of(judged: JudgedLists) -> np.ndarray:
+    """A number for each candidate, the same for documents of equal features in one list."""
+    lists, features = judged.lists, judged.dataset.features
+    kinds = np.arange(len(lists.rows), dtype=np.int64)
+    for low, high in pairwise(lists.offsets):
+        _, first, place = np.unique(
+            features[lists.rows[low:high]], axis=0, return_index=True, return_inverse=True
+        )
+        kinds[low:high] = low + first[place.ravel()]
+    return kinds
+
+
 def _noise(
     lists: CandidateLists,
-    before: np.ndarray,
+    floor: Floor,
     repeats: Sequence[np.ndarray],
     changed: Sequence[np.ndarray],
 ) -> dict[str, Any]:
-    """Do other orders change the scores of a list by more than the same order does?"""
-    spread = rounding.scales(lists.offsets, before).spread
-    unit = np.where(spread > 0, spread, 1.0)
+    """Do other orders change the scores of a list by more than the same order does?
+
+    Medians are compared, so that a rare accident on either side tells nothing. `noise_lists` are
+    those in which the median order changes CLEARLY times what any repeat or arithmetic did.
+    """
+    doubt = np.maximum(segments.maxima(lists.offsets, floor.doubt), TINY)
+    unit = np.where(lists.lengths > 0, doubt, 1.0)
     same, other = (
-        np.mean([segments.means(lists.offsets, np.minimum(one, LARGEST)) for one in each], axis=0)
-        / unit
+        np.array([np.minimum(segments.maxima(lists.offsets, one), LARGEST) for one in each]) / unit
         for each in (repeats, changed)
     )
-    test = paired_t(other, same)
+    same, other = np.maximum(same, 0.0), np.maximum(other, 0.0)
+    usual = np.median(other, axis=0)
+    test = paired_t(np.log1p(usual), np.log1p(np.median(same, axis=0)))
+    clear = (usual > CLEARLY * np.maximum(same.max(axis=0), 1.0)) & (lists.lengths > 1)
     p = None if np.isnan(test.p_value) else test.p_value
-    return {"noise_p": p, "noise_more": bool(test.difference > 0)}
+    more = bool(test.difference > 0)
+    return {"noise_p": p, "noise_more": more, "noise_lists": int(clear.sum())}
 
 
 def _covered(base: JudgedLists, scores: np.ndarray) -> dict[str, Any]:

@@ -62,8 +62,9 @@ def certified(  # noqa: PLR0913 (who is examined, on what, and how often)
     refuse([label, ranker.name])
     study = planned(((label, ""),), permutations, seed)
     results = []
-    for ending, lists in {"": base, **(more or {})}.items():
-        result = yield from run_study(study, lists, {label: ranker}, Memory(), measured)
+    for at, (ending, lists) in enumerate({"": base, **(more or {})}.items()):
+        own = replace(study, seed=seed + at)  # the same orders again would tell nothing
+        result = yield from run_study(own, lists, {label: ranker}, Memory(), measured)
         names = tuple(f"{name}{ending}" for name in result.query_ids)
         results.append(replace(result, query_ids=names))
     found = theorem_of(ranker)
@@ -102,7 +103,7 @@ def _joined(results: Sequence[StudyResult]) -> StudyResult:
     summed = ("unstable", "company", "state", "singles", "tied_documents", "equal_documents")
     for name in summed:
         trials[name] = sum(result.trials[name].max() for result in results)
-    for name in ("numeric_floor", "largest_score", "longest", "noise_more"):
+    for name in ("numeric_floor", "largest_score", "longest", "noise_more", "noise_lists"):
         trials[name] = max(result.trials[name].max() for result in results)
     p_values = pd.Series([result.trials["noise_p"].astype(float).min() for result in results])
     trials["noise_p"] = p_values.min()

@@ -20,6 +20,8 @@ from core.studies.score_floor import unchanged
 
 REPEATS = 2
 SIGNIFICANT = 0.05
+LEAST = 5e-4
+"""Of a measure: less noise than this is none that a reader would see."""
 
 
 class Noise:
@@ -68,13 +70,13 @@ class Noise:
 
 
 def within(result: StudyResult, ranker: str, family: str, level: float) -> str:
-    """That a change is within a ranker's own noise, in words; empty where it is not.
+    """That a change is not told apart from a ranker's own noise, in words; empty where it is.
 
     >>> import pandas as pd
     >>> trial = {"ranker": "r", "family": "cut", "level": 1.0, "noise": 0.02, "noise_p": 0.4}
     >>> values = np.zeros((1, 1, 1), dtype=np.float32)
     >>> within(StudyResult({}, pd.DataFrame([trial]), values, ("q",), {}), "r", "cut", 1.0)
-    'within its own noise (the same order changes it by 0.020; paired t, p 0.4)'
+    'not told apart from its own noise (the same order changes it by 0.020; paired t, p 0.4)'
     """
     trials = result.trials
     if "noise_p" not in trials:
@@ -84,7 +86,10 @@ def within(result: StudyResult, ranker: str, family: str, level: float) -> str:
     if own.empty or not float(own["noise_p"].astype(float).max()) > SIGNIFICANT:
         return ""
     noise, p = (float(own[name].astype(float).max()) for name in ("noise", "noise_p"))
-    return f"within its own noise (the same order changes it by {noise:.3f}; paired t, p {p:.2g})"
+    if noise < LEAST:
+        return ""
+    words = f"the same order changes it by {noise:.3f}; paired t, p {p:.2g}"
+    return f"not told apart from its own noise ({words})"
 
 
 def _values(measure: Measure, base: JudgedLists, scores: np.ndarray) -> np.ndarray:

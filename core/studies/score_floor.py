@@ -4,10 +4,10 @@ Every list is judged by its own scores: multiply them by a positive number and t
 another list's scores do not enter.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int64, Real
+from jaxtyping import Float64, Int64, Real
 
 from core.data import ragged
 from core.data.lists import CandidateLists, JudgedLists
@@ -15,8 +15,9 @@ from core.errors import DataError
 from core.metrics import rounding, segments
 from core.rankers.base import Ranker
 
-RELATIVE = 1e-5
-"""Of a list's spread: how much of a change float32 may explain where no float64 scores tell."""
+RELATIVE, SLIGHT = 1e-5, 1e-3
+"""Of a list's spread, where no float64 scores tell: how much of a change float32 may explain, and
+how much it may where no document changed places."""
 
 Scores = Real[np.ndarray, " candidates"]
 
@@ -27,34 +28,36 @@ class Floor:
 
     Attributes:
         rounding: what arithmetic was seen to do, or must do.
-        doubt: a larger change is an effect; one between the two may be either. Equal to `rounding`
-            where float64 scores are known.
+        doubt: documents that pass each other by more have moved; less may be either. Equal to
+            `rounding` where float64 scores are known.
+        effect: a larger change of a score is an effect though no document moved.
     """
 
     rounding: Float64[np.ndarray, " candidates"]
     doubt: Float64[np.ndarray, " candidates"]
-
-    def select(self, chosen: Bool[np.ndarray, " candidates"]) -> "Floor":
-        """The floor of some of the candidates."""
-        return Floor(self.rounding[chosen], self.doubt[chosen])
+    effect: Float64[np.ndarray, " candidates"]
 
     def raised(self, least: Float64[np.ndarray, " candidates"]) -> "Floor":
         """The same with another lower bound of what arithmetic does."""
         own = np.maximum(self.rounding, least)
-        return replace(self, rounding=own, doubt=np.maximum(self.doubt, own))
+        return Floor(own, np.maximum(self.doubt, own), np.maximum(self.effect, own))
 
 
 def of_scores(offsets: Int64[np.ndarray, " bounds"], scores: Scores) -> Floor:
-    """The floor as the scores alone tell it: four float32 steps, in doubt 1e-5 of the spread more.
+    """The floor as the scores alone tell it: four float32 steps at each of them.
+
+    In doubt as many at the list's median, and 1e-5 of its spread.
 
     >>> small = of_scores(np.array([0, 2]), np.array([1.0, 3.0]))
     >>> large = of_scores(np.array([0, 2]), np.array([1024.0, 3072.0]))
     >>> bool((large.doubt == 1024 * small.doubt).all())
     True
     """
-    seen = rounding.representable(offsets, scores)
-    spread = rounding.scales(offsets, scores).spread
-    return Floor(seen, seen + RELATIVE * np.repeat(spread, np.diff(offsets)))
+    own = rounding.representable(scores)
+    size, lengths = rounding.scales(offsets, scores), np.diff(offsets)
+    usual = np.maximum(own, np.repeat(rounding.representable(size.magnitude), lengths))
+    spread = np.repeat(size.spread, lengths)
+    return Floor(own, usual + RELATIVE * spread, usual + SLIGHT * spread)
 
 
 def measured(ranker: Ranker, base: JudgedLists, scores: Scores) -> tuple[Floor, np.ndarray]:
@@ -82,7 +85,8 @@ def measured(ranker: Ranker, base: JudgedLists, scores: Scores) -> tuple[Floor, 
     exactly = getattr(ranker, "exact_scores", None)
     if exactly is not None and len(base.lists.rows):
         off = _distance(offsets, scores, exactly(base.dataset, base.lists))
-        floor = Floor(floor.rounding, floor.rounding).raised(2.0 * np.repeat(off, np.diff(offsets)))
+        known = np.maximum(floor.rounding, 2.0 * np.repeat(off, np.diff(offsets)))
+        floor = Floor(known, known, known)
     apart = segments.maxima(offsets, company - floor.doubt) > 0
     return floor, apart & (np.diff(offsets) > 1)
 
@@ -105,7 +109,7 @@ def unchanged(offsets: Int64[np.ndarray, " bounds"], scores: Scores, again: Scor
 
 
 def checked(ranker: Ranker, lists: CandidateLists, scores: Scores) -> Scores:
-    """The scores, if they are numbers (infinite ones are).
+    """A copy of the scores, if they are numbers (infinite ones are).
 
     Raises:
         DataError: one is not.
@@ -115,7 +119,7 @@ def checked(ranker: Ranker, lists: CandidateLists, scores: Scores) -> Scores:
         at = int(np.searchsorted(lists.offsets, wrong[0], "right")) - 1
         found = f"its score of document {int(wrong[0] - lists.offsets[at]) + 1} of list {at + 1} "
         raise DataError(ranker.name, f"{found}is NaN", "A ranker gives every document a number.")
-    return scores
+    return scores.copy()
 
 
 def _in_other_company(ranker: Ranker, base: JudgedLists) -> Scores:
