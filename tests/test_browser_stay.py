@@ -21,7 +21,9 @@ pytestmark = [
     pytest.mark.browser,
     pytest.mark.slow,
     pytest.mark.skipif(not browser.chromium(), reason="no Chromium is installed"),
-    pytest.mark.skipif("SHUFFLEPROOF_WALK" not in os.environ, reason="minutes: SHUFFLEPROOF_WALK=1"),
+    pytest.mark.skipif(
+        "SHUFFLEPROOF_WALK" not in os.environ, reason="minutes: SHUFFLEPROOF_WALK=1"
+    ),
 ]
 PAGES = {page.path: page for page in itertools.chain(*SECTIONS.values())}
 SHOWN = {"", "invariance", "initial-ranking", "attention", "train"}
