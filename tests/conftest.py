@@ -41,6 +41,14 @@ def trained_sample(tmp_path_factory):
     return store, bench
 
 
+@pytest.fixture(scope="session")
+def every_study(tmp_path_factory):
+    """(store, artefacts by kind, folder of the runs): a small study of every kind."""
+    from tests.every_study import made
+
+    return made(tmp_path_factory.mktemp("studies"))
+
+
 def untouched(store):
     """Where the store lies as it was before any test wrote into it."""
     return store.root.with_name(f"{store.root.name}-untouched")

@@ -4,7 +4,6 @@ import html
 import json
 import re
 import shlex
-from dataclasses import replace
 
 import pytest
 
@@ -13,88 +12,28 @@ from core.cli.arguments import main
 from core.errors import UsageError
 from core.metrics.measure import MEASURES
 from core.perturb.registry import PERTURBATIONS
-from core.perturb.worst_case import Search
 from core.rankers import registry
-from core.rankers.initial import ListRecipe
 from core.store.artefacts import Store
-from core.studies import (
-    ablation,
-    again,
-    attention,
-    benchmark,
-    card,
-    group_shuffles,
-    initial_rankings,
-    outside_runs,
-    perturbations,
-    set_size,
-    worst_case,
-)
+from core.studies import again
 from core.studies.methods import WORKS, _works, paragraph, rankers_of, references
 from core.studies.registry import STUDIES
-from core.studies.study import levels_of
-from core.studies.workbench import Workbench, finished
 from tests import app_tables as tables
-
-SIZES = (3, 12)
-SHORT = {"epochs": "1", "steps_per_epoch": "2"}
-RUNS = "benchmark of runs"
-KINDS = (*STUDIES, RUNS)
+from tests.every_study import KINDS, RUNS
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    store = Store(tmp_path_factory.mktemp("again"))
-    tables.data_set(store, tables.fold())
-    return store
+def store(every_study):
+    return every_study[0]
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """Two runs that carry the same tag, with their judgments."""
-    place = tmp_path_factory.mktemp("runs")
-    (place / "qrels.txt").write_text("1 0 a 1\n1 0 b 0\n2 0 c 2\n")
-    (place / "first.run").write_text("1 Q0 a 1 2.5 mine\n1 Q0 b 2 1 mine\n2 Q0 c 1 1 mine\n")
-    (place / "second.run").write_text("1 Q0 b 1 2 mine\n1 Q0 a 2 1 mine\n")
-    return place
+def studies(every_study):
+    return every_study[1]
 
 
 @pytest.fixture(scope="module")
-def studies(store, folder):
-    """A small study of every kind, with settings that are nobody's default."""
-    lists = ListRecipe(("feature:3",), 10, "in-sample")
-    bench = finished(Workbench.opened(tables.DATA, lists, store, "small"))
-    sizes = finished(set_size.opened(tables.DATA, SIZES, replace(lists, depth=40), store, "paper"))
-    two = replace(lists, initial=("feature:3", "feature:1"))
-    many = finished(Workbench.opened(tables.DATA, two, store, "paper"))
-    nets = {name: finished(bench.trained(name, SHORT)).artefact for name in ("setrank-msab", "gsf")}
-    net, gsf = (f"{name}#{one.key.digest[:8]}" for name, one in nets.items())
-    table = benchmark.planned([bench], ["feature:1", "random"], ["RR", "NDCG@3"], 2)
-    sized = set_size.planned(sizes, ("feature:1", "file-order"), (3,), ("NDCG@5", "RR"))
-    several = initial_rankings.planned(many, ("feature:2",), ("oracle",), ("NDCG@5",))
-    pairs = perturbations.pairs_of(["cut", "shuffle-shown"], "0.25")
-    setup = perturbations.Setup(pairs, ("NDCG@3", "RR"), draws=2, seed=3)
-    worst = {"budgets": [1, 2], "measure": "NDCG@5", "draws": 2, "seed": 1, "queries": 3}
-    shuffles = {"shuffles": [1, 2], "orders": 2, "seed": 1, "queries": 3}
-    levels = [("mallows", level) for level in levels_of("mallows", "0.5")]
-    variants = ablation.variants("dlcm", "small", ["released"], 1)
-    work = {
-        "invariance": bench.invariance([net], 2, 4),
-        "initial-ranking": bench.initial_ranking(["feature:1"], levels, ["RR"], 2, 5),
-        "benchmark": benchmark.run([bench], table, tables.DATA),
-        "ablation": ablation.run(bench, variants, [0.0, 3.0], 1, 1),
-        "set-size": set_size.run(sizes, sized, tables.DATA),
-        "initial-rankings": initial_rankings.run(many, several),
-        "attention": attention.run(bench, [net], 3, 0.2),
-        "perturbations": perturbations.run(bench, ["feature:1"], setup),
-        "worst-case": worst_case.run(bench, ["feature:1"], Search(method="beam"), **worst),
-        "group-shuffles": group_shuffles.run(bench, [gsf], **shuffles),
-        "card": card.run(bench, ["feature:1"], ["shuffle"], 2, 6),
-    }
-    found = {kind: finished(one) for kind, one in work.items()}
-    files = [folder / "first.run", folder / "second.run"]
-    compared = outside_runs.compared(folder / "qrels.txt", files, ("AP", "RR"))
-    return found | {RUNS: outside_runs.keep(compared, store)}
+def folder(every_study):
+    return every_study[2]
 
 
 @pytest.fixture(autouse=True)

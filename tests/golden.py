@@ -1,0 +1,134 @@
+"""What a study of every kind is known by: `python -m tests.golden` writes it down anew.
+
+Of `tests.every_study`: key, recipe, trials, means of the values, command, Python, methods,
+references, the words of its page and of its report (numbers left out), and the help of its
+command. What is written down differs from commit to commit only where a commit says so.
+"""
+
+import contextlib
+import io
+import json
+import os
+import re
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+PLACE = Path(__file__).parent / "golden"
+NUMBER = re.compile(r"[−-]?\d[\d.,]*(e[−+-]?\d+)?")
+TAG = re.compile(r"<(style|script|svg)\b.*?</\1>|<[^>]+>", re.DOTALL)
+HEX = re.compile(r"\b[0-9a-f]{6,64}\b")
+TEXTS = ("title", "header", "subheader", "markdown", "caption", "info", "warning", "error")
+FIELDS = ("selectbox", "multiselect", "number_input", "text_input", "toggle", "slider", "button")
+
+
+def facts(kind, artefact, root):
+    """What a stored study is known by.
+
+    Args:
+        kind: of the study, or `benchmark of runs`.
+        artefact: of `tests.every_study`.
+        root: of the store, which lies at SHUFFLEPROOF_HOME.
+    """
+    from app.report import report
+    from core.studies import again, methods
+    from core.studies.result import StudyResult
+
+    result = StudyResult.open(artefact.path)
+    recipe, noted = artefact.recipe, artefact.facts
+    trials = result.trials[["ranker", "family", "level", "draw"]]
+    values = np.asarray(result.values, dtype=np.float64)
+    with np.errstate(all="ignore"):
+        counted = np.maximum((~np.isnan(values)).sum(axis=-1), 1)
+        means = np.nansum(values, axis=-1) / counted
+    return {
+        "key": artefact.key.digest,
+        "recipe": recipe,
+        "noted": sorted(noted),
+        "files": sorted(path.name for path in artefact.path.iterdir()),
+        "columns": sorted(result.trials.columns),
+        "trials": [" ".join(map(str, row)) for row in trials.itertuples(index=False)],
+        "shape": list(values.shape),
+        "undefined": int(np.isnan(values).sum()),
+        "means": [" ".join(f"{mean:.6f}" for mean in row) for row in means.reshape(len(means), -1)],
+        "command": again.study_command(recipe, noted),
+        "python": again.study_python(recipe, noted).splitlines(),
+        "methods": methods.paragraph(recipe, noted),
+        "references": methods.references(recipe, noted),
+        "report": words(TAG.sub("\n", report([artefact.path])).splitlines(), root),
+        "page": page(recipe["kind"], artefact, root),
+        "help": help_of(recipe["kind"]),
+    }
+
+
+def words(lines, root):
+    """Lines without numbers, digests and places; empty ones are left out."""
+    found = (HEX.sub("#", line.replace(str(root), "STORE")) for line in lines)
+    return [line for line in (NUMBER.sub("#", one).strip() for one in found) if line]
+
+
+def help_of(kind):
+    """What the command says of itself."""
+    from core.cli.arguments import main
+
+    os.environ["COLUMNS"] = "100"
+    told = io.StringIO()
+    with contextlib.redirect_stdout(told), contextlib.suppress(SystemExit):
+        main(["study", kind, "--help"])
+    return told.getvalue().splitlines()
+
+
+def page(kind, artefact, root):
+    """The words of a study's page: texts and labels of fields, in their order."""
+    from streamlit.testing.v1 import AppTest
+
+    drawn = AppTest.from_function(script, default_timeout=240, kwargs={"path": kind})
+    drawn.query_params["data"] = str(artefact.facts["data"])
+    drawn.query_params["study"] = artefact.key.digest[:8]
+    drawn.run()
+    assert not drawn.exception, drawn.exception
+    texts = [one.value for name in TEXTS for one in drawn.get(name)]
+    texts += [f"{name}: {one.label}" for name in FIELDS for one in drawn.get(name)]
+    texts += [f"figures: {'some' if drawn.get('plotly_chart') else 'none'}"]
+    return words([line for text in texts for line in str(text).splitlines()], root)
+
+
+def script(path):
+    """One page of the dashboard, with the sidebar."""
+    import streamlit as st
+
+    from app import address, sidebar
+    from app.pages import SECTIONS
+
+    with address.gathered():
+        sidebar.draw()
+        drawn = [
+            st.Page(page.draw, title=page.title, url_path=page.path or "home",
+                    default=page.path == path)
+            for section in SECTIONS.values()
+            for page in section
+        ]  # fmt: skip
+        st.navigation(drawn).run()
+
+
+def written(kind):
+    """Where what a kind is known by is written down."""
+    return PLACE / f"{kind.replace(' ', '-')}.json"
+
+
+def main():
+    """Writes all of it down."""
+    from tests.every_study import made
+
+    with tempfile.TemporaryDirectory() as place:
+        store, artefacts, _ = made(Path(place))
+        os.environ["SHUFFLEPROOF_HOME"] = str(store.root)
+        PLACE.mkdir(exist_ok=True)
+        for kind, artefact in artefacts.items():
+            found = facts(kind, artefact, store.root)
+            written(kind).write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,38 @@
+"""Every kind of study gives what was written down: keys, values, commands, texts, pages."""
+
+import json
+
+import numpy as np
+import pytest
+import streamlit as st
+
+from core.studies import jobs
+from tests.every_study import KINDS
+from tests.golden import facts, written
+
+TOLERANCE = 2e-3  # of means: networks are trained for two steps, on whatever processor there is
+
+
+@pytest.fixture(autouse=True)
+def on_this_store(every_study, monkeypatch):
+    monkeypatch.setenv("SHUFFLEPROOF_HOME", str(every_study[0].root))
+    monkeypatch.setattr(jobs, "ensure_running", lambda _store: True)
+    st.cache_resource.clear()
+    st.cache_data.clear()
+    yield
+    st.cache_resource.clear()
+    st.cache_data.clear()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_study_gives_what_is_written_down(kind, every_study):
+    store, studies, _ = every_study
+    expected = json.loads(written(kind).read_text())
+    found = json.loads(json.dumps(facts(kind, studies[kind], store.root)))
+    means = (
+        [list(map(float, row.split())) for row in one.pop("means")] for one in (found, expected)
+    )
+    np.testing.assert_allclose(*means, atol=TOLERANCE)
+    for name, value in expected.items():
+        assert found[name] == value, f"{name}: `python -m tests.golden` writes it down anew"
+    assert set(found) == set(expected)
