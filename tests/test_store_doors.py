@@ -15,6 +15,7 @@ from core.cli.arguments import main
 from core.data.catalogue import ingest
 from core.data.text import TextColumn
 from core.errors import ArtefactError, DataError, ParameterError
+from core.rankers import trees
 from core.rankers.initial import ListRecipe
 from core.store import archive, archive_read, manifest, plain_json
 from core.store.artefacts import Store
@@ -34,7 +35,7 @@ def made(tmp_path_factory):
     store = Store(folder / "store")
     finished(ingest(folder / "set.txt", "mine", store))
     bench = finished(Workbench.opened("mine", ListRecipe(("feature:1",)), store, "small"))
-    ranker = finished(bench.trained("mart", {"trees": "3"})).artefact
+    ranker = finished(bench.trained("mart", {"trees": "3", "leaf_documents": "2"})).artefact
     label = f"mart#{ranker.key.digest[:12]}"
     study = finished(bench.initial_ranking([label], [("transpositions", 5.0)], draws=2))
     entries = library.required(library.entries(store), [study.key])
@@ -291,6 +292,38 @@ def test_documents_that_are_not_those_of_the_fingerprint_are_refused(made, tmp_p
     finished(archive.write(own, [own.find(data.key)], tmp_path / "data.zip"))
     with pytest.raises(DataError, match="another fingerprint"):
         finished(imports.read(tmp_path / "data.zip", Store(tmp_path / "other")))
+
+
+FORGED_TREES = {
+    "LightGBM crashes": lambda model: model[: len(model) // 2],
+    "a branch that leads back": lambda model: model.replace("=-1 2 4 ", "=-1 0 4 ", 1),
+    "a leaf that is not there": lambda model: model.replace("=-1 2 4 ", "=-9 2 4 ", 1),
+    "a feature that is not there": lambda model: model.replace(
+        "split_feature=0", "split_feature=9"
+    ),
+}
+"""Changes of trees, of the same length: LightGBM reads no other."""
+
+
+@pytest.mark.parametrize("forgery", FORGED_TREES)
+def test_trees_that_would_end_a_process_are_refused_at_import(made, tmp_path, capsys, forgery):
+    """Every digest of the archive holds, and the key: only opening tells."""
+    own = Store(Path(shutil.copytree(made[0].root, tmp_path / "own")))
+    (ranker,) = own.artefacts("ranker")
+    model = (ranker.path / trees.MODEL).read_text()
+    forged = FORGED_TREES[forgery](model)
+    assert forged != model
+    (ranker.path / trees.MODEL).write_text(forged)
+    (ranker.path / manifest.MANIFEST).unlink()
+    manifest.write(ranker.path, ranker.key, ranker.recipe, ranker.facts)
+    needed = library.required(library.entries(own), [ranker.key])
+    finished(archive.write(own, [one.artefact for one in needed], tmp_path / "trees.zip"))
+    place = tmp_path / "other"
+    said = refused(capsys, "library", "import", tmp_path / "trees.zip", "--store", place)
+    assert f"{ranker.key}: it cannot be opened as a ranker: " in said
+    assert str(tmp_path) not in said.replace(str(tmp_path / "trees.zip"), "")
+    assert not list(Store(place).artefacts())
+    assert not list((place / "incoming").glob("*"))
 
 
 def test_what_an_archive_is_read_whole_of_is_small(made, tmp_path, capsys):

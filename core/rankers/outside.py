@@ -197,22 +197,35 @@ class OutsideModel:
 
     def _asked(self, given: Path, answer: Path) -> None:
         kind = self.name.partition(":")[0]
-        program = [sys.executable, "-P", "-m", "core.rankers.outside_process", kind, str(self.path)]
-        home = str(Path(__file__).resolve().parents[2])
-        paths = os.pathsep.join(filter(None, [home, os.environ.get("PYTHONPATH")]))
-        environment = os.environ | {"OMP_WAIT_POLICY": "passive", "PYTHONPATH": paths}
-        try:
-            ended = subprocess.run(
-                [*program, str(given), str(answer)], stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                check=False, timeout=SECONDS, env=environment,
-            )  # fmt: skip
-        except subprocess.TimeoutExpired as error:
-            found = f"it has not answered within {SECONDS:.0f} s"
-            raise DataError(in_words(self.name), found, "Check the model file.") from error
-        if ended.returncode or not answer.is_file():
-            found = _last_words(ended.returncode, ended.stderr)
+        found = _lacking([kind, str(self.path), str(given), str(answer)])
+        if found or not answer.is_file():
+            found = found or "it ended without an answer"
             raise DataError(in_words(self.name), found, "Check the model file.")
+
+
+def opened(directories: Sequence[Path]) -> str:
+    """Open saved rankers in a process of its own, their trees walked; why not, empty if it can.
+
+    Args:
+        directories: what `save` of any ranker wrote, or somebody who pretends so.
+    """
+    return _lacking(["rankers", *map(str, directories)])
+
+
+def _lacking(arguments: Sequence[str]) -> str:
+    """Run `core.rankers.outside_process`; why it did not end well, empty if it did."""
+    program = [sys.executable, "-P", "-m", "core.rankers.outside_process", *arguments]
+    home = str(Path(__file__).resolve().parents[2])
+    paths = os.pathsep.join(filter(None, [home, os.environ.get("PYTHONPATH")]))
+    environment = os.environ | {"OMP_WAIT_POLICY": "passive", "PYTHONPATH": paths}
+    try:
+        ended = subprocess.run(
+            program, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            check=False, timeout=SECONDS, env=environment,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return f"it has not answered within {SECONDS:.0f} s"
+    return _last_words(ended.returncode, ended.stderr) if ended.returncode else ""
 
 
 def in_words(name: str) -> str:

@@ -209,11 +209,40 @@ class LambdaMART:
         (directory / FILE).write_text(json.dumps(saved, indent=1), encoding="utf-8")
         (directory / MODEL).write_text(self.text, encoding="utf-8")
 
+    def check(self) -> None:
+        """Walk all trees; LightGBM ends the process where some of them are not sound.
+
+        Raises:
+            ValueError: other features, or trees that reach outside of themselves.
+        """
+        if self._booster.num_feature() != len(self.feature_ids):
+            raise ValueError(f"trees over {self._booster.num_feature()} features")
+        for tree in self._booster.dump_model()["tree_info"]:
+            splits, leaves = _parts(tree["tree_structure"])
+            if sorted(leaves) != list(range(tree["num_leaves"])):
+                raise ValueError(f"tree {tree['tree_index']} does not reach each leaf once")
+            if not all(kind == "<=" and 0 <= feature < len(self.feature_ids)
+                       for kind, feature in splits):  # fmt: skip
+                raise ValueError(f"tree {tree['tree_index']} asks for what is no feature")
+
     @cached_property
     def _booster(self) -> "Booster":
         from lightgbm import Booster  # noqa: PLC0415 (recipes load without it)
 
         return Booster(model_str=self.text)
+
+
+def _parts(root: dict[str, Any]) -> tuple[list[tuple[str, int]], list[int]]:
+    """The kinds and features of a tree's splits, and the places of its leaves."""
+    splits, leaves, nodes = [], [], [root]
+    while nodes:
+        node = nodes.pop()
+        if "left_child" in node:
+            splits.append((node["decision_type"], node["split_feature"]))
+            nodes += [node["left_child"], node["right_child"]]
+        else:
+            leaves.append(node.get("leaf_index", 0))  # a tree of one leaf does not number it
+    return splits, leaves
 
 
 def threads(features: Float32[np.ndarray, "docs features"]) -> int:

@@ -17,6 +17,7 @@ from core.data.dataset import Fold
 from core.data.text import TextColumn
 from core.errors import DataError, ParameterError, ShuffleproofError
 from core.progress import Progress
+from core.rankers import outside
 from core.rankers.ensemble_saved import FAMILY
 from core.store import archive
 from core.store.artefacts import Store
@@ -29,6 +30,9 @@ REMEDY = "Ask who exported it for another export."
 NO_DATA = (
     "Read that data set in first (`shuffleproof ingest`), or export the entry together with it."
 )
+
+AT_ONCE = 16
+"""Rankers that one process opens."""
 
 COUNTS = frozenset({"queries", "documents", "features"})
 
@@ -73,6 +77,18 @@ def check(found: Sequence[Artefact], store: Store) -> None:
             raise _not_its_key(one)
         if one.key.kind == "study":
             _check_study(one)
+    _check_rankers([one for one in found if one.key.kind == "ranker"])
+
+
+def _check_rankers(rankers: Sequence[Artefact]) -> None:
+    """All are opened once, so many in a process, before they can end one that does other work."""
+    for start in range(0, len(rankers), AT_ONCE):
+        some = rankers[start : start + AT_ONCE]
+        if len(some) > 1 and not outside.opened([one.path for one in some]):
+            continue
+        for one in some:
+            if found := outside.opened([one.path]):
+                raise DataError(str(one.key), f"it cannot be opened as a ranker: {found}", REMEDY)
 
 
 def _keys(one: Artefact, known: _Known) -> Iterator[ArtefactKey]:
