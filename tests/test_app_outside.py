@@ -130,6 +130,25 @@ def test_runs_are_handed_in_compared_and_linked(store):
     assert again.state == "done"
 
 
+def test_runs_are_compared_under_the_conventions_that_stand_in_the_address(store):
+    """trec_eval's ties and gain, say; the address alone says them, as on the study pages."""
+    pinned = {"ties": "trec", "gain": "linear", "columns": ["NDCG@10", "AP"]}
+    test = AppTest.from_function(page, default_timeout=60)
+    test.session_state["data"] = tables.DATA
+    test.session_state[outside_runs.DRAFT] = runs_of(store)
+    for name, value in pinned.items():
+        test.query_params[name] = value
+    test.run()
+    assert not test.exception
+    assert "ties: by document id" in words(test)
+    test.button(key="compare runs").click().run()
+    (job,) = jobs.jobs_of(store).list()
+    assert job.parameters["measures"] == ["NDCG(gain=linear,ties=trec)@10", "AP(ties=trec)"]
+    worked(store, job)
+    (study,) = store.artefacts("study")
+    assert study.recipe["measures"] == job.parameters["measures"]
+
+
 REFUSED = [
     (b"1 Q0 a\n", GRADES, "second.run:1: 3 columns instead of 6"),
     (b"", GRADES, "second.run: no lines"),

@@ -1,12 +1,16 @@
 """A full or read-only disk and a damaged table of jobs are told with what to do about them."""
 
+import ast
 import errno
 import os
+import re
 import sqlite3
 from pathlib import Path
 
 import pytest
 
+import app
+import core
 from core.cli.arguments import main
 from core.errors import JobError
 from core.execution.jobs import Jobs
@@ -87,3 +91,54 @@ def test_a_damaged_table_of_jobs_is_told_with_a_remedy(tmp_path, capsys, damage)
     assert "Rename it" in str(told.value)
     path.rename(tmp_path / "away")
     assert Jobs(tmp_path).list() == ()
+
+
+# --- every message of the code ------------------------------------------------------------------
+
+WITH_PARTS = {"ArtefactError": 2, "DataError": 2, "JobError": 2, "LetorError": 4}
+"""Errors whose remedy is an argument of its own, and which one."""
+
+WHOLE = {"ShuffleproofError", "UsageError"}
+"""Errors of one text, whose remedy stands behind a colon, a semicolon or a full stop."""
+
+DOING = re.compile(
+    r"[:;.,] .*(`\w|\b(?i:add|bring|choose|cut|give|install|leave|name|remove|run|say|start|study"
+    r"|take|train|use|write|written)\b)|; …$"
+)
+HANDED_ON = {"str(error).replace(f'{folder}/', '')", "words"}
+"""Texts of other errors, in which our folders are left out."""
+
+
+def messages():
+    """File and line, class and arguments of every deliberate error that code makes."""
+    for package in (core, app):
+        home = Path(package.__file__).parent
+        for path in sorted(home.rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                    place = f"{path.relative_to(home.parent)}:{node.lineno}"
+                    yield place, node.func.id, node.args
+
+
+def worded(node):
+    """The text of an argument, with … for what is filled in."""
+    if isinstance(node, ast.JoinedStr):
+        return "".join(map(worded, node.values))
+    if isinstance(node, ast.BinOp):
+        return worded(node.left) + worded(node.right)
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else "…"
+
+
+def test_every_message_says_what_to_do():
+    whole = [
+        (place, worded(arguments[0])) for place, name, arguments in messages()
+        if name in WHOLE and ast.unparse(arguments[0]) not in HANDED_ON
+    ]  # fmt: skip
+    parts = [
+        (place, worded(arguments[WITH_PARTS[name]])) for place, name, arguments in messages()
+        if name in WITH_PARTS and not any(isinstance(one, ast.Starred) for one in arguments)
+    ]  # fmt: skip
+    assert len(whole) > 60
+    assert len(parts) > 140
+    assert [one for one in whole if not DOING.search(one[1])] == []
+    assert [one for one in parts if not one[1].strip()] == []

@@ -16,7 +16,10 @@ from core.studies.benchmark_text import Cell
 from core.studies.conventions import SWITCHED
 
 CHOOSABLE = ("ideal", "empty", "ties", "discount")
-SAID = {"ideal": "Ideal ranking of", "empty": "No relevant document", "ties": "Equal scores"}
+SAID = {
+    "ideal": "Ideal ranking of", "empty": "No relevant document", "ties": "Equal scores",
+    "short": "Lists shorter than the cut-off",
+}  # fmt: skip
 MOST_BASELINES = 3
 NO_BREAK = "\u00a0"
 
@@ -39,18 +42,28 @@ def measures(recipe: Mapping[str, Any], offered: Mapping[str, Measure]) -> dict[
         help="Off: under conventions chosen here, as far as stored values give them.",
     ):  # fmt: skip
         return dict(offered) | {text: one for text, one in asked.items() if text in offered}
-    wanted = {name: _convention(name) for name in CHOOSABLE}
+    wanted = conventions(SWITCHED)
     return {text: curves.drawable(recipe, one.under(**wanted)) for text, one in offered.items()}
 
 
-def _convention(name: str) -> str:
-    declared = {one.name: one for one in parameters(Measure)}[name]
-    choices = SWITCHED.get(name, declared.choices)
-    found = st.segmented_control(
-        SAID.get(name, name.capitalize()), list(choices), default=declared.default,
-        required=True, key=name, bind="query-params", help=declared.help,
-    )  # fmt: skip
-    return str(found or declared.default)
+def conventions(
+    limits: Mapping[str, Sequence[str]], names: Sequence[str] = CHOOSABLE
+) -> dict[str, str]:
+    """Draw the switches of conventions; what was chosen, by field of `Measure`.
+
+    Args:
+        limits: the choices of some of them, where not all can be had.
+        names: which ones.
+    """
+    declared, found = {one.name: one for one in parameters(Measure)}, {}
+    for name in names:
+        one = declared[name]
+        chosen = st.segmented_control(
+            SAID.get(name, name.capitalize()), list(limits.get(name, one.choices)),
+            default=one.default, required=True, key=name, bind="query-params", help=one.help,
+        )  # fmt: skip
+        found[name] = str(chosen or one.default)
+    return found
 
 
 def frame(

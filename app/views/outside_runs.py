@@ -5,8 +5,10 @@ import streamlit as st
 from app import outside
 from app.plain import escaped
 from app.views import outside_files as files
-from app.views import outside_job
+from app.views import outside_job, parts
+from app.views.benchmark_table import CHOOSABLE, conventions
 from core.execution.jobs import Job
+from core.metrics.measure import Measure
 from core.store.keys import ArtefactKey
 from core.studies import outside_runs
 from core.studies.jobs_outside import MEASURES, QRELS, RUNS
@@ -40,15 +42,29 @@ def section() -> None:
             "not the ranks; a run is called by its tag, or by its file where tags repeat.",
         )  # fmt: skip
     files.errors(DRAFT)
-    measures = st.multiselect(
-        "Measures", OFFERED, default=MEASURES, key="runs measures", persist_state="session",
-        help="The columns of the table; NDCG can be switched to other cut-offs and conventions "
-        "on the stored comparison.",
-    )  # fmt: skip
-    _button(measures)
+    _button(_measures())
     if not outside_job.watch(MINE, _done):
         _stored()
     st.caption("Larger files, or a folder full: `shuffleproof runs --qrels qrels.txt *.run`")
+
+
+def _measures() -> list[str]:
+    """The columns with their conventions, changeable where they stand."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        words = st.container(width="stretch")
+        with st.popover("Measures and conventions", icon=":material/tune:"):
+            named = st.multiselect(
+                "Measures", OFFERED, default=MEASURES, key="columns", bind="query-params",
+                help="The columns of the table; NDCG can be switched to other cut-offs on the "
+                "stored comparison.",
+            )  # fmt: skip
+            wanted = conventions({}, (*CHOOSABLE, "gain", "short"))
+    measures = [Measure.parse(name).under(**wanted) for name in named]
+    with words:
+        st.caption(escaped(" · ".join(map(str, measures))))
+        if measures:
+            parts.convention(measures[0].convention())
+    return list(map(str, measures))
 
 
 def _button(measures: list[str]) -> None:

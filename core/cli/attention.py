@@ -55,7 +55,12 @@ def _list(bench: Workbench, names: Sequence[str], arguments: argparse.Namespace)
     test = bench.prepared.test
     ids = [test.dataset.query_ids[query] for query in test.lists.queries]
     if arguments.query not in ids:
-        raise UsageError(f"the test part of {bench.name} has no query {arguments.query}")
+        known = (
+            f"name one of its {len(ids)}, such as {ids[0]}"
+            if ids
+            else "it has none: choose another"
+        )
+        raise UsageError(f"the test part of {bench.name} has no query {arguments.query}; {known}")
     lists = test.lists.select(np.array([ids.index(arguments.query)]))
     one, change = JudgedLists(test.dataset, lists), Change.parse(arguments.change)
     documents = document_names(test.dataset.doc_ids, lists.rows)

@@ -30,7 +30,7 @@ def ingest(arguments: argparse.Namespace) -> Answer:
     if arguments.path is None and not (named.train and named.test):
         raise UsageError("name a file or folder, or the files of --train and --test")
     if arguments.path is not None and (named.train or named.valid or named.test):
-        raise UsageError("a path and --train/--valid/--test do not go together")
+        raise UsageError("a path and --train/--valid/--test do not go together: leave one out")
     place = arguments.path or named
     work = catalogue.ingest(place, arguments.name, store_of(arguments), reading, arguments.fold)
     artefacts = done("ingest", work)

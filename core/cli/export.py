@@ -43,7 +43,10 @@ def export(arguments: argparse.Namespace) -> Answer:
         how = export_tables.marking(arguments)
         export_tables.write(table, chosen, store, arguments.out, how)
     elif chosen == "markdown" or arguments.out.suffix == ".zip":
-        raise UsageError("Markdown and zips are written of benchmarks, Markdown of ablations too")
+        raise UsageError(
+            "Markdown and zips are written of benchmarks, Markdown of ablations too: give a file "
+            "that ends in .csv, .parquet, .json, .tex or .html"
+        )
     elif chosen == "run":
         _no_measures(arguments, "a run has scores and no measures")
         told = {"part": _run(arguments)}

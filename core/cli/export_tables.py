@@ -102,14 +102,19 @@ def write(artefact: Artefact, chosen: str, store: Store, out: Path, how: Marking
         if artefact.recipe["kind"] != benchmark.KIND or out.suffix != ".zip":
             raise UsageError("a benchmark has many runs: give a file that ends in .zip")
         if "runs" in artefact.recipe:
-            raise UsageError("these runs came from files; nothing of them is written again")
+            raise UsageError(
+                "these runs came from files: use those, nothing of them is written again"
+            )
         folds = benchmark_runs.made_on(artefact.facts, store)
         benchmark_runs.write(artefact.path, folds, out)
         return
     result = StudyResult.open(artefact.path)
     if artefact.recipe["kind"] == ablation.KIND:
         if how.measures or how.conventions:
-            raise UsageError(f"an ablation's table has its own columns, under {ablation.MEASURE}")
+            raise UsageError(
+                f"an ablation's table has its own columns, under {ablation.MEASURE}: leave out "
+                "--measures and --conventions"
+            )
         written(ablation.table(result), chosen, out)
         return
     measures = list(how.measures) or [moved(text, how.conventions) for text in result.measures]

@@ -269,7 +269,7 @@ def _entry(store: Store, found: list[Entry], text: str) -> Entry:
     for entry in found:
         if entry.key == key:
             return entry
-    raise UsageError(f"{key} is no part of the library")
+    raise UsageError(f"{key} is no part of the library: `shuffleproof library list` names what is")
 
 
 def _row(entry: Entry) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from core.bench.result import BenchRow
 from core.cli.answer import Answer, table, warn
 from core.cli.open import done, store_of
 from core.cli.studies import CARD, certificates_of, figure_text, summary_of
-from core.errors import ShuffleproofError, UnknownNameError, UsageError
+from core.errors import DataError, UnknownNameError, UsageError
 from core.store.artefacts import Store
 from core.store.manifest import Artefact
 from core.studies.study import levels_of
@@ -106,20 +106,26 @@ def report(studies: list[Artefact], out: Path) -> None:
     """Write stored studies as one self-contained HTML file, drawn by the app's figures.
 
     Raises:
-        ShuffleproofError: the report's process failed.
+        DataError: the report's process failed.
     """
     paths = [str(study.path) for study in studies]
     command = [sys.executable, "-m", "app.report", *paths, str(out)]
     finished = run(command, capture_output=True, text=True, check=False)
     if finished.returncode:
-        raise ShuffleproofError(f"the report could not be written: {finished.stderr[-500:]}")
+        raise DataError(
+            str(out), f"the report could not be written ({finished.stderr[-500:].strip()})",
+            "Mend what it names, or export .csv, .json, .parquet or .tex instead.",
+        )  # fmt: skip
 
 
 def app(arguments: argparse.Namespace) -> Answer:
     """`app`: become the dashboard's server."""
     home = Path(__file__).resolve().parents[2]
     if not (home / "app" / "server.py").is_file():
-        raise UsageError(f"the dashboard is not installed beside the core (no app in {home})")
+        raise UsageError(
+            f"the dashboard is not installed beside the core (no app in {home}): "
+            "install the whole project, or start it from its folder"
+        )
     command = [sys.executable, "-m", "app.server"]
     command += [f"--host={arguments.host}", f"--port={arguments.port}"]
     if arguments.allow_host:

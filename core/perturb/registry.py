@@ -171,7 +171,7 @@ def _chained(links: list[Perturbation], last: PerturbationEntry) -> Perturbation
     if system:
         raise UsageError(
             f"{system[0]} stands alone: it changes no input that another link could go on from, "
-            "but how a ranker is trained or asked on the lists as they are"
+            "but how a ranker is trained or asked on the lists as they are; study it by itself"
         )
     if any(labelled) and not all(labelled):
         raise UsageError(
@@ -179,7 +179,10 @@ def _chained(links: list[Perturbation], last: PerturbationEntry) -> Perturbation
             "study them one by one"
         )
     if any(family.startswith(ATTACK) for family in families):
-        raise UsageError("gradient-sign stands alone: its directions are those of the lists as is")
+        raise UsageError(
+            "gradient-sign stands alone: its directions are those of the lists as is; "
+            "study it by itself"
+        )
     before = [PERTURBATIONS[link.family] for link in links]
     random_before = any(
         entry.draws(link.level, 2) > 1 for entry, link in zip(before, links, strict=True)

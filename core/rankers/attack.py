@@ -31,7 +31,9 @@ def directions(ranker: Ranker, judged: JudgedLists) -> Float32[np.ndarray, "docs
         MissingRankingError: the lists carry fewer initial rankings than it reads.
     """
     if not isinstance(ranker, NeuralRanker):
-        raise UsageError(f"{ranker.name} is no network: it has no gradient to follow")
+        raise UsageError(
+            f"{ranker.name} is no network: it has no gradient to follow; name one, such as dlcm"
+        )
     ranker.check(judged.dataset, judged.lists)
     found = np.zeros(judged.dataset.features.shape, dtype=np.float32)
     for group, _ in groups_of(judged.lists):

@@ -40,7 +40,9 @@ def recorded(ranker: Ranker, judged: JudgedLists) -> AttentionRecord:
     if not isinstance(ranker, NeuralRanker):
         raise _nothing(ranker)
     if len(judged.lists) != 1:
-        raise UsageError(f"weights are of one list at a time, not of {len(judged.lists)}")
+        raise UsageError(
+            f"weights are of one list at a time, not of {len(judged.lists)}: choose one"
+        )
     ranker.check(judged.dataset, judged.lists)
     order = fed(ranker.spec, judged.dataset, judged.lists)
     lists = judged.lists if order is None else judged.lists.shown_as(order)

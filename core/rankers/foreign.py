@@ -140,7 +140,11 @@ class CallableRanker:
         Raises:
             DataError: always.
         """
-        raise DataError(str(directory), f"{self.name} is a function", "It is not stored.")
+        raise DataError(
+            str(directory),
+            f"{self.name} is a function",
+            "Name it anew each time: it is not stored.",
+        )
 
 
 def is_callable(name: str) -> bool:

@@ -183,7 +183,11 @@ class Store:
         """
         if not self._removed(key):
             found = "not in the store" if self.find(key) is None else "comes with the program"
-            raise ArtefactError(str(key), found, "Nothing was removed.")
+            raise ArtefactError(
+                str(key),
+                found,
+                "Nothing was removed; `shuffleproof library list` names what can be.",
+            )
 
     def evict(self, keep_bytes: int) -> list[ArtefactKey]:
         """Remove artefacts, the longest unused first, until at most `keep_bytes` are left.

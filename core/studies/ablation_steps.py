@@ -111,8 +111,8 @@ def check(ranker: str, towards: Sequence[str]) -> None:
     if PAPER in towards and not claimed(base):
         known = ", ".join(rankers_with_claims())
         raise UsageError(
-            f"{ranker}'s paper compares nothing beside its own recipe; {PAPER} are known for: "
-            f"{known}"
+            f"{ranker}'s paper compares nothing beside its own recipe: name released or tuned, "
+            f"or a ranker with {PAPER}, {known}"
         )
     if not set(towards) - {BASE}:
         raise UsageError("nothing to compare with paper: name released, tuned or claims")

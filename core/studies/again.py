@@ -101,7 +101,8 @@ def ranker_command(recipe: Mapping[str, Any], data: str) -> str:
     if isinstance(lists, Mapping):
         if "initial" not in lists:
             raise UsageError(
-                "it is one part of a cross-fitting, which its lists make by themselves"
+                "it is one part of a cross-fitting, which its lists make by themselves: "
+                "train on those"
             )
         words += command.list_flags({"data": data, "lists": lists})
     if changed:
@@ -112,7 +113,7 @@ def ranker_command(recipe: Mapping[str, Any], data: str) -> str:
 def _writer(known: Mapping[str, Written], recipe: Mapping[str, Any]) -> Written:
     kind = str(recipe["kind"])
     if kind not in known:
-        raise UsageError(f"a study of kind {kind} is written on its own page, not here")
+        raise UsageError(f"a study of kind {kind} is written on its own page: use the menu there")
     return known[kind]
 
 

@@ -174,7 +174,7 @@ def _run(
                 records.put(plan.digest_of(part), meta, {"values": values})
         result = from_records(plan.recipe(), records, ids, facts)
         if result is None:
-            raise UsageError("the test part has no queries")
+            raise UsageError("the test part has no queries: choose another data set")
         return bench.store.add(key, plan.recipe(), lambda folder: save(result, folder), facts)
 
 

@@ -138,7 +138,9 @@ def check_features(rows: Iterable[Row], known: Sequence[int]) -> None:
             prefix, _, feature = leaf.partition("@")[0].partition(":")
             if prefix == "feature" and is_count(feature) and int(feature) not in known:
                 bounds = f"{min(known)} … {max(known)}" if known else "none"
-                raise UsageError(f"{leaf}: the data has no such feature; its ids: {bounds}")
+                raise UsageError(
+                    f"{leaf}: the data has no such feature; name one of its ids, {bounds}"
+                )
 
 
 def _parts(bench: Workbench) -> tuple[Any, ...]:

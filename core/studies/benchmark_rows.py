@@ -105,7 +105,10 @@ def _row(label: str, preset: str, seeds: int) -> Row:
     if is_from_outside(label):
         return Row(label, {"name": label}, GROUPS[-1], 1)
     if "#" in label:
-        raise UsageError(f"{label} is a stored ranker: a benchmark trains with its own seeds")
+        raise UsageError(
+            f"{label} is a stored ranker and a benchmark trains with its own seeds: name "
+            f"its recipe, such as {label.partition('#')[0]}"
+        )
     if ensemble.parse(label) is not None:
         return _combined(label, [_row(leaf, preset, seeds) for leaf in ensemble.leaves(label)])
     name, _, own = label.partition("@")

@@ -57,7 +57,10 @@ def check(families: Sequence[str]) -> None:
     """
     for family in families:
         if not entry_of(family).changes <= ALLOWED:
-            raise UsageError(f"{family} changes more: a card is of order and ranking")
+            raise UsageError(
+                f"{family} changes more than order and ranking: leave it out of a card, or name "
+                "it in `study perturbations`"
+            )
 
 
 def planned(

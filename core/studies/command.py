@@ -147,7 +147,7 @@ def list_flags(facts: Mapping[str, Any]) -> list[str]:
     beyond = sorted(set(changed) - SAID_BY_FLAGS)
     if beyond or changed.get("depth", 0) is None:
         what = ", ".join(beyond) or "lists of all documents"
-        raise UsageError(f"no flag of the command line says {what}; Python does")
+        raise UsageError(f"no flag of the command line says {what}: use Python")
     words: list[str] = []
     if "initial" in changed:
         words += ["--initial", ",".join(changed["initial"])]
@@ -172,7 +172,7 @@ def _level_flags(recipe: Mapping[str, Any]) -> list[str]:
     said = ",".join(f"{level:g}" for level in first)
     if said and all(found == levels_of(family, said) for family, found in levels.items()):
         return [*words, "--levels", said]
-    raise UsageError("no flags of the command line say these levels; Python does")
+    raise UsageError("no flags of the command line say these levels: use Python")
 
 
 def changed_lists(facts: Mapping[str, Any]) -> dict[str, Any]:

@@ -183,7 +183,7 @@ def _families(recipe: Recipe) -> tuple[Sequence[str], str | None]:
         for said in (None, given or None):
             if _pairs(families, said) == wanted:
                 return families, said
-    raise UsageError("no flags of the command line say these levels; Python does")
+    raise UsageError("no flags of the command line say these levels: use Python")
 
 
 def _pairs(families: Sequence[str], levels: str | None) -> list[tuple[str, float]]:

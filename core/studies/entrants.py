@@ -106,7 +106,9 @@ def _combined(label: str, members: Sequence[Entrant]) -> Entrant:
     depths = sorted({one.depth for one in members if one.depth is not None})
     if len(depths) > 1:
         said = " and ".join(map(str, depths))
-        raise UsageError(f"{label}: its members were trained on lists of {said}")
+        raise UsageError(
+            f"{label}: its members were trained on lists of {said}: name members of one size"
+        )
     return Entrant(
         label,
         {"name": label, "members": [dict(one.recipe) for one in members]},

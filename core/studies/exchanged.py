@@ -163,7 +163,9 @@ def reading_others(ranker: Ranker, columns: Sequence[int | None]) -> Ranker:
     if isinstance(ranker, ShuffledRanker):
         return replace(ranker, member=reading_others(ranker.member, columns))
     if not isinstance(ranker, Exchangeable):
-        raise UsageError(f"{ranker.name} cannot read other initial rankings than its own")
+        raise UsageError(
+            f"{ranker.name} cannot read other initial rankings than its own: leave it out"
+        )
     return ranker.reading(columns[: ranker.rankings])
 
 

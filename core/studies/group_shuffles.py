@@ -217,7 +217,7 @@ def _run(
         )
         result = cells.assembled(plan.recipe(), work, done, ids, facts)
         if result is None or not len(base.lists):
-            raise UsageError("the test part has no queries")
+            raise UsageError("the test part has no queries: choose another data set")
         return bench.store.add(key, plan.recipe(), result.save, facts)
 
 

@@ -88,4 +88,4 @@ def check(found: Mapping[str, Mapping[str, str]], labels: Sequence[str]) -> None
     if not found or any(set(labels) - set(reasons) for reasons in found.values()):
         return
     each = [f"{family} means nothing for {said(reasons)}" for family, reasons in found.items()]
-    raise UsageError(f"nothing is left to study: {'. '.join(each)}")
+    raise UsageError(f"nothing is left to study: {'. '.join(each)}; name others")

@@ -110,7 +110,7 @@ def run(
         facts = _facts(bench, study, rankers, told)
         result = so_far(study, records, query_ids_of(base), facts)
         if result is None:
-            raise UsageError("nothing to study: no family was named")
+            raise UsageError("nothing to study: name at least one family")
         whole = _asked(result, facts["left_out"])
         return bench.store.add(key, study.recipe(), whole.save, facts)
 

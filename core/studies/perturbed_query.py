@@ -83,7 +83,8 @@ def _answered_otherwise(item: Mapping[str, Any], base: JudgedLists, at: int) -> 
     if entry.retrains:
         if not item.get("trained"):
             raise UsageError(
-                f"the ranker that was trained for this trial of {item['family']} was not noted"
+                f"the ranker that was trained for this trial of {item['family']} was not noted: "
+                "run the study again"
             )
         other = ranker_for({**item, "ranker": item["trained"]})
         return compared(ranker, one, one, features, other)

@@ -200,7 +200,7 @@ def _rows(asked: Entrant, known: Sequence[int], trained_on: Sequence[int], seeds
     if not rows:
         raise UsageError(
             f"{asked.label} reads ranks up to {asked.largest}: it cannot be trained on lists of "
-            f"{own[0]}"
+            f"{own[0]}; leave it out, or name smaller sizes"
         )
     return rows
 
