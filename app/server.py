@@ -66,6 +66,8 @@ MESSAGE, STATE = 32, 5
 """Megabytes of a websocket's message, and of what a browser says that a page's controls are."""
 
 log = logging.getLogger("shuffleproof")
+OF_NO_PAGE = "streamlit.runtime.scriptrunner_utils.script_run_context"
+"""Where Streamlit says of its caches that no page asks for them, as while the server starts."""
 
 
 class SecurityHeaders:
@@ -233,6 +235,7 @@ def all_lines_as_json() -> None:
 
     logging.root.handlers = [handler]
     log.setLevel(logging.INFO)
+    logging.getLogger(OF_NO_PAGE).addFilter(lambda line: "missing ScriptRunContext" not in line.msg)
     streamlit.logger.setup_formatter = formatted
     streamlit.logger.update_formatter()
     uvicorn.config.LOGGING_CONFIG["formatters"]["default"] = {"()": lambda **_: JsonLines()}

@@ -272,6 +272,21 @@ def test_the_log_line_has_the_id_that_the_page_shows():
     assert line["time"].endswith("+00:00")
 
 
+def test_a_start_says_nothing_that_only_streamlit_understands():
+    program = (
+        "import streamlit as st\n"
+        "from app import server\n"
+        "server.all_lines_as_json()\n"
+        "st.session_state.get('x')\n"
+        "server.log.warning('ours')\n"
+        "from streamlit.runtime.scriptrunner import get_script_run_ctx\n"
+        "get_script_run_ctx()\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    assert b"ours" in ended.stderr
+    assert b"ScriptRunContext" not in ended.stderr
+
+
 def doorstep():
     import streamlit as st
 

@@ -75,7 +75,8 @@ class WorkerProcess:
         self.stderr.seek(max(self.stderr.seek(0, os.SEEK_END) - LONGEST_DETAILS, 0))
         words = self.stderr.read().decode(errors="replace")
         self.close()
-        return f"killed by signal {-code}" if code < 0 else f"ended with exit status {code}", words
+        how = f"was killed by signal {-code}" if code < 0 else f"ended with exit status {code}"
+        return how, words
 
     def close(self) -> None:
         """Let the process end by itself, or end it, and close the pipes."""
