@@ -9,8 +9,8 @@ from app import curves, proposals, rankings, services, set_sizes, state
 from app.when import age_in_words
 from core.errors import ShuffleproofError
 from core.store.manifest import Artefact
-from core.studies.certificate import UNTOLD
 from core.studies.initial_ranking import INITIAL
+from core.studies.verdict import UNTOLD
 from core.words import counted
 
 

@@ -81,9 +81,10 @@ class ShapeError(DataError):
 class NotAskedAgainError(DataError):
     """Scores of a file are wanted of what the file does not score, or in another order."""
 
-    def __init__(self, ranker: str) -> None:
+    def __init__(self, ranker: str, of: str = "") -> None:
+        """Name the ranker, and what it is a member of where it is one."""
         super().__init__(
-            ranker,
+            f"{of}, {ranker}" if of and of != ranker else ranker,
             "scores of a file cannot be asked again, whatever is changed",
             "Bring the ranker itself: a Python callable or a model file.",
         )

@@ -9,14 +9,14 @@ import torch
 from core.data import ragged
 from core.data.dataset import RankingDataset
 from core.data.lists import CandidateLists, JudgedLists
-from core.errors import DataError, NotAskedAgainError
+from core.errors import DataError, NotAskedAgainError, ParameterError
 from core.progress import finished
 from core.rankers.theorems import theorem_of
-from core.studies import certificate, invariance, score_floor
-from core.studies.certificate import INVARIANT, NOT, UNTOLD
+from core.studies import certificate, examination, invariance, score_floor, systematic_orders
+from core.studies.verdict import INVARIANT, NOT, UNTOLD
 from tests.test_invariance_real import judged as strung
 from tests.test_invariance_real import untrained
-from tests.zoo import ALL, ZOO, Adversary, honest, precise
+from tests.zoo import ALL, ZOO, Adversary, cancelling, honest, precise, shown_as, varying
 
 
 def lists_of(lengths, seed=0):
@@ -53,6 +53,25 @@ def test_every_animal_of_the_zoo_gets_its_verdict(ranker):
 def test_the_zoo_is_large_and_its_names_differ():
     names = [ranker.name for ranker in [*ZOO(), *precise()]]
     assert len(set(names)) == len(names) >= 25 + 8
+
+
+@pytest.mark.parametrize(
+    ("function", "verdict"),
+    [
+        (lambda x: cancelling(x.features), UNTOLD),
+        (lambda x: varying(x.features), UNTOLD),
+        (lambda x: cancelling(x.features) + 3 * x.places, NOT),
+        (lambda x: x.features[:, 1] + 0.5 * x.places, NOT),
+    ],
+)
+def test_a_functions_own_rounding_is_no_effect_and_no_assurance(function, verdict):
+    """Its scores move by more than a thousandth of their spread, and so they do in one order."""
+    far = BASE.dataset.features + np.float32(1e5)
+    dataset = replace(BASE.dataset, features=far, fingerprint="")
+    card = certified(Adversary("poor", function, ()), JudgedLists(dataset, BASE.lists))
+    assert card.verdict == verdict, card.sentence()
+    if verdict == UNTOLD:
+        assert "its own rounding is of that size" in card.sentence()
 
 
 @pytest.mark.parametrize("factor", [1e-30, 2.0**-40, 1.0, 3.0, 1e30])
@@ -106,6 +125,43 @@ def test_it_says_what_it_has_seen():
     assert card.distinct_orders < 800 - 4 * 20 - 4 * 19 + 4
     assert card.distinct_orders > 32 * 20 * 0.99
     assert "changed no answer, so at most" in card.sentence()
+
+
+def test_systematic_orders_are_counted_apart_from_the_random_ones():
+    """Lists are ranked, so that their order in the data set is another one."""
+    ranked = CandidateLists.ranked_by(BASE.dataset, BASE.dataset.features[:, 1:2].copy())
+    honest_one = Adversary("honest", lambda x: honest(x.features), ())
+    card = certified(honest_one, JudgedLists(BASE.dataset, ranked))
+    assert set(card.systematic) == set(systematic_orders.NAMES)
+    assert card.systematic["reversed"] == {"shown": 36, "changed": 0}
+    assert card.permutations == 800
+    assert card.distinct_orders < 40 * 20
+    assert "reversed 36, rotated by one 36" in card.coverage()
+    assert "reversed 36" in card.sentence()
+    assert card.plain()["systematic"]["reversed"]["shown"] == 36
+    by_file = Adversary(
+        "file", lambda x: honest(x.features) + x.places * shown_as(x, np.sort(x.rows)), ()
+    )
+    card = certified(by_file, JudgedLists(BASE.dataset, ranked))
+    assert (card.verdict, card.failing_orders, card.queries_moved) == (NOT, 0, 20)
+    assert "no random order does: as in the data set" in card.sentence()
+    assert card.systematic["as in the data set"]["changed"] == 20
+
+
+def test_a_bound_over_lists_stands_beside_that_over_orders():
+    card = certified(Adversary("honest", lambda x: honest(x.features), ()))
+    assert card.list_bound == certificate.failure_bound(0, 36) > card.failure_bound
+    assert "at most 8 % of lists like them" in card.sentence()
+    more = {" (all)": lists_of([50, 60])}
+    work = invariance.certified(
+        Adversary("honest", lambda x: honest(x.features), ()), lists_of([12, 40]), 5, 0, more=more
+    )
+    assert finished(work).list_bound == certificate.failure_bound(0, 2), "the added are no sample"
+
+
+def test_no_permutation_is_no_certificate():
+    with pytest.raises(ParameterError, match=r"permutations.* is '0'; it must be a whole number"):
+        certified(ZOO()[0], permutations=0)
 
 
 @pytest.mark.parametrize(("failures", "orders"), [(0, 20), (0, 3000), (3, 100), (50, 50)])
@@ -232,3 +288,10 @@ def test_more_lists_are_examined_beside_the_others():
     card = finished(work)
     assert (card.verdict, card.queries, card.longest) == (NOT, 4, 60)
     assert "queries q0 (all), q1 (all)" in card.sentence()
+    assert (card.middle_length, card.systematic["reversed"]["shown"]) == (45, 4)
+    assert card.scorings == 1 + examination.REPEATS + 5
+    alone = finished(invariance.certified(ranker, lists_of([50, 60]), 5, 1))
+    first = certified(ranker, lists_of([12, 40]), 5)
+    assert card.lists_scored == first.lists_scored + alone.lists_scored
+    assert f"{card.lists_scored} lists scored in all" in card.coverage()
+    assert card.fresh_processes == first.fresh_processes + alone.fresh_processes

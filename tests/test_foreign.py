@@ -4,15 +4,21 @@ import io
 import os
 import sys
 import time
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from core.data import ragged
+from core.data.lists import JudgedLists
 from core.errors import DataError, ParameterError
 from core.rankers import foreign_asked
 from core.rankers.foreign import CallableRanker
 from core.rankers.initial import ListRecipe
 from core.store.artefacts import Store
+from core.studies.invariance import certified
+from core.studies.verdict import INVARIANT, NOT, UNTOLD
 from core.studies.workbench import Workbench, finished
 
 MINE = """import ctypes
@@ -53,6 +59,27 @@ def crashes(features, ranks):
 
 def holds(features, ranks):
     ctypes.PyDLL(None).sleep(600)
+
+def remembers(features, ranks):
+    # keeps its first answer to a set of documents in a cache at home
+    name = format(abs(hash(frozenset(map(bytes, features)))), "x")
+    path = os.path.join(os.path.expanduser("~"), name + ".npy")
+    key = np.argsort(features[:, 2], kind="stable")
+    if not os.path.exists(path):
+        scores = features[:, 2] - np.arange(len(features))
+        np.save(path, scores[key])
+    found = np.empty(len(features))
+    found[key] = np.load(path)
+    return found
+
+def needs_home(features, ranks):
+    return features[:, 2] * np.load(os.path.join(os.path.expanduser("~"), "weight.npy"))
+
+def by_padding(features, mask, ranks):
+    return features[:, :, 2] * (1 + 0.1 * features.shape[1])
+
+def in_any_padding(features, mask, ranks):
+    return np.where(mask, features[:, :, 2], np.nan)
 
 def hangs(features, ranks):
     while True:
@@ -197,6 +224,64 @@ def test_a_module_of_the_users_called_like_ours_is_in_nobodys_way(folder, test):
     ranker = CallableRanker.named("registry:score")
     ranks = test.lists.ranks[:, 0].astype(np.float32)
     np.testing.assert_array_equal(ranker.score(test.dataset, test.lists), ranks)
+
+
+def card_of(test, name):
+    return finished(certified(CallableRanker.named(f"mine:{name}"), test, 2, 0))
+
+
+def test_what_a_function_keeps_at_home_is_not_there_for_its_fresh_processes(
+    test, folder, monkeypatch
+):
+    monkeypatch.setenv("HOME", str(folder))
+    monkeypatch.setenv("PYTHONHASHSEED", "1")
+    card = card_of(few(test), "remembers")
+    assert (card.verdict, card.deterministic) == (NOT, True), card.sentence()
+    assert any(folder.glob("*.npy")), "its usual process has kept what it keeps"
+    assert "outside its own temporary and home folders" in card.unseen[-1]
+    fresh = CallableRanker.named("mine:of_one").fresh()
+    room = Path(fresh.process._room.name)
+    assert fresh.has_own_folders
+    assert room.is_dir()
+    del fresh
+    assert not room.exists()
+
+
+def test_a_function_that_needs_what_lies_at_home_finds_it_and_that_is_said(
+    test, folder, monkeypatch
+):
+    monkeypatch.setenv("HOME", str(folder))
+    np.save(folder / "weight.npy", np.float32(2))
+    card = card_of(few(test), "needs_home")
+    assert card.verdict == INVARIANT, card.sentence()
+    assert "what it keeps on the disk or on another machine" in card.unseen
+
+
+def test_padding_is_looked_at_where_a_function_takes_a_mask(test):
+    judged = few(test)
+    broken, honest, picky, single = (
+        card_of(judged, name) for name in ("by_padding", "in_any_padding", "of_several", "of_one")
+    )
+    assert (broken.verdict, honest.verdict) == (UNTOLD, INVARIANT)
+    assert "its scores depend on the padding behind them in 8 lists" in broken.sentence()
+    assert not any("padded" in one for one in honest.unseen)
+    for card in (picky, single):
+        assert card.verdict == INVARIANT
+        assert any("padded lists" in one for one in card.unseen)
+
+
+def few(test):
+    """Eight lists, of five documents and of all."""
+    lists = test.lists.select(np.arange(8))
+    kept = (
+        ragged.places_of(lists.offsets) < np.repeat([5, 10], 4)[ragged.segment_ids(lists.offsets)]
+    )
+    shorter = replace(
+        lists,
+        offsets=ragged.offsets_of(np.minimum(lists.lengths, np.repeat([5, 10], 4))),
+        rows=lists.rows[kept], ranks=lists.ranks[kept], prior=lists.prior[kept],
+    )  # fmt: skip
+    return JudgedLists(test.dataset, shorter)
 
 
 def test_the_environment_allows_more_seconds(monkeypatch):

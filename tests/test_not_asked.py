@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from core.errors import NotAskedAgainError
+from core.errors import NotAskedAgainError, ParameterError
 from core.perturb.worst_case import Search
 from core.rankers.initial import ListRecipe
 from core.store.artefacts import Store
@@ -54,6 +54,25 @@ def test_scores_in_a_file_are_refused_wherever_they_would_have_to_be_asked_again
         worst_case.run(bench, [scores], Search("greedy", "inversions", 2), budgets=(2,)),
     ):
         with pytest.raises(NotAskedAgainError, match="cannot be asked again"):
+            finished(work)
+
+
+@pytest.mark.parametrize("combination", ["rrf:{}+feature:1", "shuffled:{}"])
+def test_combinations_of_a_file_are_refused_by_the_file_s_name(bench, scores, combination):
+    name = combination.format(scores)
+    for work in (
+        bench.invariance([name], 2),
+        bench.initial_ranking([name], [(FAMILY, 5.0)], draws=1),
+        worst_case.run(bench, [name], Search("greedy", "inversions", 2), budgets=(2,)),
+    ):
+        with pytest.raises(NotAskedAgainError) as refused:
+            finished(work)
+        assert str(refused.value).startswith(f"{name}, {scores}: scores of a file cannot be asked")
+
+
+def test_no_draw_is_refused_before_anything_is_trained(bench):
+    for work in (bench.invariance(["dlcm"], 0), bench.initial_ranking(["dlcm"], [], draws=0)):
+        with pytest.raises(ParameterError, match="it must be a whole number from 1 on"):
             finished(work)
 
 

@@ -386,3 +386,24 @@ def test_the_robust_runs_agree_with_pytrec_eval():
     for measure, name in (("AP", "map"), ("P@10", "P_10")):
         wanted = sum(found[name] for found in expected.values()) / len(grades)
         assert means[measure] == pytest.approx(wanted, abs=2e-4)  # ties: averaged, not by name
+
+
+def test_ties_that_reading_a_file_of_scores_made_are_counted_and_said(bench, tmp_path, capsys):
+    """By query, as for runs; single precision makes none."""
+    test, path = bench.fold.test, tmp_path / "close.txt"
+    start = int(test.offsets[1])
+    lines = [str(place) for place in range(test.documents)]
+    lines[0], lines[1], lines[2] = "1.5", "1.50000000000000000001", "1.50"
+    lines[start], lines[start + 1] = "16777216", "16777217"
+    path.write_text("\n".join(lines))
+    ranker = outside.named(f"scores:{path}", test)
+    assert ranker.merged == 1
+    assert ranker.scores[start] < ranker.scores[start + 1]
+    artefact = finished(bring("scores", path, bench.fold, bench.store))
+    assert artefact.facts["merged"] == 1
+    asked = ["bring", "scores", str(path), "--data", "sample", "--store", str(bench.store.root)]
+    assert main([*asked, "--json"]) == 0
+    (said,) = json.loads(capsys.readouterr().out)["said"]
+    assert said.startswith(
+        "1 document of close.txt ties with another only because double precision"
+    )

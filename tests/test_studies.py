@@ -15,10 +15,11 @@ from core.seeds import generator
 from core.store.records import Records
 from core.studies import initial_ranking, invariance, noise, score_floor
 from core.studies.carrying import Carrier, source_of
-from core.studies.certificate import UNTOLD, per_query
+from core.studies.certificate import per_query
 from core.studies.result import StudyResult, stored_summary
 from core.studies.run import Memory, run_study
 from core.studies.study import Study, plan
+from core.studies.verdict import UNTOLD
 from core.studies.workbench import finished
 
 LEVELS = (0.0, 1.0, 5.0, 20.0)

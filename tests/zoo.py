@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from core.data import ragged
-from core.studies.certificate import INVARIANT, NOT, UNTOLD
+from core.studies.verdict import INVARIANT, NOT, UNTOLD
 
 ALL = frozenset({"features", "order", "ranks", "neighbours"})
 
@@ -129,6 +129,39 @@ def context32(features, rows):
     return (hidden @ np.linspace(-1, 1, features.shape[1]).astype(np.float32)).astype(np.float32)
 
 
+def cancelling(features):
+    """An honest float32 distance from the mean: of features far from 0, it is mostly rounding."""
+    away = features - _mean32(features, np.arange(len(features)))
+    return away @ np.linspace(1, 2, features.shape[1]).astype(np.float32)
+
+
+def varying(features):
+    """Honest scores times a float32 variance as mean square less squared mean, alike."""
+    away = features.astype(np.float32)
+    order = np.arange(len(away))
+    return honest(features - 1e5) * (_mean32(away**2, order) - _mean32(away, order) ** 2).mean()
+
+
+def half(features):
+    """An honest mean over the set in float16."""
+    total = np.zeros(features.shape[1], dtype=np.float16)
+    for row in features.astype(np.float16):
+        total += row
+    return honest(features * np.tanh(total))
+
+
+def shown_as(x, wanted):
+    """Whether a list long enough for chance not to do it is shown in this order of its rows."""
+    return len(x.rows) > 11 and np.array_equal(x.rows, wanted)
+
+
+def remembered_but_for(x, wanted):
+    """Remembers sets, and reads one order alone."""
+    key = tuple(sorted(x.rows.tolist()))
+    first = x.ranker.memory.setdefault(key, shown_as(x, wanted))
+    return honest(x.features) + x.rows % 7 * first
+
+
 def _zoo():
     one, no, maybe = (INVARIANT,), (NOT,), (NOT, UNTOLD)
     rare = np.random.default_rng(11)
@@ -190,6 +223,39 @@ def _zoo():
         # honest, and awkward
         "steep sigmoid": (lambda x: sigmoid(8 * honest(x.features)), one),
         "large and narrow": (lambda x: 1000 + 0.001 * honest(x.features), one),
+        # by orders that chance does not draw
+        "only reversed": (
+            lambda x: honest(x.features) + x.places * shown_as(x, np.sort(x.rows)[::-1]), no,
+        ),
+        "only rotated by one": (
+            lambda x: honest(x.features) + x.places * shown_as(x, np.roll(np.sort(x.rows), -1)), no,
+        ),
+        "only rotated back": (
+            lambda x: honest(x.features) + x.places * shown_as(x, np.roll(np.sort(x.rows), 1)), no,
+        ),
+        "only the first two swapped": (
+            lambda x: honest(x.features)
+            + x.places * (shown_as(x, x.rows) and bool((np.diff(x.rows[1:]) > 0).all())
+                          and x.rows[0] == x.rows[1] + 1), no,
+        ),
+        "only best first": (
+            lambda x: honest(x.features)
+            + x.places * shown_as(x, x.rows[np.argsort(-honest(x.features), kind="stable")]), no,
+        ),
+        "only best last": (
+            lambda x: honest(x.features)
+            + x.places * shown_as(x, x.rows[np.argsort(honest(x.features), kind="stable")]), no,
+        ),
+        # the limits: an order that nobody tries; honest ones with arithmetic coarser than is looked
+        # for, or whose rounding does not come from their features
+        "only by one feature": (
+            lambda x: honest(x.features)
+            + x.places * shown_as(x, x.rows[np.argsort(x.features[:, 3], kind="stable")]), one,
+        ),
+        "honest net in float16": (lambda x: half(x.features), no),
+        "honest, cancelling by itself in float32": (
+            lambda x: cancelling(x.features.astype(np.float32) + np.float32(1e5)), no,
+        ),
         # not by the order
         "one list by place, all by chance": (
             lambda x: 1e-3 * noise(x) + (x.places if x.at == 1 else honest(x.features)), no,
@@ -202,6 +268,9 @@ def _zoo():
             lambda x: honest(x.features) + 5 * x.places[::-1] * (noise(x)[0] < 3e-2), (UNTOLD,),
         ),
         "by its batch mates": (lambda x: honest(x.features) * (1 + 0.1 * len(x.lists)), maybe),
+        "by place when alone": (
+            lambda x: honest(x.features) + x.places * (len(x.lists) == 1), maybe,
+        ),
         "by padding": (
             lambda x: honest(x.features) * (1 + 0.01 * x.lists.lengths.max()), maybe,
         ),
@@ -211,6 +280,9 @@ def _zoo():
         "counts its calls": (lambda x: honest(x.features) * (1 + 0.01 * x.ranker.calls), maybe),
         "by place after 12 calls": (
             lambda x: honest(x.features) + x.places * (x.ranker.calls > 12), maybe,
+        ),
+        "remembers sets, reads the reverse": (
+            lambda x: remembered_but_for(x, np.sort(x.rows)[::-1]), no,
         ),
         "by place with one thread": (
             lambda x: honest(x.features) + x.places * (x.ranker.memory.get("threads") == 1), no,

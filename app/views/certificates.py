@@ -13,9 +13,10 @@ from core.errors import ShuffleproofError
 from core.execution.jobs import Job, State
 from core.rankers.initial import ListRecipe
 from core.studies import jobs
-from core.studies.certificate import INVARIANT, NOT, UNTOLD, Certificate, percent
+from core.studies.certificate import Certificate, percent
 from core.studies.one_list import amount, spoken
 from core.studies.trained import TrainedRanker
+from core.studies.verdict import INVARIANT, NOT, UNTOLD
 from core.words import counted
 
 PERMUTATIONS = 20
@@ -70,8 +71,8 @@ def _card(label: str, certified: Certified) -> None:
     if card.verdict == INVARIANT:
         bound = percent(card.failure_bound)
         st.markdown(
-            f"**{counted(card.distinct_orders, 'order')}** changed no answer: at most **{bound}** "
-            "of such orders do (95 %)"
+            f"**{counted(card.distinct_orders, 'random order')}** changed no answer: at most "
+            f"**{bound}** of such orders do (95 %)"
         )
     else:
         moved = f"**{moved_share(card, certified.documents)}** of the documents of a list"

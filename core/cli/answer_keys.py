@@ -39,6 +39,7 @@ ANSWERS: Mapping[str, Mapping[str, str]] = {
     "bring": {
         "ranker": "the name that studies know it by", "artefact": "key of what is stored",
         "valid": "measures of the validation part",
+        "said": "ties that reading made, in words",
     },
     "runs": {
         "result": "key of the stored comparison", **_TABLE,

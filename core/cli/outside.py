@@ -6,6 +6,7 @@ from core.cli.answer import Answer
 from core.cli.benchmark import How, names_of, table
 from core.cli.open import done, measures_of, store_of
 from core.data.catalogue import resolve
+from core.metrics.tied import merged_in_words
 from core.studies import benchmark_text, outside_runs
 from core.studies.brought import bring as brought
 
@@ -15,13 +16,14 @@ def bring(arguments: argparse.Namespace) -> Answer:
     store = store_of(arguments)
     fold = resolve(arguments.data, store)
     artefact = done("bring", brought(arguments.kind, arguments.path, fold, store))
-    return Answer(
-        {
-            "ranker": f"{arguments.kind}#{artefact.key.digest[:12]}",
-            "artefact": str(artefact.key),
-            "valid": dict(artefact.facts["valid"]),
-        }
-    )
+    merged = int(artefact.facts.get("merged", 0))
+    answer = {
+        "ranker": f"{arguments.kind}#{artefact.key.digest[:12]}",
+        "artefact": str(artefact.key),
+        "valid": dict(artefact.facts["valid"]),
+        "said": [merged_in_words(arguments.path.name, merged)] if merged else [],
+    }
+    return Answer(answer)
 
 
 def runs(arguments: argparse.Namespace) -> Answer:

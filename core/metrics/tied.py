@@ -5,6 +5,8 @@ from collections.abc import Mapping
 import numpy as np
 from jaxtyping import Float, Int64
 
+from core.words import counted
+
 SAID = 0.01
 """The share of tied pairs above which it is said: the treatment of ties can move the measures."""
 
@@ -42,3 +44,13 @@ def tied_in_words(shares: Mapping[str, float]) -> list[str]:
     first, *others = many
     said = ", ".join([first.replace(" % of", " % of the pairs of", 1), *others])
     return [f"{said} have equal scores: how ties count can move the measures."]
+
+
+def merged_in_words(name: str, documents: int) -> str:
+    """That reading scores made ties that the file does not have.
+
+    >>> merged_in_words("mine.txt", 1).partition(" only ")[0]
+    '1 document of mine.txt ties with another'
+    """
+    who = f"{counted(documents, 'document')} of {name} {'ties' if documents == 1 else 'tie'}"
+    return f"{who} with another only because double precision does not tell their scores apart."

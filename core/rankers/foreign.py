@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float32, Int64
+from jaxtyping import Bool, Float32, Int64
 
 from core.data.dataset import RankingDataset
 from core.data.lists import CandidateLists
@@ -21,6 +21,9 @@ from core.words import counted
 
 TOGETHER = 64
 """Lists of one length that a function with a mask is given at once."""
+
+PADDED = 3
+"""Slots of padding behind the longest list of a call, where padding is looked at."""
 
 EVERYTHING: frozenset[Input] = frozenset({"features", "order", "ranks", "neighbours"})
 
@@ -44,6 +47,7 @@ class CallableRanker:
         source: SHA-256 of the file (or files) that module and function come from, as they were
             when it was named; empty where there is none, as for what is built into Python. What
             the file imports or reads in its turn is not in it.
+        padding: lists of any lengths are given together, the shorter ones and the longest padded.
     """
 
     name: str
@@ -52,6 +56,7 @@ class CallableRanker:
     reads: frozenset[Input] = EVERYTHING
     rankings: int = 0
     source: str = ""
+    padding: bool = False
 
     @classmethod
     def named(cls, target: str, seconds: float | None = None) -> "CallableRanker":
@@ -82,12 +87,23 @@ class CallableRanker:
     def fresh(self, threads: int | None = None) -> "CallableRanker":
         """The same function in another process, which has seen nothing yet.
 
+        Its temporary and home folders are its own, so that it finds there what it put there alone.
+
         Args:
             threads: numeric threads of that process; by default as many as this one's.
         """
-        process = FunctionProcess(self.name, self.process.seconds, threads)
+        process = FunctionProcess(self.name, self.process.seconds, threads, own_folders=True)
         process.start()
         return replace(self, process=process)
+
+    @property
+    def has_own_folders(self) -> bool:
+        """Whether its process had, up to now, temporary and home folders of its own."""
+        return self.process.own_folders
+
+    def padded(self) -> "CallableRanker | None":
+        """The same function, given padded lists; None where it takes no mask, and so none."""
+        return replace(self, padding=True) if self.masked else None
 
     def score(
         self, dataset: RankingDataset, lists: CandidateLists
@@ -100,14 +116,23 @@ class CallableRanker:
         """
         scores = np.empty(len(lists.rows), dtype=np.float64)
         for chosen in self._called(lists):
-            slots = lists.offsets[chosen][:, None] + np.arange(lists.lengths[chosen[0]])
-            scores[slots] = self._answer(dataset, lists, chosen, slots)
+            longest = int(lists.lengths[chosen].max()) + PADDED * self.padding
+            places = np.arange(longest)
+            mask = places < lists.lengths[chosen][:, None]
+            slots = np.where(mask, lists.offsets[chosen][:, None] + places, 0)
+            scores[slots[mask]] = self._answer(dataset, lists, chosen, slots, mask)[mask]
         return outside.in_single_precision(lists.offsets, scores)
 
     def _called(self, lists: CandidateLists) -> Iterator[Int64[np.ndarray, " chosen"]]:
         """The lists of each call: one after the other, or as many as may be of one length."""
         if not self.masked:
             yield from np.arange(len(lists))[:, None]
+            return
+        if self.padding:
+            yield from (
+                np.arange(first, min(first + TOGETHER, len(lists)))
+                for first in range(0, len(lists), TOGETHER)
+            )
             return
         for size in np.unique(lists.lengths):
             alike = np.flatnonzero(lists.lengths == size)
@@ -120,13 +145,18 @@ class CallableRanker:
         lists: CandidateLists,
         chosen: Int64[np.ndarray, " chosen"],
         slots: Int64[np.ndarray, "chosen docs"],
+        mask: Bool[np.ndarray, "chosen docs"],
     ) -> Any:
         """The function's scores of some lists, one where it takes no mask; checked."""
         names = [dataset.query_ids[lists.queries[one]] for one in chosen]
         features, ranks = dataset.features[lists.rows[slots]], lists.ranks[slots]
-        answer = self.process.scores(features, ranks, f"{self.name}, {_queries(names)}")
+        given = None
+        if self.padding:
+            real, given = mask[:, :, None], mask
+            features, ranks = np.where(real, features, 0), np.where(real, ranks, 0)
+        answer = self.process.scores(features, ranks, f"{self.name}, {_queries(names)}", given)
         answer = answer.reshape(slots.shape)
-        wrong = np.argwhere(~(np.abs(answer.astype(np.float64)) <= LARGEST))
+        wrong = np.argwhere(~(np.abs(answer.astype(np.float64)) <= LARGEST) & mask)
         if len(wrong):
             (one, place), docs = wrong[0], slots.shape[1]
             found = f"it returned {answer[one, place]} for document {place + 1} of {docs}"

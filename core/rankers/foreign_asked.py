@@ -9,6 +9,7 @@ import json
 import os
 import re
 import signal
+import site
 import struct
 import subprocess
 import sys
@@ -18,16 +19,16 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 from socket import SO_RCVTIMEO, SO_SNDTIMEO, SOL_SOCKET, socketpair
-from tempfile import TemporaryFile
+from tempfile import TemporaryDirectory, TemporaryFile
 from typing import IO, Any
 
 import numpy as np
-from jaxtyping import Float32, Int32
+from jaxtyping import Bool, Float32, Int32
 
 from core.errors import DataError, ParameterError
 from core.execution.worker_process import THREAD_SETTINGS
 from core.numerals import number
-from core.rankers.foreign_process import EXPECTED, FAILED, SCORES, SHAPE, TYPE, place
+from core.rankers.foreign_process import ABSENT, EXPECTED, FAILED, SCORES, SHAPE, TYPE, place
 
 SECONDS = 120.0
 """A call that has not answered by then is taken to hang."""
@@ -35,6 +36,7 @@ SECONDS = 120.0
 ALLOWED = "SHUFFLEPROOF_FUNCTION_SECONDS"
 """The environment variable that allows a call more or fewer seconds."""
 
+TEMPORARY, XDG = ("TMPDIR", "TEMP", "TMP"), ("XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
 LONGEST = 1e7  # seconds that a call may be allowed
 LAST_BREATH = 10.0  # seconds for a process to end that has closed its connection
 WORDING = 0.3  # seconds for a process that hangs to say where
@@ -63,11 +65,16 @@ class FunctionProcess:
         target: `module:function`.
         seconds: that each call has, and the import.
         threads: numeric threads; None: as many as whoever asks has.
+        own_folders: its temporary and home folders are its own, empty when it starts and removed
+            when it ends. Where the function fails there, it is asked again in the usual ones.
     """
 
-    def __init__(self, target: str, seconds: float, threads: int | None = None) -> None:
+    def __init__(
+        self, target: str, seconds: float, threads: int | None = None, *, own_folders: bool = False
+    ) -> None:
         """Nothing is started yet."""
         self.target, self.seconds, self.threads = target, seconds, threads
+        self.own_folders = own_folders
         self._late = False
         self._end: weakref.finalize[Any, Any] | None = None
 
@@ -77,6 +84,16 @@ class FunctionProcess:
         Raises:
             DataError: the import crashed or hung.
         """
+        if not self.own_folders:
+            return self._started()
+        with suppress(DataError):
+            found = self._started()
+            if not found.keys() & {FAILED, ABSENT}:
+                return found
+        self.own_folders = False  # it needs what lies in the usual ones
+        return self._started()
+
+    def _started(self) -> dict[str, Any]:
         if self._end is not None:
             self._end()
         self._late, self._faults = False, TemporaryFile()  # noqa: SIM115 (closed by _ended_all)
@@ -84,16 +101,17 @@ class FunctionProcess:
         for limit in (SO_SNDTIMEO, SO_RCVTIMEO):
             ours.setsockopt(SOL_SOCKET, limit, _time_value(self.seconds))
         self._connection = Connection(ours.detach())
+        self._room = TemporaryDirectory(ignore_cleanup_errors=True) if self.own_folders else None
         files = (theirs.fileno(), self._faults.fileno())
         limits = (self.seconds + LAST_BREATH, *files)
         program = ["-P", "-m", "core.rankers.foreign_process", self.target, *map(str, limits)]
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, *program], stdin=subprocess.DEVNULL, pass_fds=files,
-                env=_environment(self.threads), start_new_session=True,
+                env=_environment(self.threads, self._room), start_new_session=True,
             )  # fmt: skip
         self._end = weakref.finalize(
-            self, _ended_all, self._process, self._connection, self._faults
+            self, _ended_all, self._process, self._connection, self._faults, self._room
         )
         path = json.dumps([one or str(Path.cwd()) for one in ("", *map(str, sys.path))])
         found: dict[str, Any] = json.loads(self._asked(path.encode(), self.target))
@@ -104,13 +122,15 @@ class FunctionProcess:
         features: Float32[np.ndarray, "lists docs features"],
         ranks: Int32[np.ndarray, "lists docs rankings"],
         where: str,
+        mask: Bool[np.ndarray, "lists docs"] | None = None,
     ) -> Any:
         """What the function returned: real numbers in the shape that is due.
 
         Args:
-            features: of lists of one length.
+            features: of lists of one length, or padded to one.
             ranks: of the same.
             where: these lists in words.
+            mask: True = a document; by default all are.
 
         Raises:
             DataError: it failed, crashed, hung or returned something else.
@@ -118,8 +138,18 @@ class FunctionProcess:
         if self._late or self._process.poll() is not None:
             self.start()
         message = io.BytesIO()
-        for given in (features, ranks):
+        for given in (features, ranks) if mask is None else (features, ranks, mask):
             np.save(message, given)
+        try:
+            return self._scores(message, where)
+        except DataError:
+            if not self.own_folders:
+                raise
+        self.own_folders = False  # it may need what lies in the usual ones
+        self._started()
+        return self._scores(message, where)
+
+    def _scores(self, message: io.BytesIO, where: str) -> Any:
         answer = self._asked(message.getbuffer(), where)
         if answer.startswith(SCORES):
             return np.load(io.BytesIO(answer.removeprefix(SCORES)), allow_pickle=False)
@@ -179,11 +209,23 @@ def _time_value(seconds: float) -> bytes:
     return struct.pack("ll", *divmod(max(round(seconds * 1e6), 1), 1_000_000))
 
 
-def _environment(threads: int | None) -> dict[str, str]:
+def _environment(
+    threads: int | None, room: "TemporaryDirectory[str] | None" = None
+) -> dict[str, str]:
     home = str(Path(__file__).resolve().parents[2])
     paths = os.pathsep.join(filter(None, [home, os.environ.get("PYTHONPATH")]))
     limits = {} if threads is None else dict.fromkeys(THREAD_SETTINGS, str(threads))
-    return os.environ | {"OMP_WAIT_POLICY": "passive", "PYTHONPATH": paths} | limits
+    own = {} if room is None else _folders(Path(room.name))
+    return os.environ | {"OMP_WAIT_POLICY": "passive", "PYTHONPATH": paths} | limits | own
+
+
+def _folders(room: Path) -> dict[str, str]:
+    """The variables that make a folder the place of temporary files, of home and of caches."""
+    own = {name: room / name.lower() for name in (*TEMPORARY, "HOME", *XDG)}
+    for path in own.values():
+        path.mkdir()
+    base = {"PYTHONUSERBASE": site.getuserbase()}  # packages that lie at home stay in sight
+    return {name: str(path) for name, path in own.items()} | base
 
 
 def _kill(process: "subprocess.Popen[bytes]") -> None:
@@ -193,10 +235,15 @@ def _kill(process: "subprocess.Popen[bytes]") -> None:
 
 
 def _ended_all(
-    process: "subprocess.Popen[bytes]", connection: Connection, faults: IO[bytes]
+    process: "subprocess.Popen[bytes]",
+    connection: Connection,
+    faults: IO[bytes],
+    room: "TemporaryDirectory[str] | None",
 ) -> None:
     connection.close()
     if process.poll() is None:
         _kill(process)
     process.wait()
     faults.close()
+    if room is not None:
+        room.cleanup()

@@ -105,8 +105,10 @@ def _serve(
     """Answer one call: the scores after the word SCORES, or what is wrong with them in JSON."""
     message = io.BytesIO(asked.recv_bytes())
     features, ranks = (np.load(message, allow_pickle=False) for _ in range(2))
+    padded = message.tell() < message.getbuffer().nbytes
+    mask = np.load(message) if padded else np.ones(features.shape[:2], dtype=bool)
     expected = features.shape[:2] if masked else features.shape[1:2]
-    given = (features, np.ones(features.shape[:2], dtype=bool), ranks)
+    given = (features, mask, ranks)
     try:
         with _limited(*limit):
             answer = function(*given if masked else (features[0], ranks[0]))

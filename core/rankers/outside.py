@@ -14,6 +14,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -68,12 +69,15 @@ class FileScores:
         scores: by row.
         fingerprint: of the part that they belong to.
         source: SHA-256 of the file.
+        merged: documents whose score, as written, differs from that of another of their query, and
+            in double precision does not. Single precision ties none: order and ties are kept.
     """
 
     name: str
     scores: Float32[np.ndarray, " docs"]
     fingerprint: str
     source: str
+    merged: int = 0
     reads: frozenset[Input] = ALONE
     rankings: int = 0
 
@@ -89,12 +93,13 @@ class FileScores:
             DataError: no file, something that is no finite number, or another number of lines.
         """
         path = _file(name)
-        scores = np.fromiter(_numbers(path), dtype=np.float64)
+        ties = _Ties(dataset.offsets.tolist())
+        scores = np.fromiter(map(ties.noted, _numbers(path)), dtype=np.float64)
         if len(scores) != dataset.documents:
             found = f"{len(scores):,} scores where the part has {dataset.documents:,} documents"
             raise DataError(str(path), found, "Give one score a line, in the order of the rows.")
         single = in_single_precision(dataset.offsets, scores)
-        return cls(name, single, dataset.fingerprint, _digest(path))
+        return cls(name, single, dataset.fingerprint, _digest(path), ties.merged)
 
     def score(
         self, dataset: RankingDataset, lists: CandidateLists
@@ -309,18 +314,42 @@ def _save_head(directory: Path, facts: dict[str, str]) -> None:
     (directory / HEAD).write_text(text, encoding="utf-8")
 
 
-def _numbers(path: Path) -> Iterator[float]:
-    """The number on every line that is not blank.
+class _Ties:
+    """Counts, score by score, those that only double precision makes equal to an earlier one.
+
+    Args:
+        offsets: of the queries' documents.
+    """
+
+    def __init__(self, offsets: list[int]) -> None:
+        self.merged, self._offsets = 0, offsets
+        self._query, self._read = 0, 0
+        self._written: dict[float, str] = {}
+
+    def noted(self, score: tuple[float, str]) -> float:
+        """The number of a score, once its text was compared with the others of its query."""
+        value, text = score
+        while self._query < len(self._offsets) and self._read >= self._offsets[self._query]:
+            self._query, self._written = self._query + 1, {}
+        first = self._written.setdefault(value, text)
+        self.merged += first != text and Decimal(first) != Decimal(text)
+        self._read += 1
+        return value
+
+
+def _numbers(path: Path) -> Iterator[tuple[float, str]]:
+    """The number on every line that is not blank, and how it is written.
 
     Raises:
         LetorError: a line that is no decimal number, or beyond single precision.
         DataError: a damaged file.
     """
     for block in blocks(path, str(path), Limits()):
-        text = block.buffer[: block.end].tobytes().decode(errors="backslashreplace")
-        for place, line in enumerate(text.split("\n")[:-1], block.first_line):
+        lines = block.buffer[: block.end].tobytes().decode(errors="backslashreplace")
+        for place, line in enumerate(lines.split("\n")[:-1], block.first_line):
             if line.strip(BLANKS):
-                yield _score(path, place, line.strip(BLANKS))
+                text = line.strip(BLANKS)
+                yield _score(path, place, text), text
 
 
 def _score(path: Path, place: int, line: str) -> float:

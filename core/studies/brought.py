@@ -50,6 +50,7 @@ def bring(
         "valid": {} if kind == outside.SCORES else measured,
         "test": measured if kind == outside.SCORES else {},
         "file": called or path.name,
+        "merged": getattr(ranker, "merged", 0),
         "epochs": 0,
         "seconds": 0.0,
     }

@@ -6,25 +6,26 @@ there by a process that has seen no other. Whatever changes without the order be
 apart from what the order does.
 """
 
-import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float64
+from jaxtyping import Bool, Float64, Int64
 
 from core.data.lists import CandidateLists, JudgedLists
+from core.errors import ShuffleproofError
 from core.metrics import rounding, segments
 from core.metrics.agreement import kendall_tau
 from core.metrics.passing import documents_passed, pairs_within, smallest_gap
 from core.metrics.significance import paired_t
 from core.rankers.base import Ranker
 from core.studies import score_floor
-from core.studies.carrying import scores_of_all, source_of
-from core.studies.score_floor import Floor, checked, difference
+from core.studies.asking import Asked, Asking, as_in
+from core.studies.score_floor import Floor, difference
+from core.studies.systematic_orders import summarised, systematic
 
 MEASURES = (
     "score-deviation", "documents-moved", "tau", "smallest-gap", "deviation-over-floor",
@@ -47,23 +48,14 @@ CONFIRMED = 3
 EXCUSED = 1e-4
 """Of a list's spread: the largest change that is looked at in float64 before it is an effect."""
 
+ALONE = 4
+"""Lists that are scored in an order without any other beside them."""
+
 EXACT_LISTS, EXACT_SAMPLE = 64, 8
 TINY = 1e-300
 LARGEST = float(np.finfo(np.float32).max)
 EXACT = 1e-8
 """Of a list's scores: what changes by no more in float64 has not changed."""
-
-
-Anew = Callable[[int | None], Ranker]
-"""(numeric threads, or None) → the same ranker without what it may remember."""
-
-
-@runtime_checkable
-class Fresh(Protocol):
-    """A ranker that can be had anew, without what it may remember."""
-
-    def fresh(self, threads: int | None = None) -> Ranker:
-        """The same ranker in a process of its own."""
 
 
 @dataclass(frozen=True)
@@ -79,123 +71,147 @@ class Examined:
     facts: dict[str, Any]
 
 
-def examine(ranker: Ranker, base: JudgedLists, variants: Sequence[CandidateLists]) -> Examined:
+def examine(
+    ranker: Ranker,
+    base: JudgedLists,
+    variants: Sequence[CandidateLists],
+    arranged: Callable[[np.ndarray], CandidateLists] | None = None,
+) -> Examined:
     """Score the lists as they are and under other orders, and compare list by list.
 
     Args:
         ranker: anything that scores.
         base: the lists as they are.
         variants: the same documents in other orders (or under other initial rankings).
+        arranged: how systematic orders are made: the candidate at each place → lists; by default
+            they are shown in that order.
 
     Returns:
         The values, and these facts: `numeric_floor` (the largest of any score), `largest_score`,
         `unstable` (lists whose scores differ though nothing was changed), `company` (lists whose
-        scores depend on the lists scored with them), `state` (lists that a fresh process scores
-        otherwise), `noise_p` (paired t over lists: do other orders change more than the same
+        scores depend on the lists scored with them), `padding` (those whose scores depend on their
+        padding; None where the ranker is never shown any), `state` (lists that a fresh process
+        scores otherwise), `noise_p` (paired t over lists: do other orders change more than the same
         order does; None where nothing is unstable), `noise_more` (they change more), `noise_lists`
         (lists that they clearly change more), `exact_change`
         (what an order changes of float64 scores, as a share of the list's largest; None where there
-        are none), `scorings`,
-        `fresh_processes`, `longest`, `middle_length`, `singles` (lists of fewer than two),
-        `tied_documents`, `equal_documents` (features equal another's of the list).
+        are none), `own_rounding` (lists whose changes the ranker's own rounding may explain),
+        `systematic` (see `core.studies.systematic_orders`), `scorings` (of each list, here),
+        `lists_scored` (in all), `fresh_processes`, `own_folders` (those had some), `ours` (one
+        of our rankers), and what `_covered` tells.
 
     Raises:
         DataError: a score is NaN.
     """
-    anew = _anew(ranker)
-    lists, first = base.lists, _Answers.given(ranker, base, variants)
-    floor, company = score_floor.measured(ranker, base, first.before)
-    repeats = [difference(first.before, one) for one in first.repeats]
-    unstable, state = _beyond(lists, repeats, floor), np.zeros(len(lists), dtype=bool)
-    before, after = first.before, first.after
-    if anew is not None:
-        fresh = _Answers.fresh(anew, base, variants)
-        pairs = list(zip((fresh.before, *fresh.after), (before, *after), strict=False))
+    lists, asking = base.lists, Asking(ranker, base)
+    usual, *repeats = (asking.here(lists) for _ in range(1 + REPEATS // 2))
+    others = asking.all_here(variants)
+    repeats += [asking.here(lists) for _ in range(REPEATS - len(repeats))]
+    floor, company = score_floor.measured(ranker, base, usual.scores)
+    same = [difference(usual.scores, one.scores) for one in repeats]
+    unstable, state = _beyond(lists, same, floor), np.zeros(len(lists), dtype=bool)
+    company |= _alone(asking, others, floor)
+    padding = _padding(asking, usual, floor)
+    before, asked = usual, list(others)
+    if asking.afresh:
+        before, fresh = asking.fresh(lists), _afresh(asking, variants)
+        pairs = zip((usual, *others), (before, *fresh), strict=False)
         if not unstable.any():
-            state = _beyond(lists, [difference(*pair) for pair in pairs], floor)
-        before, after = fresh.before, [*fresh.after, *after[len(fresh.after) :]]
-    seen = _Comparison((ranker, anew), base, variants, before, after, floor)
+            state = _beyond(lists, [difference(a.scores, b.scores) for a, b in pairs], floor)
+        asked[: len(fresh)] = fresh
+    orders = systematic(lists, usual.scores)
+    shown = [(arranged or lists.shown_as)(order) for order in orders.values()]
+    asked += [asking.fresh(one) for one in shown] if asking.afresh else asking.all_here(shown)
+    seen = _Comparison(asking, base, before.scores, asked, floor)
     seen = replace(seen, floor=seen.floor_with_exact())
     unstable |= seen.not_confirmed()
-    orders = [difference(first.before, one) for one in first.after]
-    noise = _noise(lists, floor, repeats, orders) if unstable.any() else {}
+    changed = [difference(usual.scores, one.scores) for one in others]
+    noise = _noise(lists, floor, same, changed) if unstable.any() else {}
     company &= not unstable.any()
+    values, kinds = seen.values(), kinds_of(base)
+    found = summarised(
+        lists, list(zip(orders, shown, strict=True)), values[len(variants) :], MEASURES
+    )
     facts = {
         "numeric_floor": float(seen.floor.doubt.max(initial=0.0)),
-        "largest_score": float(np.abs(before[np.isfinite(before)]).max(initial=0.0)),
+        "largest_score": float(np.abs(before.scores[np.isfinite(before.scores)]).max(initial=0.0)),
         "unstable": int(unstable.sum()),
         "company": int(company.sum()),
+        "padding": None if padding is None else int(padding.sum()),
         "state": int(state.sum()),
         "noise_p": None,
         "noise_more": False,
         "noise_lists": 0,
         "exact_change": seen.exact_change(),
+        "own_rounding": int((segments.maxima(lists.offsets, seen.own) > 0).sum()),
+        "systematic": found,
         "scorings": 1 + REPEATS + len(variants),
-        "fresh_processes": 0 if anew is None else 1 + min(FRESH, len(variants)),
+        "lists_scored": asking.scored + len(lists),
+        "fresh_processes": asking.processes,
+        "ours": asking.ours,
+        "own_folders": asking.processes > 0 and asking.folders,
     }
-    return Examined(seen.values(), facts | noise | _covered(base, before))
+    covered = _covered(lists, kinds, before.scores)
+    return Examined(values[: len(variants)], facts | noise | covered)
 
 
-@dataclass(frozen=True)
-class _Answers:
-    """Scores as the lists have them: of the lists as they are, again, and of the other orders."""
+def _afresh(asking: Asking, variants: Sequence[CandidateLists]) -> list[Asked]:
+    """The answers of processes that saw one order each, the last of them with one thread."""
+    few = variants[:FRESH]
+    return [asking.fresh(one, 1 if one is few[-1] else None) for one in few]
 
-    before: np.ndarray
-    repeats: list[np.ndarray]
-    after: list[np.ndarray]
 
-    @classmethod
-    def given(
-        cls, ranker: Ranker, base: JudgedLists, variants: Sequence[CandidateLists]
-    ) -> "_Answers":
-        """Everything by one ranker, half of the repeats at the end."""
-        lists = base.lists
+def _alone(asking: Asking, others: Sequence[Asked], floor: Floor) -> Bool[np.ndarray, " lists"]:
+    """The lists that score otherwise in another order when they are scored alone; of a few."""
+    lists = asking.base.lists
+    found = np.zeros(len(lists), dtype=bool)
+    chosen = np.unique(np.linspace(0, len(lists) - 1, ALONE).astype(np.int64)) if len(lists) else ()
+    for one in chosen if others else ():
+        few, shown = (each.select(np.array([one])) for each in (lists, others[0].shown))
+        scores = asking.ranker.score(asking.base.dataset, shown)
+        inside = slice(lists.offsets[one], lists.offsets[one + 1])
+        apart = np.zeros(len(lists.rows))
+        apart[inside] = difference(others[0].scores[inside], as_in(few, shown, scores))
+        found |= _beyond(lists, [apart], floor)
+    asking.scored += len(chosen)
+    return found
 
-        def scored() -> np.ndarray:
-            return checked(ranker, lists, ranker.score(base.dataset, lists))
 
-        before, repeats = scored(), [scored() for _ in range(REPEATS // 2)]
-        after = [
-            _as_in(lists, variant, checked(ranker, variant, scores))
-            for variant, scores in zip(variants, scores_of_all(ranker, base, variants), strict=True)
-        ]
-        return cls(before, [*repeats, *(scored() for _ in range(REPEATS - len(repeats)))], after)
-
-    @classmethod
-    def fresh(cls, anew: Anew, base: JudgedLists, variants: Sequence[CandidateLists]) -> "_Answers":
-        """The answers of processes that saw one order each, the last of them with one thread."""
-
-        def scored(shown: CandidateLists, threads: int | None = None) -> np.ndarray:
-            ranker = anew(threads)
-            return checked(ranker, shown, ranker.score(base.dataset, shown))
-
-        asked = variants[:FRESH]
-        after = [
-            _as_in(base.lists, one, scored(one, 1 if one is asked[-1] else None)) for one in asked
-        ]
-        return cls(scored(base.lists), [], after)
+def _padding(asking: Asking, usual: Asked, floor: Floor) -> Bool[np.ndarray, " lists"] | None:
+    """The lists whose scores change with their padding; None where the ranker sees none."""
+    padded = getattr(asking.ranker, "padded", None)
+    if padded is None:  # ours, which other company pads otherwise
+        return np.zeros(len(usual.shown), dtype=bool)
+    ranker = padded()
+    if ranker is None or not len(usual.scores):
+        return None
+    asking.scored += len(usual.shown)
+    try:
+        scores = ranker.score(asking.base.dataset, usual.shown)
+    except ShuffleproofError:  # it takes no padding, and is shown none
+        return None
+    return _beyond(usual.shown, [difference(usual.scores, scores)], floor)
 
 
 @dataclass(frozen=True)
 class _Comparison:
     """The scores of the lists as they are beside those of other orders, by document."""
 
-    rankers: tuple[Ranker, Anew | None]
+    asking: Asking
     base: JudgedLists
-    variants: Sequence[CandidateLists]
     before: np.ndarray
-    after: list[np.ndarray]
+    asked: Sequence[Asked]
     floor: Floor
 
     @property
-    def ranker(self) -> Ranker:
-        """Who is examined."""
-        return self.rankers[0]
+    def _exactly(self) -> Any:
+        """The ranker's scores in float64, where it has them."""
+        return getattr(self.asking.ranker, "exact_scores", None)
 
     @cached_property
     def changed(self) -> list[Float64[np.ndarray, " candidates"]]:
         """How much each order changed each score."""
-        return [difference(self.before, one) for one in self.after]
+        return [difference(self.before, one.scores) for one in self.asked]
 
     @cached_property
     def largest(self) -> Float64[np.ndarray, "orders lists"]:
@@ -204,32 +220,41 @@ class _Comparison:
         found = [np.maximum(segments.maxima(offsets, one), 0.0) for one in self.changed]
         return np.array(found).reshape(len(found), len(self.base.lists))
 
+    @cached_property
+    def own(self) -> Float64[np.ndarray, " candidates"]:
+        """What a function's own rounding may do to scores that changed; 0 where that is known."""
+        changed = np.flatnonzero(_beyond(self.base.lists, self.changed, self.floor, doubt=True))
+        if self.asking.ours or not len(changed) or self._exactly is not None:
+            return np.zeros(len(self.before))
+        self.asking.scored += score_floor.DRAWS * len(changed)
+        return score_floor.own_rounding(self.asking.another(), self.base, changed, self.before)
+
     def values(self) -> list[Float64[np.ndarray, "measures lists"]]:
         """One row of MEASURES a list, for each order."""
         lists, floor, kinds = self.base.lists, self.floor, kinds_of(self.base)
         gap = smallest_gap(lists.offsets, self.before)
         gap = np.where(np.isinf(gap), np.nan, gap)
-        nothing = np.zeros(len(lists.rows))
+        told, effect = (np.maximum(one, self.own) for one in (floor.doubt, floor.effect))
         near = pairs_within(lists.offsets, self.before, floor.doubt)
         found = []
-        for changed, largest, scores, new in zip(
-            self.changed, self.largest, self.after, _seen_first(lists, self.variants), strict=True
+        for changed, largest, asked, new in zip(
+            self.changed, self.largest, self.asked, self._seen_first(), strict=True
         ):
             passed, doubted = (
                 segments.sums(
                     lists.offsets,
-                    documents_passed(lists.offsets, self.before, scores, one, kinds).astype(
+                    documents_passed(lists.offsets, self.before, asked.scores, one, kinds).astype(
                         np.float64
                     ),
                 )
-                for one in (floor.doubt, nothing)
+                for one in (told, np.zeros(len(lists.rows)))
             )
             slight = segments.maxima(lists.offsets, changed - floor.doubt) > 0
             doubted = np.maximum(doubted, slight)
             with np.errstate(divide="ignore", invalid="ignore"):
-                ratio = np.where(changed > 0, changed / floor.effect, 0.0)
+                ratio = np.where(changed > 0, changed / effect, 0.0)
             over = np.clip(segments.maxima(lists.offsets, ratio), 0.0, LARGEST)
-            tau = kendall_tau(lists.offsets, self.before, scores)
+            tau = kendall_tau(lists.offsets, self.before, asked.scores)
             most = np.minimum(largest, LARGEST)
             found.append(np.stack([most, passed, tau, gap, over, doubted, near, new]))
         return found
@@ -240,30 +265,31 @@ class _Comparison:
         A few float32 scores are further off than expected. Where a change is small and the scores
         in float64 do not change at all, the order has no part in it.
         """
-        exactly, lists = getattr(self.ranker, "exact_scores", None), self.base.lists
-        if exactly is None or not self.changed:
+        lists = self.base.lists
+        if not self.asked or self._exactly is None:
             return self.floor
         most = EXCUSED * rounding.scales(lists.offsets, self.before).spread
         doubted = _beyond(lists, self.changed, self.floor) & (self.largest.max(axis=0) <= most)
         least, worst = np.zeros(len(lists.rows)), self.largest.argmax(axis=0)
         for one in np.flatnonzero(doubted)[:EXACT_LISTS]:
-            few, shown = (each.select(one[None]) for each in (lists, self.variants[worst[one]]))
-            before = exactly(self.base.dataset, few)
-            after = _as_in(few, shown, exactly(self.base.dataset, shown))
-            if difference(before, after).max() <= EXACT * np.abs(before).max():
+            if self._in_float64(one[None], worst[one]) <= EXACT:
                 inside = slice(lists.offsets[one], lists.offsets[one + 1])
                 least[inside] = self.largest[worst[one], one]
         return self.floor.raised(least)
 
     def exact_change(self) -> float | None:
         """What an order changes in float64, as a share of the list's largest score; of a few."""
-        exactly, lists = getattr(self.ranker, "exact_scores", None), self.base.lists
-        if exactly is None or not self.variants or not len(lists):
+        lists = self.base.lists
+        if self._exactly is None or not self.asked or not len(lists):
             return None
         chosen = np.unique(np.linspace(0, len(lists) - 1, EXACT_SAMPLE).astype(np.int64))
-        few, shown = (each.select(chosen) for each in (lists, self.variants[0]))
-        before = exactly(self.base.dataset, few)
-        after = _as_in(few, shown, exactly(self.base.dataset, shown))
+        return self._in_float64(chosen, 0)
+
+    def _in_float64(self, chosen: Int64[np.ndarray, " chosen"], order: int) -> float:
+        """What one order changes of these lists' float64 scores, as a share of a list's largest."""
+        few, shown = (each.select(chosen) for each in (self.base.lists, self.asked[order].shown))
+        before = self._exactly(self.base.dataset, few)
+        after = as_in(few, shown, self._exactly(self.base.dataset, shown))
         size = np.maximum(segments.maxima(few.offsets, np.abs(before)), TINY)
         return float((segments.maxima(few.offsets, difference(before, after)) / size).max())
 
@@ -276,62 +302,31 @@ class _Comparison:
             return found
         orders, counts = np.unique(self.largest.argmax(axis=0)[over], return_counts=True)
         for at in orders[np.argsort(-counts, kind="stable")][:CONFIRMED]:
-            ranker, anew = self.rankers
-            if anew is not None and at < FRESH:
-                ranker = anew(1 if at == min(FRESH, len(self.variants)) - 1 else None)
-            again = checked(
-                ranker, self.variants[at], ranker.score(self.base.dataset, self.variants[at])
-            )
-            again = _as_in(lists, self.variants[at], again)
-            found |= _beyond(lists, [difference(again, self.after[at])], self.floor)
+            again = self.asking.again(self.asked[at])
+            found |= _beyond(lists, [difference(again.scores, self.asked[at].scores)], self.floor)
         return found
 
-
-def _as_in(lists: CandidateLists, variant: CandidateLists, scores: np.ndarray) -> np.ndarray:
-    """A variant's scores in the order of the lists."""
-    placed = np.empty_like(scores)
-    placed[source_of(lists, variant)] = scores
-    return placed
+    def _seen_first(self) -> Float64[np.ndarray, "orders lists"]:
+        """1 where an order of a list was not scored before, neither as it is nor in another."""
+        lists = self.base.lists
+        known = [{lists.rows[low:high].tobytes()} for low, high in pairwise(lists.offsets)]
+        new = np.zeros((len(self.asked), len(lists)))
+        for at, asked in enumerate(self.asked):
+            for one, (low, high) in enumerate(pairwise(lists.offsets)):
+                shown = asked.shown.rows[low:high].tobytes()
+                new[at, one] = shown not in known[one]
+                known[one].add(shown)
+        return new
 
 
 def _beyond(
-    lists: CandidateLists, deviations: Sequence[np.ndarray], floor: Floor
+    lists: CandidateLists, deviations: Sequence[np.ndarray], floor: Floor, *, doubt: bool = False
 ) -> Bool[np.ndarray, " lists"]:
-    """The lists of two documents or more in which some deviation is beyond doubt."""
-    found = np.zeros(len(lists), dtype=bool)
+    """The lists of two documents or more in which some deviation is an effect, or may be one."""
+    found, least = np.zeros(len(lists), dtype=bool), floor.doubt if doubt else floor.effect
     for deviation in deviations:
-        found |= segments.maxima(lists.offsets, deviation - floor.effect) > 0
+        found |= segments.maxima(lists.offsets, deviation - least) > 0
     return found & (lists.lengths > 1)
-
-
-def _seen_first(
-    lists: CandidateLists, variants: Sequence[CandidateLists]
-) -> Float64[np.ndarray, "orders lists"]:
-    """1 where an order of a list was not scored before, neither as it is nor in another variant."""
-    known = [{lists.rows[low:high].tobytes()} for low, high in pairwise(lists.offsets)]
-    new = np.zeros((len(variants), len(lists)))
-    for at, variant in enumerate(variants):
-        for one, (low, high) in enumerate(pairwise(variant.offsets)):
-            shown = variant.rows[low:high].tobytes()
-            new[at, one] = shown not in known[one]
-            known[one].add(shown)
-    return new
-
-
-def _anew(ranker: Ranker) -> Anew | None:
-    """How a ranker can be had without memory; None: ours, which have none, or it cannot be copied.
-
-    What is not ours and runs in this process is copied before it scores anything.
-    """
-    if isinstance(ranker, Fresh):
-        return ranker.fresh
-    if type(ranker).__module__.startswith("core."):
-        return None
-    try:
-        untouched = copy.deepcopy(ranker)
-    except (TypeError, ValueError, AttributeError):  # it holds a file, a lock, a connection
-        return None
-    return lambda threads: copy.deepcopy(untouched)  # noqa: ARG005 (it has no process of its own)
 
 
 def kinds_of(judged: JudgedLists) -> np.ndarray:
@@ -372,24 +367,24 @@ def _noise(
     return {"noise_p": p, "noise_more": more, "noise_lists": int(clear.sum())}
 
 
-def _covered(base: JudgedLists, scores: np.ndarray) -> dict[str, Any]:
-    """What the lists hold that a certificate ought to have met."""
-    lists, features = base.lists, base.dataset.features
+def _covered(lists: CandidateLists, kinds: np.ndarray, scores: np.ndarray) -> dict[str, Any]:
+    """What the lists hold that a certificate ought to have met.
+
+    The longest list, the median length, lists of fewer than two documents, documents that tie with
+    another of their list, and those whose features equal another's.
+    """
     lengths = lists.lengths
-    tied = equal = 0
-    for low, high in pairwise(lists.offsets):
-        tied += _repeated(scores[low:high])
-        equal += _repeated(features[lists.rows[low:high]])
+    tied = [_repeated(scores[low:high]) for low, high in pairwise(lists.offsets)]
     return {
         "longest": int(lengths.max(initial=0)),
         "middle_length": float(np.median(lengths)) if len(lengths) else 0.0,
         "singles": int((lengths < 2).sum()),
-        "tied_documents": tied,
-        "equal_documents": equal,
+        "tied_documents": sum(tied),
+        "equal_documents": _repeated(kinds),
     }
 
 
-def _repeated(rows: np.ndarray) -> int:
+def _repeated(values: np.ndarray) -> int:
     """How many of these equal another one."""
-    _, counts = np.unique(rows, axis=0, return_counts=True)
+    _, counts = np.unique(values, return_counts=True)
     return int(counts[counts > 1].sum())

@@ -16,12 +16,13 @@ from core.data.lists import JudgedLists
 from core.progress import Progress
 from core.rankers.base import Ranker
 from core.rankers.theorems import theorem_of
-from core.studies import examination
+from core.studies import examination, systematic_orders
 from core.studies.certificate import Certificate, certificates
 from core.studies.precomputed_scores import refuse
 from core.studies.result import StudyResult
 from core.studies.run import Memory, run_study
 from core.studies.study import Study
+from core.studies.verdict import most, systematic_of
 
 STORED = examination.MEASURES
 MEASURES = STORED[:4]
@@ -61,15 +62,19 @@ def certified(  # noqa: PLR0913 (who is examined, on what, and how often)
     label = label or ranker.name
     refuse([label, ranker.name])
     study = planned(((label, ""),), permutations, seed)
-    results = []
+    results, lengths = [], [np.zeros(0, dtype=np.int64)]
     for at, (ending, lists) in enumerate({"": base, **(more or {})}.items()):
+        lengths.append(lists.lists.lengths)
         own = replace(study, seed=seed + at)  # the same orders again would tell nothing
         result = yield from run_study(own, lists, {label: ranker}, Memory(), measured)
         names = tuple(f"{name}{ending}" for name in result.query_ids)
         results.append(replace(result, query_ids=names))
     found = theorem_of(ranker)
     facts = {} if found is None else {"theorems": {label: found.plain()}}
-    return certificates(replace(_joined(results), facts=facts), {label: ranker.reads})[0]
+    joined = replace(_joined(results), facts=facts | {"sampled": len(base.lists)})
+    every = np.concatenate(lengths)
+    joined.trials["middle_length"] = float(np.median(every)) if len(every) else 0.0
+    return certificates(joined, {label: ranker.reads})[0]
 
 
 def planned(
@@ -100,11 +105,19 @@ def _joined(results: Sequence[StudyResult]) -> StudyResult:
     """Several examinations of one ranker as one: the lists of all, the facts added up."""
     first = results[0]
     trials = first.trials.copy()
-    summed = ("unstable", "company", "state", "singles", "tied_documents", "equal_documents")
+    summed = (
+        "unstable", "company", "padding", "state", "singles", "tied_documents", "equal_documents",
+        "own_rounding", "lists_scored", "fresh_processes",
+    )  # fmt: skip
     for name in summed:
-        trials[name] = sum(result.trials[name].max() for result in results)
+        trials[name] = sum(most(result.trials, name, np.nan) for result in results)
     for name in ("numeric_floor", "largest_score", "longest", "noise_more", "noise_lists"):
         trials[name] = max(result.trials[name].max() for result in results)
+    trials["own_folders"] = all(result.trials["own_folders"].all() for result in results)
+    systematic = systematic_orders.joined(
+        [(systematic_of(result.trials) or {}, len(result.query_ids)) for result in results]
+    )
+    trials["systematic"] = pd.Series([systematic] * len(trials), dtype=object)
     p_values = pd.Series([result.trials["noise_p"].astype(float).min() for result in results])
     trials["noise_p"] = p_values.min()
     return StudyResult(

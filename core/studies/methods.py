@@ -220,7 +220,9 @@ def _tests(recipe: Mapping[str, Any]) -> str:
             "Every list is judged by its own scores: a change counts where it exceeds what "
             "arithmetic can do to them (four float32 steps; other batches; twice the distance from "
             "float64 scores where there are any, else 1e-5 of the list's median spread). The share "
-            "of orders that change an answer has a one-sided 95 % Clopper-Pearson bound."
+            "of random orders that change an answer has a one-sided 95 % Clopper-Pearson bound; "
+            "systematic orders (reversed, rotated, first two swapped, by the ranker's own scores, "
+            "as in the data set) are counted apart."
         )
     if not _counted(recipe):
         return ""

@@ -21,7 +21,7 @@ from core.data.trec import Run
 from core.errors import DataError
 from core.metrics.measure import Measure
 from core.metrics.relevance import evaluate
-from core.metrics.tied import tied_in_words, tied_share
+from core.metrics.tied import merged_in_words, tied_in_words, tied_share
 from core.progress import Progress, finished
 from core.store.artefacts import Store
 from core.store.keys import key_of
@@ -231,13 +231,9 @@ def uncovered(facts: Mapping[str, Any]) -> list[str]:
         for run, count in facts.get("unjudged", {}).items()
         if count
     ]
-    found += [
-        f"{counted(count, 'document')} of {run} {'ties' if count == 1 else 'tie'} with another "
-        "only because double precision does not tell their scores apart."
-        for run, count in facts.get("merged", {}).items()
-        if count
+    return found + [
+        merged_in_words(run, count) for run, count in facts.get("merged", {}).items() if count
     ]
-    return found
 
 
 def keep(result: StudyResult, store: Store) -> Artefact:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from core.errors import NotAskedAgainError
 from core.perturb.registry import entry_of
+from core.rankers.ensemble import leaves
 from core.rankers.outside import SCORES
 
 REASON = "cannot be re-scored, its scores are in a file"
@@ -46,11 +47,12 @@ def beyond(family: str, labels: Iterable[str]) -> dict[str, str]:
 
 
 def refuse(labels: Iterable[str]) -> None:
-    """Refuse rankers that would have to be scored again.
+    """Refuse rankers that would have to be scored again, and combinations of such.
 
     Raises:
         NotAskedAgainError: scores in a file.
     """
     for label in labels:
-        if is_precomputed(label):
-            raise NotAskedAgainError(label)
+        for leaf in leaves(label):
+            if is_precomputed(leaf):
+                raise NotAskedAgainError(leaf, label)

@@ -4,20 +4,25 @@ Every list is judged by its own scores: multiply them by a positive number and t
 another list's scores do not enter.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float64, Int64, Real
 
 from core.data import ragged
+from core.data.dataset import RankingDataset
 from core.data.lists import CandidateLists, JudgedLists
-from core.errors import DataError
+from core.errors import DataError, ShuffleproofError
 from core.metrics import rounding, segments
 from core.rankers.base import Ranker
+from core.seeds import generator
 
 RELATIVE, SLIGHT = 1e-5, 1e-3
 """Of a list's spread, where no float64 scores tell: how much of a change float32 may explain, and
 how much it may where no document changed places."""
+
+DRAWS, SHAKEN = 8, 4.0
+"""How often features are changed in their last bits, and by what a change so seen is multiplied."""
 
 Scores = Real[np.ndarray, " candidates"]
 
@@ -91,6 +96,39 @@ def measured(ranker: Ranker, base: JudgedLists, scores: Scores) -> tuple[Floor, 
     return floor, apart & (np.diff(offsets) > 1)
 
 
+def own_rounding(
+    ranker: Ranker, base: JudgedLists, chosen: Int64[np.ndarray, " chosen"], scores: Scores
+) -> Float64[np.ndarray, " candidates"]:
+    """How far a function's own arithmetic carries the scores of lists; 0 where it cannot be told.
+
+    The lists are scored, as they are shown, with every feature some float32 steps off: what that
+    does to a score, rounding on the way may do as well (stochastic arithmetic: Parker, Pierce &
+    Eggert, 2000). It excuses a change from being called an effect, and assures of nothing.
+
+    Args:
+        ranker: anything that scores.
+        base: the lists as they are.
+        chosen: which of them.
+        scores: of all of them.
+
+    Returns:
+        SHAKEN times the largest change seen in each document's list; 0 outside the chosen ones.
+    """
+    found, few = np.zeros(len(scores)), base.lists.select(chosen)
+    inside = ragged.elements_of(base.lists.offsets, chosen)
+    most = np.zeros(len(few))
+    for draw in range(DRAWS):
+        shaken = _shaken(base.dataset, few.rows, generator(draw, "own rounding"))
+        try:
+            again = ranker.score(shaken, few)
+        except ShuffleproofError:  # it takes no such features: nothing is excused
+            return found
+        apart = difference(scores[inside], np.nan_to_num(again, nan=np.inf))
+        most = np.maximum(most, segments.maxima(few.offsets, apart))
+    found[inside] = np.repeat(np.where(np.isfinite(most), SHAKEN * most, 0.0), few.lengths)
+    return found
+
+
 def difference(first: Scores, second: Scores) -> Float64[np.ndarray, " candidates"]:
     """|first − second|, in float64; 0 where both are the same infinity."""
     first, second = first.astype(np.float64), second.astype(np.float64)
@@ -120,6 +158,17 @@ def checked(ranker: Ranker, lists: CandidateLists, scores: Scores) -> Scores:
         found = f"its score of document {int(wrong[0] - lists.offsets[at]) + 1} of list {at + 1} "
         raise DataError(ranker.name, f"{found}is NaN", "A ranker gives every document a number.")
     return scores.copy()
+
+
+def _shaken(
+    dataset: RankingDataset, rows: Int64[np.ndarray, " rows"], chance: np.random.Generator
+) -> RankingDataset:
+    """A data set whose features in these rows are up to four float32 steps off."""
+    features, steps = dataset.features.copy(), int(rounding.STEPS)
+    own = features[rows]
+    off = chance.integers(-steps, steps, own.shape, endpoint=True)
+    features[rows] = np.where(own == 0, own, own + off * np.spacing(own)).astype(np.float32)
+    return replace(dataset, features=features, fingerprint="")
 
 
 def _in_other_company(ranker: Ranker, base: JudgedLists) -> Scores:

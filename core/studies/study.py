@@ -55,6 +55,10 @@ class Study:
     seed: int
     stored: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        """Refuse a study that draws nothing."""
+        counted_draws(self.draws)
+
     @property
     def measured(self) -> tuple[str, ...]:
         """The measures along the second axis of the values."""
@@ -104,6 +108,16 @@ class Study:
         if trial.family.startswith(f"{ATTACK}@"):
             facts["attacked"] = dict(self.rankers)[trial.family.partition("@")[2]]
         return key_of("trial", facts).digest
+
+
+def counted_draws(draws: int) -> None:
+    """Refuse a number of random draws that is none.
+
+    Raises:
+        ParameterError: not a whole number of at least 1.
+    """
+    if not isinstance(draws, int) or isinstance(draws, bool) or draws < 1:
+        raise ParameterError("number of draws (permutations)", draws, "a whole number from 1 on")
 
 
 def plan(study: Study) -> tuple[Trial, ...]:

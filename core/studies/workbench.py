@@ -32,7 +32,7 @@ from core.studies import conventions, initial_ranking, invariance, underway
 from core.studies.precomputed_scores import is_as_is, refuse
 from core.studies.result import StudyResult
 from core.studies.run import Memory, TrialRecords, query_ids_of, run_study
-from core.studies.study import Study
+from core.studies.study import Study, counted_draws
 
 __all__ = ["Workbench", "finished"]
 
@@ -192,7 +192,9 @@ class Workbench:
 
         Raises:
             NotAskedAgainError: scores in a file, under anything that changes the lists.
+            ParameterError: no draw.
         """
+        counted_draws(draws)
         perturbations = tuple(perturbations)
         if not all(is_as_is(*pair) for pair in perturbations):
             refuse(rankers)
@@ -211,7 +213,9 @@ class Workbench:
 
         Raises:
             NotAskedAgainError: scores in a file.
+            ParameterError: no permutation.
         """
+        counted_draws(permutations)
         refuse(rankers)
         found = yield from self._all(rankers)
         labelled = {label: named.ranker for label, named in found.items()}

@@ -20,8 +20,8 @@ from core.rankers.base import Input, Ranker
 from core.rankers.theorems import theorem_of
 from core.seeds import generator
 from core.studies.carrying import scores_of_all
-from core.studies.certificate import INVARIANT, verdict_of
 from core.studies.examination import examine
+from core.studies.verdict import INVARIANT, verdict_of
 
 TARGETS = ("ranking", "shown")
 READ: dict[str, frozenset[Input]] = {
@@ -116,7 +116,11 @@ class Attack:
             )
             for index in range(PERMUTED)
         ]
-        seen = examine(self.ranker, self.base, [self.rearranged(order) for order in orders])
+        place = np.argsort(self.holders)
+        seen = examine(
+            self.ranker, self.base, [self.rearranged(order) for order in orders],
+            lambda candidates: self.rearranged(place[candidates]),
+        )  # fmt: skip
         theorem = theorem_of(self.ranker)
         verdict, _ = verdict_of(seen, self._queries, None if theorem is None else theorem.plain())
         deviation = max((float(values[0].max(initial=0.0)) for values in seen.values), default=0.0)
