@@ -121,17 +121,16 @@ def examine(
         asked[: len(fresh)] = fresh
     orders = systematic(lists, usual.scores)
     shown = [(arranged or lists.shown_as)(order) for order in orders.values()]
-    asked += [asking.fresh(one) for one in shown] if asking.afresh else asking.all_here(shown)
-    seen = _Comparison(asking, base, before.scores, asked, floor)
-    seen = replace(seen, floor=seen.floor_with_exact())
-    unstable |= seen.not_confirmed()
+    rare = [asking.fresh(one) for one in shown] if asking.afresh else asking.all_here(shown)
+    seen, apart = (
+        _Comparison(asking, base, before.scores, one, floor).excused() for one in (asked, rare)
+    )
+    unstable |= seen.not_confirmed() | apart.not_confirmed()
     changed = [difference(usual.scores, one.scores) for one in others]
     noise = _noise(lists, floor, same, changed) if unstable.any() else {}
     company &= not unstable.any()
-    values, kinds = seen.values(), kinds_of(base)
-    found = summarised(
-        lists, list(zip(orders, shown, strict=True)), values[len(variants) :], MEASURES
-    )
+    kinds, own = kinds_of(base), np.maximum(seen.own, apart.own)
+    found = summarised(lists, list(zip(orders, shown, strict=True)), apart.values(), MEASURES)
     facts = {
         "numeric_floor": float(seen.floor.doubt.max(initial=0.0)),
         "largest_score": float(np.abs(before.scores[np.isfinite(before.scores)]).max(initial=0.0)),
@@ -143,7 +142,7 @@ def examine(
         "noise_more": False,
         "noise_lists": 0,
         "exact_change": seen.exact_change(),
-        "own_rounding": int((segments.maxima(lists.offsets, seen.own) > 0).sum()),
+        "own_rounding": int((segments.maxima(lists.offsets, own) > 0).sum()),
         "systematic": found,
         "scorings": 1 + REPEATS + len(variants),
         "lists_scored": asking.scored + len(lists),
@@ -152,7 +151,7 @@ def examine(
         "own_folders": asking.processes > 0 and asking.folders,
     }
     covered = _covered(lists, kinds, before.scores)
-    return Examined(values[: len(variants)], facts | noise | covered)
+    return Examined(seen.values(), facts | noise | covered)
 
 
 def _afresh(asking: Asking, variants: Sequence[CandidateLists]) -> list[Asked]:
@@ -259,15 +258,15 @@ class _Comparison:
             found.append(np.stack([most, passed, tau, gap, over, doubted, near, new]))
         return found
 
-    def floor_with_exact(self) -> Floor:
-        """The floor, raised where float64 scores of the same order show that a change is rounding.
+    def excused(self) -> "_Comparison":
+        """The same with a floor raised where float64 scores show that a change is rounding.
 
         A few float32 scores are further off than expected. Where a change is small and the scores
         in float64 do not change at all, the order has no part in it.
         """
         lists = self.base.lists
         if not self.asked or self._exactly is None:
-            return self.floor
+            return self
         most = EXCUSED * rounding.scales(lists.offsets, self.before).spread
         doubted = _beyond(lists, self.changed, self.floor) & (self.largest.max(axis=0) <= most)
         least, worst = np.zeros(len(lists.rows)), self.largest.argmax(axis=0)
@@ -275,7 +274,7 @@ class _Comparison:
             if self._in_float64(one[None], worst[one]) <= EXACT:
                 inside = slice(lists.offsets[one], lists.offsets[one + 1])
                 least[inside] = self.largest[worst[one], one]
-        return self.floor.raised(least)
+        return replace(self, floor=self.floor.raised(least))
 
     def exact_change(self) -> float | None:
         """What an order changes in float64, as a share of the list's largest score; of a few."""
