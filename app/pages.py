@@ -1,5 +1,6 @@
 """The pages: title, place in addresses, what draws them, and what their addresses pin."""
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -45,7 +46,7 @@ class Page:
 
 SECTIONS = {
     "Start": (
-        Page("Overview", "", overview.page, ("order",)),
+        Page("Overview", "", lambda: overview.page(TITLES), ("order",)),
         Page("Data", "data", data.page),
         Page("Train", "train", train.page),
         Page("From outside", "outside", outside.page),
@@ -72,3 +73,9 @@ SECTIONS = {
     ),
 }  # fmt: skip
 """The pages by heading, as the sidebar shows them."""
+
+PAGES = {page.path: page for page in itertools.chain(*SECTIONS.values())}
+"""The pages by path."""
+
+TITLES: dict[str, str] = {path: page.title for path, page in PAGES.items()}
+"""What the pages are called, by path: for links from one page to another."""

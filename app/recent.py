@@ -8,6 +8,7 @@ import streamlit as st
 from app import curves, proposals, rankings, services, set_sizes, state
 from app.when import age_in_words
 from core.errors import ShuffleproofError
+from core.rankers import registry
 from core.store.manifest import Artefact
 from core.studies.initial_ranking import INITIAL
 from core.studies.verdict import UNTOLD
@@ -20,7 +21,7 @@ class Made:
 
     Attributes:
         page: the address of the page that shows it; empty where none does.
-        title: what it is.
+        title: what it is; empty: what its page is called.
         data: the data set's name; empty where it is not stored any more.
         age: when it was made, in words.
         number: its main number, in words.
@@ -36,15 +37,24 @@ class Made:
 
 
 def recent(count: int) -> list[Made]:
-    """The latest studies and rankers, newest first; parts of a cross-fitting are left out."""
+    """The latest studies and rankers, newest first.
+
+    Parts of a cross-fitting are left out, and what a benchmark keeps of rankers that learn nothing.
+    """
     made = [
         artefact
         for kind in ("study", "ranker")
         for artefact in services.artefacts(kind)
-        if kind == "study" or "without part" not in str(artefact.recipe.get("lists"))
+        if kind == "study" or _is_whole(artefact)
     ]
     made.sort(key=lambda artefact: artefact.created, reverse=True)
     return [_study(one) if one.key.kind == "study" else _ranker(one) for one in made[:count]]
+
+
+def _is_whole(ranker: Artefact) -> bool:
+    entry = registry.RANKERS.get(ranker.recipe["ranker"]["name"])
+    learns = entry is None or entry.fitted  # those from outside are no entries
+    return learns and "without part" not in str(ranker.recipe.get("lists"))
 
 
 def _study(artefact: Artefact) -> Made:
@@ -52,8 +62,7 @@ def _study(artefact: Artefact) -> Made:
     data = str(artefact.facts.get("data", ""))
     number = _number(key, kind, services.now())
     address = {state.USE: data, "study": key}
-    title = kind.replace("-", " ").capitalize()
-    return Made(kind, title, data, _age(artefact), number, address)
+    return Made(kind, "", data, _age(artefact), number, address)
 
 
 def _ranker(artefact: Artefact) -> Made:

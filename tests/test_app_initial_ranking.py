@@ -218,7 +218,10 @@ def test_the_form_says_the_cost_and_hands_the_study_in(store, stored):
     test.multiselect(key="new.families").set_value(["shuffle"])
     test.number_input(key="new.draws").set_value(4)
     test.run()
-    assert "25 queries × 3 levels × 4 draws × 3 rankers = **27 trials**" in words(test)
+    assert (
+        "25 queries × 3 levels × 4 draws × 3 rankers = **27 trials** (the initial ranking"
+        in words(test)
+    )
     assert "not timed on this set: random" in words(test)
     test.button(key="new.run").click().run()
     (job,) = jobs.jobs_of(store).list()

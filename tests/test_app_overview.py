@@ -4,22 +4,21 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app import scoring, services
+from app.pages import PAGES
 from app.plain import JOINER
+from app.views import overview
 from app.when import age_in_words
 from core.errors import ScoringError
+from core.rankers.registry import RANKERS
 from core.store.artefacts import Store
 
 
 def script():
     import streamlit as st
 
-    from app.views import data, overview
+    from app.pages import PAGES
 
-    pages = [
-        st.Page(overview.page, url_path="overview", default=True),
-        st.Page(data.page, title="Data", url_path="data"),
-    ]
-    st.navigation(pages).run()
+    st.navigation([st.Page(PAGES[""].draw, url_path="overview", default=True)]).run()
 
 
 def opened(root, monkeypatch):
@@ -52,7 +51,9 @@ def test_shuffling_moves_one_ranker_and_not_the_other(trained_sample, monkeypatc
     assert "DLCM moved" in first
     assert "SetRank IMSAB init moved none" in first
     page.button[0].click().run()
-    assert "shuffled with seed 2" in " ".join(one.value for one in page.caption).replace("\\", "")
+    told = " ".join(one.value for one in page.caption).replace("\\", "")
+    assert "shuffled with seed 2" in told
+    assert "Full marks are relevant documents" in told
 
 
 def test_recent_work_says_what_where_and_how_good_and_leads_there(trained_root, monkeypatch):
@@ -64,6 +65,18 @@ def test_recent_work_says_what_where_and_how_good_and_leads_there(trained_root, 
     told = " ".join(one.value for one in page.caption).replace("\\", "").replace(JOINER, "")
     assert "1 of 2 rankers invariant" in told
     assert "validation NDCG@10 0." in told
+
+
+def test_recent_studies_are_called_as_their_pages_are_and_lead_there(every_study, monkeypatch):
+    store, studies, _ = every_study
+    monkeypatch.setattr(overview, "RECENT", 1000)
+    page = opened(store.root, monkeypatch)
+    links = {(one.proto.page, one.proto.label.replace("\\", "")) for one in page.get("page_link")}
+    for study in studies.values():
+        path, data = study.recipe["kind"], study.facts.get("data")
+        assert (path, f"{PAGES[path].title} on {data}") in links or not data
+    still = [name for name, entry in RANKERS.items() if not entry.fitted]
+    assert not [label for _, label in links if label.startswith(tuple(still))]
 
 
 def test_a_data_set_that_is_not_there_is_said_on_every_page(tmp_path, monkeypatch):

@@ -1,7 +1,5 @@
 """Later work changes no page: what an address without parameters shows, and what it then says."""
 
-import itertools
-
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
@@ -22,7 +20,7 @@ OWN = {"set-size", "initial-rankings", "benchmark", "ablation"}
 EMPTY = {"group-shuffles"}
 """The pages for which nothing is stored here."""
 
-ALL = {page.path: page for page in itertools.chain(*pages.SECTIONS.values())}
+ALL = pages.PAGES
 
 
 def script(path):

@@ -17,7 +17,6 @@ from app.views import (
     attention_study,
     attention_taken,
     parts,
-    train,
 )
 from app.views.attention_asked import Heads, Overview, Wanted
 from app.views.attention_cell import opened_cell
@@ -69,11 +68,7 @@ def _nothing_trained(data: str) -> None:
         "Train a SetRank, and beside it a DLCM, whose gates are shown in the same way. By command:",
         f"shuffleproof train setrank-msab --data {data}\nshuffleproof train dlcm --data {data}",
     )
-    st.page_link(
-        st.Page(train.page, title="Train", url_path="train"),
-        label="Train rankers",
-        icon=":material/model_training:",
-    )
+    parts.link("train", "Train rankers", "model_training")
 
 
 def _asked(data: str, labels: dict[str, TrainedRanker]) -> TrainedRanker | None:

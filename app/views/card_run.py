@@ -103,4 +103,4 @@ def _cost(parameters: Mapping[str, Any], shown: Artefact | None) -> str:
     parts += [counted(len(names) + 1, "ranker")]
     text = f"{' × '.join(parts)} = **{counted(each * (len(names) + 1), 'trial')}**"
     timed, unknown = shared.trials(shown, names, each, parameters["data"])
-    return text + timed + shared.not_timed(unknown)
+    return text + shared.COUNTED + timed + shared.not_timed(unknown)

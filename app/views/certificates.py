@@ -8,7 +8,7 @@ from app.plain import escaped
 from app.proposals import as_asked
 from app.scoring import Described
 from app.services import Certified
-from app.views import group_shuffles, group_shuffles_run, shown_list, study_choice
+from app.views import group_shuffles_run, parts, shown_list, study_choice
 from core.errors import ShuffleproofError
 from core.execution.jobs import Job, State
 from core.rankers.initial import ListRecipe
@@ -37,10 +37,8 @@ def section(data: Described, recipe: ListRecipe, rankers: list[TrainedRanker]) -
             with column.container(border=True, height="stretch"):
                 _card(ranker.label, certified)
     if any(ranker.name == group_shuffles_run.GSF for ranker, _ in known):
-        st.page_link(
-            st.Page(group_shuffles.page, title="Group shuffles", url_path="group-shuffles"),
-            label="How this falls with more shuffles of GSF's groups",
-            icon=":material/trending_down:",
+        parts.link(
+            "group-shuffles", "How this falls with more shuffles of GSF's groups", "trending_down"
         )
     missing = [ranker for ranker in rankers if ranker.digest not in found]
     if missing:
@@ -78,9 +76,11 @@ def _card(label: str, certified: Certified) -> None:
         moved = f"**{moved_share(card, certified.documents)}** of the documents of a list"
         st.markdown(
             f"An order moves {moved} on average  \n**{card.queries_moved}** of "
-            f"{counted(card.queries, 'query')} changed, {card.queries_untold} cannot be told"
+            f"{counted(card.queries, 'query')} changed"
+            + (f", {card.queries_untold} cannot be told" if card.queries_untold else "")
         )
-        st.markdown(escaped("; ".join(card.reasons)))
+        reasons = "; ".join(card.reasons)
+        st.markdown(escaped(reasons[:1].upper() + reasons[1:]))
     st.caption(
         f"Largest score difference {amount(card.max_score_deviation)}, arithmetic explains "
         f"{amount(card.numeric_floor)} · lowest Kendall τ of two answers {card.lowest_tau:.3f}"

@@ -22,6 +22,9 @@ from core.studies.underway import Underway
 HELP = "Add @preset (dlcm@tuned), #digits of a trained ranker's key, or feature:<id>."
 """What may be written into the field of rankers."""
 
+COUNTED = " (the initial ranking is one of the rankers; undisturbed lists are drawn once)"
+"""Why trials are not simply levels × draws × the rankers chosen."""
+
 
 def rankers(before: Sequence[str]) -> list[str]:
     """Draw the choice of the rankers to be studied."""

@@ -140,7 +140,7 @@ def _cost(parameters: Mapping[str, Any], shown: Artefact | None) -> str:
     queries = shown.facts["queries"] if shown else None
     size = f"{queries} queries × " if queries else ""
     text = f"{size}{len(points)} levels × {parameters['draws']} draws × "
-    text += f"{len(parameters['rankers']) + 1} rankers = **{count} trials**"
+    text += f"{len(parameters['rankers']) + 1} rankers = **{count} trials**{shared.COUNTED}"
     known = _timed(shown) if shown else {}
     timed = [name for name in parameters["rankers"] if name in known]
     if timed:

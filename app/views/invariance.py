@@ -9,7 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 from app import address, proposals, scoring, services, state
 from app.figures import bump, scatter
 from app.plain import escaped
-from app.views import certificates, invariance_taken, parts, shown_list, train
+from app.views import certificates, invariance_taken, parts, shown_list
 from app.views.answered import Answered, answered
 from app.views.invariance_taken import numbers
 from app.views.shown_list import Shown
@@ -57,11 +57,7 @@ def _nothing_trained(data: str) -> None:
         f"shuffleproof train dlcm --data {data}\n"
         f"shuffleproof train setrank-imsab-init --data {data}",
     )
-    st.page_link(
-        st.Page(train.page, title="Train", url_path="train"),
-        label="Train rankers",
-        icon=":material/model_training:",
-    )
+    parts.link("train", "Train rankers", "model_training")
 
 
 def _study(data: scoring.Described, rankers: list[TrainedRanker]) -> None:

@@ -10,6 +10,7 @@ from app.jobs import duration
 from app.plain import escaped
 from app.views import library_delete as deleting
 from app.views import library_export as exporting
+from app.views import parts
 from core.errors import ShuffleproofError
 from core.studies import library as shelf
 from core.studies.library import KINDS, Entry
@@ -58,10 +59,7 @@ def _one(entry: Entry, every: Sequence[Entry]) -> None:
         st.warning(escaped(f"Stale: {entry.stale}."), icon=":material/update:")
     page, address = library.page_of(entry)
     if page:
-        st.page_link(
-            st.Page(_elsewhere, title=page, url_path=page), label="Open where it lives",
-            icon=":material/arrow_forward:", query_params=address,
-        )  # fmt: skip
+        parts.link(page, "Open where it lives", query=address)
     needs = [one.name for one in every if one.key in entry.needs]
     needed = shelf.dependents(every, entry.key)
     said = f"Made from: {_named(needs)}. " if needs else ""
@@ -75,10 +73,6 @@ def _one(entry: Entry, every: Sequence[Entry]) -> None:
 def _took(entry: Entry) -> str:
     spent = duration(entry.seconds or 0.0)
     return f"its trials took {spent} added up" if entry.key.kind == "study" else f"took {spent}"
-
-
-def _elsewhere() -> None:
-    """Stands for a page of its own address, which the navigation knows."""
 
 
 def _named(names: Sequence[str], most: int = 8) -> str:

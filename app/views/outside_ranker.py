@@ -5,7 +5,7 @@ import streamlit as st
 from app import outside, proposals, services, state
 from app.plain import escaped
 from app.views import outside_files as files
-from app.views import outside_job
+from app.views import outside_job, parts
 from core.errors import ShuffleproofError
 from core.execution.jobs import Job
 from core.rankers.outside import LIGHTGBM, SCORES, WORDS, XGBOOST
@@ -108,16 +108,9 @@ def _brought(data: str) -> None:
     )
     with st.container(horizontal=True):
         for path, title in CAN.items():
-            st.page_link(
-                st.Page(_elsewhere, title=title, url_path=path), label=title,
-                icon=":material/arrow_forward:",
-            )  # fmt: skip
+            parts.link(path, title)
 
 
 def _what(label: str) -> str:
     kind, _, file = label.partition(" ")
     return f"{WORDS[kind]}{f', {file}' if file else ''}"
-
-
-def _elsewhere() -> None:
-    """Stands for a page that the navigation knows."""

@@ -1,25 +1,13 @@
 """The first page: what this is, the shuffle in small on the shipped rankers, what to do next."""
 
+from collections.abc import Mapping
+
 import streamlit as st
 
 from app import address, recent, scoring
 from app.figures import bump
 from app.plain import escaped
-from app.views import (
-    ablation,
-    benchmark,
-    card,
-    data,
-    group_shuffles,
-    initial_ranking,
-    initial_rankings,
-    invariance,
-    parts,
-    perturbations,
-    set_size,
-    train,
-    worst_case,
-)
+from app.views import parts
 from core.data.catalogue import SAMPLE
 from core.errors import ParameterError, ShuffleproofError
 from core.studies.one_list import moves, verdicts
@@ -33,24 +21,15 @@ WHAT = (
     "the initial ranking, the size of the set, its content) and measures how far the answer "
     "follows, query by query. Every number comes from scoring the changed input for real."
 )
-PAGES = {
-    "train": train.page,
-    "invariance": invariance.page,
-    "initial-ranking": initial_ranking.page,
-    "set-size": set_size.page,
-    "initial-rankings": initial_rankings.page,
-    "benchmark": benchmark.page,
-    "ablation": ablation.page,
-    "card": card.page,
-    "perturbations": perturbations.page,
-    "worst-case": worst_case.page,
-    "group-shuffles": group_shuffles.page,
-}
 RECENT = 6
 
 
-def page() -> None:
-    """Draw the page."""
+def page(titles: Mapping[str, str]) -> None:
+    """Draw the page.
+
+    Args:
+        titles: what the pages are called that can be linked to, by path.
+    """
     parts.header("Shuffleproof", QUESTION)
     st.markdown(WHAT)
     st.subheader("Shuffle the documents")
@@ -60,7 +39,7 @@ def page() -> None:
     with own:
         _own_data()
     with recent:
-        _recent_work()
+        _recent_work(titles)
 
 
 @st.fragment
@@ -108,7 +87,7 @@ def _demonstration() -> None:
         f"Query {one.query} of the sample, {len(listed)} documents, shown "
         f"{ShownOrder.parse(shown).words()}. Each line runs from where a document is shown to "
         "where the ranker puts it, and on to where it put it in the initial order: level on the "
-        "right means not moved."
+        "right means not moved. Full marks are relevant documents."
     )
 
 
@@ -135,29 +114,22 @@ def _own_data() -> None:
         "LETOR text (`2 qid:10 1:0.5 2:0.1 # id`), plain or compressed: one file, or a folder "
         "with train, validation and test."
     )
-    st.page_link(
-        st.Page(data.page, title="Data", url_path="data"),
-        label="Upload files on the Data page",
-        icon=":material/upload_file:",
-    )
+    parts.link("data", "Upload files on the Data page", "upload_file")
     st.caption("Or on the command line:")
     st.code("shuffleproof ingest my-folder --name mine", language="bash", wrap_lines=True)
 
 
-def _recent_work() -> None:
+def _recent_work(titles: Mapping[str, str]) -> None:
     st.subheader("Recent work")
     made = recent.recent(RECENT)
     if not made:
         st.markdown("Nothing yet: studies and trained rankers will be listed here.")
     for one in made:
         with st.container(gap="xxsmall"):
-            title = f"{one.title} on {one.data}" if one.data else one.title
-            shown = PAGES.get(one.page)
-            if shown and one.data:
-                st.page_link(
-                    st.Page(shown, title=one.title, url_path=one.page), label=escaped(title),
-                    icon=":material/arrow_forward:", query_params=one.address,
-                )  # fmt: skip
+            what = one.title or titles[one.page]
+            title = f"{what} on {one.data}" if one.data else what
+            if one.data:
+                parts.link(one.page, escaped(title), query=one.address)
             else:
                 st.markdown(f"**{escaped(title)}**")
             st.caption(escaped(" · ".join(filter(None, (one.number, one.age)))))

@@ -45,6 +45,29 @@ def not_yet(missing: str, remedy: str, command: str = "") -> None:
         st.code(command, language="bash", wrap_lines=True)
 
 
+def link(
+    path: str, label: str, icon: str = "arrow_forward", query: Mapping[str, str] | None = None
+) -> None:
+    """A link to another page, which the navigation knows by its path.
+
+    Args:
+        path: of the page.
+        label: what the link is called.
+        icon: of Material Symbols, before the label.
+        query: what the page's address must say.
+    """
+    st.page_link(
+        st.Page(_elsewhere, title=label, url_path=path),
+        label=label,
+        icon=f":material/{icon}:",
+        query_params=query,
+    )
+
+
+def _elsewhere() -> None:
+    """Stands for a page, which is found by its path alone."""
+
+
 def folded(label: str, key: str, icon: str | None = None) -> DeltaGenerator | None:
     """Draw something folded up; the place of its content once somebody has opened it.
 

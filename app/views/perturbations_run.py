@@ -108,7 +108,8 @@ def _families(shown: Artefact | None) -> list[str]:
     before = list(disturbed.families(shown.recipe)) if shown else list(FIRST)
     found: list[str] = []
     places = st.columns(2)
-    for at, (group, names) in enumerate(perturbations_table.grouped(PERTURBATIONS).items()):
+    groups = perturbations_table.grouped(PERTURBATIONS)
+    for at, (group, names) in enumerate(groups.items()):
         found += places[at % 2].multiselect(
             perturbations_table.GROUPS[group], names,
             default=[name for name in before if name in names],
@@ -116,7 +117,7 @@ def _families(shown: Artefact | None) -> list[str]:
             help="  \n".join(f"{name}: {PERTURBATIONS[name].summary}" for name in names),
         )  # fmt: skip
     chains = [name for name in before if name not in PERTURBATIONS]
-    found += places[1].multiselect(
+    found += places[len(groups) % 2].multiselect(
         "Chains, attacks on one network, matrices", chains, default=chains, accept_new_options=True,
         key="new.chains", wrap=True, placeholder="type transpositions:5+shuffle-shown",
         help="Families joined by +, each but the last with its level; gradient-sign@RANKER; "
@@ -135,7 +136,7 @@ def _cost(parameters: Mapping[str, Any], shown: Artefact | None) -> str:
     parts += [counted(draws, "draw"), counted(len(names) + 1, "ranker")]
     text = f"{' × '.join(parts)} = **{counted(each * (len(names) + 1), 'trial')}**"
     timed, unknown = shared.trials(shown, names, each, parameters["data"])
-    return text + timed + shared.not_timed(unknown)
+    return text + shared.COUNTED + timed + shared.not_timed(unknown)
 
 
 def _retrained(parameters: Mapping[str, Any], recipe: ListRecipe) -> str:
