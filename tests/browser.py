@@ -1,12 +1,15 @@
 """A real server and a real Chromium for the tests of whole journeys."""
 
 import http.client
+import os
 import shutil
 import signal
 import socket
 import subprocess
 import sys
 from contextlib import closing, contextmanager, suppress
+
+import pytest
 
 from core.execution.jobs_only_one import HOME
 from tests.job_watch import kill, processes, until
@@ -39,6 +42,14 @@ SETTLE = 250
 def chromium():
     """The path of an installed Chromium or Chrome, or None."""
     return shutil.which("chromium") or shutil.which("google-chrome")
+
+
+NEEDS = [
+    pytest.mark.browser,
+    pytest.mark.slow,
+    pytest.mark.skipif(not chromium(), reason="no Chromium is installed"),
+]
+"""The marks of every file of tests that drives a browser."""
 
 
 class Server:
@@ -96,6 +107,28 @@ class Server:
         until(lambda: not processes(self.home, PROGRAM))
 
 
+@contextmanager
+def served(folder):
+    """A server over the store of a folder; ended with its supervisor and workers."""
+    server = Server(folder / "store", folder / "server.log")
+    server.start(dict(os.environ))
+    try:
+        yield server
+    finally:
+        server.close()
+
+
+@contextmanager
+def fresh(chromium, server):
+    """A visitor whose browser knows nothing of what others did; nothing goes wrong in it."""
+    visitor = Visitor(chromium, server.url)
+    try:
+        yield visitor
+    finally:
+        visitor.context.close()
+    assert not visitor.wrong, visitor.wrong
+
+
 class Visitor:
     """One browser context with a page, and everything that went wrong in it."""
 
@@ -104,9 +137,9 @@ class Visitor:
         self.context = browser.new_context(viewport={"width": 1280, "height": 900})
         self.page = self.context.new_page()
         self.page.set_default_timeout(30_000)
-        self.page.on("console", lambda message: self._said(message.type, message.text))
-        self.page.on("pageerror", lambda error: self.wrong.append(f"page error: {error}"))
-        self.page.on("request", lambda request: self._asked(request.url))
+        self.context.on("console", lambda message: self._said(message.type, message.text))
+        self.context.on("weberror", lambda error: self.wrong.append(f"page error: {error.error}"))
+        self.context.on("request", lambda request: self._asked(request.url))
 
     def _said(self, kind, text):
         expected = self.cut and any(word in text for word in CUT)
@@ -204,8 +237,3 @@ class Visitor:
     def alts(self):
         """What the pictures of the page say to those who cannot see them."""
         return [one.get_attribute("aria-label") for one in self.page.locator(PICTURE).all()]
-
-    def close(self):
-        """Close the context; nothing may have gone wrong in it."""
-        self.context.close()
-        assert not self.wrong, self.wrong

@@ -41,6 +41,29 @@ def trained_sample(tmp_path_factory):
     return store, bench
 
 
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """The dashboard over a store that holds nothing but what is shipped."""
+    from tests import browser
+
+    with browser.served(tmp_path_factory.mktemp("served")) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    """A headless Chromium, driven by Playwright."""
+    from tests import browser
+
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with playwright.sync_playwright() as started:
+        found = started.chromium.launch(
+            executable_path=browser.chromium(), args=list(browser.FLAGS)
+        )
+        yield found
+        found.close()
+
+
 @pytest.fixture(scope="session")
 def every_study(tmp_path_factory):
     """(store, artefacts by kind, folder of the runs): a small study of every kind."""

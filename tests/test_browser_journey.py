@@ -12,13 +12,7 @@ from core.execution.jobs import Jobs
 from tests import browser
 from tests.job_watch import kill, until
 
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.slow,
-    pytest.mark.skipif(not browser.chromium(), reason="no Chromium is installed"),
-]
+pytestmark = browser.NEEDS
 LONG = "250"
 PATIENCE = browser.PATIENCE
 DATA = "journey"
@@ -26,33 +20,11 @@ MARKS = f".js-plotly-plot {browser.MARKS}"
 RANKERS = ("dlcm@small", "setrank-imsab-init@small")
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    """A server over an empty store; ended with its supervisor and workers."""
-    folder = tmp_path_factory.mktemp("browser")
-    server = browser.Server(folder / "store", folder / "server.log")
-    server.start(dict(os.environ))
-    yield server
-    server.close()
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    """A headless Chromium."""
-    with playwright.sync_playwright() as started:
-        found = started.chromium.launch(
-            executable_path=browser.chromium(), args=list(browser.FLAGS)
-        )
-        yield found
-        found.close()
-
-
 @pytest.fixture
 def visitor(server, chromium):
     """A browser of one's own, in which nothing may go wrong."""
-    visitor = browser.Visitor(chromium, server.url)
-    yield visitor
-    visitor.close()
+    with browser.fresh(chromium, server) as visitor:
+        yield visitor
 
 
 @pytest.fixture(scope="module")
@@ -60,23 +32,22 @@ def uploaded(server, chromium, tmp_path_factory):
     """A small data set brought in through the page Data, examined; what the doctor said."""
     folder = tmp_path_factory.mktemp("letor")
     fold = synthetic.planted((24, 8, 8), seed=5, documents=12)
-    visitor = browser.Visitor(chromium, server.url)
-    page = visitor.page
-    visitor.go("data?view=Add+data")
-    visitor.fill("Name", DATA)
-    parts = {"train": fold.train, "vali": fold.valid, "test": fold.test}
-    for at, (name, part) in enumerate(parts.items()):
-        letor_write.write(part, folder / f"{name}.txt")
-        page.locator("input[type=file]").nth(at).set_input_files(folder / f"{name}.txt")
-        page.get_by_text(f"{name}.txt").wait_for()
+    with browser.fresh(chromium, server) as visitor:
+        page = visitor.page
+        visitor.go("data?view=Add+data")
+        visitor.fill("Name", DATA)
+        parts = {"train": fold.train, "vali": fold.valid, "test": fold.test}
+        for at, (name, part) in enumerate(parts.items()):
+            letor_write.write(part, folder / f"{name}.txt")
+            page.locator("input[type=file]").nth(at).set_input_files(folder / f"{name}.txt")
+            page.get_by_text(f"{name}.txt").wait_for()
+            visitor.drawn()
+        visitor.press("Read it in")
+        page.get_by_role("button", name=f"Open {DATA}").click(timeout=PATIENCE)
+        page.get_by_role("heading", name="What the doctor found").wait_for()
         visitor.drawn()
-    visitor.press("Read it in")
-    page.get_by_role("button", name=f"Open {DATA}").click(timeout=PATIENCE)
-    page.get_by_role("heading", name="What the doctor found").wait_for()
-    visitor.drawn()
-    said = page.get_by_test_id("stMain").inner_text()
-    assert f"data={DATA}" in page.url
-    visitor.close()
+        said = page.get_by_test_id("stMain").inner_text()
+        assert f"data={DATA}" in page.url
     return said
 
 
@@ -136,13 +107,12 @@ def test_figure_three_down_to_one_list_its_files_and_its_address(
     _takes_away(visitor)
     shown = visitor.alts()
     assert len(shown) == 2
-    other = browser.Visitor(chromium, server.url)
-    other.page.goto(page.url)
-    other.page.locator(browser.PICTURE).nth(1).wait_for()
-    other.drawn()
-    assert other.page.url == page.url
-    assert other.alts() == shown
-    other.close()
+    with browser.fresh(chromium, server) as other:
+        other.page.goto(page.url)
+        other.page.locator(browser.PICTURE).nth(1).wait_for()
+        other.drawn()
+        assert other.page.url == page.url
+        assert other.alts() == shown
 
 
 def _takes_away(visitor):

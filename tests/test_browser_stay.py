@@ -1,13 +1,10 @@
 """In a real Chromium: whatever is run, every address shows what it showed, to the last byte."""
 
-import itertools
-import json
 import os
-from contextlib import contextmanager
 
 import pytest
 
-from app.pages import SECTIONS
+from app.pages import PAGES
 from core.data.catalogue import SAMPLE
 from core.execution.jobs import Jobs
 from core.store.artefacts import Store
@@ -15,122 +12,92 @@ from core.studies import jobs
 from tests import browser
 from tests.job_watch import until
 
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-
 pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.slow,
-    pytest.mark.skipif(not browser.chromium(), reason="no Chromium is installed"),
+    *browser.NEEDS,
     pytest.mark.skipif(
         "SHUFFLEPROOF_WALK" not in os.environ, reason="minutes: SHUFFLEPROOF_WALK=1"
     ),
 ]
-PAGES = {page.path: page for page in itertools.chain(*SECTIONS.values())}
-SHOWN = {"", "invariance", "initial-ranking", "attention", "train"}
+
+SHOWN = {"", "data", "invariance", "initial-ranking", "initial-rankings", "attention", "train"}
 """The pages that have pictures of the shipped sample."""
+
+TABS = 3
+"""Pages that are drawn beside each other."""
+
+SHORT = {"epochs": "1", "steps_per_epoch": "3"}
+WORK = [
+    ("benchmark", {"rankers": ["lambdamart", "setrank-msab"], "seeds": 1}),
+    ("train", {"ranker": "dlcm", "changes": SHORT}),
+    ("train", {"ranker": "setrank-imsab-init", "changes": SHORT}),
+]
+"""A benchmark, and trainings of the two rankers that the sample's pages open on."""
+
+STILL = """() => {
+    const waits = '[data-testid=stSkeleton], [data-testid=stAppSkeleton], [data-testid=stSpinner]';
+    const still = document.querySelector('[data-test-script-state=notRunning]')
+        && document.querySelector('h1') && !document.querySelector(waits)
+        && [...document.querySelectorAll('[data-testid=stPlotlyChart]')].every(
+            one => one.querySelector('.js-plotly-plot .main-svg'));
+    if (!still) window.stillSince = undefined;
+    else window.stillSince ??= performance.now();
+    return still && performance.now() - window.stillSince > 300;
+}"""
+"""No script runs, nothing stands for what is still to come, and every picture is drawn."""
 
 FIGURES = """() => [...document.querySelectorAll('.js-plotly-plot')].map(
     one => JSON.stringify([one.data, one.layout.title, one.layout.annotations]))"""
+WRONG = "[data-testid=stException], [data-testid=stAlertContentError]"
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    """A server over a store that holds nothing but what is shipped."""
-    folder = tmp_path_factory.mktemp("stay")
-    server = browser.Server(folder / "store", folder / "server.log")
-    server.start(dict(os.environ))
-    yield server
-    server.close()
+def looked(chromium, server, places):
+    """Where each place leads to and the figures that stand there, in a browser of its own."""
+    found = {}
+    with browser.fresh(chromium, server) as visitor:
+        visitor.context.set_default_timeout(browser.PATIENCE)
+        tabs = [visitor.context.new_page() for _ in range(TABS)]
+        at = {}
+        for number, place in enumerate([*places, *[None] * TABS]):
+            tab = tabs[number % TABS]
+            if tab in at:
+                found[at.pop(tab)] = seen(tab, server)
+            if place is not None:
+                tab.goto(f"{server.url}/{place}", wait_until="commit")
+                at[tab] = place
+    return found
 
 
-@pytest.fixture(scope="module")
-def chromium():
-    """A headless Chromium."""
-    with playwright.sync_playwright() as started:
-        found = started.chromium.launch(
-            executable_path=browser.chromium(), args=list(browser.FLAGS)
-        )
-        yield found
-        found.close()
+def seen(tab, server):
+    """(address, figures) of a tab once it is drawn."""
+    tab.wait_for_function(STILL, polling=200)
+    wrong = tab.locator(WRONG).all_inner_texts()
+    assert not wrong, (tab.url, wrong)
+    return tab.url.removeprefix(f"{server.url}/"), tuple(tab.evaluate(FIGURES))
 
 
-@contextmanager
-def fresh(chromium, server):
-    """A browser that knows nothing of what others did; nothing goes wrong in it."""
-    visitor = browser.Visitor(chromium, server.url)
-    visitor.page.set_default_timeout(browser.PATIENCE)
-    yield visitor
-    visitor.close()
-
-
-def looked(chromium, server, place):
-    """The address that a place leads to, and the figures that stand there."""
-    path = place.partition("?")[0]
-    with fresh(chromium, server) as visitor:
-        visitor.go(place)
-        if path in SHOWN:
-            visitor.page.locator(".js-plotly-plot .main-svg").first.wait_for()
-        return visitor.page.url.removeprefix(f"{server.url}/"), settled(visitor)
-
-
-def settled(visitor):
-    """The figures once no more of them appear: some are drawn after the page's own run."""
-    shown = None
-    for _ in range(10):
-        visitor.drawn()
-        before, shown = shown, visitor.page.evaluate(FIGURES)
-        if shown == before:
-            break
-        visitor.page.wait_for_timeout(1000)
-    return shown
-
-
-def done(server, job):
-    """Wait until a job is done."""
-    table = Jobs(server.home)
-    until(lambda: table.get(job.id).ended, 600)
-    assert table.get(job.id).state == "done", table.get(job.id).reason
-
-
-def worked(chromium, server):
-    """A benchmark that is started on its page, and trainings of the two rankers of the contrast."""
-    known = {job.id for job in Jobs(server.home).list()}
-    with fresh(chromium, server) as visitor:
-        visitor.go(f"benchmark?data={SAMPLE}")
-        visitor.page.get_by_role("button", name="Clear all").first.click()
-        visitor.drawn()
-        visitor.choose("Rankers", "lambdamart")
-        visitor.fill("Seeds", "1")
-        visitor.press("Run this benchmark")
-        until(lambda: len(Jobs(server.home).list()) > len(known), 60)
-        (job,) = [job for job in Jobs(server.home).list() if job.id not in known]
-        done(server, job)
-        visitor.page.get_by_role("heading", name="Take away").wait_for()
-        visitor.drawn()
-        shown = visitor.page.url.removeprefix(f"{server.url}/")
-        assert "study=study-" in shown
-        figures = settled(visitor)
-    store = Store(server.home)
-    for name in ("dlcm", "setrank-imsab-init", "setrank-msab"):
-        asked = {"data": SAMPLE, "ranker": name, "changes": {"epochs": "1"}, "lists": None}
-        done(server, jobs.submit(store, "train", asked))
-    return shown, figures
+def work(server):
+    """A benchmark and trainings, by the server's own workers."""
+    store, table = Store(server.home), Jobs(server.home)
+    made = [jobs.submit(store, kind, {"data": SAMPLE} | asked) for kind, asked in WORK]
+    jobs.ensure_running(store)
+    for job in made:
+        until(lambda job=job: table.get(job.id).ended, 600)
+        assert table.get(job.id).state == "done", table.get(job.id).reason
 
 
 def test_whatever_is_run_every_address_shows_what_it_showed(chromium, server):
-    before = {path: looked(chromium, server, path) for path in PAGES}
-    assert all(figures for path, (_, figures) in before.items() if path in SHOWN)
-    result, figures = worked(chromium, server)
-    assert figures
-    wrong = []
-    for path, (address, shown) in before.items():
-        for place in (path, address):
-            now = looked(chromium, server, place)
-            if now[1] != shown:  # a page that changed differs every time
-                now = looked(chromium, server, place)
-            if path == "benchmark" and not shown:
-                continue  # it showed nothing: this is the first
-            if now[1] != shown:
-                wrong.append((place, now[0]))
-    assert not wrong, json.dumps(wrong, indent=1)
-    assert looked(chromium, server, result) == (result, figures)
+    before = looked(chromium, server, PAGES)
+    assert {path for path, (_, figures) in before.items() if figures} == SHOWN
+    links = {address: (address, figures) for address, figures in before.values() if "&" in address}
+    expected = before | links  # those that say nothing but the data set are visited as paths
+    work(server)
+    after = looked(chromium, server, expected)
+    first, figures = after.pop("benchmark")
+    assert figures, "where nothing was shown, the first benchmark is"
+    changed = [
+        (place, address, "figures" * (shown != expected[place][1]))
+        for place, (address, shown) in after.items()
+        if (address, shown) != expected[place]
+    ]
+    assert not changed
+    assert looked(chromium, server, [first]) == {first: (first, figures)}

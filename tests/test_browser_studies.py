@@ -1,7 +1,6 @@
 """Every page of a study in a real Chromium: question, picture, clicks, a file taken away."""
 
 import csv
-import os
 from dataclasses import dataclass
 
 import pytest
@@ -12,13 +11,7 @@ from core.studies.registry import STUDIES
 from tests import app_disturbed, app_sizes, browser
 from tests import app_tables as tables
 
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.slow,
-    pytest.mark.skipif(not browser.chromium(), reason="no Chromium is installed"),
-]
+pytestmark = browser.NEEDS
 QUERIES = "queries"
 
 
@@ -62,19 +55,10 @@ def home(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def visitor(home):
+def visitor(home, chromium):
     """One browser on one server for all pages."""
-    server = browser.Server(home / "store", home / "server.log")
-    server.start(dict(os.environ))
-    with playwright.sync_playwright() as started:
-        chromium = started.chromium.launch(
-            executable_path=browser.chromium(), args=list(browser.FLAGS)
-        )
-        visitor = browser.Visitor(chromium, server.url)
+    with browser.served(home) as server, browser.fresh(chromium, server) as visitor:
         yield visitor
-        visitor.close()
-        chromium.close()
-    server.close()
 
 
 @pytest.fixture(autouse=True)

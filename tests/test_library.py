@@ -19,26 +19,14 @@ from core.studies import library, list_sources, scoring, side_by_side, tables_qu
 from core.studies.replay import replayed
 from core.studies.result import StudyResult
 from core.studies.workbench import Workbench, finished
-
-LETOR = "".join(
-    f"{(query * 3 + place) % 3} qid:{query} 1:{place / 7:.3f} 2:{(place * query) % 5} # d{place}\n"
-    for query in range(12)
-    for place in range(6)
-)
+from tests import small_set
+from tests.small_set import LETOR
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """A store with a data set, a ranker trained on it and a study of both."""
-    folder = tmp_path_factory.mktemp("library")
-    (folder / "set.txt").write_text(LETOR)
-    store = Store(folder / "store")
-    finished(ingest(folder / "set.txt", "mine", store))
-    bench = finished(Workbench.opened("mine", ListRecipe(("feature:1",)), store, "small"))
-    ranker = finished(bench.trained("mart", {"trees": "3"})).artefact
-    label = f"mart#{ranker.key.digest[:12]}"
-    study = finished(bench.initial_ranking([label], [("transpositions", 0.0)]))
-    return store, ranker, study
+    return small_set.made(tmp_path_factory.mktemp("library"))
 
 
 LISTS = ListRecipe(("mart@small",), depth=5, folds=2)
@@ -48,14 +36,7 @@ LISTS = ListRecipe(("mart@small",), depth=5, folds=2)
 def fitted(tmp_path_factory):
     """A store with a ranker of lists that a fitted ranker cut, and a study of it."""
     folder = tmp_path_factory.mktemp("fitted")
-    (folder / "set.txt").write_text(LETOR)
-    store = Store(folder / "store")
-    finished(ingest(folder / "set.txt", "mine", store))
-    bench = finished(Workbench.opened("mine", LISTS, store, "small"))
-    ranker = finished(bench.trained("dlcm", {"epochs": "1"})).artefact
-    label = f"dlcm#{ranker.key.digest[:12]}"
-    study = finished(bench.initial_ranking([label], [("transpositions", 5.0)], draws=2))
-    return store, ranker, study
+    return small_set.made(folder, LISTS, "dlcm", {"epochs": "1"}.items(), 5.0, draws=2)
 
 
 def initial_of(store):
@@ -77,7 +58,7 @@ def asked(store, ranker, study):
 
 
 def test_the_initial_ranker_and_its_scores_are_needed_and_keep_from_being_deleted(fitted, capsys):
-    store, ranker, study = fitted
+    store, ranker, study, _ = fitted
     initial, scores = initial_of(store)
     found = {entry.key: entry for entry in library.entries(store)}
     parts = {entry.key for entry in found.values() if entry.part}
@@ -98,7 +79,7 @@ def test_the_initial_ranker_and_its_scores_are_needed_and_keep_from_being_delete
 
 def imported(fitted, folder):
     """An empty store after it took in the study with all that it needs."""
-    store, _, study = fitted
+    store, _, study, _ = fitted
     chosen = library.required(library.entries(store), [study.key])
     finished(archive.write(store, [entry.artefact for entry in chosen], folder / "all.zip"))
     other = Store(folder / "other")
@@ -107,7 +88,7 @@ def imported(fitted, folder):
 
 
 def test_a_study_taken_along_is_looked_at_elsewhere_and_nothing_is_trained(fitted, tmp_path):
-    store, ranker, study = fitted
+    store, ranker, study, _ = fitted
     other = imported(fitted, tmp_path)
     before = {str(one.key) for one in other.artefacts()}
     assert not any("without part" in str(one.recipe) for one in other.artefacts())
@@ -116,7 +97,7 @@ def test_a_study_taken_along_is_looked_at_elsewhere_and_nothing_is_trained(fitte
 
 
 def test_where_the_initial_ranker_is_gone_a_page_is_told_so_and_trains_nothing(fitted, tmp_path):
-    _, ranker, study = fitted
+    _, ranker, study, _ = fitted
     other = imported(fitted, tmp_path)
     for one in initial_of(other):
         other.remove(one.key)
@@ -138,7 +119,7 @@ def test_where_the_initial_ranker_is_gone_a_page_is_told_so_and_trains_nothing(f
 
 
 def test_what_replaces_an_initial_ranking_is_not_trained_either(fitted):
-    store, ranker, study = fitted
+    store, ranker, study, _ = fitted
     before = {str(one.key) for one in store.artefacts()}
     item = asked(store, ranker, study) | {"preset": "small", "before": None, "now": [1]}
     answer = tables_query.conditions(item | {"initial": ["mart@small", "oracle"]})
@@ -152,7 +133,7 @@ def test_what_replaces_an_initial_ranking_is_not_trained_either(fitted):
 
 
 def test_every_entry_says_what_it_is_and_what_it_needs(made):
-    store, ranker, study = made
+    store, ranker, study, _ = made
     found = {entry.key: entry for entry in library.entries(store)}
     (data,) = (entry for entry in found.values() if entry.key.kind == "data")
     assert data.name == "mine"
@@ -168,7 +149,7 @@ def test_every_entry_says_what_it_is_and_what_it_needs(made):
 
 
 def test_an_archive_opens_in_an_empty_store_with_names_and_tags(made, tmp_path):
-    store, ranker, study = made
+    store, ranker, study, _ = made
     Tags(store.root).put(ranker.key, ["for the paper", "checked"])
     chosen = library.required(library.entries(store), [study.key])
     out = tmp_path / "all.zip"
@@ -231,7 +212,7 @@ HARM = {
 
 @pytest.mark.parametrize("harm", HARM)
 def test_a_damaged_archive_is_refused_and_leaves_nothing(made, tmp_path, harm):
-    store, ranker, _ = made
+    store, ranker, *_ = made
     whole, broken = tmp_path / "whole.zip", tmp_path / "broken.zip"
     finished(archive.write(store, [ranker], whole))
     altered(whole, broken, HARM[harm])
@@ -255,7 +236,7 @@ def test_a_bomb_and_a_text_are_refused(tmp_path):
 
 
 def test_renaming_tagging_and_deleting(made, tmp_path):
-    store, ranker, study = made
+    store, ranker, study, _ = made
     chosen = library.required(library.entries(store), [study.key])
     finished(archive.write(store, [entry.artefact for entry in chosen], tmp_path / "a.zip"))
     own = Store(tmp_path / "own")
@@ -331,7 +312,7 @@ def test_the_sample_is_called_so_everywhere(tmp_path, capsys):
 
 
 def test_the_commands_show_one_and_compare_several(made, capsys):
-    store, ranker, study = made
+    store, ranker, study, _ = made
     place = ["--json", "--store", str(store.root)]
     assert main(["library", "show", str(study.key), *place]) == 0
     told = json.loads(capsys.readouterr().out)

@@ -12,35 +12,29 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.cli.arguments import main
-from core.data.catalogue import ingest
 from core.data.text import TextColumn
 from core.errors import ArtefactError, DataError, ParameterError
 from core.rankers import trees
-from core.rankers.initial import ListRecipe
 from core.store import archive, archive_read, manifest, plain_json
 from core.store.artefacts import Store
 from core.store.damaged import damaged
 from core.store.tags import Tags
 from core.studies import imports, library
 from core.studies.trained import studied_on, trained_on
-from core.studies.workbench import Workbench, finished
-from tests.test_library import LETOR
+from core.studies.workbench import finished
+from tests import small_set
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """A store with a data set, a ranker of it and a study, and an archive of all three."""
     folder = tmp_path_factory.mktemp("doors")
-    (folder / "set.txt").write_text(LETOR)
-    store = Store(folder / "store")
-    finished(ingest(folder / "set.txt", "mine", store))
-    bench = finished(Workbench.opened("mine", ListRecipe(("feature:1",)), store, "small"))
-    ranker = finished(bench.trained("mart", {"trees": "3", "leaf_documents": "2"})).artefact
-    label = f"mart#{ranker.key.digest[:12]}"
-    study = finished(bench.initial_ranking([label], [("transpositions", 5.0)], draws=2))
+    changes = {"trees": "3", "leaf_documents": "2"}
+    store, _, study, bench = small_set.made(folder, changes=changes.items(), level=5.0, draws=2)
+    whole = folder / "all.zip"
     entries = library.required(library.entries(store), [study.key])
-    finished(archive.write(store, [one.artefact for one in entries], folder / "all.zip"))
-    return store, bench, folder / "all.zip"
+    finished(archive.write(store, [one.artefact for one in entries], whole))
+    return store, bench, whole
 
 
 @pytest.fixture
@@ -160,12 +154,12 @@ def test_recipes_and_facts_that_no_version_writes_are_shown_as_damaged(poisonabl
 def page():
     import sys
 
-    from app.views import library, overview, train
+    from app.pages import PAGES
 
-    {"library": library, "overview": overview, "train": train}[sys.page].page()
+    PAGES[sys.page].draw()
 
 
-@pytest.mark.parametrize("name", ["overview", "library", "train"])
+@pytest.mark.parametrize("name", ["", "library", "train"])
 def test_pages_open_on_a_poisoned_store(poisonable, monkeypatch, name):
     import streamlit as st
 

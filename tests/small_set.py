@@ -1,0 +1,37 @@
+"""A few rows of LETOR text, and a store with a ranker that was trained on them and its study."""
+
+from typing import NamedTuple
+
+from core.data.catalogue import ingest
+from core.rankers.initial import ListRecipe
+from core.store.artefacts import Store
+from core.store.manifest import Artefact
+from core.studies.workbench import Workbench, finished
+
+LETOR = "".join(
+    f"{(query * 3 + place) % 3} qid:{query} 1:{place / 7:.3f} 2:{(place * query) % 5} # d{place}\n"
+    for query in range(12)
+    for place in range(6)
+)
+LISTS = ListRecipe(("feature:1",))
+
+
+class Made(NamedTuple):
+    """What stands in the store, beside the data set `mine`."""
+
+    store: Store
+    ranker: Artefact
+    study: Artefact
+    bench: Workbench
+
+
+def made(folder, lists=LISTS, ranker="mart", changes=(("trees", "3"),), level=0.0, **study):
+    """Reads the rows, trains the ranker on these lists and disturbs them at one level."""
+    (folder / "set.txt").write_text(LETOR)
+    store = Store(folder / "store")
+    finished(ingest(folder / "set.txt", "mine", store))
+    bench = finished(Workbench.opened("mine", lists, store, "small"))
+    trained = finished(bench.trained(ranker, dict(changes))).artefact
+    label = f"{ranker}#{trained.key.digest[:12]}"
+    levels = [("transpositions", level)]
+    return Made(store, trained, finished(bench.initial_ranking([label], levels, **study)), bench)
