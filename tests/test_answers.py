@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from core.cli.answer import VERSION
+from core.cli.answer import VERSION, table
 from core.cli.answer_keys import ANSWERS
 from core.cli.arguments import main, parser
 from core.data.letor_write import write
@@ -34,6 +34,16 @@ def test_every_command_takes_json_and_its_keys_are_described():
     for name, command in found.items():
         assert "--json" in command._option_string_actions, name
         assert command.get_default("command") == name
+
+
+def test_no_rows_are_said_to_be_none():
+    assert table([]) == table(iter(())) == "nothing"
+    assert table({}) == ""
+    assert table([{"name": "a", "n": 1}, {"name": "bb", "n": None}]).splitlines() == [
+        "name n",
+        " a   1",
+        "bb   –",
+    ]
 
 
 def test_the_help_of_initial_rankings_names_the_default_that_is_taken():

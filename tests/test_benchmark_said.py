@@ -12,7 +12,7 @@ from core.cli.arguments import main, parser
 from core.cli.benchmark import How, text
 from core.data.dataset import RankingDataset
 from core.data.lists import CandidateLists
-from core.data.published import TABLES
+from core.data.published import CUTOFFS, TABLES
 from core.data.text import TextColumn
 from core.errors import DataError, UsageError
 from core.metrics.randomisation import randomised
@@ -33,8 +33,57 @@ from core.studies import (
 from core.studies.result import StudyResult
 from core.studies.workbench import Workbench, finished
 
+# Pang et al., SIGIR 2020, Table 2: NDCG@1/3/5/10 on Istella, MSLR30K and Yahoo, as printed
+PRINTED = """
+ranksvm                  .5269/.4867/.5041/.5529 .3010/.3180/.3350/.3650 .6370/.6500/.6740/.7260
+rankboost                .4457/.3977/.4097/.4511 .2788/.2897/.3043/.3339 .6293/.6409/.6661/.7159
+mart                     .6185/.5633/.5801/.6285 .4436/.4344/.4414/.4633 .6830/.6827/.7034/.7469
+lambdamart               .6571/.5982/.6118/.6591 .4570/.4420/.4450/.4640 .6770/.6760/.6960/.7380
+dlcm-without-init        .6272/.5717/.5848/.6310 .3985/.3919/.4001/.4245 .6693/.6751/.6958/.7391
+gsf                      .6224/.5796/.5968/.6508 .4129/.4073/.4151/.4374 .6429/.6604/.6838/.7316
+setrank-msab             .6702/.6150/.6282/.6766 .4243/.4116/.4177/.4403 .6623/.6698/.6911/.7369
+setrank-imsab            .6733/.6136/.6278/.6737 .4290/.4166/.4220/.4428 .6711/.6760/.6960/.7398
+dlcm                     .6558/.6030/.6194/.6680 .4630/.4450/.4500/.4690 .6760/.6810/.6990/.7430
+setrank-msab-init        .6745/.6201/.6350/.6819 .4572/.4452/.4499/.4692 .6837/.6820/.7009/.7443
+setrank-imsab-init       .6760/.6202/.6345/.6834 .4591/.4469/.4515/.4696 .6822/.6835/.7029/.7453
+setrank-imsab-multi-init .6744/.6211/.6365/.6860
+"""
+
 RANKERS = ("feature:1", "feature:2", "feature:3", "file-order")
 RECIPE = ListRecipe(("feature:3",), depth=10, scores="in-sample")
+
+
+def test_printed_rows_are_those_of_the_paper():
+    rows = [line.split() for line in PRINTED.strip().splitlines()]
+    for place, (collection, name) in enumerate(
+        [("Istella", "Istella"), ("MSLR-WEB30K", "MSLR30K"), ("Yahoo! set 1", "Yahoo!")]
+    ):
+        printed = {
+            ranker: tuple(map(float, texts[place].split("/")))
+            for ranker, *texts in rows
+            if place < len(texts)
+        }
+        assert TABLES[collection].rows == printed
+        assert TABLES[collection].collection == name
+    assert len(TABLES) == 3
+    assert CUTOFFS == (1, 3, 5, 10)
+
+
+@pytest.mark.parametrize(
+    ("depth", "initial", "said"),
+    [
+        (40, ["lambdamart@small"], ""),
+        (40, ["lambdamart", "mart"], ""),
+        (40, ["mart", "lambdamart"], "The lists here are the top 40 by mart, lambdamart, those"),
+        (20, ["lambdamart"], "The lists here are the top 20 by lambdamart, those"),
+        (None, ["lambdamart"], "The lists here are the top of all by lambdamart, those"),
+    ],
+)
+def test_other_lists_than_the_papers_are_warned_of(depth, initial, said):
+    facts = {"lists": {"depth": depth, "initial": initial}}
+    found = benchmark_printed.warning(facts, ["NDCG@10"])
+    assert found.startswith(said)
+    assert bool(found) == bool(said)
 
 
 @pytest.fixture(scope="module")
@@ -273,6 +322,9 @@ def test_the_command_of_an_ablation_and_one_without_sizes():
     assert (asked.ranker, asked.sizes, asked.preset, asked.levels, asked.draws) == (
         "dlcm", "own", "small", "0,7", 2,
     )  # fmt: skip
+    older = {**recipe, "rankers": [["as is", "a"], ["released", "b"], ["paper", "c"]]}
+    words = shlex.split(command_tables.ablation_command(older, {**facts, "towards": []}))
+    assert parser().parse_args(words[1:]).towards == "released,paper"
     with pytest.raises(UsageError, match="run it again"):
         command_tables.ablation_command(recipe, {"data": "mine", "ranker": "dlcm"})
 

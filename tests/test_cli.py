@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from argparse import Namespace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pandas as pd
 import pytest
 
 from core.cli.arguments import main
+from core.cli.open import preset_of
 from core.data import letor
 from core.data.letor_write import write
 from core.data.synthetic import planted
@@ -87,6 +89,7 @@ def test_ingest_doctor_and_the_stored_name(answered, folder):
     found = answered("doctor", "planted")
     assert {"queries", "documents", "features", "labels", "findings"} <= set(found)
     assert found["queries"] == 70
+    assert sum(found["labels"].values()) == found["documents"]
     assert all({"code", "severity", "message", "where"} <= set(one) for one in found["findings"])
     assert [row["name"] for row in answered("list", "stored")["rows"] if row["kind"] == "data"] == [
         "planted"
@@ -369,6 +372,21 @@ def test_ingest_says_what_spoils_a_study_and_doctor_exits_with_three(tmp_path, c
     assert main(["doctor", "odd", *store]) == 3
     assert "problem" in capsys.readouterr().out
     assert main(["doctor", "sample", *store]) == 0
+
+
+@pytest.mark.parametrize(
+    ("data", "asked", "preset"),
+    [("sample", None, "small"), ("mine", None, "paper"), ("sample", "paper", "paper")],
+)
+def test_the_sample_is_small_and_everything_else_as_in_the_papers(data, asked, preset):
+    assert preset_of(Namespace(data=data, preset=asked)) == preset
+
+
+def test_a_path_and_parts_of_their_own_do_not_go_together(refused, folder):
+    for part in ("--train", "--valid", "--test"):
+        code, said = refused("ingest", folder, "--name", "both", part, folder / "train.txt")
+        assert code == 2
+        assert "a path and --train/--valid/--test do not go together" in said
 
 
 def test_a_split_that_cannot_be_made_names_its_file(tmp_path, capsys):

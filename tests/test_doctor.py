@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from core.data import doctor, doctor_counts, letor
+from core.data.benchmarks import Size, likeliest
 from core.data.dataset import Fold, RankingDataset
 from core.data.ragged import offsets_of
 
@@ -196,6 +197,39 @@ def test_where_names_queries_by_their_ids():
     assert (shared.where, shared.queries) == ("test queries 3, 4, 5", (0, 1, 2))
     vectors = [one for one in doctor.examine_fold(fold) if one.code == "shared-vectors"]
     assert [one.where for one in vectors] == ["valid queries 100, 101, 102", "test queries 3, 4, 5"]
+
+
+@pytest.mark.parametrize(
+    ("name", "queries", "documents", "features"),
+    [
+        ("MSLR-WEB30K", 31531, 3771125, 136),  # microsoft.com/en-us/research/project/mslr
+        ("MSLR-WEB10K", 10000, 1200192, 136),
+        ("Yahoo! set 1", 29921, 709877, 519),  # Chapelle & Chang, JMLR W&CP 14, 2011, Table 1
+        ("Yahoo! set 2", 6330, 172870, 596),
+        ("Istella", 33018, 10454629, 220),  # Dato et al., TOIS 35(2), 2016
+        ("Istella-S", 33018, 3408630, 220),  # Lucchese et al., SIGIR 2016
+        ("MQ2007", 1692, 69623, 46),  # Qin & Liu, arXiv:1306.2597, Table 5
+        ("MQ2008", 784, 15211, 46),
+    ],
+)
+def test_a_collection_of_the_size_its_owners_state_is_known(name, queries, documents, features):
+    grades = 2 if name.startswith("MQ") else 4
+    match = likeliest({"whole": Size(queries, documents)}, features, grades)
+    assert (match.known.name, match.kind) == (name, "same")
+    lost = likeliest({"whole": Size(queries, documents - 1)}, features, grades)
+    assert (lost.known.name, lost.kind) == (name, "differs")
+
+
+@pytest.mark.parametrize(("shared", "severity"), [(1, "info"), (2, "warning")])
+def test_documents_of_train_are_grave_above_one_in_a_hundred(shared, severity):
+    train, other = (np.arange(500, dtype=np.float64).reshape(100, 5) + 1000 * at for at in (0, 1))
+    other[:shared] = train[:shared]
+    parts = [
+        make(features, np.arange(len(features)) % 3, [len(features)], query_ids=(name,))
+        for name, features in (("a", train), ("b", train[:0]), ("c", other))
+    ]
+    (seen,) = [one for one in doctor.examine_fold(Fold(*parts)) if one.code == "shared-vectors"]
+    assert (seen.severity, seen.part) == (severity, "test")
 
 
 @needs_data

@@ -95,6 +95,13 @@ def test_many_rows_are_sampled_and_said_so(monkeypatch):
     assert facts.documents == 1000
 
 
+def test_rows_are_sampled_evenly_from_the_first_to_the_last(monkeypatch):
+    monkeypatch.setattr(examination, "SAMPLED", 4)
+    part = made([7, 3])
+    places = [0, 3, 6, 9]
+    np.testing.assert_array_equal(examination._some_rows(part), part.features[places])
+
+
 def test_empty_parts_have_facts_too():
     facts = examination.part_facts(made([0]))
     assert facts.features == ()

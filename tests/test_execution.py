@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import ParameterError, UnknownNameError, UsageError
-from core.execution import devices
+from core.execution import devices, machine
 from core.execution.cluster import Ray
 from core.execution.executor import EXECUTORS, Executor, Serial, executor
 from core.execution.processes import Processes
@@ -287,6 +287,24 @@ def test_devices_by_name(monkeypatch):
     assert [devices.device(name) for name in (None, "cuda", "cuda:1")] == ["cuda", "cuda", "cuda:1"]
     with pytest.raises(ParameterError, match="below cuda:2"):
         devices.device("cuda:2")
+
+
+LISTED = (
+    "processor\t: 0\nmodel name\t: A Processor: 7\nflags\t: fpu\nprocessor\t: 1\nmodel name\t: B\n"
+)
+
+
+def test_the_processor_is_named_by_the_system_or_else_by_its_kind(tmp_path, monkeypatch):
+    monkeypatch.setattr(machine.platform, "processor", lambda: "a kind")
+    monkeypatch.setattr(machine.platform, "machine", lambda: "x")
+    listed = tmp_path / "cpuinfo"
+    monkeypatch.setattr(machine, "PROCESSORS", listed)
+    monkeypatch.setattr(devices, "Path", lambda _: listed)
+    assert (machine._processor(), devices._processor("cpu")) == ("a kind", "a kind")
+    monkeypatch.setattr(machine.platform, "processor", lambda: "")
+    assert (machine._processor(), devices._processor("cpu")) == ("x", "x")
+    listed.write_text(LISTED)
+    assert (machine._processor(), devices._processor("cpu")) == ("A Processor: 7",) * 2
 
 
 def test_bf16_is_measured_once_and_kept(tmp_path, monkeypatch):

@@ -172,3 +172,9 @@ def test_wrong_uses_are_told(drawn):
         fit("minmax", drawn)
     with pytest.raises(ShapeError, match="5, as when fitted"):
         fit("z-score", drawn).apply(drawn.features[:, :3], drawn.offsets)
+
+
+def test_what_is_not_finite_becomes_the_largest_number_or_zero():
+    block = np.array([[-np.inf, np.inf, np.nan, -1.5]], np.float32)
+    largest = float(np.finfo(np.float32).max)
+    assert normalising._doubles(block).tolist() == [[-largest, largest, 0.0, -1.5]]

@@ -13,7 +13,7 @@ import pytest
 from core.data import ragged
 from core.data.lists import JudgedLists
 from core.errors import DataError, ParameterError
-from core.rankers import foreign_asked
+from core.rankers import foreign_asked, foreign_process
 from core.rankers.foreign import CallableRanker
 from core.rankers.initial import ListRecipe
 from core.store.artefacts import Store
@@ -292,3 +292,23 @@ def test_the_environment_allows_more_seconds(monkeypatch):
         monkeypatch.setenv(foreign_asked.ALLOWED, text)
         with pytest.raises(ParameterError, match="seconds above 0"):
             foreign_asked.seconds_allowed()
+
+
+@pytest.mark.parametrize(
+    ("target", "text", "key"),
+    [
+        ("no_such_module_of_mine:score", None, "ABSENT"),
+        ("lacking_mine:score", "import no_such_module_of_theirs", "FAILED"),
+        ("broken_mine:score", "raise NameError('x', name='broken_mine')", "FAILED"),
+        ("empty_mine:score", "", "ABSENT"),
+    ],
+)
+def test_a_module_that_is_not_there_is_told_from_one_that_fails(
+    target, text, key, tmp_path, monkeypatch
+):
+    monkeypatch.syspath_prepend(tmp_path)
+    if text is not None:
+        (tmp_path / f"{target.partition(':')[0]}.py").write_text(text)
+    function, head = foreign_process._found(target)
+    assert function is None
+    assert set(head) == {getattr(foreign_process, key)}

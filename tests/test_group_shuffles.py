@@ -101,6 +101,35 @@ def test_an_error_does_not_depend_on_which_other_shuffles_were_asked_for(bench, 
     assert (reference(result), reference(old)) == (64, 32)
 
 
+def test_the_finding_tells_the_way_that_the_ranker_was_trained_in(result, names):
+    name = names[0]
+    grouping, count = result.facts["own"][name]
+    rows = table(result).query(f"ranker == {name!r} and shuffles == {count}")
+    (own,) = rows[rows.grouping == grouping].itertuples()
+    said = finding(result, name)
+    assert (
+        f"it is {own.error:.3g}, and the rankings before and after agree to τ = {own.tau:.2f}."
+        in said
+    )
+    other = replace(result, facts={"own": {name: ["sampled", 3]}})
+    assert "As trained (3 shuffles) it was not measured." in finding(other, name)
+    pairs = replace(result, facts={"own": {name: ["exhaustive", 0]}})
+    assert "It was trained on all pairs." in finding(pairs, name)
+
+
+def test_changes_are_divided_by_the_deviation_under_the_most_shuffles(result, names):
+    """Studies of old have a deviation of every way."""
+    values, name = result.values.copy(), names[0]
+    rows = np.flatnonzero(result.trials.ranker == name)
+    values[rows, 1] *= np.arange(1, len(rows) + 1)[:, None]
+    most = np.flatnonzero((result.trials.ranker == name) & (result.trials.family == "sampled")
+                          & (result.trials.level == max(SHUFFLES)))  # fmt: skip
+    factor = 1 + int(np.flatnonzero(rows == most[0])[0])
+    before, after = (table(one).query(f"ranker == {name!r}").error
+                     for one in (result, replace(result, values=values)))  # fmt: skip
+    assert (before / after).to_numpy() == pytest.approx(factor, rel=1e-5)
+
+
 def test_one_list_has_no_interval(result, names):
     alone = replace(result, values=result.values[..., :1], query_ids=result.query_ids[:1])
     frame = table(alone)

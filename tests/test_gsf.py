@@ -174,3 +174,19 @@ def test_keys_of_shuffles_are_splitmix64s():
         "0x6e789e6aa1b965f4",
         "0x6c45d188009454f",
     ]
+
+
+@pytest.mark.parametrize(
+    ("group", "grouping", "feed", "shuffled"),
+    [
+        (3, "circular", "shuffled", True),
+        (3, "sampled", "shuffled", True),
+        (3, "circular", "shown", False),
+        (1, "circular", "shuffled", False),
+        (2, "exhaustive", "shuffled", False),
+    ],
+)
+def test_places_are_shuffled_where_asked_and_where_it_matters(group, grouping, feed, shuffled):
+    config = GroupConfig(group=group, grouping=grouping, feed=feed)
+    assert config.shuffled == shuffled
+    assert config.reads_order == (group > 1 and grouping != "exhaustive")

@@ -237,3 +237,37 @@ def test_values_on_the_edge_of_float32_are_its_largest(written, read, cut):
     found = letor.read(io.BytesIO(b"1 qid:1 1:%s\n" % written.encode()))
     assert found.dataset.features[0, 0] == read * np.finfo(np.float32).max
     assert found.clipped_cells == cut
+
+
+def test_what_is_free_is_the_least_of_the_machine_and_its_group(tmp_path, monkeypatch):
+    machine, group, used = (tmp_path / name for name in ("meminfo", "max", "current"))
+    for name, path in (("MEMORY", machine), ("GROUP", group), ("GROUP_USED", used)):
+        monkeypatch.setattr(letor_room, name, path)
+    monkeypatch.setattr(letor_room.os, "sysconf", {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 7}.get)
+    assert letor_room.available() == 4096 * 7  # where the system says nothing
+    machine.write_text("MemTotal: 9 kB\nMemFree: 1 kB\nMemAvailable:   3000 kB\n")
+    assert letor_room.available() == 3000 * 1024
+    group.write_text("max\n")
+    assert letor_room.available() == 3000 * 1024
+    group.write_text("5000000\n")
+    used.write_text("4000000\n")
+    assert letor_room.available() == 1_000_000
+    used.write_text("6000000\n")
+    assert letor_room.available() == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "most", "why"),
+    [
+        (0, 1 << 28, "10 times the text read, as nearly empty rows do"),  # 256 MiB go unchecked
+        (1 << 25, 10 << 25, "10 times the text read, as nearly empty rows do"),
+        (1 << 28, 1 << 31, "the limit on a table"),
+    ],
+)
+def test_the_least_bound_of_a_matrix_says_why(monkeypatch, text, most, why):
+    monkeypatch.setattr(letor_room, "available", lambda: 1 << 40)
+    room = letor_room.Room(letor.Limits(matrix_bytes=1 << 31, ratio=10.0))
+    assert room.bound(text) == (most, why)
+    monkeypatch.setattr(letor_room, "available", lambda: 1000)
+    room = letor_room.Room(letor.Limits(matrix_bytes=1 << 31, ratio=10.0))
+    assert room.bound(text) == (800, "80% of the memory that this machine has left")

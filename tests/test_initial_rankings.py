@@ -183,6 +183,7 @@ def test_one_query_is_answered_again_as_the_study_did(made, bench):
         np.testing.assert_allclose(found[f"score{side}"], expected, rtol=1e-5)
         order = np.argsort(-np.array(found[f"score{side}"]))
         assert np.array(found[f"answered{side}"])[order].tolist() == list(range(1, len(rows) + 1))
+        assert sorted(found[f"shown{side}"]) == list(range(1, len(rows) + 1))
     labels = np.array(found["label"])[np.argsort(found["shown"])]
     assert (np.diff(labels) >= 0).all()  # anti-oracle
     assert [after for _, after in found["features"]["2"]] == pytest.approx(
@@ -236,6 +237,22 @@ def test_the_table_compares_with_the_ranker_as_trained(made):
     assert np.isnan(own["change"][TRAINED])
     assert "without any initial ranking" in initial_rankings_table.finding(result, "NDCG@10")
     assert initial_rankings_table.claim(result, "NDCG@10") is None  # no ranker of many
+
+
+@pytest.mark.parametrize(
+    ("change", "p", "said"),
+    [
+        (0.0, 0.5, "nothing that was left out or exchanged hurts"),
+        (-0.1, 0.05, "what hurts most is b (−0.100, −0.200 to 0.000, p = 0.05)"),
+        (-0.1, 0.06, "what hurts most is b (−0.100, −0.200 to 0.000, p = 0.06: may be chance)"),
+    ],
+)
+def test_what_hurts_most_is_said_with_its_interval(change, p, said):
+    rows = [
+        {"condition": "a", "change": 0.2, "change_low": 0.1, "change_high": 0.3, "change_p": 0.01},
+        {"condition": "b", "change": change, "change_low": -0.2, "change_high": 0.0, "change_p": p},
+    ]
+    assert initial_rankings_table._worst(rows) == said
 
 
 def test_behind_a_condition_stand_its_queries_the_most_damaged_first(made):

@@ -5,6 +5,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from dataclasses import replace
 from threading import Timer
 
 import pytest
@@ -273,3 +274,9 @@ def test_the_web_process_pays_nothing():
     answer = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
     loaded = set(answer.stdout.decode().split())
     assert not loaded & {"torch", "lightgbm", "numba", "numpy", "pandas", "pickle"}
+
+
+def test_the_same_job_at_another_time_is_the_same_job(jobs):
+    job = jobs.submit("train", {"ranker": "dlcm"})
+    assert replace(job, created=1.0, started=2.0, finished=3.0) == job
+    assert replace(job, attempts=1) != job

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -141,8 +142,9 @@ def test_the_same_files_are_one_upload_and_old_ones_are_cleared(store):
     kept = uploads.spooled(store, [("d", io.BytesIO(b"3"))])
     submit(store, "ingest", {"upload": kept, "name": "mine"})
     for upload in (store.root / "uploads").iterdir():
-        os.utime(upload, (0, 0))
+        os.utime(upload, (time.time() - 3700,) * 2)  # more than an hour
     new = uploads.spooled(store, [("e", io.BytesIO(b"4"))])
+    os.utime(store.root / "uploads" / new, (time.time() - 3500,) * 2)
     uploads.clear(store, jobs_of(store))
     assert {upload.name for upload in (store.root / "uploads").iterdir()} == {kept, new}
     with pytest.raises(DataError, match="Upload them again"):

@@ -191,6 +191,23 @@ def test_numbers_at_the_edges(text):
     assert value_of(text).tobytes() == np.float32(float(text)).tobytes()
 
 
+@pytest.mark.parametrize("digits", range(1, 13))
+def test_whole_numbers_of_every_length_stand_beside_others(digits):
+    """Behind the number, as far on as it is long, stands what may end another one."""
+    whole = "9" * digits
+    for rest in ("2:5 3:7", "2:5", "2:50.5 3:7 4:1", ""):
+        text = f"1 qid:1 1:{whole} {rest}\n"
+        expected = [float(cell.partition(":")[2]) for cell in text.split()[2:]]
+        assert parsed(text).dataset.features.tolist() == [np.float32(expected).tolist()]
+
+
+def test_numbers_are_written_without_a_digit_too_many(tmp_path):
+    texts = ["0", "7", "10", "99", "100", "123456", "0.5", "10.25", "-3", "-0.125"]
+    line = "2 qid:a " + " ".join(f"{at}:{text}" for at, text in enumerate(texts, 1)) + "\n"
+    letor_write.write(parsed(line).dataset, tmp_path / "a.txt")
+    assert (tmp_path / "a.txt").read_text().split() == line.split()
+
+
 FLOATS = st.floats(width=32, allow_nan=False, allow_infinity=False)
 NAMES = st.text(st.characters(min_codepoint=33, exclude_characters="#"), min_size=1, max_size=8)
 COMMENTS = st.text(

@@ -4,6 +4,7 @@ import json
 import re
 import zipfile
 from dataclasses import asdict
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,8 +15,10 @@ from core.errors import ArtefactError, DataError, ParameterError
 from core.rankers.initial import ListRecipe
 from core.store import archive
 from core.store.artefacts import Store
+from core.store.keys import key_of
+from core.store.manifest import Artefact
 from core.store.tags import Tags
-from core.studies import library, list_sources, scoring, side_by_side, tables_query
+from core.studies import library, list_sources, made_from, scoring, side_by_side, tables_query
 from core.studies.replay import replayed
 from core.studies.result import StudyResult
 from core.studies.workbench import Workbench, finished
@@ -333,3 +336,30 @@ def test_the_commands_show_one_and_compare_several(made, capsys):
     assert "ranker.leaves" not in fields
     assert main(["library", "compare", rankers[0], rankers[0], "--store", str(store.root)]) == 0
     assert "do not differ" in capsys.readouterr().out
+
+
+def test_what_cannot_be_opened_is_needed_by_nothing():
+    facts = {"fingerprints": ["whole"], "lists": {}}
+    study = Artefact(key_of("study", {}), Path(), {"lists": "x"}, facts, "", 0)
+    assert not made_from._studied(study, ())
+    assert made_from._studied(study, ("a", "b", "c", "whole"))
+    assert not made_from._studied(study, ("a", "b", "c", "another"))
+
+
+@pytest.mark.parametrize(("scores", "parts"), [("cross-fitted", 3), ("in-sample", 0)])
+def test_only_cross_fitted_scores_have_models_of_parts(scores, parts):
+    recipe = ListRecipe(("ranksvm@small", "feature:1", "random"), 10, scores=scores, folds=3)
+    (source,) = list_sources.sources(recipe, ["train", "valid", "test"])
+    assert (source.initial, len(source.parts)) == ("ranksvm@small", parts)
+    assert len({source.ranker, *source.parts}) == 1 + parts
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        (None, True), (1.5, True), (True, True), ("words", True), ("0" * 64, False), ({}, False),
+        (["a", 1], True), ([["a"]], False), (["0" * 64], False), (("a",), True),
+    ],
+)  # fmt: skip
+def test_a_line_holds_numbers_words_and_short_lists_of_them(value, told):
+    assert side_by_side._in_a_line(value) == told

@@ -204,3 +204,13 @@ def test_cuda_scores_as_the_cpu_does(name):
     expected = ranker_of(name).score(DATASET, lists)
     found = ranker_of(name, "cuda").score(DATASET, lists)
     assert found == pytest.approx(expected, rel=1e-4, abs=1e-4)
+
+
+@pytest.mark.parametrize("most", [1, 30, 70, 1000])
+def test_every_list_is_in_one_group_of_those_that_fit(monkeypatch, most):
+    monkeypatch.setattr(neural_variants, "GROUP", most)
+    lists = some_lists()
+    groups = list(neural_variants._groups([lists, lists]))
+    assert [at for first, last in groups for at in range(first, last)] == list(range(len(lists)))
+    for first, last in groups:
+        assert last - first == 1 or lists.offsets[last] - lists.offsets[first] <= most

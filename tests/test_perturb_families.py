@@ -39,8 +39,18 @@ def shown(judged, length):
     return judged.lists.rows.reshape(-1, length) % length
 
 
-def test_reversed_pairs_put_relevant_documents_below():
-    grades = np.tile([1, 0, 2, 0, 0, 0], 3000)
+@pytest.mark.parametrize(
+    ("list_grades", "reversible"),
+    [
+        (
+            [1, 0, 2, 0, 0, 0],
+            4 + 3,
+        ),  # four non-relevant ones below the first, three below the third
+        ([1, 0, 2, 0, 1, 0], 3 + 2 + 1),
+    ],
+)
+def test_reversed_pairs_put_relevant_documents_below(list_grades, reversible):
+    grades = np.tile(list_grades, 3000)
     judged = judged_of(3000, 6, grades=grades)
     once = after("reversed-pairs:1", judged)
     pairs = []
@@ -51,10 +61,16 @@ def test_reversed_pairs_put_relevant_documents_below():
         assert grades[upper] >= 1 > grades[lower]
         pairs.append(upper * 6 + lower)
     _, counts = np.unique(pairs, return_counts=True)
-    assert len(counts) == 4 + 3  # four non-relevant ones below the first, three below the third
+    assert len(counts) == reversible
     assert chisquare(counts).pvalue > 1e-4
     many = after("reversed-pairs:50", judged)
-    assert np.all(judged.dataset.labels[many.lists.rows].reshape(-1, 6)[:, 4:] > 0)
+    relevant = np.count_nonzero(list_grades)
+    assert np.all(judged.dataset.labels[many.lists.rows].reshape(-1, 6)[:, -relevant:] > 0)
+
+
+def test_the_only_pair_is_always_reversed():
+    judged = judged_of(50, 3, grades=np.tile([0, 1, 0], 50))
+    assert shown(after("reversed-pairs:1", judged), 3).tolist() == [[0, 2, 1]] * 50
 
 
 def test_promote_and_demote_put_documents_where_the_level_says():

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from core.data.dataset import RankingDataset
@@ -489,3 +490,54 @@ def test_lists_without_an_initial_ranking_skip_the_families_of_it():
     assert {family: len(why) for family, why in found.items()} == {
         "shuffle": 2, "cut": 0, "cut:0.5+shuffle": 2,
     }  # fmt: skip
+
+
+LOSSES = pd.DataFrame(
+    [
+        ("a", "f", 0.0, 0.0), ("a", "f", 1.0, 0.2), ("a", "f", 2.0, 0.1),
+        ("a", "g", 0.0, 0.0), ("a", "g", 5.0, -0.1),
+        ("b", "f", 0.0, 0.0), ("b", "f", 1.0, np.nan), ("b", "f", 2.0, 0.15),
+        ("b", "g", 5.0, 0.3),
+    ],
+    columns=["ranker", "family", "level", "loss"],
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("strength", "levels", "of_a", "at", "means"),
+    [
+        ("last", [2, 5, 2, 5], 0.1, " at 5", ("0.000", "−0.225")),
+        ("worst", [1, 5, 2, 5], 0.2, " at 5", ("−0.050", "−0.225")),
+        ("mean", [np.nan] * 4, 0.15, "", ("−0.025", "−0.225")),
+    ],
+)
+def test_levels_become_one_number_and_a_sentence(strength, levels, of_a, at, means):
+    found = perturbations_table.condensed(LOSSES, strength)
+    rows = [("a", "f"), ("a", "g"), ("b", "f"), ("b", "g")]
+    assert list(zip(found.ranker, found.family, strict=True)) == rows
+    np.testing.assert_array_equal(found.level, levels)
+    assert found.loss.tolist() == pytest.approx([of_a, -0.1, 0.15, 0.3])
+    words = perturbations_table.STRENGTHS[strength]
+    assert perturbations_table.finding(LOSSES, "NDCG@10", ["a", "b"], strength) == (
+        f"At {words}, over 2 families: the largest loss is b's under g{at} (−0.300 NDCG@10); on "
+        f"average a loses least ({means[0]}) and b most ({means[1]})."
+    )
+
+
+def test_the_trials_of_a_family_keep_their_values():
+    trials = pd.DataFrame({"family": ["f", "g", "f", "g"], "draw": [0, 1, 2, 3]})
+    whole = StudyResult({}, trials, np.arange(4, dtype=np.float32).reshape(4, 1, 1), ("q",), {})
+    found = perturbations_table.of_family(whole, "g")
+    assert found.trials.to_dict("list") == {"family": ["g", "g"], "draw": [1, 3]}
+    assert found.trials.index.tolist() == [0, 1]
+    assert found.values.ravel().tolist() == [1, 3]
+
+
+def test_one_ranker_alone_is_compared_with_none():
+    said = perturbations_table.finding(LOSSES, "NDCG@10", ["a"], "last")
+    assert said.endswith("the largest loss is a's under f at 2 (−0.100 NDCG@10).")
+    unharmed = LOSSES[LOSSES.family == "g"]
+    said = perturbations_table.finding(unharmed, "NDCG@10", ["a", "b"], "last")
+    assert said.endswith("b most (−0.300); nothing here harms a.")
+    said = perturbations_table.finding(unharmed, "NDCG@10", ["a"], "last")
+    assert said.endswith("over 1 family: no ranker loses NDCG@10 under any of them.")

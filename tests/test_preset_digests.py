@@ -1,7 +1,9 @@
 """A preset that changes takes the keys of all lists made with it along; today's keys stay."""
 
+import inspect
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
+from pathlib import Path
 
 import pytest
 
@@ -9,10 +11,15 @@ from app import training
 from core.cli.arguments import main
 from core.data.catalogue import ingest, resolve
 from core.errors import ShuffleproofError, UsageError
+from core.perturb.registry import PERTURBATIONS
+from core.perturb.worst_case import Search
 from core.rankers import preset_digests, registry, trees
 from core.rankers.initial import ListRecipe, initial_spec
+from core.rankers.preset_digests import PRESETS
 from core.store.artefacts import Store
+from core.store.keys import key_of
 from core.studies import library, list_sources
+from core.studies.jobs import KINDS
 from core.studies.workbench import Workbench, finished
 from tests.test_library import LETOR
 
@@ -99,3 +106,45 @@ def test_a_name_with_another_digest_is_refused():
         initial_spec("lambdamart@small~000000000000")
     own = preset_digests.digest_of(registry.spec("lambdamart", "small"))
     assert initial_spec(f"lambdamart@small~{own}") == registry.spec("lambdamart", "small")
+
+
+def asked_by_name():
+    """The keys of what is asked for by its name alone: presets, jobs, levels, searches."""
+    rankers = [name for name, entry in registry.RANKERS.items() if entry.fitted]
+    return {
+        "rankers": {
+            name: [preset_digests.digest_of(registry.spec(name, one)) for one in PRESETS]
+            for name in rankers
+        },
+        "jobs": {kind: digest_of_defaults(inspect.signature(work)) for kind, work in KINDS.items()},
+        "levels": {
+            family: key_of("levels", {"levels": entry.default_levels}).digest[:12]
+            for family, entry in PERTURBATIONS.items()
+        },
+        "search": key_of("search", asdict(Search())).digest[:12],
+    }
+
+
+def digest_of_defaults(signature):
+    values = {name: one.default for name, one in signature.parameters.items()}
+    return key_of(
+        "job", {n: v for n, v in values.items() if v is not inspect.Parameter.empty}
+    ).digest[:12]
+
+
+def test_what_is_asked_for_by_its_name_alone_keeps_its_key():
+    """Another default makes strangers of stored results.
+
+    Where one is changed on purpose, its new digest goes into the file, and a line into the
+    changelog.
+    """
+    expected = json.loads(Path(__file__).with_name("keys_of_today.json").read_text())
+    for kind, found in asked_by_name().items():
+        assert found == expected[kind]
+
+
+def test_only_what_is_fitted_is_marked_and_only_once(changed):
+    digest = changed()
+    assert preset_digests.marked("mart@small") == f"mart@small~{digest}"
+    assert preset_digests.marked("mart@small~0123") == "mart@small~0123"
+    assert preset_digests.marked("feature:3") == "feature:3"

@@ -1,5 +1,8 @@
 """Table 3: lists of every size, what is stored of them, and the verdict on the paper's claim."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,11 +18,18 @@ from core.metrics.relevance import evaluate
 from core.rankers.initial import ListRecipe
 from core.seeds import generator
 from core.store.artefacts import Store
-from core.studies import set_size, set_size_queries, set_size_reach, set_size_table, underway
+from core.studies import (
+    entrants,
+    set_size,
+    set_size_queries,
+    set_size_reach,
+    set_size_table,
+    underway,
+)
 from core.studies.result import StudyResult
 from core.studies.set_size_stability import stabilities
 from core.studies.trained import studied_on
-from core.studies.workbench import finished
+from core.studies.workbench import Workbench, finished
 
 RECIPE = ListRecipe(("feature:3",), scores="in-sample")
 SIZES = (5, 20, 60)
@@ -255,6 +265,47 @@ def test_without_the_three_rankers_nothing_is_claimed(result):
 THREE = ("setrank-imsab", "setrank-msab", "dlcm-without-init")
 
 
+@pytest.mark.parametrize(
+    ("longest", "sizes"),
+    [
+        (0, (40,)),
+        (1, (1,)),
+        (39, (9, 19, 39)),
+        (40, (10, 20, 40)),
+        (79, (10, 20, 40)),
+        (80, (20, 40, 80)),
+        (159, (20, 40, 80)),
+        (160, (40, 80, 160)),
+        (239, (40, 80, 160)),
+        (240, (40, 240)),
+        (499, (40, 240)),
+        (500, (40, 240, 500)),
+    ],
+)
+def test_sizes_are_proposed_as_far_as_a_list_reaches(longest, sizes):
+    assert set_size_reach.proposed(np.array([0, longest])) == sizes
+
+
+def test_one_list_differs_and_one_has():
+    facts = {"queries": 12, "shorter": {"500": 11}, "longer": {"40": 1}}
+    assert set_size_reach.compared(facts, 40, 500) == (
+        "Between 40 and 500 candidates 1 of 12 lists differs; 1 of 12 has 500 documents or more."
+    )
+
+
+def test_the_map_of_queries_has_the_sizes_of_its_ranker_alone():
+    result = made({"setrank-msab": np.full(4, 0.1), "setrank-imsab": np.full(4, 0.2)})
+    trials = result.trials.copy()
+    trials.loc[trials.ranker == "setrank-imsab", "level"] += 7
+    trials = pd.concat([trials, trials[:1].assign(family="240", level=999.0)], ignore_index=True)
+    values = np.concatenate([result.values, result.values[:1]])
+    found = set_size_queries.by_size(
+        replace(result, trials=trials, values=values), "setrank-msab", "40", "NDCG@10"
+    )
+    assert list(found.columns) == [40, 240]
+    assert found[240].to_numpy() == pytest.approx(-0.1, abs=1e-6)
+
+
 def test_nothing_is_claimed_of_a_size_that_no_list_reaches():
     lengths = np.array([30, 90, 100])
     facts = {"queries": 3} | set_size_reach.counts(lengths, (40, 240))
@@ -346,3 +397,42 @@ def test_a_single_shared_document_has_no_stability_in_any_list():
     found = stabilities(judged, np.float32([3, 2, 1, 0]), judged, np.float32([3, 2, 1, 5]))
     assert found[:, 0].tolist() == [1.0, 0.0]
     assert np.isnan(found[:, 1]).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "drawn", "alone", "fed"),
+    [
+        ("dlcm", True, False, True),
+        ("gsf", True, False, False),
+        ("mart", True, True, False),  # its seed stands in the recipe itself
+        ("ranksvm", False, True, False),
+        ("feature:1", False, True, False),
+    ],
+)
+def test_what_a_study_has_to_know_of_a_ranker(name, drawn, alone, fed, benches):
+    found = entrants.entrant(name, benches[5])
+    assert (found.drawn, found.alone, found.fed) == (drawn, alone, fed)
+
+
+@pytest.mark.parametrize(
+    ("label", "first", "fed"),
+    [("rrf:a+b", True, True), ("rrf:a+b", False, False), ("shuffled:a", True, False)],
+)
+def test_a_combination_is_fed_where_a_member_is_but_not_by_shuffles(label, first, fed):
+    members = [
+        entrants.Entrant("a", {}, drawn=True, alone=True, fed=first, largest=40, rankings=1),
+        entrants.Entrant("b", {}, drawn=True, alone=False, depth=20, largest=30),
+    ]
+    found = entrants._combined(label, members)
+    assert (found.fed, found.drawn, found.alone) == (fed, False, False)
+    assert (found.depth, found.rankings, found.largest) == (20, 1, 30)
+
+
+def test_what_comes_from_outside_is_not_drawn(benches, monkeypatch):
+    def identified(_self, name):
+        yield from ()
+        return SimpleNamespace(digest=name * 8)
+
+    monkeypatch.setattr(Workbench, "identified", identified)
+    found = entrants.entrant("mine:score", benches[5])
+    assert (found.drawn, found.alone) == (False, True)

@@ -9,9 +9,10 @@ import pytest
 
 from core.cli.arguments import main
 from core.data.catalogue import ingest
+from core.data.examination import examined
 from core.perturb.worst_case import Search
 from core.rankers.initial import ListRecipe
-from core.store import manifest
+from core.store import locks, manifest
 from core.store.artefacts import Store
 from core.store.keys import key_of
 from core.store.tags import Tags
@@ -107,6 +108,14 @@ def test_where_a_study_cannot_name_its_trials_all_stay(store, tmp_path):
     assert cleaning.waste(store) == []
 
 
+def test_a_recipe_that_names_no_trials_is_no_reason_to_remove_any():
+    asked = cleaning._Asked()
+    assert cleaning._ask(asked, {"kind": "benchmark", "runs": []}, (), {})
+    assert not cleaning._ask(asked, {"kind": "no such kind"}, (), {})
+    assert not cleaning._ask(asked, {"kind": "initial-ranking"}, ("1",), {})
+    assert asked.digests == set()
+
+
 def test_what_was_left_behind_goes_and_what_is_young_stays(store, capsys):
     key = key_of("thing", {})
     store.add(key, {}, lambda place: (place / "x").touch())
@@ -128,6 +137,36 @@ def test_what_was_left_behind_goes_and_what_is_young_stays(store, capsys):
     assert store.find(key) is not None
     assert main(["library", "clean", "--store", str(store.root)]) == 0
     assert "Nothing to remove" in capsys.readouterr().out
+
+
+def test_an_examination_stays_as_long_as_its_data(store, tmp_path):
+    (tmp_path / "set.txt").write_text(LETOR)
+    (data,) = finished(ingest(tmp_path / "set.txt", "mine", store))
+    finished(examined(data, store))
+    aged(store.root)
+    assert cleaning.waste(store) == []
+    store.remove(data.key)
+    assert "examinations of data sets that are gone" in {one.what for one in cleaning.waste(store)}
+
+
+def test_a_folder_is_as_young_as_what_changed_in_it_last(tmp_path):
+    (tmp_path / "a").touch()
+    for name, age in (("a", 50), ("", 200)):
+        os.utime(tmp_path / name, (1000 - age,) * 2)
+    assert cleaning._age(tmp_path, 1000.0) == 50
+    os.utime(tmp_path / "a", (600, 600))
+    assert cleaning._age(tmp_path, 1000.0) == 200
+    assert cleaning._age(tmp_path / "a", 1000.0) == 400
+    assert cleaning._age(tmp_path / "gone", 1000.0) == 0
+
+
+def test_what_another_process_is_unpacking_stays(store):
+    folder = store.root / "incoming" / "archive.0"
+    folder.mkdir(parents=True)
+    (folder / "train.txt").touch()
+    with locks.held(folder.with_name(f"{folder.name}.lock")):
+        assert cleaning.waste(store) == []
+    assert [one.path for one in cleaning.waste(store)] == [folder]
 
 
 def test_flipped_bytes_of_large_files_are_found_in_the_background_and_by_verify(store, capsys):

@@ -360,8 +360,9 @@ def test_a_store_is_its_owners_alone(tmp_path):
     def stored(root):
         return Store(root).add(key_of("x", {}), {}, lambda place: (place / "f").touch())
 
-    stored(tmp_path / "new" / "home")
-    assert mode(tmp_path / "new" / "home") == 0o700
+    for folders in ("home", "another/home", "of/several/new/ones"):
+        stored(tmp_path / "new" / folders)
+        assert mode(tmp_path / "new" / folders) == 0o700
     old = tmp_path / "old"
     for folder in ("artefacts", "names"):
         (old / folder).mkdir(parents=True)

@@ -149,6 +149,10 @@ def test_damage_is_the_difference_by_query_worst_first(result):
     values = conventions.derived("NDCG@10", result.stored, result.values[rows])[:, at]
     assert frame.disturbed[0] == pytest.approx(values.mean(), abs=1e-6)
     assert frame.worst_draw[0] == values.argmin()
+    np.testing.assert_array_equal(frame.change, frame.disturbed - frame.unchanged)
+    as_is = result.per_query(initial_ranking.INITIAL, FAMILY, 0.0, "NDCG@10")
+    assert frame.unchanged[0] == as_is[at]
+    assert frame.change[0] < 0
 
 
 @pytest.mark.parametrize(

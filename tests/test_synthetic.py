@@ -112,6 +112,17 @@ def test_the_sign_is_certain_in_the_list_and_weak_in_a_document(fold):
     assert 0.4 < (means > 0).mean() < 0.6
 
 
+def test_oracle_is_the_planted_formula(fold):
+    part = fold.test
+    strong, hint, heavy, plain, large, bent, *_ = part.features.astype(np.float64).T
+    for start, end in zip(part.offsets[:-1], part.offsets[1:], strict=True):
+        own = slice(start, end)
+        sign = np.sign(hint[own].mean())
+        useful = 3 * sign * strong[own] + 2 * heavy[own] + plain[own] + np.maximum(bent[own], 0)
+        expected = useful + large[own] / 1000 - 4
+        np.testing.assert_allclose(oracle(part)[own], expected, atol=0.011)  # of whole hundredths
+
+
 def test_oracle_is_blind_to_row_order(fold):
     part = fold.valid
     order = ragged.order_within(part.offsets, np.random.default_rng(1).random(part.documents))

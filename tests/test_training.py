@@ -12,7 +12,13 @@ from core.data.batches import ListBatch, held
 from core.data.dataset import RankingDataset
 from core.data.lists import CandidateLists, JudgedLists
 from core.data.synthetic import planted
-from core.errors import ArtefactError, DataError, DivergedError, MissingRankingError
+from core.errors import (
+    ArtefactError,
+    DataError,
+    DivergedError,
+    MissingRankingError,
+    ParameterError,
+)
 from core.metrics.measure import Measure
 from core.metrics.relevance import evaluate, mean_of
 from core.progress import finished
@@ -136,6 +142,8 @@ def test_every_step_is_reported_and_nothing_of_it_is_measured():
 def test_the_time_of_a_training_is_that_of_whole_epochs(tmp_path):
     found = finished(kept(small("dlcm"), TRAIN, VALID, "these", Store(tmp_path)))
     assert (found.artefact.facts["epochs"], found.artefact.facts["timed"]) == (4, 4)
+    assert not found.cached
+    assert finished(kept(small("dlcm"), TRAIN, VALID, "these", Store(tmp_path))).cached
 
 
 def test_small_sets_repeat_their_pass_until_an_epoch_has_its_least_steps():
@@ -319,3 +327,21 @@ def test_a_steps_rate_is_that_of_the_middle_of_the_step(monkeypatch):
     monkeypatch.setattr(loop, "learning_rate", noted)
     fitted(small("dlcm", epochs=3, steps_per_epoch=4))
     assert shares == pytest.approx([(step + 0.5) / 12 for step in range(12)])
+
+
+@pytest.mark.parametrize(
+    "field", ["steps_per_epoch", "least_steps", "epochs", "patience", "cutoff"]
+)
+def test_what_is_counted_is_one_or_more(field):
+    assert getattr(TrainingRecipe(**{field: 1}), field) == 1
+    with pytest.raises(ParameterError, match=field.replace("_", "[_ -]")):
+        TrainingRecipe(**{field: 0})
+
+
+def test_the_validation_loss_is_the_mean_over_its_lists():
+    twice = np.tile(np.arange(len(VALID.lists)), 2)
+    parts = (VALID, JudgedLists(VALID.dataset, VALID.lists.select(twice)))
+    spec = small("mlp", epochs=1, selection="valid-loss")
+    once, often = (fitted(spec, lists=(TRAIN, part))[1][0].values["valid"] for part in parts)
+    assert once == pytest.approx(often, rel=1e-4)
+    assert once != 0

@@ -7,6 +7,8 @@ import pytest
 from core.data import letor, trec
 from core.data.lists import CandidateLists
 from core.errors import DataError, LetorError
+from core.progress import finished
+from core.studies import outside_runs
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 needs_data = pytest.mark.skipif(not DATA.exists(), reason="needs the real data folder")
@@ -85,6 +87,12 @@ def test_malformed_runs(text, message, tmp_path):
     assert message in str(caught.value)
 
 
+def test_of_a_runs_numbers_no_grades_are_spoken(tmp_path):
+    (tmp_path / "a.run").write_bytes(b"7 Q0 a 1 high t\n")
+    with pytest.raises(DataError, match=r"A line reads: topic Q0 document rank score tag\.$"):
+        trec.read_run(tmp_path / "a.run")
+
+
 def test_malformed_judgments():
     with pytest.raises(LetorError, match="where a whole number is due"):
         trec.read_qrels(io.BytesIO(b"1 0 a 0.5\n"))
@@ -120,3 +128,14 @@ def test_published_runs_and_judgments():
     assert (tabs.tag, tabs.lines, len(tabs.scores)) == ("UIUC03Rd1", 100_000, 100)
     cranfield = trec.read_qrels(DATA / "cranfield/cranqrel.trec.txt.gz")
     assert len(cranfield) == 225
+
+
+def test_every_file_that_is_read_is_reported(tmp_path):
+    (tmp_path / "q").write_text("1 0 a 1\n1 0 b 0\n")
+    for name in ("x", "y", "z"):
+        (tmp_path / name).write_text(f"1 Q0 a 1 2 {name}\n1 Q0 b 2 1 {name}\n")
+    work = outside_runs.comparing(tmp_path / "q", [tmp_path / name for name in "xyz"], ["AP"])
+    seen = []
+    result = finished(work, seen.append)
+    assert [(one.done, one.total) for one in seen] == [(at, 5) for at in range(1, 6)]
+    assert list(result.facts["files"].values()) == ["x", "y", "z"]

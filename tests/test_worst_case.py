@@ -8,7 +8,7 @@ import pytest
 
 from core.perturb import worst_case
 from core.perturb.worst_case import METHODS, UNITS, Search, search, swap_costs
-from core.perturb.worst_moves import exchanges, hashes, inversions, moves_of
+from core.perturb.worst_moves import exchanges, hashes, inversions, moves_of, usable_moves
 from core.progress import finished
 from core.seeds import generator
 
@@ -86,6 +86,17 @@ def test_no_search_beats_exhaustive_search_and_budgets_are_kept(unit, method, se
             assert value >= exhausted(unit, budget, index, length, objective)
     assert np.all(np.diff(worst.values, axis=0) <= 0)
     assert np.array_equal(worst.orders[0], np.arange(OFFSETS[-1]))
+
+
+def test_a_step_stays_inside_its_list_and_inverts_only_what_stands_in_order():
+    moves, offsets = moves_of("inversions", 3), np.array([0, 3, 5])
+    states = np.array([[0, 1, 2, 3, 4], [0, 2, 1, 4, 3]])
+    alive = np.array([[True, True], [True, False]])
+    tried = np.array([[0, 0], [1, 1]])  # [moves, lists]
+    found = usable_moves(states, alive, tried, moves, offsets, "inversions")
+    assert found.tolist() == [[[True, True], [True, False]], [[True, False], [False, False]]]
+    either = usable_moves(states, alive, tried, moves, offsets, "exchanges")
+    assert either.tolist() == [[[True, True], [True, False]], [[True, False], [True, False]]]
 
 
 @pytest.mark.parametrize("unit", UNITS)

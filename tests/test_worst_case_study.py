@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -102,6 +103,21 @@ def test_an_order_moves_the_documents_and_nothing_else(judged, target):
     same = one.rearranged(np.arange(len(order)))
     assert np.array_equal(same.rows, lists.rows)
     assert np.array_equal(same.ranks, lists.ranks)
+
+
+def test_the_ranking_is_rearranged_in_whatever_order_documents_are_shown(judged):
+    """Places are those of the ranking: the document at place order[p] takes the score of p."""
+    bounds = pairwise(judged.lists.offsets)
+    turned = np.concatenate([np.arange(low, high)[::-1] for low, high in bounds])
+    shown = JudgedLists(judged.dataset, judged.lists.shown_as(turned))
+    one = attack(shown, Toy())
+    (order,) = one.random_orders("inversions", 4, 1, 0)
+    after = one.rearranged(order)
+    ranked = judged.lists.rows  # the first place of every list first
+    best_first = np.lexsort((-after.prior[:, 0], np.repeat(np.arange(len(after)), after.lengths)))
+    assert after.rows[best_first].tolist() == ranked[order].tolist()
+    assert shown.lists.rows[one.holders].tolist() == ranked.tolist()
+    assert attack(shown, Toy(), "shown").holders.tolist() == list(range(len(ranked)))
 
 
 @pytest.mark.parametrize("unit", ["inversions", "exchanges"])

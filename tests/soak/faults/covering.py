@@ -79,7 +79,8 @@ class Covering:
         """
         module = fault.file.removesuffix(".py").replace("/", ".")
         found = self.of_loading(fault, module) if anew else self.covering(fault)
-        near = {file for file in map(file_of, found) if imports(file, module)}
+        files_found = set(map(file_of, found))
+        near = {file for file in files_found if imports(file, module) or is_kin(file, module)}
 
         def weight(test: str) -> float:
             far = 1 if file_of(test) in near else 4
@@ -97,13 +98,16 @@ class Covering:
         return sorted(chosen, key=lambda test: of[file_of(test)]), len(found)
 
     def covering(self, fault: Fault) -> set[str]:
-        """The tests that run its line; of what is compiled, those that call it."""
+        """The tests that run its line; of what is compiled, those that call it.
+
+        A line that was written since then is asked of the tests of its function.
+        """
         name = f"{fault.file}|{fault.function}"
         if found := self.by_line.get(f"{name}|{fault.text}"):
             return found
         if self.mentions[name][1]:
             return self.naming({fault.function})
-        return set() if begins_statement(fault) else self.by_function[name]
+        return self.by_function[name]
 
     def of_loading(self, fault: Fault, module: str) -> set[str]:
         """The tests of what depends on a value that is made when the module is loaded."""
@@ -124,9 +128,13 @@ class Covering:
                     names = names | ({function.rpartition("|")[2]} if compiled else set())
         return found
 
-    def limits(self, chosen: list[str]) -> tuple[float, float]:
-        """Seconds of computing and by the clock after which these tests hang."""
+    def limits(self, fault: Fault, chosen: list[str]) -> tuple[float, float]:
+        """Seconds of computing and by the clock after which these tests hang.
+
+        What numba compiles is compiled anew first.
+        """
         took = sum(self.took[test] for test in chosen)
+        took += 60 if "njit" in (ROOT / fault.file).read_text() else 0
         return 30 + 4 * took, 120 + 12 * took
 
 
@@ -159,12 +167,6 @@ def mentions() -> dict[str, tuple[set[str], bool]]:
                     compiled = any("njit" in ast.unparse(deco) for deco in one.decorator_list)
                     found[f"{file}|{owner}{one.name}"] = said, compiled
     return found
-
-
-def begins_statement(fault: Fault) -> bool:
-    """Whether a line is a statement's first one; of the others not every one is recorded."""
-    nodes = ast.walk(tree_of(fault.file))
-    return fault.line in {node.lineno for node in nodes if isinstance(node, ast.stmt)}
 
 
 def assigned(fault: Fault) -> set[str]:
@@ -204,6 +206,16 @@ def imports(file: str, module: str) -> bool:
     text = (ROOT / file).read_text()
     package, _, name = module.rpartition(".")
     return module in text or (f"from {package} import" in text and name in text)
+
+
+def is_kin(file: str, module: str) -> bool:
+    """Whether a file of tests is called after a module or its family.
+
+    >>> is_kin("tests/test_letor.py", "core.data.letor_cells")
+    True
+    """
+    word = Path(file).stem.removeprefix("test_").partition("_")[0]
+    return file.startswith("tests/") and module.rpartition(".")[2].startswith(word)
 
 
 def texts(ran: dict[str, list[int]]) -> Iterable[str]:

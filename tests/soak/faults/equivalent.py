@@ -70,6 +70,79 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "sums[2, row[doc + 2]] += weights[doc + 2]",
         "2 → 3: 2",
     ): "of the row of sums, which are added up in the end; in a place it is noticed",
+    (
+        "core/data/benchmarks.py",
+        "rank, place, distance, best = min(found, key=lambda one: one[:3])",
+        "3 → 4: 3",
+    ): "no size is equally far from two collections of one shape",
+    (
+        "core/data/letor_stream.py",
+        "return _Decoded(raw, raw.tell, raw.seek(0, io.SEEK_END) - raw.seek(0))",
+        "- → +: raw.seek(0, io.SEEK_END) - raw.seek(0)",
+    ): "`seek(0)` is 0",
+    (
+        "core/losses/listwise.py",
+        "grades = labels.to(logits.dtype).masked_fill(~mask, 0)",
+        "*",
+    ): "what stands at pads is masked once more before it is used",
+    (
+        "core/losses/pairs.py",
+        "margins = (values[:, :, None] - values[:, None, :]).masked_fill(~pairs, 0)",
+        "0 → -1: 0",
+    ): "what is no pair enters no sum, whatever finite margin it has",
+    (
+        "core/losses/pairs.py",
+        "most = max(1, SQUARE // max(1, docs * docs))",
+        "1 → 2: 1",
+    ): "how many lists are computed at once is a matter of memory",
+    ("core/metrics/blocks.py", "whole = True", "True → False: True"): (
+        "grades that are not counted are sorted, for the same sums"
+    ),
+    (
+        "core/metrics/relevance.py",
+        "longest = max(int(length.max(initial=0)) for length in lengths)",
+        "0 → 1: 0",
+    ): "a discount more than the longest list has is not read",
+    ("core/models/attention.py", "return True", "True → False: True"): (
+        "both ways give the same attention, on a GPU too"
+    ),
+    (
+        "core/models/gsf.py",
+        "hidden = lists * docs * passes * sum((*self.config.widths, self.config.group))",
+        "*",
+    ): "only whether numbers are kept or made again, which is a matter of memory",
+    (
+        "core/perturb/sets.py",
+        "leaving = np.minimum(round(level), np.maximum(lists.lengths - 1, 0))",
+        "0 → -1: 0",
+    ): "of a list without documents nothing leaves, however much is to leave",
+    (
+        "core/perturb/worst_case.py",
+        "accepted = usable & (generator.random(used.shape) < np.exp(rising))",
+        "< → <=: generator.random(used.shape) < np.exp(rising)",
+    ): "a draw equals its bound once in 2⁵³",
+    ("core/rankers/boosting_bins.py", "sums[1, row[doc + 1]] += weights[doc + 1]", "1 → 0: 1"): (
+        "the rows of sums are added up in the end"
+    ),
+    (
+        "core/rankers/boosting_rounds.py",
+        "return GradedLists(offsets, grades, weights / max(total, 1.0), len(levels))",
+        "1.0 → 0.5: 1.0",
+    ): "the total is 1 or more, or 0 where there is no pair to weigh",
+    (
+        "core/training/network.py",
+        "parts = [network.embed(part[None])[0] for part in torch.split(features, budget)]",
+        "0 → -1: 0",
+    ): "the batch has one list",
+    ("core/cli/library.py", "MOST_LETTERS = 44", "*"): (
+        "where a cell of a table is cut; --json tells everything"
+    ),
+    ("core/metrics/randomisation.py", "NUMBERS_AT_ONCE = 2**23", "*"): (
+        "how many signs are drawn at once; they are as random"
+    ),
+    ("core/rankers/foreign.py", "rankings: int = 0", "0 → -1: 0"): (
+        "no list carries fewer initial rankings than none"
+    ),
 }
 
 

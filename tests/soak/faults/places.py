@@ -11,11 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
-LEFT_OUT = (
-    "core/bench/",  # times us beside peers: nothing there is an answer
-    "core/errors.py",  # texts of errors
-    "core/__main__.py",
-)
+LEFT_OUT = ("core/bench/",)  # times us beside peers: nothing there is an answer
 QUIET_KEYWORDS = {
     "strict", "cache", "nogil", "copy", "stacklevel", "help", "width", "indent", "frozen", "repr",
     "ensure_ascii", "flush", "daemon", "allow_pickle", "kw_only",
