@@ -18,7 +18,7 @@ from core.store import archive
 from core.store.damaged import Damaged
 from core.store.tags import Tags
 from core.store.verified import InBackground
-from core.studies import again, cleaning, jobs, library, side_by_side
+from core.studies import cleaning, jobs, library, reproduce, side_by_side
 from core.studies.command_runs import is_of_runs
 from core.studies.library import KINDS, Entry
 
@@ -223,8 +223,8 @@ def command(entry: Entry) -> str:
     """
     recipe, facts = entry.artefact.recipe, entry.artefact.facts
     if entry.key.kind == "ranker":
-        return again.ranker_command(recipe, data_of(entries())[str(entry.key)] or SAMPLE)
-    return again.study_command(recipe, facts)
+        return reproduce.ranker_command(recipe, data_of(entries())[str(entry.key)] or SAMPLE)
+    return reproduce.study_command(recipe, facts)
 
 
 def python(entry: Entry) -> str:
@@ -233,7 +233,7 @@ def python(entry: Entry) -> str:
     Raises:
         UsageError: studies of its kind say it on their own page.
     """
-    return again.study_python(entry.artefact.recipe, entry.artefact.facts)
+    return reproduce.study_python(entry.artefact.recipe, entry.artefact.facts)
 
 
 def taken_along(chosen: Collection[Entry]) -> list[Entry]:

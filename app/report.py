@@ -3,7 +3,7 @@
 import html
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -21,12 +21,13 @@ from app.figures.initial_ranking import alt_text, curves
 from core.errors import UsageError
 from core.metrics.measure import Measure
 from core.perturb.registry import entry_of
-from core.studies.again import Written, study_command, study_python
 from core.studies.benchmark_finding import signed
 from core.studies.certificate import certificates
 from core.studies.initial_ranking import claim, finding
 from core.studies.methods import paragraph, references
+from core.studies.question import Facts
 from core.studies.registry import STUDIES
+from core.studies.reproduce import study_command, study_python
 from core.studies.result import StudyResult, stored_summary
 from core.studies.table import marks
 
@@ -77,12 +78,12 @@ def _study(directory: Path) -> str:
 def _other(result: StudyResult, summary: pd.DataFrame) -> str:
     """A study without a picture of its own here: its question and its numbers."""
     entry = STUDIES.get(result.recipe["kind"])
-    question = entry.question if entry else result.recipe["kind"]
+    question = entry.title if entry else result.recipe["kind"]
     return f"<h2>{html.escape(question)}</h2>{report_parts.table(summary)}"
 
 
 def _asked(kind: str) -> str:
-    return f"<h2>{html.escape(STUDIES[kind].question)}</h2>"
+    return f"<h2>{html.escape(STUDIES[kind].title)}</h2>"
 
 
 def _methods(result: StudyResult) -> str:
@@ -150,13 +151,13 @@ INVARIANCE = (
 
 def _recipe(result: StudyResult) -> str:
     """What makes it again, and all that determines it."""
-    again = [("As a command", study_command), ("In Python", study_python)]
-    parts = [report_parts.folded(head, _written(write, result)) for head, write in again]
+    writers = [("As a command", study_command), ("In Python", study_python)]
+    parts = [report_parts.folded(head, _written(write, result)) for head, write in writers]
     text = html.escape(json.dumps(result.recipe, indent=1))
     return "".join([*parts, report_parts.folded("Recipe", f"<pre>{text}</pre>")])
 
 
-def _written(write: Written, result: StudyResult) -> str:
+def _written(write: Callable[[Facts, Facts], str], result: StudyResult) -> str:
     try:
         return f"<pre>{html.escape(write(result.recipe, result.facts))}</pre>"
     except UsageError as error:  # no flags say it

@@ -25,7 +25,7 @@ def section(result: StudyResult) -> str:
     drawn = "".join(_ranker(result, frame, name) for name in rankers)
     count = result.facts["queries"]
     return (
-        f"<h2>{html.escape(STUDIES[KIND].question)}</h2>{drawn}<p class='said'>Means over "
+        f"<h2>{html.escape(STUDIES[KIND].title)}</h2>{drawn}<p class='said'>Means over "
         f"{count} {'query' if count == 1 else 'queries'}; relevant mass: the share that documents "
         "with a label above 0 get; chance: the share that they are.</p>"
     )

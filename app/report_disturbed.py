@@ -33,7 +33,7 @@ def section(result: StudyResult) -> str:
     draws = f"{count} draw{'' if count == 1 else 's'}"
     of = f"N = {queries} {'query' if queries == 1 else 'queries'}"
     return (
-        f"<h2>{html.escape(STUDIES[kind].question)}</h2>{drawn(result, measure)}"
+        f"<h2>{html.escape(STUDIES[kind].title)}</h2>{drawn(result, measure)}"
         f"<p class='said'>{convention} · {of} · {draws}</p>"
     )
 

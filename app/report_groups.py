@@ -25,7 +25,7 @@ def section(result: StudyResult) -> str:
         index=False, border=0, na_rep="", float_format=lambda value: f"{value:.4g}"
     )
     return (
-        f"<h2>{html.escape(STUDIES[group_shuffles.KIND].question)}</h2>"
+        f"<h2>{html.escape(STUDIES[group_shuffles.KIND].title)}</h2>"
         f"<figure role='img' aria-label='{words}'>{picture}<figcaption>{words}</figcaption>"
         f"</figure>{said}{table}"
     )

@@ -24,7 +24,7 @@ def section(result: StudyResult) -> str:
     drawn = _sizes(result, measure) if kind == set_size.KIND else _rankings(result, measure)
     convention = html.escape(Measure.parse(measure).convention())
     return (
-        f"<h2>{html.escape(STUDIES[kind].question)}</h2>{drawn}<p class='said'>{convention}, "
+        f"<h2>{html.escape(STUDIES[kind].title)}</h2>{drawn}<p class='said'>{convention}, "
         f"N = {counted(result.facts['queries'], 'query')}, 95 % intervals over queries</p>"
     )
 

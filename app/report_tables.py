@@ -1,8 +1,6 @@
 """Benchmarks and ablations in the report: the picture, its sentence, the table."""
 
 import html
-from collections.abc import Callable, Mapping
-from typing import Any
 
 from app import report_parts
 from app.figures import ablation as ablation_figure
@@ -19,23 +17,19 @@ from core.studies import (
     benchmark_table,
     benchmark_text,
 )
-from core.studies.command_tables import ablation_python, benchmark_python
 from core.studies.initial_ranking import INITIAL
 from core.studies.registry import STUDIES
 from core.studies.result import StudyResult
 
-KINDS: Mapping[str, Callable[[Mapping[str, Any], Mapping[str, Any]], str]] = {
-    benchmark.KIND: benchmark_python,
-    ablation.KIND: ablation_python,
-}
-"""The studies that this module draws, and what writes each as Python."""
+KINDS = frozenset({benchmark.KIND, ablation.KIND})
+"""The studies that this module draws."""
 
 TEST, USUAL = "paired t", "NDCG@10"
 
 
 def section(result: StudyResult) -> str:
     """The report of one benchmark or ablation, without its recipe."""
-    head = f"<h2>{html.escape(STUDIES[result.recipe['kind']].question)}</h2>"
+    head = f"<h2>{html.escape(STUDIES[result.recipe['kind']].title)}</h2>"
     return head + (_ablation if result.recipe["kind"] == ablation.KIND else _benchmark)(result)
 
 

@@ -1,14 +1,17 @@
 """Parameters that declare themselves: help, bounds, choices and unit stand beside the default.
 
-The form, the command-line flag, the validation and the documentation of a recipe all come from
-the fields of its frozen dataclass, written with `parameter`.
+The form, the command-line flag, the validation and the documentation of a recipe or a question
+all come from the fields of its frozen dataclass, written with `parameter`.
 """
 
 import dataclasses
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import MISSING, dataclass
 from functools import cache
-from typing import Any, get_type_hints
+from math import isfinite
+from types import UnionType
+from typing import Any, Union, get_origin, get_type_hints
 
 from core.errors import ParameterError
 from core.numerals import number, whole
@@ -16,7 +19,20 @@ from core.numerals import number, whole
 
 @dataclass(frozen=True)
 class Parameter:
-    """What one field of a recipe says of itself."""
+    """What one field of a recipe or a question says of itself.
+
+    Attributes:
+        name: of the field.
+        type: as annotated.
+        default: its value where none is given; `MISSING` where one must be.
+        help: what it is, in words.
+        low: lowest value, or lowest of each of several.
+        high: highest value, or highest of each of several.
+        choices: the values that it may have.
+        unit: of its value.
+        names: what its texts are names of (`rankers`, `measures`, …), where they are names.
+        flags: how a command line says it, where one flag of its own name does not.
+    """
 
     name: str
     type: Any
@@ -26,6 +42,18 @@ class Parameter:
     high: int | float | None = None
     choices: tuple[str, ...] = ()
     unit: str = ""
+    names: str = ""
+    flags: Any = None
+
+    @property
+    def required(self) -> bool:
+        """Whether a value must be given."""
+        return self.default is MISSING
+
+    @property
+    def several(self) -> bool:
+        """Whether it has several values, which commas separate in text."""
+        return get_origin(self.type) is tuple
 
     @property
     def allowed(self) -> str:
@@ -40,17 +68,19 @@ class Parameter:
 
 
 def parameter(  # noqa: PLR0913 (each argument is one fact a field states)
-    default: Any,
-    help: str,  # noqa: A002 (the word that argparse and Streamlit use)
+    default: Any = MISSING,
+    help: str = "",  # noqa: A002 (the word that argparse and Streamlit use)
     *,
     low: int | float | None = None,
     high: int | float | None = None,
     choices: tuple[str, ...] = (),
     unit: str = "",
+    names: str = "",
+    flags: Any = None,
 ) -> Any:
-    """A dataclass field with its help, bounds (inclusive), choices and unit."""
+    """A dataclass field with its help, bounds (inclusive), choices and unit; see `Parameter`."""
     facts = {"help": help, "low": low, "high": high, "choices": choices, "unit": unit}
-    return dataclasses.field(default=default, metadata=facts)
+    return dataclasses.field(default=default, metadata=facts | {"names": names, "flags": flags})
 
 
 def parameters(recipe: Any) -> Iterator[Parameter]:
@@ -76,17 +106,22 @@ def check(recipe: Any) -> None:
     """
     for declared in parameters(recipe):
         value = getattr(recipe, declared.name)
-        if value is None:
-            continue
-        if declared.choices and value not in declared.choices:
-            raise ParameterError(declared.name, value, declared.allowed)
-        bounded = declared.low is not None or declared.high is not None
-        if bounded and not isinstance(value, int | float):
-            raise ParameterError(declared.name, value, declared.allowed)
-        if (declared.low is not None and not value >= declared.low) or (
-            declared.high is not None and not value <= declared.high
-        ):
-            raise ParameterError(declared.name, value, declared.allowed)
+        for one in value if declared.several and isinstance(value, tuple) else (value,):
+            if one is not None and not _fits(declared, one):
+                found = text_of(value) if isinstance(value, tuple) else value
+                raise ParameterError(declared.name, found, declared.allowed)
+
+
+def _fits(declared: Parameter, value: Any) -> bool:
+    """Whether a value, one of several maybe, lies within what is declared."""
+    if declared.choices and value not in declared.choices:
+        return False
+    if declared.low is None and declared.high is None:
+        return True
+    if not isinstance(value, int | float):
+        return False
+    above = declared.low is None or value >= declared.low
+    return above and (declared.high is None or value <= declared.high)
 
 
 def written(recipe: Any, later: Mapping[str, Any]) -> dict[str, Any]:
@@ -130,11 +165,128 @@ def _read(recipe: Any, values: Mapping[str, str]) -> dict[str, Any]:
     for name in values:
         if name not in known:
             raise ParameterError("--set", name, "one of " + ", ".join(sorted(known)))
-    return {name: _converted(known[name], text) for name, text in values.items()}
+    return {name: value_of(known[name], text) for name, text in values.items()}
 
 
-def _converted(declared: Parameter, text: str) -> Any:
+def parts_of(text: str) -> list[str]:
+    """What commas separate, without the blanks around; commas within parentheses are left alone.
+
+    >>> parts_of("NDCG(ideal=shown,ties=row)@10, RR,")
+    ['NDCG(ideal=shown,ties=row)@10', 'RR']
+    """
+    return [part.strip() for part in re.split(r",(?![^()]*\))", text) if part.strip()]
+
+
+def fields_of(pairs: Iterable[str]) -> dict[str, str]:
+    """The fields of --set.
+
+    >>> fields_of(["epochs=3"])
+    {'epochs': '3'}
+
+    Raises:
+        ParameterError: one that has no value.
+    """
+    found = {}
+    for pair in pairs:
+        field, equals, value = pair.partition("=")
+        if not equals:
+            raise ParameterError("--set", pair, "FIELD=VALUE")
+        found[field] = value
+    return found
+
+
+def text_of(value: Any) -> str:
+    """A value as `value_of` reads it.
+
+    >>> text_of((1, 2)), text_of(0.10), text_of(True), text_of(None)
+    ('1,2', '0.1', 'true', 'none')
+    """
+    if isinstance(value, tuple | list):
+        return ",".join(map(text_of, value))
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:.12g}" if isinstance(value, float) else str(value)
+
+
+def value_of(declared: Parameter, text: str) -> Any:
+    """A parameter's value from its text.
+
+    Raises:
+        ParameterError: a text that its type does not take.
+    """
+    if declared.several:
+        kind = declared.type.__args__[0]
+        kinds = getattr(kind, "__args__", (kind,))
+        return tuple(_converted(declared, kinds, part) for part in parts_of(text))
     kinds = getattr(declared.type, "__args__", (declared.type,))
+    lists = [kind for kind in kinds if get_origin(kind) is tuple]
+    if lists and not (type(None) in kinds and text.lower() == "none"):
+        return value_of(dataclasses.replace(declared, type=lists[0]), text)
+    return _converted(declared, kinds, text)
+
+
+def plain_of(declared: Parameter, value: Any) -> Any:
+    """A parameter's value from a JSON value: lists become tuples, whole numbers floats where due.
+
+    Raises:
+        ParameterError: a value of another type.
+
+    >>> pairs = Parameter("pairs", tuple[tuple[str, float], ...], (), "")
+    >>> plain_of(pairs, [["cut", 1]])
+    (('cut', 1.0),)
+    """
+    found = _typed(declared.type, value)
+    if found is MISSING:
+        raise ParameterError(declared.name, value, _in_words(declared.type))
+    return found
+
+
+def _typed(kind: Any, value: Any) -> Any:
+    """The value as its type has it; MISSING where it is none of that type."""
+    inside = getattr(kind, "__args__", ())
+    if get_origin(kind) is tuple:
+        return _tuple(inside, value)
+    if get_origin(kind) in {Union, UnionType}:
+        found = (_typed(one, value) for one in inside)
+        return next((one for one in found if one is not MISSING), MISSING)
+    if get_origin(kind) is Mapping:
+        return value if isinstance(value, Mapping) else MISSING
+    if kind is float and isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value) if isfinite(value) else MISSING
+    fits = type(value) is kind if kind in {int, bool} else isinstance(value, kind)
+    return value if fits else MISSING
+
+
+def _tuple(inside: tuple[Any, ...], value: Any) -> Any:
+    if not isinstance(value, list | tuple):
+        return MISSING
+    kinds = [inside[0]] * len(value) if inside[-1] is Ellipsis else list(inside)
+    if len(kinds) != len(value):
+        return MISSING
+    found = tuple(map(_typed, kinds, value))
+    return MISSING if any(one is MISSING for one in found) else found
+
+
+WORDS = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
+
+
+def _in_words(kind: Any) -> str:
+    """A type in words.
+
+    >>> _in_words(tuple[int, ...] | None), _in_words(tuple[tuple[str, float], ...])
+    ('a list of a whole number each, or null', 'a list of [a text, a number] each')
+    """
+    inside = getattr(kind, "__args__", ())
+    if get_origin(kind) is tuple and inside[-1] is Ellipsis:
+        return f"a list of {_in_words(inside[0])} each"
+    if get_origin(kind) is tuple:
+        return f"[{', '.join(map(_in_words, inside))}]"
+    if get_origin(kind) in {Union, UnionType}:
+        return ", or ".join(dict.fromkeys(map(_in_words, inside)))
+    return WORDS.get(kind, "null" if kind is type(None) else "an object")
+
+
+def _converted(declared: Parameter, kinds: tuple[Any, ...], text: str) -> Any:
     if type(None) in kinds and text.lower() == "none":
         return None
     if bool in kinds:
@@ -149,4 +301,5 @@ def _converted(declared: Parameter, text: str) -> Any:
                 continue
     if str in kinds or declared.choices:
         return text
-    raise ParameterError(declared.name, text, "a number")
+    wanted = "a number" if float in kinds else "a whole number"
+    raise ParameterError(declared.name, text, wanted)

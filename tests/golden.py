@@ -18,7 +18,7 @@ import numpy as np
 PLACE = Path(__file__).parent / "golden"
 NUMBER = re.compile(r"[−-]?\d[\d.,]*(e[−+-]?\d+)?")
 TAG = re.compile(r"<(style|script|svg)\b.*?</\1>|<[^>]+>", re.DOTALL)
-HEX = re.compile(r"\b[0-9a-f]{6,64}\b")
+HEX = re.compile(r"(?<=[#-])[0-9a-f]{6,64}\b|\b[0-9a-f]{64}\b")
 TEXTS = ("title", "header", "subheader", "markdown", "caption", "info", "warning", "error")
 FIELDS = ("selectbox", "multiselect", "number_input", "text_input", "toggle", "slider", "button")
 
@@ -32,7 +32,7 @@ def facts(kind, artefact, root):
         root: of the store, which lies at SHUFFLEPROOF_HOME.
     """
     from app.report import report
-    from core.studies import again, methods
+    from core.studies import methods, reproduce
     from core.studies.result import StudyResult
 
     result = StudyResult.open(artefact.path)
@@ -52,8 +52,8 @@ def facts(kind, artefact, root):
         "shape": list(values.shape),
         "undefined": int(np.isnan(values).sum()),
         "means": [" ".join(f"{mean:.6f}" for mean in row) for row in means.reshape(len(means), -1)],
-        "command": again.study_command(recipe, noted),
-        "python": again.study_python(recipe, noted).splitlines(),
+        "command": reproduce.study_command(recipe, noted),
+        "python": reproduce.study_python(recipe, noted).splitlines(),
         "methods": methods.paragraph(recipe, noted),
         "references": methods.references(recipe, noted),
         "report": words(TAG.sub("\n", report([artefact.path])).splitlines(), root),

@@ -14,7 +14,7 @@ from core.metrics.measure import MEASURES
 from core.perturb.registry import PERTURBATIONS
 from core.rankers import registry
 from core.store.artefacts import Store
-from core.studies import again
+from core.studies import reproduce
 from core.studies.methods import WORKS, _works, paragraph, rankers_of, references
 from core.studies.registry import STUDIES
 from tests import app_tables as tables
@@ -44,13 +44,12 @@ def beside_the_runs(folder, monkeypatch):
 
 def test_no_study_is_forgotten(studies):
     assert set(studies) == set(KINDS)
-    assert set(again.COMMANDS) == set(again.PYTHON) == set(STUDIES)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_command_finds_the_study_again(kind, studies, store, capsys):
     artefact = studies[kind]
-    words = shlex.split(again.study_command(artefact.recipe, artefact.facts))
+    words = shlex.split(reproduce.study_command(artefact.recipe, artefact.facts))
     assert words[0] == "shuffleproof"
     assert main([*words[1:], "--json", "--store", str(store.root)]) == 0
     assert json.loads(capsys.readouterr().out)["result"] == str(artefact.key)
@@ -64,7 +63,7 @@ def test_the_python_finds_the_study_again(kind, studies, store, capsys, monkeypa
     monkeypatch.setattr(Store, "find", lambda own, key: opened.append(key) or find(own, key))
     before = {artefact.key for artefact in store.artefacts("study")}
     artefact = studies[kind]
-    exec(again.study_python(artefact.recipe, artefact.facts), {})  # noqa: S102 (our own lines)
+    exec(reproduce.study_python(artefact.recipe, artefact.facts), {})  # noqa: S102 (our own lines)
     assert capsys.readouterr().out, "it prints what was found"
     assert kind == RUNS or artefact.key in opened
     assert {one.key for one in store.artefacts("study")} == before
@@ -75,7 +74,7 @@ def test_the_report_has_question_methods_references_and_needs_nothing_else(kind,
     artefact = studies[kind]
     page = report([artefact.path])
     body = page.partition("<body>")[2]
-    assert html.escape(STUDIES[artefact.recipe["kind"]].question) in body
+    assert html.escape(STUDIES[artefact.recipe["kind"]].title) in body
     assert "<figure" in body or kind == "invariance"
     assert "<h3>Methods</h3>" in body
     assert "<li>" in body or kind == "card"
@@ -90,18 +89,18 @@ def test_what_no_flag_says_is_refused(studies):
     artefact = studies["initial-rankings"]
     lists = dict(artefact.facts["lists"]) | {"folds": 3}
     with pytest.raises(UsageError, match="folds"):
-        again.study_command(artefact.recipe, dict(artefact.facts) | {"lists": lists})
-    with pytest.raises(UsageError, match="on its own page"):
-        again.study_command({"kind": "nothing of the kind"}, {})
+        reproduce.study_command(artefact.recipe, dict(artefact.facts) | {"lists": lists})
+    with pytest.raises(UsageError, match="no study is of the kind"):
+        reproduce.study_command({"kind": "nothing of the kind"}, {})
     part = {"ranker": registry.spec("mart", "small").recipe(), "lists": {"without part": 1}}
     with pytest.raises(UsageError, match="cross-fitting"):
-        again.ranker_command(part, "mine")
+        reproduce.ranker_command(part, "mine")
 
 
 def test_a_trained_ranker_says_its_lists():
     spec = registry.spec("setrank-imsab", "paper")
     lists = {"initial": ["feature:3"], "depth": 10, "scores": "in-sample", "folds": 5, "seed": 0}
-    words = again.ranker_command({"ranker": spec.recipe(), "lists": lists}, "mine")
+    words = reproduce.ranker_command({"ranker": spec.recipe(), "lists": lists}, "mine")
     assert words == (
         "shuffleproof train setrank-imsab@paper --data mine --initial feature:3 --depth 10 "
         "--scores in-sample"

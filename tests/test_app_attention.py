@@ -29,8 +29,7 @@ from core.store.artefacts import Store
 from core.studies import attention, attention_list, attention_text, jobs, underway
 from core.studies.attention_change import Change, offered
 from core.studies.attention_list import packed, unpacked
-from core.studies.command_attention import attention_python, list_command
-from core.studies.jobs_attention import attention as attention_job
+from core.studies.attention_list_command import list_command, list_python
 from core.studies.result import StudyResult, stored_summary
 from core.studies.workbench import finished
 
@@ -614,7 +613,7 @@ def test_what_has_no_weights_is_refused_before_anything_runs(study):
 def test_the_job_answers_with_the_artefact(study):
     bench, artefact, _, names = study
     lists = {"initial": ["feature:3"], "scores": "in-sample"}
-    work = attention_job(
+    work = jobs.KINDS["attention"](
         bench.store, data="sample", rankers=names, queries=70, dead_below=0.5, lists=lists
     )
     assert finished(work)["artefact"].startswith(str(artefact.key))
@@ -624,7 +623,7 @@ def test_the_lines_of_python_print_the_map(study):
     bench, _, _, names = study
     facts = {"data": "sample", "lists": scoring.recipe_values(bench.recipe)}
     which = {"kind": "spread", "block": 1, "head": None, "change": "cut:0.5:0"}
-    ended = in_process(attention_python(names[1], "503", which, facts), bench.store.root)
+    ended = in_process(list_python(names[1], "503", which, facts), bench.store.root)
     assert ended.stdout.startswith("[["), ended.stderr[-2000:]
     assert "nan" in ended.stdout
 

@@ -15,8 +15,8 @@ from app.views import card as view
 from core.store.artefacts import Store
 from core.studies import card_table
 from core.studies.benchmark_finding import signed
-from core.studies.command_perturbations import card_command, card_python
 from core.studies.initial_ranking import INITIAL
+from core.studies.reproduce import study_command, study_python
 from core.studies.result import StudyResult
 from tests import app_disturbed as made
 from tests import app_folded as folded
@@ -138,12 +138,12 @@ def test_a_failed_card_says_why(desk, stored):
 
 
 def test_a_card_is_written_again_as_command_and_python(stored):
-    command = card_command(stored.recipe, stored.facts)
+    command = study_command(stored.recipe, stored.facts)
     assert command == (
         "shuffleproof study card --rankers feature:1,feature:2 "
-        "--families transpositions,shuffle-shown --initial feature:3 --depth 12 --draws 2"
+        "--families transpositions,shuffle-shown --draws 2 --initial feature:3 --depth 12"
     )
-    compile(card_python(stored.recipe, stored.facts), "card.py", "exec")
+    compile(study_python(stored.recipe, stored.facts), "card.py", "exec")
 
 
 def cards(**columns):

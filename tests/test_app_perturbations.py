@@ -19,8 +19,8 @@ from core.perturb.registry import PERTURBATIONS
 from core.store.artefacts import Store
 from core.studies import perturbations, perturbations_notes, perturbations_table
 from core.studies.benchmark_finding import signed
-from core.studies.command_perturbations import perturbations_command, perturbations_python
 from core.studies.initial_ranking import INITIAL
+from core.studies.reproduce import study_command, study_python
 from core.studies.result import StudyResult
 from core.studies.workbench import finished
 from tests import app_disturbed as made
@@ -292,13 +292,13 @@ def test_what_means_nothing_is_a_dash_with_a_reason(desk, otherwise):
 
 def test_a_study_is_written_again_as_command_and_python(stored):
     with pytest.raises(UsageError, match="these levels"):
-        perturbations_command(stored.recipe, stored.facts)
+        study_command(stored.recipe, stored.facts)
     own = dict(stored.recipe) | {"perturbations": [["cut", 0.0], [CHAIN, 0.0], [CHAIN, 1.0]]}
-    command = perturbations_command(own, stored.facts)
-    assert command.endswith(f"--families {CHAIN} --initial feature:3 --depth 12 --draws 2"), (
+    command = study_command(own, stored.facts)
+    assert command.endswith(f"--families {CHAIN} --draws 2 --initial feature:3 --depth 12"), (
         "the lists as they are come by themselves"
     )
-    compile(perturbations_python(stored.recipe, stored.facts), "study.py", "exec")
+    compile(study_python(stored.recipe, stored.facts), "study.py", "exec")
 
 
 def test_the_map_holds_every_cell_and_says_which_mean_nothing():

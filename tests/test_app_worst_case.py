@@ -16,8 +16,8 @@ from app.views import worst_case_run as run
 from core.perturb.worst_case import Search
 from core.perturb.worst_case import search as worst_order
 from core.store.artefacts import Store
-from core.studies.command_perturbations import worst_case_command, worst_case_python
 from core.studies.initial_ranking import INITIAL
+from core.studies.reproduce import study_command, study_python
 from core.studies.workbench import finished
 from core.studies.worst_case_finding import finding
 from tests import app_disturbed as made
@@ -183,16 +183,16 @@ def test_a_failed_search_says_why(desk, stored):
 
 def test_a_search_is_written_again_as_command_and_python(stored):
     assert "--unit exchanges --set places=6 --budgets" in (
-        worst_case_command(stored.recipe, stored.facts)
+        study_command(stored.recipe, stored.facts)
     )
     usual = dict(stored.recipe) | {"search": {"method": "greedy", "unit": "exchanges"}}
-    assert worst_case_command(usual, stored.facts) == (
+    assert study_command(usual, stored.facts) == (
         "shuffleproof study worst-case --rankers feature:1,feature:2 --unit exchanges "
         "--budgets 1,2 --queries 12 --initial feature:3 --depth 12"
     )
-    python = worst_case_python(stored.recipe, stored.facts)
+    python = study_python(stored.recipe, stored.facts)
     compile(python, "study.py", "exec")
-    assert "Search(unit='exchanges', places=6)" in python
+    assert "search={'unit': 'exchanges', 'places': 6}" in python
 
 
 def test_certified_rankers_say_so_and_marks_at_edges_are_relevant():

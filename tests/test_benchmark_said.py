@@ -28,8 +28,9 @@ from core.studies import (
     benchmark_retrieved,
     benchmark_runs,
     benchmark_table,
-    command_tables,
 )
+from core.studies.kinds.benchmark.question import Benchmark
+from core.studies.reproduce import study_command, study_python
 from core.studies.result import StudyResult
 from core.studies.workbench import Workbench, finished
 
@@ -281,34 +282,32 @@ def test_two_rankers_are_enough_for_ranks(result):
 
 
 def test_the_command_asks_for_the_same_benchmark(result, artefact):
-    words = shlex.split(command_tables.benchmark_command(artefact.recipe, artefact.facts))
+    words = shlex.split(study_command(artefact.recipe, artefact.facts))
     asked = parser().parse_args(words[1:])
     assert asked.rankers.split(",") == list(RANKERS)
-    assert (asked.seeds, asked.data, asked.measures) == (2, "sample", "NDCG@10")
+    assert (asked.seeds, asked.data, asked.measures) == ("2", "sample", "NDCG@10")
     assert (asked.initial, asked.depth, asked.scores) == ("feature:3", 10, "in-sample")
 
 
 def test_the_python_makes_the_same_benchmark(artefact, store, monkeypatch):
-    from core.studies import workbench
-
-    monkeypatch.setattr(workbench, "default_store", lambda: store)
+    monkeypatch.setattr("core.studies.ask.default_store", lambda: store)
     names = {}
-    exec(command_tables.benchmark_python(artefact.recipe, artefact.facts), names)  # noqa: S102 (our own lines)
-    assert names["stored"].key == artefact.key
+    exec(study_python(artefact.recipe, artefact.facts), names)  # noqa: S102 (our own lines)
+    assert names["result"].recipe == artefact.recipe
 
 
 def test_a_set_is_asked_for_by_its_name():
     from core.studies.ranker_sets import NAMED
 
     rows = [{"label": name, "seeds": 3} for name in ("ideal", "random", *NAMED["pairwise"])]
-    recipe = {"rows": rows, "measures": command_tables.TABLE}
-    found = command_tables.benchmark_command(recipe, {"data": "sample"})
+    recipe = {"kind": "benchmark", "rows": rows, "measures": list(Benchmark(("mart",)).measures)}
+    found = study_command(recipe, {"data": "sample"})
     assert found == "shuffleproof study benchmark --rankers pairwise"
 
 
 def test_the_command_of_an_ablation_and_one_without_sizes():
-    recipe = {"perturbations": [["transpositions", 0.0], ["transpositions", 7.0]],
-              "draws": 2, "seed": 0}  # fmt: skip
+    recipe = {"kind": "ablation", "draws": 2, "seed": 0,
+              "perturbations": [["transpositions", 0.0], ["transpositions", 7.0]]}  # fmt: skip
     lists = {
         "initial": ["lambdamart@small"], "depth": 40, "scores": "cross-fitted", "folds": 5,
         "seed": 0,
@@ -317,16 +316,16 @@ def test_the_command_of_an_ablation_and_one_without_sizes():
         "data": "mine", "ranker": "dlcm", "sizes": None, "towards": ["released", "tuned"],
         "preset": "small", "lists": lists,
     }  # fmt: skip
-    words = shlex.split(command_tables.ablation_command(recipe, facts))
+    words = shlex.split(study_command(recipe, facts))
     asked = parser().parse_args(words[1:])
     assert (asked.ranker, asked.sizes, asked.preset, asked.levels, asked.draws) == (
-        "dlcm", "own", "small", "0,7", 2,
+        "dlcm", "own", "small", "0,7", "2",
     )  # fmt: skip
     older = {**recipe, "rankers": [["as is", "a"], ["released", "b"], ["paper", "c"]]}
     words = shlex.split(command_tables.ablation_command(older, {**facts, "towards": []}))
     assert parser().parse_args(words[1:]).towards == "released,paper"
     with pytest.raises(UsageError, match="run it again"):
-        command_tables.ablation_command(recipe, {"data": "mine", "ranker": "dlcm"})
+        study_command(recipe, {"data": "mine", "ranker": "dlcm"})
 
 
 def test_export_writes_the_real_table_and_the_runs(artefact, store, tmp_path):

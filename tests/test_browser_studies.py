@@ -72,7 +72,7 @@ def nothing_wrong(visitor):
 
 def opened(visitor, kind, data):
     visitor.go(f"{kind}?data={data}")
-    visitor.page.get_by_text(STUDIES[kind].question).wait_for()
+    visitor.page.get_by_text(STUDIES[kind].title).wait_for()
 
 
 def rows_taken(visitor):

@@ -296,7 +296,7 @@ def test_what_has_no_source_is_studied_anew_each_time(folder, tmp_path, monkeypa
         (("train", "mine:score"), 2, "nothing to train"),
         (("train", "setrank"), 2, "no ranker is called 'setrank'"),
         (("train", "lambdamart@huge"), 2, "no preset of lambdamart"),
-        (("train", "dlcm@small", "--set", "epochs=soon"), 2, "a number"),
+        (("train", "dlcm@small", "--set", "epochs=soon"), 2, "a whole number"),
         (("train", "dlcm@small", "--set", "epochs"), 2, "FIELD=VALUE"),
         (("train", "dlcm", "--data", "nowhere"), 1, "nowhere"),
         (("doctor", "nowhere"), 1, "nowhere"),

@@ -19,7 +19,7 @@ from core.rankers import registry
 from core.rankers.initial import ListRecipe
 from core.rankers.neural import NeuralRanker
 from core.store.artefacts import Store
-from core.studies import again, group_shuffles, underway
+from core.studies import group_shuffles, reproduce, underway
 from core.studies.group_shuffles import REFERENCE
 from core.studies.group_shuffles_table import finding, fitted, reference, slope, table
 from core.studies.gsf_equivariance import changes, regrouped, spread
@@ -203,7 +203,7 @@ def test_a_killed_study_shows_its_points_and_goes_on(bench, names):
 
 
 def test_the_command_and_the_python_find_the_study_again(study, names, bench, capsys, monkeypatch):
-    words = shlex.split(again.study_command(study.recipe, study.facts | {"preset": "small"}))
+    words = shlex.split(reproduce.study_command(study.recipe, study.facts | {"preset": "small"}))
     assert words[:3] == ["shuffleproof", "study", "group-shuffles"]
     assert main([*words[1:], "--scores", "in-sample", "--store", str(bench.store.root)]) == 0
     printed = capsys.readouterr().out
@@ -211,7 +211,7 @@ def test_the_command_and_the_python_find_the_study_again(study, names, bench, ca
     assert "The fitted slope is −0." in printed
     assert "With all pairs it is" in printed
     monkeypatch.setenv("SHUFFLEPROOF_HOME", str(bench.store.root))
-    exec(again.study_python(study.recipe, study.facts), {})  # noqa: S102 (our own lines)
+    exec(reproduce.study_python(study.recipe, study.facts), {})  # noqa: S102 (our own lines)
     assert capsys.readouterr().out.strip() in printed
     assert main(["study", "group-shuffles", "--shuffles", "one", "--json"]) == 2
     assert "--shuffles" in capsys.readouterr().err

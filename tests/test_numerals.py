@@ -4,20 +4,19 @@ import numpy as np
 import pytest
 
 from core.cli import data as cli_data
-from core.cli import group_shuffles as cli_groups
-from core.cli import perturbations as cli_perturbations
-from core.cli import set_size as cli_sizes
 from core.cli.arguments import parser
 from core.data import trec
 from core.data.dataset import RankingDataset
 from core.data.text import TextColumn
 from core.errors import LetorError, ParameterError
 from core.numerals import is_count, number, whole
-from core.parameters import parsed
+from core.parameters import parameters, parsed
 from core.perturb.registry import parse as perturbation
 from core.rankers import univariate
 from core.rankers.outside import FileScores
 from core.studies import benchmark_table, outside_runs
+from core.studies.flags import said
+from core.studies.registry import STUDIES
 from core.studies.study import levels_of
 from core.training.recipe import TrainingRecipe
 
@@ -150,15 +149,20 @@ def test_scores_in_files_keep_their_order_and_ties(tmp_path):
     assert np.allclose(found, scores, rtol=1e-6, atol=1e-44)
 
 
+def flag(kind, name, text):
+    (field,) = (field for field in parameters(STUDIES[kind]) if field.name == name)
+    return said(field).value(field, {name: text}, "small")
+
+
 READ = {
     "levels": lambda text: levels_of("mallows", text),
     "family": lambda text: perturbation(f"transpositions:{text}"),
     "field": lambda text: parsed(TrainingRecipe(), {"epochs": text}),
     "real field": lambda text: parsed(TrainingRecipe(), {"learning_rate": text}),
     "split": lambda text: cli_data._fractions(f"0.6,0.2,{text}"),
-    "budgets": cli_perturbations._budgets,
-    "shuffles": cli_groups._numbers,
-    "sizes": lambda text: cli_sizes._sizes("--sizes", text),
+    "budgets": lambda text: flag("worst-case", "budgets", text),
+    "shuffles": lambda text: flag("group-shuffles", "shuffles", text),
+    "sizes": lambda text: flag("set-size", "sizes", text),
     "seed of a ranker": lambda text: univariate.spec("random", seed=text),
 }
 

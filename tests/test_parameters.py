@@ -81,7 +81,7 @@ def test_texts_are_read_by_the_fields_type(field, text, value):
     ("field", "text", "said"),
     [
         ("ready", "yes", "true or false"),
-        ("layers", "2.5", "a number"),
+        ("layers", "2.5", "a whole number"),
         ("share", "much", "a number"),
         ("other", "4", "kind, layers, most, name, rate, ready, share"),
     ],

@@ -371,7 +371,7 @@ def test_proposed_sizes_are_those_that_the_test_lists_have(benches, store):
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        (["--trained-on", "-1"], "trained-on is '-1'"),
+        (["--trained-on", "-1"], "trained_on is '-1'"),
         (["--sizes", "0,40"], "sizes is '0,40'"),
         (["--sizes", "many"], "sizes is 'many'"),
     ],

@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from core.cli import flags_studies
 from core.cli.arguments import parser
-from core.cli.studies import initial_ranking as answer
+from core.cli.open import scope_of
 from core.data.lists import CandidateLists, JudgedLists
 from core.data.synthetic import planted
 from core.errors import ArtefactError, DataError, UnknownNameError, UsageError
@@ -21,9 +22,10 @@ from core.rankers.initial import ListRecipe
 from core.seeds import generator
 from core.store.artefacts import Store
 from core.store.keys import key_of
-from core.studies import command, conventions, initial_ranking, underway
-from core.studies.command import command_of, python_of
+from core.studies import conventions, initial_ranking, underway
+from core.studies.kinds.ranking_degradation.question import RankingDegradation
 from core.studies.replay import replayed
+from core.studies.reproduce import study_command, study_python
 from core.studies.result import StudyResult
 from core.studies.run import Memory, run_study, so_far
 from core.studies.study import Study, levels_of, plan
@@ -262,22 +264,10 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize(("changes", "facts"), COMMANDS)
-def test_the_command_parses_back_to_the_same_study(changes, facts, monkeypatch):
-    """What the flags hand to the workbench is the stored recipe."""
-    asked = {}
-
-    class Bench:
-        def initial_ranking(self, rankers, pairs, measures, draws, seed):
-            texts = [str(Measure.parse(text)) for text in measures]
-            asked.update(rankers=rankers, pairs=pairs, measures=texts, draws=draws, seed=seed)
-            raise KeyboardInterrupt
-
-    def workbench_of(arguments):
-        asked["flags"] = arguments
-        return Bench()
-
+def test_the_command_parses_back_to_the_same_study(changes, facts, tmp_path):
+    """What the flags ask is the stored recipe."""
     usual = {
-        "rankers": [["initial ranking", ""], ["dlcm", ""]],
+        "kind": "initial-ranking", "rankers": [["initial ranking", ""], ["dlcm", ""]],
         "perturbations": [[FAMILY, level] for level in levels_of(FAMILY)],
         "measures": ["NDCG@10"], "draws": 10, "seed": 0,
     }  # fmt: skip
@@ -286,39 +276,30 @@ def test_the_command_parses_back_to_the_same_study(changes, facts, monkeypatch):
     lists = {"initial": [f"lambdamart@{preset}"], "depth": 40, "scores": "cross-fitted",
              "folds": 5, "seed": 0} | facts.get("lists", {})  # fmt: skip
     told = {"data": "sample", "preset": preset} | facts | {"lists": lists}
-    words = shlex.split(command_of(recipe, told))
+    words = shlex.split(study_command(recipe, told))
     assert words[0] == "shuffleproof"
-    arguments = parser().parse_args(words[1:])
-    monkeypatch.setattr("core.cli.studies.workbench_of", workbench_of)
-    with pytest.raises(KeyboardInterrupt):
-        answer(arguments)
-    assert asked["rankers"] == command.rankers_of(recipe)
-    assert [list(pair) for pair in asked["pairs"]] == recipe["perturbations"]
-    assert {name: asked[name] for name in ("measures", "draws", "seed")} == {
-        name: recipe[name] for name in ("measures", "draws", "seed")
-    }
-    flags = asked["flags"]
-    assert flags.data == told["data"]
-    assert (flags.depth, flags.scores) == (lists["depth"], lists["scores"])
-    default = "small" if flags.data == "sample" else "paper"
-    assert (flags.preset or default) == preset
-    initial = flags.initial.split(",") if flags.initial else [f"lambdamart@{preset}"]
-    assert initial == lists["initial"]
-    compile(python_of(recipe, told), "study", "exec")
+    arguments = parser().parse_args([*words[1:], "--store", str(tmp_path)])
+    scope = scope_of(arguments)
+    assert (scope.data, scope.usual) == (told["data"], preset)
+    assert dataclasses.asdict(scope.recipe()) == lists | {"initial": tuple(lists["initial"])}
+    asked = flags_studies.question_of(RankingDegradation, arguments, preset)
+    assert asked == RankingDegradation.of(recipe, told)
+    assert [list(pair) for pair in asked.perturbations] == recipe["perturbations"]
+    compile(study_python(recipe, told), "study", "exec")
 
 
 def test_what_no_flag_says_is_said_by_python():
     recipe = {
-        "rankers": [["dlcm", ""]], "measures": ["NDCG@10"], "draws": 1, "seed": 0,
-        "perturbations": [["shuffle", 0.0], ["shuffle", 0.5], ["reverse", 0.0]],
+        "kind": "initial-ranking", "rankers": [["dlcm", ""]], "measures": ["NDCG@10"], "draws": 1,
+        "perturbations": [["shuffle", 0.0], ["shuffle", 0.5], ["reverse", 0.0]], "seed": 0,
     }  # fmt: skip
     with pytest.raises(UsageError, match="these levels"):
-        command_of(recipe, {"data": "sample"})
+        study_command(recipe, {"data": "sample"})
     lists = dataclasses.asdict(ListRecipe(initial=("feature:1",), depth=None))
     whole = recipe | {"perturbations": [["shuffle", 0.0], ["shuffle", 0.5]]}
     with pytest.raises(UsageError, match="all documents"):
-        command_of(whole, {"data": "sample", "lists": lists})
-    text = python_of(whole, {"data": "sample", "lists": lists})
+        study_command(whole, {"data": "sample", "lists": lists})
+    text = study_python(whole, {"data": "sample", "lists": lists})
     assert "depth=None" in text
     compile(text, "study", "exec")
 

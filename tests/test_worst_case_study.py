@@ -7,7 +7,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from core.cli.perturbations import _budgets
 from core.data.dataset import RankingDataset
 from core.data.lists import CandidateLists, JudgedLists
 from core.errors import MissingRankingError, ParameterError
@@ -21,6 +20,7 @@ from core.seeds import generator
 from core.store.artefacts import Store
 from core.studies import worst_case, worst_case_cells
 from core.studies.initial_ranking import INITIAL, InitialRanking
+from core.studies.kinds.worst_case.question import WorstCase
 from core.studies.result import StudyResult
 from core.studies.underway import Underway
 from core.studies.workbench import Workbench
@@ -250,9 +250,9 @@ def test_what_makes_no_plan_is_refused(bench):
             finished(worst_case.run(bench, ["random"], Search(), **wrong))
     with pytest.raises(ParameterError, match="method"):
         Search(method="luck")
-    for text in ("0,1,5", "-1"):
-        with pytest.raises(ParameterError, match=f"--budgets is '{text}'; it must be whole num"):
-            _budgets(text)
+    for budgets in ((0, 1, 5), (-1,)):
+        with pytest.raises(ParameterError, match=r"budgets is '[-0-9,]+'; it must be at least 1"):
+            WorstCase(("random",), budgets=budgets)
     with pytest.raises(ParameterError, match="from 1 on"):
         finished(worst_case.run(bench, ["no ranker is trained"], Search(), budgets=[-1]))
     with pytest.raises(ParameterError, match=r"query is 'zzz'; it must be one of the \d+ test"):

@@ -19,11 +19,10 @@ from app.views import study_choice as choice
 from core.metrics.measure import Measure
 from core.store.manifest import Artefact
 from core.studies.ablation import BASE
-from core.studies.command_tables import ablation_command, ablation_python
 from core.studies.registry import STUDIES
 from core.words import counted
 
-QUESTION = STUDIES["ablation"].question
+QUESTION = STUDIES["ablation"].title
 EFFECTS: dict[figure.Effect, str] = {
     "quality": "Quality", "robustness": "Robustness", "seconds": "Seconds", "parameters": "Size",
 }  # fmt: skip
@@ -92,8 +91,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     _table(chosen)
     _sources(chosen)
     queries.section(artefact, chosen.table, chosen.effect, str(measure))
-    again = (ablation_command, _python)
-    choice.take_away(artefact, drawn, chosen.table, again)
+    choice.take_away(artefact, drawn, chosen.table)
 
 
 def _measure(artefact: Artefact) -> Measure:
@@ -188,7 +186,3 @@ def _sources(chosen: Chosen) -> None:
         for row in told.to_dict("records")
     ]
     st.markdown("\n".join(lines))
-
-
-def _python(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
-    return ablation_python(recipe, facts) if "sizes" in facts else "# run it again"

@@ -21,8 +21,8 @@ from core.rankers.recipes import FIXED
 from core.store.manifest import Artefact
 from core.studies import ablation, cost
 from core.studies.ablation import PAPER, TOWARDS, Variant
-from core.studies.command_tables import ablation_command
-from core.studies.initial_ranking import PAPER_FAMILY
+from core.studies.kinds.ablation.question import Ablation
+from core.studies.reproduce import command_of
 from core.studies.underway import Underway
 from core.words import counted
 
@@ -75,12 +75,9 @@ def command(data: str) -> str:
     """The command line of what the form offers on a data set without an ablation."""
     preset, lists = proposals.for_training()
     presets = training.presets([FIRST])
-    facts = {
-        "data": data, "ranker": FIRST, "sizes": preset if preset in presets else presets[0],
-        "towards": list(TOWARDS), "lists": asdict(lists), "preset": training.usual_preset(data),
-    }  # fmt: skip
-    levels = [[PAPER_FAMILY, level] for level in _levels(LEVELS)]
-    return ablation_command({"perturbations": levels, "draws": DRAWS, "seed": 0}, facts)
+    question = Ablation(sizes=preset if preset in presets else presets[0])
+    facts = {"data": data, "lists": asdict(lists), "preset": training.usual_preset(data)}
+    return command_of(question, facts)
 
 
 def form(data: str, shown: Artefact | None, *, opened: bool) -> None:

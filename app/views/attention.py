@@ -36,7 +36,7 @@ from core.studies.attention_text import verdict
 from core.studies.registry import STUDIES
 from core.studies.trained import TrainedRanker, as_they_came
 
-QUESTION = STUDIES["attention"].question
+QUESTION = STUDIES["attention"].title
 HEADS = "attention heads"
 NUMBERS = ("map", "block", "head", *MEASURES)
 

@@ -16,7 +16,9 @@ from app.views import parts
 from app.views.attention_asked import Overview, Wanted
 from app.views.attention_cell import documents_table
 from app.views.attention_map import Laid, View
-from core.studies.command_attention import attention_command, attention_python, list_command
+from core.studies.attention_list_command import list_command, list_python
+from core.studies.kinds.attention.question import Attention
+from core.studies.reproduce import command_of
 from core.studies.trained import TrainedRanker
 
 METHODS = (
@@ -72,10 +74,10 @@ def row(taken: Taken, seen: Overview, drawn: go.Figure, found: Laid, said: str) 
             command=lambda: "\n".join(
                 [
                     list_command(asked, taken.one.query, which, taken.facts),
-                    attention_command([asked], taken.facts),
+                    command_of(Attention((asked,)), taken.facts),
                 ]
             ),
-            python=lambda: attention_python(asked, taken.one.query, which, taken.facts),
+            python=lambda: list_python(asked, taken.one.query, which, taken.facts),
         ),
         "attention",
     )

@@ -25,7 +25,7 @@ from core.studies.outside_runs import warnings
 from core.studies.registry import STUDIES
 from core.studies.table import TESTS
 
-QUESTION = STUDIES["benchmark"].question
+QUESTION = STUDIES["benchmark"].title
 CHART = "differences"
 STYLES = {"letters": "a b c", "daggers": "+ † ‡"}
 

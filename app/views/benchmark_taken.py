@@ -9,7 +9,6 @@ from app.views import study_choice as choice
 from app.views.benchmark_chosen import Chosen, Marked
 from core.studies import benchmark_text
 from core.studies.benchmark_numbers import numbers
-from core.studies.command_tables import benchmark_command, benchmark_python
 
 
 def row(chosen: Chosen, drawn: Any) -> None:
@@ -23,10 +22,7 @@ def row(chosen: Chosen, drawn: Any) -> None:
     runs = exports.File(
         "TREC runs and qrels (zip)", f"{key}-runs.zip", lambda: benchmarks.runs(key)
     )
-    again = (benchmark_command, benchmark_python)
-    shared = choice.shared(
-        chosen.artefact, drawn, lambda: tables(chosen, Marked.now(chosen)), again
-    )
+    shared = choice.shared(chosen.artefact, drawn, lambda: tables(chosen, Marked.now(chosen)))
     parts.exports_row(replace(shared, more=() if chosen.of_runs else (runs,)), "take")
 
 

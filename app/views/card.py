@@ -20,12 +20,11 @@ from app.views.set_size_measure import choice as measure_choice
 from core.metrics.measure import Measure
 from core.store.manifest import Artefact
 from core.studies import card_table
-from core.studies.command_perturbations import card_command, card_python
 from core.studies.initial_ranking import INITIAL
 from core.studies.registry import STUDIES
 from core.words import counted
 
-QUESTION = STUDIES["card"].question
+QUESTION = STUDIES["card"].title
 CHART = "pareto"
 
 
@@ -95,7 +94,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         parts.finding(card_table.finding(chosen.cards, family, str(measure)))
     table.section(chosen.cards, chosen.key, family, str(measure))
     _queries(chosen)
-    choice.take_away(artefact, drawn, chosen.cards, (card_command, card_python))
+    choice.take_away(artefact, drawn, chosen.cards)
 
 
 def _family(recipe: Mapping[str, Any]) -> str:

@@ -12,11 +12,10 @@ from app.views import group_shuffles_run as run
 from app.views import parts
 from app.views import study_choice as choice
 from core.store.manifest import Artefact
-from core.studies.command_groups import group_shuffles_command, group_shuffles_python
 from core.studies.registry import STUDIES
 from core.words import counted
 
-QUESTION = STUDIES[groups.KIND].question
+QUESTION = STUDIES[groups.KIND].title
 READING = (
     "The weights of a trained net are asked with groups from S shuffles of each list. Error: root "
     "mean square change of a document's score when its list is shown in another order, divided by "
@@ -64,8 +63,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         intervals = "1 query, so no intervals" if alone else "95 % intervals over queries"
         parts.convention(reading, intervals, "one training")
     _table(frame)
-    again = (group_shuffles_command, group_shuffles_python)
-    choice.take_away(artefact, drawn, frame, again)
+    choice.take_away(artefact, drawn, frame)
 
 
 def _picture(key: str, frame: pd.DataFrame) -> Any:

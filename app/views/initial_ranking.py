@@ -19,13 +19,12 @@ from core.metrics.measure import Measure
 from core.parameters import parameters
 from core.store.manifest import Artefact
 from core.studies.benchmark_finding import signed
-from core.studies.command import command_of, python_of
 from core.studies.conventions import SWITCHED
 from core.studies.initial_ranking import INITIAL
 from core.studies.registry import STUDIES
 from core.studies.table import TESTS
 
-QUESTION = STUDIES["initial-ranking"].question
+QUESTION = STUDIES["initial-ranking"].title
 CHOOSABLE = ("ideal", "empty", "ties", "discount", "gain")
 WORDS_WIDTH = 330
 SAID = {"ideal": "Ideal ranking of", "empty": "No relevant document", "ties": "Equal scores"}
@@ -113,8 +112,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         _finding(chosen)
     behind.section(artefact, family, str(measure), rankers)
     table = _details(chosen)
-    again = (command_of, python_of)
-    choice.take_away(artefact, drawn, table, again)
+    choice.take_away(artefact, drawn, table)
 
 
 def _what(recipe: Mapping[str, Any]) -> tuple[str, figure.Axis, bool]:

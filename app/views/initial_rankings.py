@@ -20,10 +20,9 @@ from app.views import study_choice as choice
 from app.views.set_size_measure import choice as measure_choice
 from core.metrics.measure import Measure
 from core.store.manifest import Artefact
-from core.studies.command_tables import initial_rankings_command, initial_rankings_python
 from core.studies.registry import STUDIES
 
-QUESTION = STUDIES["initial-rankings"].question
+QUESTION = STUDIES["initial-rankings"].title
 CHART = "conditions"
 AXES: dict[figure.Shown, str] = {"mean": "Measure", "change": "Change"}
 
@@ -103,7 +102,7 @@ def _study(data: str, stored: Mapping[str, Artefact]) -> None:
     details.section(artefact, str(measure))
     geometry.section(data, chosen.key, artefact.facts["lists"]["depth"])
     table = rankings.table(chosen.key, str(measure))
-    choice.take_away(artefact, drawn, table, (initial_rankings_command, initial_rankings_python))
+    choice.take_away(artefact, drawn, table)
 
 
 def _shown() -> figure.Shown:

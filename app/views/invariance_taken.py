@@ -12,7 +12,8 @@ from app.scoring import List
 from app.views import parts
 from app.views.answered import Answered
 from app.views.shown_list import Shown
-from core.studies.command import certificates_command, certificates_python
+from core.studies.kinds.invariance.question import Invariance
+from core.studies.reproduce import command_of, python_of
 from core.studies.trained import TrainedRanker
 
 
@@ -20,7 +21,7 @@ def row(one: List, shown: Shown, found: Sequence[Answered]) -> None:
     """Draw the row of exports of this list."""
     stem = f"invariance-{len(found)}-rankers"
     rankers = [answer.ranker for answer in found]
-    asked = [as_asked(ranker, one.data) for ranker in rankers]
+    question = Invariance(tuple(as_asked(ranker, one.data) for ranker in rankers))
     facts = {"data": one.data, "lists": asdict(one.recipe)}
     said = {
         "data": one.data,
@@ -41,8 +42,8 @@ def row(one: List, shown: Shown, found: Sequence[Answered]) -> None:
             recipe=exports.recipe_file(said, facts, stem),
             report=_report(one.data, rankers),
             link=lambda: parts.here(data=one.data),
-            command=lambda: certificates_command(asked, facts),
-            python=lambda: certificates_python(asked, facts),
+            command=lambda: command_of(question, facts),
+            python=lambda: python_of(question, facts),
         ),
         "invariance",
     )

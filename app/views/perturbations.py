@@ -19,12 +19,11 @@ from app.views.set_size_measure import choice as measure_choice
 from core.metrics.measure import Measure
 from core.store.manifest import Artefact
 from core.studies import perturbations_table
-from core.studies.command_perturbations import perturbations_command, perturbations_python
 from core.studies.perturbations_table import STRENGTHS
 from core.studies.registry import STUDIES
 from core.words import counted
 
-QUESTION = STUDIES["perturbations"].question
+QUESTION = STUDIES["perturbations"].title
 SHORT = {"last": "Last", "worst": "Worst", "mean": "Mean"}
 
 
@@ -104,7 +103,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
             st.caption(escaped(f"–: {left}"))
     details.section(artefact, rankers, chosen.losses, str(measure))
     _numbers(chosen)
-    choice.take_away(artefact, drawn, chosen.losses, (perturbations_command, perturbations_python))
+    choice.take_away(artefact, drawn, chosen.losses)
 
 
 def _strength() -> str:

@@ -17,10 +17,9 @@ from app.views.set_size_measure import choice as measure_choice
 from core.metrics.measure import Measure
 from core.store.manifest import Artefact
 from core.studies import set_size_table
-from core.studies.command_tables import set_size_command, set_size_python
 from core.studies.registry import STUDIES
 
-QUESTION = STUDIES["set-size"].question
+QUESTION = STUDIES["set-size"].title
 CHART = "sizes"
 
 
@@ -59,7 +58,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         _said(chosen)
     details.section(chosen)
     table = set_sizes.curves(chosen.key, str(measure))
-    choice.take_away(artefact, drawn, table, (set_size_command, set_size_python))
+    choice.take_away(artefact, drawn, table)
 
 
 def _home(trained_on: list[int]) -> int | None:

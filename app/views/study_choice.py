@@ -12,9 +12,9 @@ from app import address, exports, opened, report, services, state
 from app.plain import escaped
 from app.views import parts
 from core.store.manifest import Artefact
+from core.studies.reproduce import study_command, study_python
 
 Words = Callable[[Artefact], str]
-Again = tuple[Callable[..., str], Callable[..., str]]
 """What writes a study as a command, and as Python."""
 
 NOUNS = ("Study", "studies")
@@ -129,26 +129,24 @@ def rankers(labels: Sequence[str], notices: DeltaGenerator, study: str) -> tuple
     return chosen
 
 
-def take_away(artefact: Artefact, drawn: Any, table: pd.DataFrame, again: Again) -> None:
+def take_away(artefact: Artefact, drawn: Any, table: pd.DataFrame) -> None:
     """Draw the row of menus.
 
     Args:
         artefact: the study.
         drawn: the page's picture; None where there is none.
         table: its numbers.
-        again: what writes the study as a command, and as Python.
     """
     stem = f"{artefact.key}-table"
-    made = shared(artefact, drawn, lambda: exports.table_files(table, stem), again)
+    made = shared(artefact, drawn, lambda: exports.table_files(table, stem))
     parts.exports_row(made, "take")
 
 
 def shared(
-    artefact: Artefact, drawn: Any, tables: Callable[[], Sequence[exports.File]], again: Again
+    artefact: Artefact, drawn: Any, tables: Callable[[], Sequence[exports.File]]
 ) -> parts.Shared:
     """What can be taken away from a study; see `take_away`."""
     recipe, facts, key = artefact.recipe, artefact.facts, str(artefact.key)
-    command, python = again
     data = state.data()
     return parts.Shared(
         figures=[] if drawn is None else exports.figure_files(drawn, f"{key}-figure"),
@@ -158,6 +156,6 @@ def shared(
             "Report (HTML)", f"{key}.html", lambda: report.report([opened.path(key)]).encode()
         ),
         link=lambda: parts.here(data=data, study=key),
-        command=lambda: command(recipe, facts),
-        python=lambda: python(recipe, facts),
+        command=lambda: study_command(recipe, facts),
+        python=lambda: study_python(recipe, facts),
     )

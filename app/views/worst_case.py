@@ -17,13 +17,12 @@ from app.views import worst_case_queries as queries
 from app.views import worst_case_run as run
 from core.metrics.measure import Measure
 from core.store.manifest import Artefact
-from core.studies.command_perturbations import worst_case_command, worst_case_python
 from core.studies.registry import STUDIES
 from core.studies.worst_case_finding import finding
 from core.studies.worst_case_plan import KIND
 from core.words import counted
 
-QUESTION = STUDIES["worst-case"].question
+QUESTION = STUDIES["worst-case"].title
 
 
 @dataclass(frozen=True)
@@ -95,7 +94,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     _numbers(chosen)
     _certificates(chosen)
     queries.section(artefact, rankers)
-    choice.take_away(artefact, drawn, chosen.table, (worst_case_command, worst_case_python))
+    choice.take_away(artefact, drawn, chosen.table)
 
 
 def _picture(chosen: Chosen) -> Any:

@@ -3,11 +3,9 @@
 import argparse
 
 from core.cli.answer import Answer, records
-from core.cli.open import done, preset_of, workbench_of
-from core.errors import ParameterError
+from core.cli.open import asked, done
 from core.metrics.measure import Measure
-from core.numerals import number
-from core.studies import ablation, ablation_steps
+from core.studies import ablation
 from core.studies.result import StudyResult, stored_summary
 
 SHOWN = {
@@ -18,15 +16,8 @@ SHOWN = {
 
 def study(arguments: argparse.Namespace) -> Answer:
     """`study ablation`: every single difference between paper, released code and tuned."""
-    towards, levels = arguments.towards.split(","), _levels(arguments.levels)
-    ablation_steps.check(arguments.ranker, towards)
-    sizes = arguments.sizes or ("small" if preset_of(arguments) == "small" else None)
-    seed = arguments.seed or 0
-    own = None if sizes == "own" else sizes
-    made = ablation.variants(arguments.ranker, own, towards, seed)
-    bench = workbench_of(arguments)
-    work = ablation.run(bench, made, levels, arguments.draws, seed)
-    artefact = done("ablation", work)
+    question, scope = asked(ablation.KIND, arguments)
+    artefact = done("ablation", question.study(scope))
     rows = ablation.table(StudyResult.open(artefact.path))
     answer = {
         "result": str(artefact.key),
@@ -47,10 +38,3 @@ def study(arguments: argparse.Namespace) -> Answer:
         "p: paired t, Holm over the variants"
     )
     return Answer(answer, f"{text}\n{said}\nstored as {artefact.key}")
-
-
-def _levels(text: str) -> list[float]:
-    try:
-        return sorted({0.0, *(number(level) for level in text.split(","))})
-    except ValueError:
-        raise ParameterError("--levels", text, "numbers, comma-separated") from None

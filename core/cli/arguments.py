@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from core.cli import flags_groups, flags_measures, flags_perturbations, flags_studies, flags_tables
+from core.cli import flags_measures, flags_studies
 from core.cli.answer import Answer, show, warn
 from core.errors import ShuffleproofError
 from core.numerals import is_count, number, whole
@@ -129,6 +129,7 @@ def _ranker_commands(commands: "argparse._SubParsersAction[argparse.ArgumentPars
     train = _command(commands, "train", "rankers:train", "train a ranker, or find it trained")
     train.add_argument("ranker", help="a name of `list rankers`, with @preset if you like")
     train.add_argument("--set", nargs="+", default=[], metavar="FIELD=VALUE", help="recipe fields")
+    train.add_argument("--seed", type=whole, help="of the ranker")
     _workbench(train)
     certify = _command(
         commands, "certify", "rankers:certify", "is it invariant to the order shown?"
@@ -137,6 +138,7 @@ def _ranker_commands(commands: "argparse._SubParsersAction[argparse.ArgumentPars
     certify.add_argument("ranker", help="a ranker, or a Python callable `module:function`")
     certify.add_argument("--permutations", type=_count, default=20, help="a query (default 20)")
     certify.add_argument("--queries", type=_count, help="only the first so many test queries")
+    certify.add_argument("--seed", type=whole, default=0, help="of the permutations (default 0)")
     certify.add_argument(
         "--lists",
         nargs="+",
@@ -167,9 +169,6 @@ def _study_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParse
         return _command(studies, name, answer, summary)
 
     flags_studies.add(command, _workbench, _count)
-    flags_tables.add(command, _workbench, _count)
-    flags_perturbations.add(command, _workbench, _count)
-    flags_groups.add(command, _workbench, _count)
 
 
 def _library_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -221,7 +220,7 @@ def _other_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParse
         "--against", default="initial ranking", help="of a benchmark: baselines for its marks"
     )
     flags_measures.add(export, None)
-    flags_tables.marked(export)
+    flags_studies.marked(export)
     export.add_argument(
         "--part",
         choices=("all", "train", "valid", "test"),
@@ -253,5 +252,4 @@ def _workbench(command: argparse.ArgumentParser, initial: str = "lambdamart") ->
     command.add_argument("--depth", type=_count, default=40, help="candidates a query (default 40)")
     command.add_argument("--scores", choices=("cross-fitted", "in-sample"), default="cross-fitted")
     command.add_argument("--preset", help="preset of rankers named without one")
-    command.add_argument("--seed", type=whole, help="of the draws; in `train`, of the ranker")
     command.add_argument("--device", help="cuda or cpu (default: cuda where there is one)")

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from core.cli.answer import Answer, records
-from core.cli.open import done, workbench_of
+from core.cli.open import asked, done, rankers_in
 from core.data.lists import JudgedLists
 from core.errors import ParameterError, UsageError
 from core.rankers.attention_kinds import AttentionRecord, attends
@@ -31,12 +31,11 @@ def study(arguments: argparse.Namespace) -> Answer:
 
     With `--query` one list's weights, before and after `--change`; the map itself with `--json`.
     """
-    bench = workbench_of(arguments)
-    names = arguments.rankers.split(",")
+    question, scope = asked(attention.KIND, arguments)
+    names = rankers_in(question)
     if arguments.query is not None:
-        return _list(bench, names, arguments)
-    work = attention.run(bench, names, arguments.queries, arguments.dead_below)
-    artefact = done("attention", work)
+        return _list(done("lists", scope.opened()), names, arguments)
+    artefact = done("attention", question.study(scope))
     result = StudyResult.open(artefact.path)
     frame = attention_text.table(result)
     answer: dict[str, Any] = {

@@ -2,15 +2,13 @@
 
 import argparse
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from core.cli.answer import Answer, records
-from core.cli.open import done, measures_of, preset_of, store_of, workbench_of
-from core.data.folds import folds_of
+from core.cli.open import asked, done, rankers_in
 from core.data.published import CUTOFFS
 from core.errors import UnknownNameError
-from core.store.artefacts import Store
+from core.parameters import parts_of
 from core.studies import (
     benchmark,
     benchmark_notes,
@@ -33,35 +31,29 @@ class How(NamedTuple):
 
 def study(arguments: argparse.Namespace) -> Answer:
     """`study benchmark`: every ranker on the same lists, over seeds and folds."""
-    measures = measures_of(arguments)
-    store = store_of(arguments)
-    folds = folds_of(arguments.data, store)
-    named, baselines = names_of(arguments.rankers), names_of(arguments.against)
+    question, scope = asked(benchmark.KIND, arguments)
+    baselines = list(dict.fromkeys(parts_of(arguments.against)))
     benchmark_table.check_baselines(baselines, how_of(arguments).symbols)
-    _check_rows(baselines, benchmark_rows.rows_of(named, preset_of(arguments), arguments.seeds))
-    benches = []
-    for fold in folds:
-        of_fold = argparse.Namespace(**(vars(arguments) | {"data": fold}))
-        benches.append(workbench_of(of_fold))
-    plan = benchmark.planned(benches, named, measures, arguments.seeds)
-    _check_rows(baselines, plan.rows)
-    artefact = done("benchmark", benchmark.run(benches, plan, called(arguments.data, store)))
+    rows = benchmark_rows.rows_of(rankers_in(question), scope.usual, 1)
+    _check_rows(baselines, [row.label for row in rows])
+    artefact = done("benchmark", question.study(scope))
     result = StudyResult.open(artefact.path)
-    baselines = [one for one in baselines if one in benchmark_table.rankers_of(result)]
+    found = benchmark_table.rankers_of(result)
+    _check_rows(baselines, [*found, *result.facts.get("failed", {})])
+    baselines = [one for one in baselines if one in found]
     answer = {
         "result": str(artefact.key),
         "failed": dict(result.facts.get("failed", {})),
         "summary": records(stored_summary(artefact.path)),
-        **table(result, plan.measures, baselines, how_of(arguments)),
+        **table(result, result.measures, baselines, how_of(arguments)),
     }
     if arguments.json:
         return Answer(answer)
-    told = text(result, plan.measures, baselines, how_of(arguments))
+    told = text(result, result.measures, baselines, how_of(arguments))
     return Answer(answer, f"{told}\nstored as {artefact.key}")
 
 
-def _check_rows(baselines: Sequence[str], rows: Sequence[benchmark_rows.Row]) -> None:
-    labels = [row.label for row in rows]
+def _check_rows(baselines: Sequence[str], labels: Sequence[str]) -> None:
     for baseline in baselines:
         if baseline not in labels:
             raise UnknownNameError("row of the table", baseline, labels)
@@ -110,24 +102,9 @@ def _said(
     return lines
 
 
-def names_of(text: str) -> list[str]:
-    """What commas separate, each once, without the spaces around.
-
-    >>> names_of("random, mart,random"), names_of("")
-    (['random', 'mart'], [])
-    """
-    return list(dict.fromkeys(filter(None, (name.strip() for name in text.split(",")))))
-
-
 def how_of(arguments: argparse.Namespace) -> How:
     """The test and the marks that the flags name."""
     return How(arguments.test, benchmark_table.SYMBOLS[arguments.marks], arguments.digits)
-
-
-def called(data: str, store: Store) -> str:
-    """What the data is called in the result: its name, or the last part of a path."""
-    path = Path(data)
-    return path.name if data not in store.names() and path.is_dir() else data
 
 
 def text(result: StudyResult, measures: Sequence[str], baselines: Sequence[str], how: How) -> str:

@@ -7,7 +7,7 @@ import pandas as pd
 
 from core.cli.answer import Answer, records
 from core.cli.figures import short
-from core.cli.open import done, workbench_of
+from core.cli.open import asked, done
 from core.perturb.registry import entry_of
 from core.studies import card, card_table
 from core.studies.result import StudyResult, stored_summary
@@ -17,13 +17,10 @@ MEASURE = "NDCG@10"
 
 def study(arguments: argparse.Namespace) -> Answer:
     """`study card`: everything that a worse initial ranking does to a ranker, in numbers."""
-    families = arguments.families.split(",")
-    card.check(families)
-    bench = workbench_of(arguments)
-    names = arguments.rankers.split(",")
-    work = card.run(bench, names, families, arguments.draws, arguments.seed or 0)
-    artefact = done("card", work)
+    question, scope = asked(card.KIND, arguments)
+    artefact = done("card", question.study(scope))
     result = StudyResult.open(artefact.path)
+    families = list(dict.fromkeys(family for family, _ in result.recipe["perturbations"]))
     frames = {
         family: card_table.pareto(card_table.cards(result, family, MEASURE)) for family in families
     }

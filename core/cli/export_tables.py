@@ -9,11 +9,11 @@ from pathlib import Path
 import pandas as pd
 
 from core.cli.answer import records
-from core.cli.benchmark import names_of
 from core.cli.open import measures_of
 from core.data.csv_text import csv
 from core.errors import ArtefactError, UsageError
 from core.metrics.bundles import moved
+from core.parameters import parts_of
 from core.store.artefacts import Store
 from core.store.manifest import Artefact
 from core.studies import (
@@ -74,7 +74,7 @@ class Marking:
 def marking(arguments: argparse.Namespace) -> Marking:
     """What the flags of `export` say of a benchmark's table."""
     return Marking(
-        names_of(arguments.against),
+        list(dict.fromkeys(parts_of(arguments.against))),
         measures_of(arguments) if arguments.measures else (),
         arguments.test,
         benchmark_table.SYMBOLS[arguments.marks],

@@ -1,58 +1,120 @@
-"""The flags of the studies of trained rankers: Figure 3, certificates, cards, attention."""
+"""The commands of `study`: the flags of every kind's question, and what else its answer takes."""
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from core.cli import flags_measures
+from core.parameters import parameters
+from core.studies.flags import said
+from core.studies.question import Question
+from core.studies.registry import STUDIES
 
-LEVELS = "levels of each family, comma-separated; by default the family's own"
-RANKERS = "comma-separated, each with @preset, or a Python callable `module:function`"
+ANSWERS = {
+    "invariance": "studies:invariance",
+    "initial-ranking": "studies:initial_ranking",
+    "benchmark": "benchmark:study",
+    "ablation": "ablation:study",
+    "set-size": "set_size:study",
+    "initial-rankings": "initial_rankings:study",
+    "attention": "attention:study",
+    "perturbations": "perturbations:perturbations",
+    "worst-case": "perturbations:worst_case",
+    "group-shuffles": "group_shuffles:study",
+    "card": "card:study",
+}
+"""What prints the answer to each kind of question."""
+
+BASELINE = "initial ranking"
+Command = Callable[[str, str, str], argparse.ArgumentParser]
 
 
 def add(
-    command: Callable[[str, str, str], argparse.ArgumentParser],
-    workbench: Callable[[argparse.ArgumentParser], None],
+    command: Command,
+    workbench: Callable[..., None],
     count: Callable[[str], int],
 ) -> None:
     """Add the commands.
 
     Args:
         command: (name, function that answers, summary) → a new command of `study`.
-        workbench: adds the flags that say which data and lists.
+        workbench: adds the flags that say which data and lists, with the usual initial rankers.
         count: a whole number from 1 on, from text.
     """
-    figure = command(
-        "initial-ranking", "studies:initial_ranking", "Figure 3: a worse initial ranking"
-    )
-    figure.add_argument("--families", default="transpositions", help="comma-separated")
-    figure.add_argument("--levels", help=LEVELS)
-    figure.add_argument("--draws", type=count, default=10, help="draws a level (default 10)")
-    flags_measures.add(figure)
-    invariance = command("invariance", "studies:invariance", "certificates by real permutations")
-    invariance.add_argument("--permutations", type=count, default=20, help="a query (default 20)")
-    cards = command("card", "card:study", "one card of robustness a ranker")
-    cards.add_argument("--families", default="transpositions", help="comma-separated")
-    cards.add_argument("--draws", type=count, default=5, help="draws a level (default 5)")
-    weights = command(
-        "attention", "attention:study", "what every head looks at, over all test queries"
-    )
-    weights.add_argument("--queries", type=count, help="only the first so many test queries")
-    weights.add_argument(
-        "--dead-below",
-        type=float,
-        default=0.1,
-        help="an induced point is dead below so many times its fair share (default 0.1)",
-    )
-    weights.add_argument("--query", help="one test query's list, not all of them")
-    weights.add_argument(
+    for kind, question in STUDIES.items():
+        added = command(kind, ANSWERS[kind], question.summary)
+        for field in parameters(question):
+            for flag in said(field).flags(field):
+                added.add_argument(
+                    f"--{flag.name}",
+                    required=flag.required,
+                    choices=flag.choices or None,
+                    nargs="+" if flag.several else None,
+                    help=flag.help.replace("%", "%%"),
+                )
+        if any(field.names == "measures" for field in parameters(question)):
+            flags_measures.shared(added)
+        if kind in MORE:
+            MORE[kind](added, count)
+        workbench(added, ",".join(question.initial))
+
+
+def given_of(arguments: argparse.Namespace) -> dict[str, object]:
+    """The flags that were given, by their names."""
+    values = {name.replace("_", "-"): value for name, value in vars(arguments).items()}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def question_of(kind: type[Question], arguments: argparse.Namespace, preset: str) -> Question:
+    """The question that flags ask.
+
+    Raises:
+        ParameterError: a text that is none of its values.
+    """
+    given = given_of(arguments)
+    values = {field.name: said(field).value(field, given, preset) for field in parameters(kind)}
+    return kind(**values)
+
+
+def _of_benchmark(command: argparse.ArgumentParser, count: Callable[[str], int]) -> None:
+    del count
+    command.add_argument("--against", default=BASELINE, help=f"baselines (default {BASELINE})")
+    marked(command)
+
+
+def _of_attention(command: argparse.ArgumentParser, count: Callable[[str], int]) -> None:
+    command.add_argument("--query", help="one test query's list, not all of them")
+    command.add_argument(
         "--change",
         default="shuffled:1",
         help="with --query: what happens to the list, as shuffled:7 or cut:0.2:0 "
         "(default shuffled:1)",
     )
-    weights.add_argument("--map", help="with --query: which weights --json holds")
-    weights.add_argument("--block", type=count, default=1, help="with --query (default 1)")
-    weights.add_argument("--head", type=count, help="with --query; by default the mean of all")
-    for one in (figure, invariance, cards, weights):
-        one.add_argument("--rankers", required=True, help=RANKERS)
-        workbench(one)
+    command.add_argument("--map", help="with --query: which weights --json holds")
+    command.add_argument("--block", type=count, default=1, help="with --query (default 1)")
+    command.add_argument("--head", type=count, help="with --query; by default the mean of all")
+
+
+def _of_worst_case(command: argparse.ArgumentParser, count: Callable[[str], int]) -> None:
+    del count
+    command.add_argument(
+        "--map", metavar="QUERY", help="also what each single exchange costs in this query"
+    )
+
+
+MORE: Mapping[str, Callable[[argparse.ArgumentParser, Callable[[str], int]], None]] = {
+    "benchmark": _of_benchmark,
+    "attention": _of_attention,
+    "worst-case": _of_worst_case,
+}
+"""Flags of an answer that its question does not have."""
+
+
+def marked(command: argparse.ArgumentParser) -> None:
+    """Add the flags that say how rows of a table are compared with its baselines."""
+    command.add_argument(
+        "--test", default="paired t", choices=("paired t", "randomisation"), help="of the marks"
+    )
+    command.add_argument(
+        "--marks", default="letters", choices=("letters", "daggers"),
+        help="a b c (default), or + † ‡ as in the paper",
+    )  # fmt: skip

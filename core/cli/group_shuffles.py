@@ -4,9 +4,7 @@ import argparse
 from typing import Any
 
 from core.cli.answer import Answer, records
-from core.cli.open import done, workbench_of
-from core.errors import ParameterError
-from core.numerals import whole
+from core.cli.open import asked, done, rankers_in
 from core.studies import group_shuffles, group_shuffles_table
 from core.studies.result import StudyResult, stored_summary
 from core.words import counted
@@ -16,15 +14,9 @@ SHOWN = {"error": "{:.3g}", "low": "{:.3g}", "high": "{:.3g}", "tau": "{:.3f}", 
 
 def study(arguments: argparse.Namespace) -> Answer:
     """`study group-shuffles`: the error by the number of shuffles, and the slope of its fall."""
-    shuffles = _numbers(arguments.shuffles)
-    group_shuffles.check(shuffles, arguments.orders)
-    bench = workbench_of(arguments)
-    names = arguments.rankers.split(",")
-    work = group_shuffles.run(
-        bench, names, shuffles=shuffles, orders=arguments.orders, seed=arguments.seed or 0,
-        queries=arguments.queries,
-    )  # fmt: skip
-    artefact = done("group shuffles", work)
+    question, scope = asked(group_shuffles.KIND, arguments)
+    names = rankers_in(question)
+    artefact = done("group shuffles", question.study(scope))
     result = StudyResult.open(artefact.path)
     frame = group_shuffles_table.table(result)
     answer: dict[str, Any] = {
@@ -46,10 +38,3 @@ def _said(result: StudyResult) -> str:
         f"error: root mean square change of a score over the deviation of its list's scores under "
         f"{reference}; low, high: 95 % interval over queries; seconds: of scoring, after a warm-up"
     )
-
-
-def _numbers(text: str) -> list[int]:
-    try:
-        return [whole(part) for part in text.split(",")]
-    except ValueError:
-        raise ParameterError("--shuffles", text, "whole numbers, comma-separated") from None

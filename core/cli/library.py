@@ -14,7 +14,7 @@ from core.store.artefacts import Store
 from core.store.damaged import Damaged
 from core.store.damaged import remove as remove_damaged
 from core.store.tags import Tags
-from core.studies import again, imports, library, methods, side_by_side
+from core.studies import imports, library, methods, reproduce, side_by_side
 from core.studies.library import Entry
 from core.words import counted
 
@@ -169,9 +169,9 @@ def _again(entry: Entry, found: list[Entry]) -> dict[str, str]:
     """What makes it again, as a command and in Python; the reason where nothing says it."""
     recipe, facts = entry.artefact.recipe, entry.artefact.facts
     if entry.key.kind == "ranker":
-        return {"command": _or_why(again.ranker_command, recipe, library.data_of(entry, found))}
+        return {"command": _or_why(reproduce.ranker_command, recipe, library.data_of(entry, found))}
     if entry.key.kind == "study":
-        writers = {"command": again.study_command, "python": again.study_python}
+        writers = {"command": reproduce.study_command, "python": reproduce.study_python}
         return {name: _or_why(write, recipe, facts) for name, write in writers.items()}
     return {}
 

@@ -2,22 +2,25 @@
 
 import argparse
 import os
-import re
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
+from dataclasses import replace
 from typing import TypeVar
 
 from core.cli.answer import warn
+from core.cli.flags_studies import question_of
 from core.cli.progress import ProgressLine
 from core.data.folds import folds_of
-from core.errors import ParameterError
 from core.execution import devices
 from core.metrics.bundles import under
+from core.parameters import fields_of, parameters, parts_of
 from core.progress import Progress
 from core.rankers import registry
 from core.rankers.initial import ListRecipe
 from core.store.artefacts import Store, default_store
 from core.studies import names
-from core.studies.study import levels_of
+from core.studies.question import Question, Scope
+from core.studies.question import preset_of as usual_preset
+from core.studies.registry import STUDIES
 from core.studies.workbench import Workbench, finished
 
 Value = TypeVar("Value")
@@ -27,15 +30,6 @@ def store_of(arguments: argparse.Namespace) -> Store:
     """The store that the flags name, or the user's own."""
     own = default_store()
     return Store(arguments.store, own.bundled) if arguments.store else own
-
-
-def texts_of(text: str) -> list[str]:
-    """What a comma separates, commas within parentheses left alone.
-
-    >>> texts_of("NDCG(ideal=shown,ties=row)@10,RR")
-    ['NDCG(ideal=shown,ties=row)@10', 'RR']
-    """
-    return re.split(r",(?![^()]*\))", text)
 
 
 def measures_of(arguments: argparse.Namespace) -> list[str]:
@@ -48,7 +42,7 @@ def measures_of(arguments: argparse.Namespace) -> list[str]:
     >>> measures_of(flags)
     ['NDCG(gain=linear,ties=trec)@5', 'AP(ties=trec)']
     """
-    return [under(text, arguments.conventions) for text in texts_of(arguments.measures)]
+    return [under(text, arguments.conventions) for text in parts_of(arguments.measures)]
 
 
 def done(title: str, work: Generator[Progress, None, Value]) -> Value:
@@ -73,7 +67,7 @@ def use_device(arguments: argparse.Namespace) -> None:
 def preset_of(arguments: argparse.Namespace) -> str:
     """The preset of rankers named without one."""
     chosen: str | None = arguments.preset
-    return chosen or ("small" if arguments.data == "sample" else "paper")
+    return chosen or usual_preset(arguments.data)
 
 
 def recipe_of(arguments: argparse.Namespace) -> tuple[ListRecipe, str]:
@@ -83,60 +77,48 @@ def recipe_of(arguments: argparse.Namespace) -> tuple[ListRecipe, str]:
         UnknownNameError: a name among the flags that nothing has (see `core.studies.names`).
     """
     preset = preset_of(arguments)
-    named = "lambdamart" if arguments.initial is None else arguments.initial
-    recipe = ListRecipe(
-        initial=tuple(_with_preset(name, preset) for name in named.split(",")),
-        depth=arguments.depth,
-        scores=arguments.scores,
-    )
-    names.check(_asked(arguments, recipe), preset, store_of(arguments))
+    recipe = scope_of(arguments).recipe()
+    named = [arguments.ranker] if "ranker" in arguments else []
+    changes = fields_of(arguments.set) if "set" in arguments else {}
+    asked = names.Names(named, changes, recipe.initial, from_outside=True)
+    names.check(asked, preset, store_of(arguments))
     return recipe, preset
 
 
-def _asked(arguments: argparse.Namespace, recipe: ListRecipe) -> names.Names:
-    """Everything that the flags of any command name, so that nothing is made before it is known."""
-    flags = {flag: value for flag, value in vars(arguments).items() if isinstance(value, str)}
-    of = {flag: _parted(flags.get(flag, "")) for flag in ("rankers", "families", "swaps")}
-    levels = flags.get("levels")
-    changes = fields_of(arguments.set) if arguments.answer == "rankers:train" else {}
-    return names.Names(
-        rankers=[*of["rankers"], *_parted(flags.get("ranker", ""))],
-        changes=changes,
-        initial=recipe.initial,
-        measures=[text for name in ("measures", "measure") for text in _measures(flags.get(name))],
-        families=of["families"],
-        perturbations=[
-            (family, level) for family in of["families"] for level in levels_of(family, levels)
-        ],
-        swaps=of["swaps"],
-        from_outside=True,
-    )
+def scope_of(arguments: argparse.Namespace) -> Scope:
+    """What a command is about: its data, its lists, its store."""
+    preset = preset_of(arguments)
+    lists = {"depth": arguments.depth, "scores": arguments.scores}
+    if arguments.initial is not None:
+        initial = [_with_preset(name, preset) for name in arguments.initial.split(",")]
+        lists |= {"initial": initial}
+    return Scope(store_of(arguments), arguments.data, lists, preset)
 
 
-def _measures(text: str | None) -> list[str]:
-    return texts_of(text) if text else []
-
-
-def _parted(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]
-
-
-def fields_of(pairs: Sequence[str]) -> dict[str, str]:
-    """The fields of --set.
-
-    >>> fields_of(["epochs=3"])
-    {'epochs': '3'}
+def asked(kind: str, arguments: argparse.Namespace) -> tuple[Question, Scope]:
+    """The question that a command of `study` asks, looked over before anything is made.
 
     Raises:
-        ParameterError: one that has no value.
+        UnknownNameError, UsageError: what cannot be asked.
     """
-    found = {}
-    for pair in pairs:
-        field, equals, value = pair.partition("=")
-        if not equals:
-            raise ParameterError("--set", pair, "FIELD=VALUE")
-        found[field] = value
-    return found
+    use_device(arguments)
+    scope = scope_of(arguments)
+    if not STUDIES[kind].over_folds:
+        scope = replace(scope, data=one_fold(scope.data, scope.store))
+    question = question_of(STUDIES[kind], arguments, scope.usual)
+    if "conventions" in arguments:
+        for field in parameters(question):
+            if field.names == "measures":
+                texts = getattr(question, field.name)
+                meant = tuple(under(text, arguments.conventions) for text in texts)
+                question = replace(question, **{field.name: meant})
+    question.check(scope, from_outside=True)
+    return question, scope
+
+
+def rankers_in(question: Question) -> list[str]:
+    """The rankers that a question names."""
+    return list(question.named().rankers)
 
 
 def one_fold(data: str, store: Store) -> str:

@@ -3,10 +3,11 @@
 import argparse
 
 from core.cli.answer import Answer
-from core.cli.benchmark import How, names_of, table
+from core.cli.benchmark import How, table
 from core.cli.open import done, measures_of, store_of
 from core.data.catalogue import resolve
 from core.metrics.tied import merged_in_words
+from core.parameters import parts_of
 from core.studies import benchmark_text, outside_runs
 from core.studies.brought import bring as brought
 
@@ -31,7 +32,7 @@ def runs(arguments: argparse.Namespace) -> Answer:
     measures = measures_of(arguments)
     result = outside_runs.compared(arguments.qrels, arguments.run, measures)
     artefact = outside_runs.keep(result, store_of(arguments))
-    baselines = names_of(arguments.against or "")
+    baselines = list(dict.fromkeys(parts_of(arguments.against or "")))
     how = How(digits=arguments.digits)
     said = outside_runs.warnings(result.facts)
     answer = {

@@ -1,7 +1,7 @@
 """`study perturbations` and `study worst-case` on the terminal."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,24 +11,18 @@ import pandas as pd
 from core.cli.answer import Answer, records
 from core.cli.figures import fixed, printed, short
 from core.cli.flags_measures import DIGITS
-from core.cli.open import done, fields_of, measures_of, workbench_of
-from core.errors import ParameterError
-from core.metrics.bundles import under
+from core.cli.open import asked, done, rankers_in
 from core.metrics.measure import Measure
-from core.numerals import whole
-from core.parameters import replaced
 from core.perturb.registry import entry_of
-from core.perturb.worst_case import Search
 from core.rankers.base import Ranker
 from core.studies import perturbations as study
 from core.studies import perturbations_notes as notes
-from core.studies import perturbations_table, worst_case_table
+from core.studies import perturbations_table, worst_case_plan, worst_case_table
 from core.studies import worst_case as search
 from core.studies.answer_changes import OWN
 from core.studies.initial_ranking import INITIAL, InitialRanking
 from core.studies.result import StudyResult, stored_summary
 from core.studies.workbench import Workbench
-from core.studies.worst_case_plan import check_budgets
 
 DEAREST = 10
 """Exchanges of a map that are printed; JSON has all."""
@@ -36,15 +30,8 @@ DEAREST = 10
 
 def perturbations(arguments: argparse.Namespace) -> Answer:
     """`study perturbations`: rankers × families × levels, with what became of each answer."""
-    measures = tuple(measures_of(arguments))
-    setup = study.Setup(
-        perturbations=study.pairs_of(arguments.families.split(","), arguments.levels),
-        measures=measures,
-        draws=arguments.draws,
-        seed=arguments.seed or 0,
-    )
-    bench = workbench_of(arguments)
-    artefact = done("perturbations", study.run(bench, arguments.rankers.split(","), setup))
+    question, scope = asked(study.KIND, arguments)
+    artefact = done("perturbations", question.study(scope))
     summary = stored_summary(artefact.path)
     parts = []
     for (family, measure), group in summary.groupby(["family", "measure"], sort=False):
@@ -58,7 +45,7 @@ def perturbations(arguments: argparse.Namespace) -> Answer:
         usual = arguments.digits == DIGITS
         shown = wide.map(short if usual else partial(fixed, digits=arguments.digits))
         parts += [shown.to_string(), ""]
-    result, first = StudyResult.open(artefact.path), setup.measures[0]
+    result, first = StudyResult.open(artefact.path), artefact.recipe["measures"][0]
     losses = perturbations_table.losses(result, first)
     reached, told = _transfer(losses, first)
     said = notes.left_out(
@@ -101,25 +88,12 @@ def _transfer(losses: pd.DataFrame, measure: str) -> tuple[dict[str, dict[str, f
 
 def worst_case(arguments: argparse.Namespace) -> Answer:
     """`study worst-case`: random mean against worst found, a row for every ranker and budget."""
-    names, budgets = arguments.rankers.split(","), _budgets(arguments.budgets)
-    how = replaced(Search(method=arguments.method, unit=arguments.unit), fields_of(arguments.set))
-    bench = workbench_of(arguments)
-    measure = under(arguments.measure, arguments.conventions)
+    question, scope = asked(worst_case_plan.KIND, arguments)
     if arguments.map is not None:
-        search.check_query(bench, arguments.map)
-    work = search.run(
-        bench,
-        names,
-        how,
-        budgets=budgets,
-        target=arguments.target,
-        measure=measure,
-        draws=arguments.draws,
-        seed=arguments.seed or 0,
-        queries=arguments.queries,
-    )
-    artefact = done("worst case", work)
+        search.check_query(done("lists", scope.opened()), arguments.map)
+    artefact = done("worst case", question.study(scope))
     result = StudyResult.open(artefact.path)
+    measure, of = result.measures[0], result.recipe
     frame = worst_case_table.table(result)
     answer = {
         "result": str(artefact.key),
@@ -129,22 +103,22 @@ def worst_case(arguments: argparse.Namespace) -> Answer:
         "convention": Measure.parse(measure).convention(),
     }
     head = _counted(measure, result.facts["queries"])
-    said = f"{head} · {arguments.unit} of the {arguments.target}"
+    said = f"{head} · {of['search']['unit']} of the {of['target']}"
     lines = [said, printed(frame, arguments.digits).to_string(index=False), ""]
     if arguments.map is not None:
-        maps = _maps(bench, names, arguments)
+        maps = _maps(done("lists", scope.opened()), rankers_in(question), arguments.map, of)
         answer["maps"] = {ranker: costs.tolist() for ranker, costs in maps.items()}
         lines += [line for ranker, costs in maps.items() for line in _dearest(ranker, costs)]
     return Answer(answer, "\n".join([*lines, f"stored as {artefact.key}"]))
 
 
 def _maps(
-    bench: Workbench, names: Sequence[str], arguments: argparse.Namespace
+    bench: Workbench, names: Sequence[str], query: str, recipe: Mapping[str, Any]
 ) -> dict[str, np.ndarray]:
     """What every single exchange of two places costs each ranker in one query."""
     rankers: dict[str, Ranker] = {INITIAL: InitialRanking()}
     rankers |= {name: done(name, bench.identified(name)).ranker for name in names}
-    how = (arguments.map, arguments.target, under(arguments.measure, arguments.conventions))
+    how = (query, recipe["target"], recipe["measure"])
     return {label: search.swap_map(bench, ranker, *how) for label, ranker in rankers.items()}
 
 
@@ -159,13 +133,3 @@ def _dearest(ranker: str, costs: np.ndarray) -> list[str]:
     share = f"{100 * float((each > 0).mean()):.0f} % of {len(each)} exchanges cost something"
     rows = [f"  {places[at, 0] + 1} ↔ {places[at, 1] + 1}: {fixed(each[at])}" for at in known]
     return [f"{ranker}: {share}; the dearest, by places", *rows, ""]
-
-
-def _budgets(text: str) -> list[int]:
-    try:
-        budgets = [whole(part) for part in text.split(",")]
-    except ValueError:
-        shape = "whole numbers from 1 on, comma-separated"
-        raise ParameterError("--budgets", text, shape) from None
-    check_budgets(budgets, "--budgets")
-    return budgets

@@ -9,12 +9,13 @@ import numpy as np
 
 from core.cli.answer import Answer, table
 from core.cli.answer_keys import ANSWERS
-from core.cli.open import done, fields_of, store_of, workbench_of
+from core.cli.open import done, store_of, workbench_of
 from core.cli.studies import certificates_of
 from core.data.lists import JudgedLists
 from core.losses.registry import LOSSES
 from core.metrics.bundles import BUNDLES
 from core.metrics.measure import MEASURES
+from core.parameters import fields_of
 from core.perturb.base import disturbed
 from core.perturb.registry import PERTURBATIONS, perturbation
 from core.rankers.foreign import is_callable
@@ -53,7 +54,7 @@ def names(arguments: argparse.Namespace) -> Answer:
         "perturbations": ("unit", "default_levels"),
     }
     rows = [
-        {"name": name, "summary": entry.summary, "source": entry.source}
+        {"name": name, "summary": _words(entry), "source": entry.source}
         | {field: list(_values(entry, field)) for field in extra.get(arguments.kind, ())}
         for name, entry in registries[arguments.kind].items()
     ]
@@ -65,6 +66,11 @@ def names(arguments: argparse.Namespace) -> Answer:
     notes = [f"tuned of {', '.join(own)}: {how}." for how, own in chosen.items() if how]
     told = [row | {"tuned": RANKERS[str(row["name"])].tuned} for row in rows]
     return Answer(told, "\n".join([table(rows), "", *notes]))
+
+
+def _words(entry: Any) -> str:
+    """What an entry says of itself: a study what it asks, anything else its summary."""
+    return str(getattr(entry, "title", entry.summary))
 
 
 def _values(entry: Any, field: str) -> Any:

@@ -5,34 +5,19 @@ from pathlib import Path
 
 from core.cli.answer import Answer, records, table
 from core.cli.flags_measures import DIGITS
-from core.cli.open import done, measures_of, workbench_of
+from core.cli.open import asked, done
 from core.metrics.measure import Measure
 from core.perturb.registry import entry_of
 from core.store.manifest import Artefact
 from core.studies import initial_ranking as figure
 from core.studies.certificate import Certificate, certificates
 from core.studies.result import StudyResult, stored_summary
-from core.studies.study import levels_of
 
 
 def initial_ranking(arguments: argparse.Namespace) -> Answer:
     """`study initial-ranking`: the curves of Figure 3, and the sentence they amount to."""
-    measures = measures_of(arguments)
-    bench = workbench_of(arguments)
-    families = arguments.families.split(",")
-    pairs = [
-        (family, level) for family in families for level in levels_of(family, arguments.levels)
-    ]
-    artefact = done(
-        "initial ranking",
-        bench.initial_ranking(
-            arguments.rankers.split(","),
-            pairs,
-            measures,
-            arguments.draws,
-            arguments.seed or 0,
-        ),
-    )
+    question, scope = asked("initial-ranking", arguments)
+    artefact = done("initial ranking", question.study(scope))
     answer = {"result": str(artefact.key), "summary": summary_of(artefact)}
     answer["findings"] = findings_of(StudyResult.open(artefact.path))
     return Answer(answer, figure_text(artefact, arguments.digits))
@@ -82,10 +67,8 @@ def figure_text(artefact: Artefact, digits: int = DIGITS) -> str:
 
 def invariance(arguments: argparse.Namespace) -> Answer:
     """`study invariance`: real permutations of every test list, one certificate a ranker."""
-    bench = workbench_of(arguments)
-    names = arguments.rankers.split(",")
-    work = bench.invariance(names, arguments.permutations, arguments.seed or 0)
-    artefact = done("invariance", work)
+    question, scope = asked("invariance", arguments)
+    artefact = done("invariance", question.study(scope))
     cards = certificates_of(artefact)
     rows = [card.plain() for card in cards]
     text = [table([{key: row[key] for key in CARD} for row in rows]), ""]

@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -127,7 +126,7 @@ def _ask(
     if kind is None:
         return False
     try:
-        import_module(kind.module).from_records(recipe, asked, ids, facts)
+        kind.so_far(recipe, asked, ids, facts)
     except STRANGE:
         return False
     return True

@@ -20,13 +20,11 @@ from core.execution.jobs import Job, Jobs
 from core.store.artefacts import Store, default_store
 from core.store.keys import ArtefactKey
 from core.studies import uploads
-from core.studies.jobs_attention import attention
-from core.studies.jobs_groups import group_shuffles
 from core.studies.jobs_library import export, take
-from core.studies.jobs_opened import Lists, Reports, answer, opened, preset_of, text_of
+from core.studies.jobs_opened import SAMPLE, Lists, Reports, StudyJob, preset_of, text_of
 from core.studies.jobs_outside import bring, runs
-from core.studies.jobs_perturbations import perturbations, worst_case
-from core.studies.jobs_tables import ablation, benchmark, card, initial_rankings, set_size
+from core.studies.question import Scope
+from core.studies.registry import STUDIES
 
 if TYPE_CHECKING:
     from core.data.source import Parts
@@ -36,8 +34,6 @@ IDLE_SECONDS = 600.0
 
 PROGRAM = (sys.executable, "-m", "core.studies.jobs")
 WORKER = (*PROGRAM, "work")
-
-SAMPLE = "sample"
 
 
 def ingest(  # noqa: PLR0913 (a job's parameters are its keywords)
@@ -132,7 +128,7 @@ def train(  # noqa: PLR0913 (a job's parameters are its keywords)
         preset: preset of rankers named without one.
         pinned: the data set's key, which `submit` finds from its name.
     """
-    bench = yield from opened(store, data, lists, preset, pinned)
+    bench = yield from Scope(store, data, lists, preset, pinned).opened()
     found = yield from bench.trained(ranker, changes)
     facts = found.artefact.facts
     return {
@@ -145,66 +141,17 @@ def train(  # noqa: PLR0913 (a job's parameters are its keywords)
     }
 
 
-def initial_ranking(  # noqa: PLR0913 (a job's parameters are its keywords)
-    store: Store,
-    *,
-    data: str,
-    rankers: Sequence[str],
-    perturbations: Sequence[tuple[str, float]],
-    measures: Sequence[str] = ("NDCG@10",),
-    draws: int = 10,
-    seed: int = 0,
-    lists: Lists = None,
-    preset: str | None = None,
-    pinned: str | None = None,
-) -> Reports:
-    """Figure 3; result: artefact. Parameters as Workbench.initial_ranking's and `train`'s."""
-    bench = yield from opened(store, data, lists, preset, pinned)
-    pairs = [(family, float(level)) for family, level in perturbations]
-    artefact = yield from bench.initial_ranking(rankers, pairs, measures, draws, seed)
-    return answer(artefact)
-
-
-def invariance(  # noqa: PLR0913 (a job's parameters are its keywords)
-    store: Store,
-    *,
-    data: str,
-    rankers: Sequence[str],
-    permutations: int = 20,
-    seed: int = 0,
-    lists: Lists = None,
-    preset: str | None = None,
-    pinned: str | None = None,
-) -> Reports:
-    """Certificates; result: artefact. Parameters as Workbench.invariance's and `train`'s."""
-    bench = yield from opened(store, data, lists, preset, pinned)
-    artefact = yield from bench.invariance(rankers, permutations, seed)
-    return answer(artefact)
-
-
 KINDS: Mapping[str, Callable[..., Reports]] = {
     "ingest": ingest,
     "examine": examine,
     "train": train,
-    "initial-ranking": initial_ranking,
-    "invariance": invariance,
-    "benchmark": benchmark,
-    "ablation": ablation,
-    "card": card,
     "bring": bring,
     "runs": runs,
-    "set-size": set_size,
-    "initial-rankings": initial_rankings,
-    "attention": attention,
     "library-export": export,
     "library-import": take,
-    "perturbations": perturbations,
-    "worst-case": worst_case,
-    "group-shuffles": group_shuffles,
+    **{kind: StudyJob(question) for kind, question in STUDIES.items()},
 }
 """Every kind of job; nothing else can be handed in or run."""
-
-OVER_FOLDS = frozenset({"benchmark"})
 
 
 def submit(store: Store, kind: str, parameters: Mapping[str, Any], priority: int = 0) -> Job:
@@ -230,7 +177,7 @@ def submit(store: Store, kind: str, parameters: Mapping[str, Any], priority: int
     if "data" in complete:
         complete["pinned"] = _pinned(store, kind, complete["data"])
         complete["preset"] = complete["preset"] or preset_of(complete["data"])
-        _check(store, complete)
+        _check(store, kind, complete)
     jobs = jobs_of(store)
     job = jobs.submit(kind, complete, priority)
     return jobs.retry(job.id) if job.state == "done" and not _is_there(store, job) else job
@@ -257,26 +204,19 @@ def ensure_running(store: Store) -> bool:
     return jobs_only_one.ensure_running(root, command)
 
 
-def _check(store: Store, parameters: Mapping[str, Any]) -> None:
+def _check(store: Store, kind: str, parameters: Mapping[str, Any]) -> None:
     """Refuse unknown rankers, fields, perturbations and measures before anything is computed."""
-    from core.studies import names  # noqa: PLC0415 (NumPy and numba: only at submission)
+    job = KINDS[kind]
+    if isinstance(job, StudyJob):
+        question, scope = job.asked(store, parameters)
+        question.check(scope)
+    elif kind == "train":
+        from core.studies import names  # noqa: PLC0415 (NumPy and numba: only at submission)
 
-    alone = [parameters["ranker"]] if "ranker" in parameters else []
-    asked = names.Names(
-        rankers=parameters.get("rankers") or alone,
-        changes=parameters.get("changes") or {},
-        initial=(parameters.get("lists") or {}).get("initial", ()),
-        measures=parameters.get("measures", ()),
-        families=parameters.get("families", ()),
-        perturbations=[(family, level) for family, level in parameters.get("perturbations", ())],
-        swaps=parameters.get("swaps", ()),
-    )
-    names.check(asked, parameters["preset"], store)
-    if "towards" in parameters:
-        from core.studies import ablation  # noqa: PLC0415 (likewise)
-
-        chosen = (parameters[name] for name in ("ranker", "sizes", "towards", "seed"))
-        ablation.variants(*chosen)
+        initial = (parameters["lists"] or {}).get("initial", ())
+        changes = parameters["changes"] or {}
+        asked = names.Names([parameters["ranker"]], changes, initial=initial)
+        names.check(asked, parameters["preset"], store)
 
 
 def _pinned(store: Store, kind: str, data: str) -> str | None:
@@ -285,7 +225,7 @@ def _pinned(store: Store, kind: str, data: str) -> str | None:
 
     if data == SAMPLE:
         return None
-    if kind not in OVER_FOLDS:
+    if kind not in STUDIES or not STUDIES[kind].over_folds:
         return text_of(store.resolve(data, "data").key)
     return ",".join(text_of(store.resolve(name, "data").key) for name in folds_of(data, store))
 

@@ -1,54 +1,62 @@
-"""What every kind of job shares: a data set opened as a workbench, and how it answers."""
+"""What jobs share: a question as a job, and how a job answers."""
 
+import inspect
 from collections.abc import Generator, Mapping
-from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from core.parameters import parameters
 from core.progress import Progress
 from core.store.artefacts import Store
 from core.store.keys import ArtefactKey
 from core.store.manifest import Artefact
+from core.studies.question import SAMPLE, Question, Scope, preset_of
 
-if TYPE_CHECKING:
-    from core.rankers.initial import ListRecipe
-    from core.studies.workbench import Workbench
+__all__ = ["SAMPLE", "Lists", "Reports", "StudyJob", "answer", "preset_of", "text_of"]
 
-SAMPLE = "sample"
 Lists = Mapping[str, Any] | None
 Reports = Generator[Progress, None, Any]
 
+KEYWORD = inspect.Parameter.KEYWORD_ONLY
+SCOPE = {"lists": None, "preset": None, "pinned": None}
+"""What a question is asked of, beside its data: fields of `Scope` with their defaults."""
 
-def opened(
-    store: Store, data: str, lists: Lists, preset: str | None, pinned: str | None
-) -> Generator[Progress, None, "Workbench"]:
-    """The workbench of a data set.
 
-    Args:
-        store: where everything is kept.
-        data: a stored name or `sample`.
-        lists: fields of ListRecipe that differ from its default.
-        preset: preset of rankers named without one.
-        pinned: the data set's key.
+class StudyJob:
+    """The job that answers a question; its keywords are the question's fields and `Scope`'s.
+
+    Attributes:
+        question: of the kind of study.
     """
-    from core.studies.workbench import Workbench  # noqa: PLC0415 (only who works pays for it)
 
-    preset = preset or preset_of(data)
-    found = yield from Workbench.opened(pinned or data, recipe_of(lists, preset), store, preset)
-    return replace(found, name=data)
+    def __init__(self, question: type[Question]) -> None:
+        self.question = question
+        fields = [
+            inspect.Parameter(
+                field.name,
+                KEYWORD,
+                default=inspect.Parameter.empty if field.required else field.default,
+            )
+            for field in parameters(question)
+        ]
+        rest = [inspect.Parameter(name, KEYWORD, default=value) for name, value in SCOPE.items()]
+        store = inspect.Parameter("store", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        data = inspect.Parameter("data", KEYWORD)
+        self.__signature__ = inspect.Signature([store, data, *fields, *rest])
 
+    def __call__(self, store: Store, **given: Any) -> Reports:
+        """Answer it; result: artefact."""
+        question, scope = self.asked(store, given)
+        return answer((yield from question.study(scope)))
 
-def recipe_of(lists: Lists, preset: str) -> "ListRecipe":
-    """How lists are made: by LambdaMART of the preset, with the fields that differ."""
-    from core.rankers.initial import ListRecipe  # noqa: PLC0415 (only who works pays for it)
+    def asked(self, store: Store, given: Mapping[str, Any]) -> tuple[Question, Scope]:
+        """The question of a job's keywords, and what it is asked of.
 
-    fields = asdict(ListRecipe(initial=(f"lambdamart@{preset}",))) | dict(lists or {})
-    fields["initial"] = tuple(fields["initial"])
-    return ListRecipe(**fields)
-
-
-def preset_of(data: str) -> str:
-    """The preset of rankers that are named without one."""
-    return "small" if data == SAMPLE else "paper"
+        Raises:
+            ParameterError: a value out of its bounds.
+        """
+        of = {name: value for name, value in given.items() if name in {"data", *SCOPE}}
+        question = {name: value for name, value in given.items() if name not in of}
+        return self.question.from_plain(question), Scope(store, **of)
 
 
 def answer(artefact: Artefact) -> dict[str, Any]:

@@ -8,7 +8,6 @@ been found so far.
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -51,11 +50,8 @@ class Underway:
 
     def result(self, store: Store) -> StudyResult | None:
         """What has been found so far; None before the first trial is finished."""
-        kind = import_module(STUDIES[self.recipe["kind"]].module)
-        found: StudyResult | None = kind.from_records(
-            self.recipe, store.records, self.query_ids, self.facts
-        )
-        return found
+        kind = STUDIES[self.recipe["kind"]]
+        return kind.so_far(self.recipe, store.records, self.query_ids, self.facts)
 
 
 def announce(

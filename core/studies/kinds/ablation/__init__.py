@@ -1,0 +1,1 @@
+"""Paper against released code, one difference at a time."""

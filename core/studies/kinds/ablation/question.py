@@ -1,0 +1,103 @@
+"""What an ablation is asked."""
+
+from collections.abc import Generator, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from core.errors import UsageError
+from core.parameters import Parameter, parameter
+from core.progress import Progress
+from core.store.manifest import Artefact
+from core.studies.flags import Flag, Given
+from core.studies.question import Facts, Question, Scope
+
+if TYPE_CHECKING:
+    from core.studies.workbench import Workbench
+
+
+class Sizes:
+    """A preset's name, or `own`; where nothing is said, `small` if that is the preset."""
+
+    def flags(self, field: Parameter) -> Iterable[Flag]:
+        """`--sizes`."""
+        yield Flag("sizes", f"{field.help}, or own (default where the preset is small: small)")
+
+    def value(self, field: Parameter, given: Given, preset: str) -> str | None:
+        """The preset; none: each variant's own."""
+        del field
+        sizes = given.get("sizes", _usual(preset))
+        return None if sizes in {None, "own"} else str(sizes)
+
+    def words(self, field: Parameter, value: str | None, preset: str) -> list[str]:
+        """The flag, unless it says what is usual."""
+        del field
+        return [] if value == _usual(preset) else ["--sizes", value or "own"]
+
+
+def _usual(preset: str) -> str | None:
+    return "small" if preset == "small" else None
+
+
+@dataclass(frozen=True)
+class Ablation(Question):
+    """What does each single difference between paper and released code do?"""
+
+    kind: ClassVar[str] = "ablation"
+    title: ClassVar[str] = (
+        "Where paper and released code part ways: what does each single difference do?"
+    )
+    source: ClassVar[str] = "SetRank (SIGIR 2020) and DLCM (SIGIR 2018) beside their released code"
+    summary: ClassVar[str] = "paper against released code, step by step"
+
+    ranker: str = parameter("setrank-imsab-init", "a neural ranker", names="rankers")
+    sizes: str | None = parameter(None, "a preset whose sizes all variants take", flags=Sizes())
+    towards: tuple[str, ...] = parameter(
+        ("released", "tuned"),
+        "presets whose differences are taken one by one; claims: what DLCM's paper compares",
+    )
+    levels: tuple[int | float, ...] = parameter(
+        (0.0, 5.0, 20.0), "transpositions of the initial ranking, comma-separated", low=0
+    )
+    draws: int = parameter(5, "draws a level", low=1)
+    seed: int = parameter(0, "of the variants and of the draws")
+
+    @classmethod
+    def of(cls, recipe: Facts, facts: Facts) -> "Ablation":
+        """The question that a stored ablation has answered.
+
+        Raises:
+            UsageError: it was stored before sizes were noted.
+        """
+        if "sizes" not in facts or "towards" not in facts:
+            raise UsageError("this ablation was stored without its sizes; run it again")
+        # older ones noted only those presets that have several differences
+        towards = list(facts["towards"]) or [label for label, _ in recipe["rankers"][1:]]
+        return cls(
+            facts["ranker"],
+            facts["sizes"],
+            tuple(towards),
+            tuple(float(level) for _, level in recipe["perturbations"]),
+            recipe["draws"],
+            recipe["seed"],
+        )
+
+    def refuse(self, scope: Scope) -> None:
+        """Refuse a ranker without presets, and presets that it has not."""
+        del scope
+        self._variants()
+
+    def run(self, bench: "Workbench") -> Generator[Progress, None, Artefact]:
+        """Train, measure and disturb every variant."""
+        from core.studies import ablation  # noqa: PLC0415 (only who works pays for it)
+
+        levels = sorted({0.0, *map(float, self.levels)})
+        return (yield from ablation.run(bench, self._variants(), levels, self.draws, self.seed))
+
+    def _variants(self) -> list[Any]:
+        from core.studies import ablation  # noqa: PLC0415 (only who works pays for it)
+
+        return ablation.variants(self.ranker, self.sizes, self.towards, self.seed)
+
+    def printed(self) -> tuple[str, str]:
+        """The table of variants."""
+        return "from core.studies.ablation import table", "table(result)"

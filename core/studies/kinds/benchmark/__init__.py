@@ -1,0 +1,1 @@
+"""Table 2: rankers side by side."""

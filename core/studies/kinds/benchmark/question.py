@@ -1,0 +1,78 @@
+"""What a benchmark is asked."""
+
+from collections.abc import Generator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from core.parameters import parameter
+from core.progress import Progress
+from core.store.manifest import Artefact
+from core.studies.asked_rows import named_rankers, seeds_of
+from core.studies.question import Facts, Question, Scope
+
+if TYPE_CHECKING:
+    from core.studies.result import StudyResult
+    from core.studies.run import TrialRecords
+
+
+@dataclass(frozen=True)
+class Benchmark(Question):
+    """Which ranker is best on these lists, over seeds and folds?"""
+
+    kind: ClassVar[str] = "benchmark"
+    title: ClassVar[str] = (
+        "Which ranker is best here, by how much, and is the difference more than chance?"
+    )
+    source: ClassVar[str] = "SetRank (SIGIR 2020), Table 2"
+    summary: ClassVar[str] = "Table 2: every ranker over seeds and folds"
+    over_folds: ClassVar[bool] = True
+
+    rankers: tuple[str, ...] = parameter(
+        ("table2",),
+        "comma-separated; also the sets table2, pairwise and all, combinations such as "
+        "rrf:dlcm+mart or shuffled:dlcm, and rankers from outside: imported (scores#digits), files "
+        "(scores:, lightgbm:, xgboost: and a path) and module:function",
+        names="rankers",
+    )
+    seeds: int = parameter(3, "seeds of each ranker", low=1)
+    measures: tuple[str, ...] = parameter(
+        ("NDCG@1", "NDCG@3", "NDCG@5", "NDCG@10"), "comma-separated", names="measures"
+    )
+
+    @classmethod
+    def of(cls, recipe: Facts, facts: Facts) -> "Benchmark":
+        """The question that a stored benchmark has answered."""
+        del facts
+        measures = tuple(recipe["measures"])
+        return cls(tuple(named_rankers(recipe["rows"])), seeds_of(recipe["rows"]), measures)
+
+    def study(self, scope: Scope) -> Generator[Progress, None, Artefact]:
+        """Open every fold; train and measure on each."""
+        from core.data.folds import folds_of  # noqa: PLC0415 (only who works pays for it)
+        from core.studies import benchmark  # noqa: PLC0415 (likewise)
+
+        names = folds_of(scope.data, scope.store)
+        keys = scope.pinned.split(",") if scope.pinned else [None] * len(names)
+        benches = []
+        for name, key in zip(names, keys, strict=True):
+            fold = replace(scope, data=name, preset=scope.usual, pinned=key)
+            benches.append((yield from fold.opened()))
+        plan = benchmark.planned(benches, self.rankers, self.measures, self.seeds)
+        path, known = Path(scope.data), scope.store.names()
+        called = path.name if scope.data not in known and path.is_dir() else scope.data
+        return (yield from benchmark.run(benches, plan, called))
+
+    @classmethod
+    def so_far(
+        cls, recipe: Facts, records: "TrialRecords", query_ids: tuple[str, ...], facts: Facts
+    ) -> "StudyResult | None":
+        """What a benchmark at work has found so far."""
+        from core.studies import benchmark  # noqa: PLC0415 (only who reads pays for it)
+
+        return benchmark.from_records(recipe, records, query_ids, facts)
+
+    def printed(self) -> tuple[str, str]:
+        """The table, with marks against the initial ranking."""
+        told = f"markdown(result, {list(self.measures)!r}, ['initial ranking'])"
+        return "from core.studies.benchmark_text import markdown", told

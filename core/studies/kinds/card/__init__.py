@@ -1,0 +1,1 @@
+"""The robustness card."""

@@ -1,0 +1,55 @@
+"""What a robustness card is asked."""
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from core.parameters import parameter
+from core.progress import Progress
+from core.store.manifest import Artefact
+from core.studies.question import RANKERS, Facts, Question, Scope, rankers_of
+
+if TYPE_CHECKING:
+    from core.studies.workbench import Workbench
+
+
+@dataclass(frozen=True)
+class Card(Question):
+    """How robust is a ranker, in the numbers that a paper would report?"""
+
+    kind: ClassVar[str] = "card"
+    title: ClassVar[str] = "How robust is a ranker, in the numbers that a paper would report?"
+    source: ClassVar[str] = "–"
+    summary: ClassVar[str] = "one card of robustness a ranker"
+
+    rankers: tuple[str, ...] = parameter(help=RANKERS, names="rankers")
+    families: tuple[str, ...] = parameter(
+        ("transpositions",), "of perturbations, comma-separated", names="families"
+    )
+    draws: int = parameter(5, "draws a level", low=1)
+    seed: int = parameter(0, "of the draws")
+
+    @classmethod
+    def of(cls, recipe: Facts, facts: Facts) -> "Card":
+        """The question that a stored card has answered."""
+        del facts
+        families = tuple(dict.fromkeys(family for family, _ in recipe["perturbations"]))
+        return cls(tuple(rankers_of(recipe)), families, recipe["draws"], recipe["seed"])
+
+    def refuse(self, scope: Scope) -> None:
+        """Refuse families that change neither order nor ranking."""
+        from core.studies import card  # noqa: PLC0415 (only who asks pays for it)
+
+        del scope
+        card.check(self.families)
+
+    def run(self, bench: "Workbench") -> Generator[Progress, None, Artefact]:
+        """Disturb, measure, time."""
+        from core.studies import card  # noqa: PLC0415 (only who works pays for it)
+
+        return (yield from card.run(bench, self.rankers, self.families, self.draws, self.seed))
+
+    def printed(self) -> tuple[str, str]:
+        """The cards side by side."""
+        told = f"cards(result, {self.families[0]!r}, 'NDCG@10').T"
+        return "from core.studies.card_table import cards", told

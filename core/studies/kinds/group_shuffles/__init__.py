@@ -1,0 +1,1 @@
+"""How far GSF is from equivariance."""

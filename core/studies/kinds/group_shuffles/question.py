@@ -1,0 +1,67 @@
+"""What the study of GSF's shuffles is asked."""
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from core.parameters import parameter
+from core.progress import Progress
+from core.store.manifest import Artefact
+from core.studies.question import Facts, Question
+
+if TYPE_CHECKING:
+    from core.studies.result import StudyResult
+    from core.studies.run import TrialRecords
+    from core.studies.workbench import Workbench
+
+
+@dataclass(frozen=True)
+class GroupShuffles(Question):
+    """How much does the order shown change a GSF, by its number of shuffles?"""
+
+    kind: ClassVar[str] = "group-shuffles"
+    title: ClassVar[str] = (
+        "How much does the order shown change a groupwise ranker, and do more shuffles help?"
+    )
+    source: ClassVar[str] = (
+        "GSF (Ai et al., ICTIR 2019): groups sampled by shuffles; the error is due to fall as 1/√S"
+    )
+    summary: ClassVar[str] = "GSF's order dependence by its shuffles"
+
+    rankers: tuple[str, ...] = parameter(
+        ("gsf",), "GSFs of groups of two documents or more, comma-separated", names="rankers"
+    )
+    shuffles: tuple[int, ...] = parameter(
+        (1, 2, 4, 8, 16, 32, 64), "numbers S of shuffles", low=1, high=4096
+    )
+    orders: int = parameter(8, "random orders shown of a list", low=1)
+    queries: int | None = parameter(None, "only the first so many test queries", low=1)
+    seed: int = parameter(0, "of these orders")
+
+    def run(self, bench: "Workbench") -> Generator[Progress, None, Artefact]:
+        """Ask every GSF with groups of S shuffles."""
+        from core.studies import group_shuffles  # noqa: PLC0415 (only who works pays for it)
+
+        work = group_shuffles.run(
+            bench,
+            self.rankers,
+            shuffles=self.shuffles,
+            orders=self.orders,
+            seed=self.seed,
+            queries=self.queries,
+        )
+        return (yield from work)
+
+    @classmethod
+    def so_far(
+        cls, recipe: Facts, records: "TrialRecords", query_ids: tuple[str, ...], facts: Facts
+    ) -> "StudyResult | None":
+        """What a study at work has found so far."""
+        from core.studies import group_shuffles  # noqa: PLC0415 (only who reads pays for it)
+
+        return group_shuffles.from_records(recipe, records, query_ids, facts)
+
+    def printed(self) -> tuple[str, str]:
+        """What is found of every ranker."""
+        told = f"*(finding(result, ranker) for ranker in {list(self.rankers)!r}), sep='\\n'"
+        return "from core.studies.group_shuffles_table import finding", told

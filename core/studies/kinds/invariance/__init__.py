@@ -1,0 +1,1 @@
+"""Permutation invariance: certificates of rankers."""

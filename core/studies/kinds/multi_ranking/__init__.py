@@ -1,0 +1,1 @@
+"""Table 4: none, one or many initial rankings."""

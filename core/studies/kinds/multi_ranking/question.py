@@ -1,0 +1,71 @@
+"""What the study of several initial rankings is asked."""
+
+from collections.abc import Generator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+from core.parameters import parameter
+from core.progress import Progress
+from core.store.manifest import Artefact
+from core.studies.asked_rows import named_rankers, seeds_of
+from core.studies.question import NAMED_RANKERS, Facts, Question, Scope
+
+if TYPE_CHECKING:
+    from core.studies.result import StudyResult
+    from core.studies.run import TrialRecords
+
+
+@dataclass(frozen=True)
+class MultiRanking(Question):
+    """What do several initial rankings add, and what if one is missing or wrong?"""
+
+    kind: ClassVar[str] = "initial-rankings"
+    title: ClassVar[str] = (
+        "What do several initial rankings add, and what if one of them is missing or wrong?"
+    )
+    source: ClassVar[str] = "SetRank (SIGIR 2020), Table 4"
+    summary: ClassVar[str] = "Table 4: none, one or many of them"
+    initial: ClassVar[tuple[str, ...]] = ("lambdamart", "mart", "ranksvm", "rankboost")
+
+    rankers: tuple[str, ...] = parameter(
+        ("setrank-imsab", "setrank-imsab-init", "setrank-imsab-multi-init"),
+        NAMED_RANKERS,
+        names="rankers",
+    )
+    swaps: tuple[str, ...] = parameter(
+        ("oracle", "anti-oracle", "random"), "put in the first one's place", names="swaps"
+    )
+    seeds: int = parameter(1, "seeds of each ranker", low=1)
+    measures: tuple[str, ...] = parameter(("NDCG@10",), "comma-separated", names="measures")
+
+    @classmethod
+    def of(cls, recipe: Facts, facts: Facts) -> "MultiRanking":
+        """The question that a stored study has answered."""
+        rows = recipe["rows"]
+        swaps = tuple(recipe["initial"][len(facts["lists"]["initial"]) :])
+        measures = tuple(recipe["measures"])
+        return cls(tuple(named_rankers(rows)), swaps, seeds_of(rows), measures)
+
+    def study(self, scope: Scope) -> Generator[Progress, None, Artefact]:
+        """Open the lists of the first ranking; the others are fitted when they are needed."""
+        from core.studies import initial_rankings  # noqa: PLC0415 (only who works pays for it)
+
+        recipe, data = scope.recipe(self.initial), scope.pinned or scope.data
+        opening = initial_rankings.opened(data, recipe, scope.store, scope.usual, self.rankers)
+        bench = replace((yield from opening), name=scope.data)
+        asked = (self.rankers, self.swaps, self.measures, self.seeds)
+        return (yield from initial_rankings.run(bench, initial_rankings.planned(bench, *asked)))
+
+    @classmethod
+    def so_far(
+        cls, recipe: Facts, records: "TrialRecords", query_ids: tuple[str, ...], facts: Facts
+    ) -> "StudyResult | None":
+        """What a study at work has found so far."""
+        from core.studies import initial_rankings  # noqa: PLC0415 (only who reads pays for it)
+
+        return initial_rankings.from_records(recipe, records, query_ids, facts)
+
+    def printed(self) -> tuple[str, str]:
+        """What is found under the first measure."""
+        told = f"finding(result, {self.measures[0]!r})"
+        return "from core.studies.initial_rankings_table import finding", told

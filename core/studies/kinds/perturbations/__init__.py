@@ -1,0 +1,1 @@
+"""Anything that may happen to an input."""

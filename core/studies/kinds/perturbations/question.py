@@ -1,0 +1,64 @@
+"""What the study of perturbations is asked."""
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from core.parameters import parameter
+from core.progress import Progress
+from core.store.manifest import Artefact
+from core.studies.flags import Levels
+from core.studies.question import RANKERS, Facts, Question, rankers_of
+
+if TYPE_CHECKING:
+    from core.studies.workbench import Workbench
+
+FAMILIES = (
+    "comma-separated names of `list perturbations`, chains such as transpositions:5+shuffle-shown, "
+    "gradient-sign@RANKER, or label-flips@0.9_0.1/0.2_0.8 (a row a grade)"
+)
+
+
+@dataclass(frozen=True)
+class Perturbations(Question):
+    """What can go wrong with an input, and which rankers survive it?"""
+
+    kind: ClassVar[str] = "perturbations"
+    title: ClassVar[str] = "What can go wrong with an input, and which rankers survive it?"
+    source: ClassVar[str] = (
+        "presentation, ranking, set, features, labels, system; alone and chained"
+    )
+    summary: ClassVar[str] = "anything that may happen to an input"
+
+    rankers: tuple[str, ...] = parameter(help=RANKERS, names="rankers")
+    perturbations: tuple[tuple[str, float], ...] = parameter(
+        help="families and their levels",
+        names="perturbations",
+        flags=Levels(None, FAMILIES, as_is_first=True),
+    )
+    measures: tuple[str, ...] = parameter(("NDCG@10",), "comma-separated", names="measures")
+    draws: int = parameter(5, "draws a level", low=1)
+    seed: int = parameter(0, "of the draws")
+
+    @classmethod
+    def of(cls, recipe: Facts, facts: Facts) -> "Perturbations":
+        """The question that a stored study has answered."""
+        from core.studies.answer_changes import OWN  # noqa: PLC0415 (only who reads pays for it)
+
+        del facts
+        pairs = tuple((family, float(level)) for family, level in recipe["perturbations"])
+        measures = tuple(text for text in recipe["measures"] if text not in OWN)
+        how = (recipe["draws"], recipe["seed"])
+        return cls(tuple(rankers_of(recipe)), pairs, measures, *how)
+
+    def run(self, bench: "Workbench") -> Generator[Progress, None, Artefact]:
+        """Disturb the input and measure every ranker."""
+        from core.studies import perturbations  # noqa: PLC0415 (only who works pays for it)
+
+        setup = perturbations.Setup(self.perturbations, self.measures, self.draws, self.seed)
+        return (yield from perturbations.run(bench, self.rankers, setup))
+
+    def printed(self) -> tuple[str, str]:
+        """What each level costs."""
+        told = f"losses(result, {self.measures[0]!r})"
+        return "from core.studies.perturbations_table import losses", told

@@ -1,0 +1,1 @@
+"""Figure 3: the initial ranking gets worse."""

@@ -1,0 +1,45 @@
+"""What Figure 3 is asked."""
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from core.parameters import parameter
+from core.progress import Progress
+from core.store.manifest import Artefact
+from core.studies.flags import Levels
+from core.studies.question import RANKERS, Question
+
+if TYPE_CHECKING:
+    from core.studies.workbench import Workbench
+
+
+@dataclass(frozen=True)
+class RankingDegradation(Question):
+    """How fast do rankers follow an initial ranking that gets worse?"""
+
+    kind: ClassVar[str] = "initial-ranking"
+    title: ClassVar[str] = "If the initial ranking gets worse, how fast does each ranker follow?"
+    source: ClassVar[str] = "SetRank (SIGIR 2020), Figure 3"
+    summary: ClassVar[str] = "Figure 3: a worse initial ranking"
+
+    rankers: tuple[str, ...] = parameter(help=RANKERS, names="rankers")
+    perturbations: tuple[tuple[str, float], ...] = parameter(
+        help="families and their levels",
+        names="perturbations",
+        flags=Levels("transpositions", "comma-separated"),
+    )
+    measures: tuple[str, ...] = parameter(("NDCG@10",), "comma-separated", names="measures")
+    draws: int = parameter(10, "draws a level", low=1)
+    seed: int = parameter(0, "of the draws")
+
+    def run(self, bench: "Workbench") -> Generator[Progress, None, Artefact]:
+        """Disturb the initial ranking and measure every ranker."""
+        how = (self.measures, self.draws, self.seed)
+        return (yield from bench.initial_ranking(self.rankers, self.perturbations, *how))
+
+    def printed(self) -> tuple[str, str]:
+        """What is found of the first family."""
+        family, measure = self.perturbations[0][0], self.measures[0]
+        told = f"finding(result, {family!r}, {measure!r})"
+        return "from core.studies.initial_ranking import finding", told

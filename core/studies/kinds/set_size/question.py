@@ -1,0 +1,93 @@
+"""What the study of set size is asked."""
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from core.parameters import parameter
+from core.progress import Progress
+from core.store.manifest import Artefact
+from core.studies.asked_rows import named_rankers, seeds_of
+from core.studies.question import NAMED_RANKERS, Facts, Question, Scope
+
+if TYPE_CHECKING:
+    from core.studies.result import StudyResult
+    from core.studies.run import TrialRecords
+
+USUAL_DEPTH = 40
+
+
+@dataclass(frozen=True)
+class SetSize(Question):
+    """What happens to rankers that were trained on lists of N0 on lists of N1?"""
+
+    kind: ClassVar[str] = "set-size"
+    title: ClassVar[str] = "Does a ranker that was trained on short lists still work on long ones?"
+    source: ClassVar[str] = "SetRank (SIGIR 2020), Table 3"
+    summary: ClassVar[str] = "Table 3: train on N0, test on N1"
+
+    rankers: tuple[str, ...] = parameter(
+        ("setrank-imsab", "setrank-msab", "dlcm-without-init"), NAMED_RANKERS, names="rankers"
+    )
+    trained_on: tuple[int, ...] | None = parameter(
+        None,
+        "candidates a list, comma-separated (default: the smallest of --sizes, and the next where "
+        "it is no more than 100 and not the largest)",
+        low=1,
+    )
+    sizes: tuple[int, ...] | None = parameter(
+        None,
+        "candidates tested on (N1); default 40,240,500 as far as lists are that long, else steps "
+        "up to the longest",
+        low=1,
+    )
+    seeds: int = parameter(1, "seeds of each ranker", low=1)
+    measures: tuple[str, ...] = parameter(("NDCG@10",), "comma-separated", names="measures")
+
+    @classmethod
+    def of(cls, recipe: Facts, facts: Facts) -> "SetSize":
+        """The question that a stored study has answered.
+
+        Where no ranker is trained on lists, any size that is tested on stands for N0.
+        """
+        del facts
+        rows, sizes = recipe["rows"], tuple(recipe["sizes"])
+        own = sorted({int(row["size"]) for row in rows if row["size"] is not None})
+        any_size = USUAL_DEPTH if USUAL_DEPTH in sizes else int(sizes[0])
+        measures = tuple(recipe["measures"])
+        named = tuple(named_rankers(rows))
+        return cls(named, tuple(own or [any_size]), sizes, seeds_of(rows), measures)
+
+    def study(self, scope: Scope) -> Generator[Progress, None, Artefact]:
+        """Open the data once a size; train on N0, test on N1."""
+        from core.studies import set_size  # noqa: PLC0415 (only who works pays for it)
+        from core.studies import set_size_reach as reach  # noqa: PLC0415 (likewise)
+
+        data = scope.pinned or scope.data
+        sizes = reach.checked("sizes", self.sizes or reach.proposed_for(data, scope.store))
+        trained_on = reach.checked("trained on", self.trained_on or reach.homes(sizes))
+        every = [*sizes, *trained_on]
+        opening = set_size.opened(data, every, scope.recipe(), scope.store, scope.usual)
+        benches = yield from opening
+        plan = set_size.planned(benches, self.rankers, trained_on, self.measures, self.seeds)
+        return (yield from set_size.run(benches, plan, scope.data))
+
+    @classmethod
+    def so_far(
+        cls, recipe: Facts, records: "TrialRecords", query_ids: tuple[str, ...], facts: Facts
+    ) -> "StudyResult | None":
+        """What a study at work has found so far."""
+        from core.studies import set_size  # noqa: PLC0415 (only who reads pays for it)
+
+        return set_size.from_records(recipe, records, query_ids, facts)
+
+    @classmethod
+    def lists_said(cls, facts: Facts) -> Facts:
+        """The facts as if lists were cut as usual: the study says its sizes itself."""
+        lists = facts.get("lists")
+        return facts if lists is None else {**facts, "lists": {**lists, "depth": USUAL_DEPTH}}
+
+    def printed(self) -> tuple[str, str]:
+        """What is found under the first measure."""
+        told = f"finding(result, {self.measures[0]!r})"
+        return "from core.studies.set_size_table import finding", told

@@ -1,0 +1,1 @@
+"""The order within a budget that hurts most."""

@@ -1,0 +1,143 @@
+"""What the study of the worst case is asked."""
+
+from collections.abc import Generator, Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from core.parameters import Parameter, fields_of, parameter, parameters, replaced, text_of
+from core.progress import Progress
+from core.store.manifest import Artefact
+from core.studies.flags import Flag, Given, One
+from core.studies.question import RANKERS, Facts, Question, rankers_of
+
+if TYPE_CHECKING:
+    from core.studies.result import StudyResult
+    from core.studies.run import TrialRecords
+    from core.studies.workbench import Workbench
+
+DIRECT = ("method", "unit")
+"""What of a search has a flag of its own."""
+
+
+class Searched:
+    """How it is searched: `--method`, `--unit`, and `--set` for the rest."""
+
+    def flags(self, field: Parameter) -> Iterable[Flag]:
+        """The three flags."""
+        from core.perturb.worst_case import Search  # noqa: PLC0415 (NumPy)
+
+        del field
+        known = {one.name: one for one in parameters(Search)}
+        for name in DIRECT:
+            told = f"{known[name].help} (default {known[name].default})"
+            yield Flag(name, told, choices=known[name].choices)
+        rest = ", ".join(name for name in known if name not in {*DIRECT, "budget"})
+        yield Flag("set", f"FIELD=VALUE of the search: {rest}", several=True)
+
+    def value(self, field: Parameter, given: Given, preset: str) -> Mapping[str, Any] | None:
+        """What differs from the usual search; none: nothing.
+
+        Raises:
+            ParameterError: no such field, or a text that it does not take.
+        """
+        from core.perturb.worst_case import Search  # noqa: PLC0415 (NumPy)
+
+        del field, preset
+        texts = {name: given[name] for name in DIRECT if name in given}
+        return changed(asdict(replaced(Search(), texts | fields_of(given.get("set", ())))))
+
+    def words(self, field: Parameter, value: Mapping[str, Any] | None, preset: str) -> list[str]:
+        """The flags of what differs."""
+        del field, preset
+        found = dict(value or {})
+        words = [word for name in DIRECT if name in found for word in (f"--{name}", found[name])]
+        rest = [f"{name}={text_of(one)}" for name, one in found.items() if name not in DIRECT]
+        return [*words, *(["--set", *rest] if rest else [])]
+
+
+def changed(search: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What of a search differs from its defaults, the budget aside, which others say."""
+    from core.perturb.worst_case import Search  # noqa: PLC0415 (NumPy)
+
+    usual = asdict(Search())
+    found = {name: value for name, value in search.items() if value != usual.get(name)}
+    found.pop("budget", None)
+    return found or None
+
+
+@dataclass(frozen=True)
+class WorstCase(Question):
+    """Which order within a budget hurts a ranker most?"""
+
+    kind: ClassVar[str] = "worst-case"
+    title: ClassVar[str] = (
+        "Which order within a budget hurts a ranker most, and how much worse is it than chance?"
+    )
+    source: ClassVar[str] = (
+        "greedy, beam and annealing search; certified 0 where a ranker is invariant"
+    )
+    summary: ClassVar[str] = "the order that hurts most, searched"
+
+    rankers: tuple[str, ...] = parameter(help=RANKERS, names="rankers")
+    target: str = parameter(
+        "ranking",
+        "what is rearranged: the initial ranking, or the order shown alone",
+        choices=("ranking", "shown"),
+    )
+    search: Mapping[str, Any] | None = parameter(
+        None, "fields of the search that differ from its default", flags=Searched()
+    )
+    budgets: tuple[int, ...] = parameter((1, 2, 5, 10), "steps a list, comma-separated", low=1)
+    measures: tuple[str, ...] = parameter(
+        ("NDCG@10",), "what is hurt", names="measures", flags=One("measure")
+    )
+    draws: int = parameter(10, "random orders a budget", low=1)
+    queries: int | None = parameter(None, "only the first so many test queries", low=1)
+    seed: int = parameter(0, "of everything drawn")
+
+    @classmethod
+    def of(cls, recipe: Facts, facts: Facts) -> "WorstCase":
+        """The question that a stored study has answered."""
+        del facts
+        return cls(
+            tuple(rankers_of(recipe)),
+            recipe["target"],
+            changed(recipe["search"]),
+            tuple(recipe["budgets"]),
+            (recipe["measure"],),
+            recipe["draws"],
+            recipe["queries"],
+            recipe["seed"],
+        )
+
+    def run(self, bench: "Workbench") -> Generator[Progress, None, Artefact]:
+        """Look for the worst order of every list."""
+        from core.perturb.worst_case import Search  # noqa: PLC0415 (only who works pays for it)
+        from core.studies import worst_case  # noqa: PLC0415 (likewise)
+
+        (measure,) = self.measures
+        work = worst_case.run(
+            bench,
+            self.rankers,
+            Search(**(self.search or {})),
+            budgets=self.budgets,
+            target=self.target,
+            measure=measure,
+            draws=self.draws,
+            seed=self.seed,
+            queries=self.queries,
+        )
+        return (yield from work)
+
+    @classmethod
+    def so_far(
+        cls, recipe: Facts, records: "TrialRecords", query_ids: tuple[str, ...], facts: Facts
+    ) -> "StudyResult | None":
+        """What a study at work has found so far."""
+        from core.studies import worst_case  # noqa: PLC0415 (only who reads pays for it)
+
+        return worst_case.from_records(recipe, records, query_ids, facts)
+
+    def printed(self) -> tuple[str, str]:
+        """Random mean against worst found."""
+        return "from core.studies.worst_case_table import table", "table(result)"

@@ -1,0 +1,224 @@
+"""A question: what a study of one kind is asked, declared once.
+
+From the fields of a question come the flags of its command and their help, the parameters of its
+job, what is refused, and the command and the Python that ask it again. Questions load neither
+NumPy nor a study: who asks what there is waits for nothing.
+"""
+
+import dataclasses
+from collections.abc import Generator, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from core.parameters import check, parameters, plain_of
+from core.progress import Progress
+from core.store.artefacts import Store
+from core.store.manifest import Artefact
+
+if TYPE_CHECKING:
+    from core.rankers.initial import ListRecipe
+    from core.studies.names import Names
+    from core.studies.result import StudyResult
+    from core.studies.run import TrialRecords
+    from core.studies.workbench import Workbench
+
+SAMPLE = "sample"
+INITIAL = "initial ranking"
+"""The label of the initial ranking among the rankers of a study, where nobody asked for it."""
+
+RANKERS = "comma-separated, each with @preset, or a Python callable `module:function`"
+NAMED_RANKERS = (
+    "comma-separated; also combinations (rrf:dlcm+mart, shuffled:dlcm), stored ones (name#digits), "
+    "files (scores:, lightgbm:, xgboost: and a path) and module:function"
+)
+"""What fields of rankers say of themselves."""
+
+Facts = Mapping[str, Any]
+
+
+def preset_of(data: str) -> str:
+    """The preset of rankers that are named without one."""
+    return "small" if data == SAMPLE else "paper"
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What a question is asked of: a data set, its candidate lists, and where all is kept.
+
+    Attributes:
+        store: where data, rankers and studies are kept.
+        data: a stored name, a folder or `sample`.
+        lists: fields of ListRecipe that differ from its default.
+        preset: preset of rankers named without one; by default `small` for the sample, else
+            `paper`.
+        pinned: the data set's key, where its name may mean something else by now; of folds, their
+            keys with commas.
+    """
+
+    store: Store
+    data: str = SAMPLE
+    lists: Mapping[str, Any] | None = None
+    preset: str | None = None
+    pinned: str | None = None
+
+    @property
+    def usual(self) -> str:
+        """The preset of rankers named without one."""
+        return self.preset or preset_of(self.data)
+
+    def recipe(self, initial: tuple[str, ...] = ("lambdamart",)) -> "ListRecipe":
+        """How lists are made.
+
+        Args:
+            initial: initial rankers where `lists` names none.
+        """
+        from core.rankers.initial import ListRecipe  # noqa: PLC0415 (only who works pays for it)
+
+        made = asdict(ListRecipe(tuple(f"{name}@{self.usual}" for name in initial)))
+        made |= dict(self.lists or {})
+        return ListRecipe(**made | {"initial": tuple(made["initial"])})
+
+    def opened(self) -> Generator[Progress, None, "Workbench"]:
+        """The workbench of the data set."""
+        from core.studies.workbench import Workbench  # noqa: PLC0415 (only who works pays for it)
+
+        data = self.pinned or self.data
+        found = yield from Workbench.opened(data, self.recipe(), self.store, self.usual)
+        return replace(found, name=self.data)
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a study of one kind is asked.
+
+    A kind's question is a frozen dataclass whose fields are written with `core.parameters`. It
+    says how it is answered (`run`), and which stored study has answered it (`of`).
+    """
+
+    kind: ClassVar[str]
+    """Its name in commands, jobs and addresses."""
+
+    title: ClassVar[str]
+    """What it asks, in plain words; the title of its page."""
+
+    source: ClassVar[str]
+    """The figure, table or property that it comes from."""
+
+    summary: ClassVar[str]
+    """What its command says of itself."""
+
+    initial: ClassVar[tuple[str, ...]] = ("lambdamart",)
+    """Initial rankers of its lists, where none are named."""
+
+    over_folds: ClassVar[bool] = False
+    """Whether it is asked of all folds of a data set together."""
+
+    def __post_init__(self) -> None:
+        """Lists become tuples; then every field is checked."""
+        for field in dataclasses.fields(self):
+            object.__setattr__(self, field.name, _frozen(getattr(self, field.name)))
+        check(self)
+
+    @classmethod
+    def of(cls, recipe: Facts, facts: Facts) -> "Question":
+        """The question that a stored study has answered.
+
+        Args:
+            recipe: of the study.
+            facts: of the study.
+
+        Raises:
+            UsageError: an old study that does not tell.
+        """
+        del facts
+        there = {
+            field.name: recipe[field.name] for field in parameters(cls) if field.name in recipe
+        }
+        return cls.from_plain(there | {"rankers": rankers_of(recipe)})
+
+    @classmethod
+    def from_plain(cls, values: Mapping[str, Any]) -> "Question":
+        """The question of JSON values, whose lists become tuples.
+
+        Raises:
+            ParameterError: a value out of its bounds.
+        """
+        known = {field.name: field for field in parameters(cls)}
+        return cls(**{name: plain_of(known[name], value) for name, value in values.items()})
+
+    def study(self, scope: Scope) -> Generator[Progress, None, Artefact]:
+        """Open what is needed, train what is missing, work; returns the stored result."""
+        bench = yield from scope.opened()
+        return (yield from self.run(bench))
+
+    def run(self, bench: "Workbench") -> Generator[Progress, None, Artefact]:
+        """Answer it on an opened data set."""
+        raise NotImplementedError
+
+    @classmethod
+    def so_far(
+        cls, recipe: Facts, records: "TrialRecords", query_ids: tuple[str, ...], facts: Facts
+    ) -> "StudyResult | None":
+        """What a study that is at work has found so far; None before its first result."""
+        from core.studies.run import from_records  # noqa: PLC0415 (only who reads pays for it)
+
+        return from_records(recipe, records, query_ids, facts)
+
+    def named(self) -> "Names":
+        """Everything that it names, to be looked up before anything is made."""
+        from core.studies.names import Names  # noqa: PLC0415 (only who asks pays for it)
+
+        found: dict[str, Any] = {}
+        for field in parameters(self):
+            value = getattr(self, field.name)
+            if field.names and value is not None:
+                found.setdefault(field.names, []).extend(_several(value))
+        return Names(**found)
+
+    def check(self, scope: Scope, *, from_outside: bool = False) -> None:
+        """Refuse what can be known before anything is read, listed or trained.
+
+        Args:
+            scope: what it is asked of.
+            from_outside: files and functions of this machine may be named.
+
+        Raises:
+            UnknownNameError: a name that nothing has.
+            UsageError, ParameterError: what it asks cannot be.
+        """
+        from core.studies import names  # noqa: PLC0415 (only who asks pays for it)
+
+        initial = scope.recipe(self.initial).initial
+        asked = replace(self.named(), initial=initial, from_outside=from_outside)
+        names.check(asked, scope.usual, scope.store)
+        self.refuse(scope)
+
+    def refuse(self, scope: Scope) -> None:
+        """Refuse what can be known before work, beside names and bounds.
+
+        Raises:
+            UsageError, ParameterError: what it asks cannot be.
+        """
+
+    @classmethod
+    def lists_said(cls, facts: Facts) -> Facts:
+        """The facts of a study as if all that needs no flag of this kind were the usual lists."""
+        return facts
+
+    def printed(self) -> tuple[str, str]:
+        """(import, expression of `result`) that print what was found."""
+        return "", "result.summary()"
+
+
+def rankers_of(recipe: Facts) -> list[str]:
+    """The rankers that were asked for; the initial ranking is always there."""
+    return [str(label) for label, _ in recipe.get("rankers", ()) if label != INITIAL]
+
+
+def _frozen(value: Any) -> Any:
+    """Lists as tuples, all the way down."""
+    return tuple(map(_frozen, value)) if isinstance(value, list | tuple) else value
+
+
+def _several(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, tuple) else [value]

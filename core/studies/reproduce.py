@@ -1,0 +1,192 @@
+"""Anything stored as what would make it again: a command line, or lines of Python."""
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from typing import Any
+
+from core.errors import UsageError
+from core.parameters import parameters, text_of
+from core.rankers import outside
+from core.rankers.initial import ListRecipe
+from core.studies import command_runs
+from core.studies.differences import from_preset
+from core.studies.flags import said
+from core.studies.question import SAMPLE, Facts, Question, preset_of
+from core.studies.registry import STUDIES
+
+SAID_BY_FLAGS = frozenset({"initial", "depth", "scores"})
+
+
+def study_command(recipe: Facts, facts: Facts) -> str:
+    """The command that makes a stored study again.
+
+    Args:
+        recipe: of the study.
+        facts: of the study: `data`, `lists`, `preset`.
+
+    Raises:
+        UsageError: no flags say it, or no study is of this kind.
+
+    >>> recipe = {"kind": "invariance", "rankers": [["dlcm", ""]], "draws": 20, "seed": 1}
+    >>> study_command(recipe, {"data": "mine"})
+    'shuffleproof study invariance --rankers dlcm --seed 1 --data mine'
+    """
+    if command_runs.is_of_runs(recipe):
+        return command_runs.runs_command(recipe, facts)
+    return command_of(question_of(recipe, facts), facts)
+
+
+def study_python(recipe: Facts, facts: Facts) -> str:
+    """The lines of Python that make a stored study again; arguments as the command's."""
+    if command_runs.is_of_runs(recipe):
+        return command_runs.runs_python(recipe, facts)
+    return python_of(question_of(recipe, facts), facts)
+
+
+def question_of(recipe: Facts, facts: Facts) -> Question:
+    """The question that a stored study has answered.
+
+    Raises:
+        UsageError: no study is of this kind, or an old one does not tell.
+    """
+    kind = str(recipe["kind"])
+    if kind not in STUDIES:
+        raise UsageError(f"no study is of the kind {kind}: it is of another version; update ours")
+    return STUDIES[kind].of(recipe, facts)
+
+
+def command_of(question: Question, facts: Facts) -> str:
+    """The command that asks a question, flags at their defaults left out.
+
+    Args:
+        question: what is asked.
+        facts: what it is asked of: `data`, `lists`, `preset`.
+
+    Raises:
+        UsageError: no flags say it.
+    """
+    facts, preset = question.lists_said(facts), _preset(facts)
+    words = ["shuffleproof", "study", question.kind]
+    for field in parameters(question):
+        words += said(field).words(field, getattr(question, field.name), preset)
+    words += [] if facts["data"] == SAMPLE else ["--data", facts["data"]]
+    return shlex.join(words + list_flags(facts, question.initial))
+
+
+def python_of(question: Question, facts: Facts) -> str:
+    """The lines of Python that ask a question and print what is found."""
+    facts, preset = question.lists_said(facts), _preset(facts)
+    asked = {field.name: getattr(question, field.name) for field in parameters(question)}
+    usual = {field.name: field.default for field in parameters(question)}
+    given = {name: value for name, value in asked.items() if value != usual[name]}
+    scope = {} if preset == preset_of(facts["data"]) else {"preset": preset}
+    scope |= changed_lists(facts, question.initial)
+    name, (imported, told) = type(question).__name__, question.printed()
+    lines = [
+        *sorted(
+            [
+                "from core.studies.ask import ask",
+                f"from {type(question).__module__} import {name}",
+                *filter(None, [imported]),
+            ]
+        ),
+        "",
+        f"question = {name}(",
+        *(f"    {field}={value!r}," for field, value in given.items()),
+        ")",
+        f"result = ask({', '.join(['question', repr(facts['data']), *_arguments(scope)])})",
+        f"print({told})",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def ranker_command(recipe: Facts, data: str) -> str:
+    """The command that trains a stored ranker again.
+
+    Args:
+        recipe: of the artefact: `ranker`, `lists`.
+        data: what the data set is called now.
+
+    Raises:
+        UsageError: no flags say how its lists are made.
+
+    >>> from core.rankers import registry
+    >>> recipe = {"ranker": registry.spec("dlcm", "small", epochs=3).recipe(), "lists": "all"}
+    >>> ranker_command(recipe, "mine")
+    'shuffleproof train dlcm@small --data mine --set epochs=3'
+    >>> ranker_command({"ranker": {"name": "scores", "file": "mine.txt"}}, "mine")
+    'shuffleproof bring scores mine.txt --data mine'
+    """
+    name = str(recipe["ranker"]["name"])
+    if name in outside.KINDS:
+        words = ["shuffleproof", "bring", name, str(recipe["ranker"]["file"])]
+        return shlex.join(words + ([] if data == SAMPLE else ["--data", data]))
+    preset, changed = from_preset(recipe["ranker"])
+    words = ["shuffleproof", "train", f"{name}@{preset}" if preset else name]
+    words += [] if data == SAMPLE else ["--data", data]
+    lists = recipe.get("lists")
+    if isinstance(lists, Mapping):
+        if "initial" not in lists:
+            raise UsageError(
+                "it is one part of a cross-fitting, which its lists make by themselves: "
+                "train on those"
+            )
+        words += list_flags({"data": data, "lists": lists})
+    if changed:
+        words += ["--set", *(f"{field}={text_of(value)}" for field, value in changed.items())]
+    return shlex.join(words)
+
+
+def list_flags(facts: Facts, initial: tuple[str, ...] = Question.initial) -> list[str]:
+    """The flags that say how the lists are made, and the preset.
+
+    Args:
+        facts: `data`, `lists`, `preset`.
+        initial: the initial rankers of a command that names none.
+
+    Raises:
+        UsageError: no flags say it.
+    """
+    changed = changed_lists(facts, initial)
+    beyond = sorted(set(changed) - SAID_BY_FLAGS)
+    if beyond or changed.get("depth", 0) is None:
+        what = ", ".join(beyond) or "lists of all documents"
+        raise UsageError(f"no flag of the command line says {what}: use the lines of Python")
+    words: list[str] = []
+    if "initial" in changed:
+        words += ["--initial", ",".join(changed["initial"])]
+    if "depth" in changed:
+        words += ["--depth", str(changed["depth"])]
+    if "scores" in changed:
+        words += ["--scores", changed["scores"]]
+    preset = _preset(facts)
+    return words if preset == preset_of(facts["data"]) else [*words, "--preset", preset]
+
+
+def changed_lists(facts: Facts, initial: tuple[str, ...] = Question.initial) -> dict[str, Any]:
+    """What of the lists' recipe differs from what a command without flags takes."""
+    usual = asdict(ListRecipe(tuple(f"{name}@{_preset(facts)}" for name in initial)))
+    made = facts.get("lists", usual)
+    found = {field.name: made[field.name] for field in fields(ListRecipe)}
+    found["initial"] = tuple(found["initial"])
+    return {name: value for name, value in found.items() if value != usual[name]}
+
+
+def opened(facts: Facts) -> str:
+    """The expression with which Python opens a workbench, for what no question asks."""
+    lists, preset = changed_lists(facts), _preset(facts)
+    arguments = [repr(facts["data"])]
+    if lists:
+        arguments.append(f"ListRecipe({', '.join(_arguments(lists))})")
+    if preset != preset_of(facts["data"]):
+        arguments.append(f"preset={preset!r}")
+    return f"finished(Workbench.opened({', '.join(arguments)}))"
+
+
+def _preset(facts: Facts) -> str:
+    return str(facts.get("preset") or preset_of(facts["data"]))
+
+
+def _arguments(values: Mapping[str, Any]) -> list[str]:
+    return [f"{name}={value!r}" for name, value in values.items()]
