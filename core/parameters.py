@@ -106,7 +106,7 @@ def check(recipe: Any) -> None:
     """
     for declared in parameters(recipe):
         value = getattr(recipe, declared.name)
-        for one in value if declared.several and isinstance(value, tuple) else (value,):
+        for one in value if isinstance(value, tuple) else (value,):
             if one is not None and not _fits(declared, one):
                 found = text_of(value) if isinstance(value, tuple) else value
                 raise ParameterError(declared.name, found, declared.allowed)
@@ -243,7 +243,7 @@ def plain_of(declared: Parameter, value: Any) -> Any:
 
 def _typed(kind: Any, value: Any) -> Any:
     """The value as its type has it; MISSING where it is none of that type."""
-    inside = getattr(kind, "__args__", ())
+    inside: tuple[Any, ...] = getattr(kind, "__args__", ())
     if get_origin(kind) is tuple:
         return _tuple(inside, value)
     if get_origin(kind) in {Union, UnionType}:
@@ -276,7 +276,7 @@ def _in_words(kind: Any) -> str:
     >>> _in_words(tuple[int, ...] | None), _in_words(tuple[tuple[str, float], ...])
     ('a list of a whole number each, or null', 'a list of [a text, a number] each')
     """
-    inside = getattr(kind, "__args__", ())
+    inside: tuple[Any, ...] = getattr(kind, "__args__", ())
     if get_origin(kind) is tuple and inside[-1] is Ellipsis:
         return f"a list of {_in_words(inside[0])} each"
     if get_origin(kind) is tuple:

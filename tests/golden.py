@@ -18,7 +18,7 @@ import numpy as np
 PLACE = Path(__file__).parent / "golden"
 NUMBER = re.compile(r"[−-]?\d[\d.,]*(e[−+-]?\d+)?")
 TAG = re.compile(r"<(style|script|svg)\b.*?</\1>|<[^>]+>", re.DOTALL)
-HEX = re.compile(r"(?<=[#-])[0-9a-f]{6,64}\b|\b[0-9a-f]{64}\b")
+HEX = re.compile(r"(?<![.\w])(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,64}\b|(?<=[#-])[0-9a-f]{7,64}\b")
 TEXTS = ("title", "header", "subheader", "markdown", "caption", "info", "warning", "error")
 FIELDS = ("selectbox", "multiselect", "number_input", "text_input", "toggle", "slider", "button")
 

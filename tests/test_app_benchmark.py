@@ -311,7 +311,7 @@ def test_the_report_holds_picture_finding_and_table(stored):
     assert benchmark_finding.finding(result, "NDCG@10").partition(":")[0] in text
     assert "Dot plot of NDCG@10 minus that of initial ranking" in text
     assert "<b>" in text
-    assert "benchmark.planned" in text
+    assert "question = Benchmark(" in text
 
 
 def test_the_form_says_the_cost_and_hands_the_benchmark_in(store):

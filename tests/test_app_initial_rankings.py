@@ -260,4 +260,4 @@ def test_the_report_has_the_picture_verdict_methods_and_references(stored):
     assert "many initial rankings beat one" in text
     assert "left out one by one and all together, and the first is exchanged for oracle" in text
     assert "Joachims, T. (2002)" in text
-    assert "initial_rankings.planned" in text
+    assert "question = MultiRanking(" in text

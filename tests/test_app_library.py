@@ -161,8 +161,10 @@ def test_one_entry_says_what_it_needs_and_how_to_make_it_again(shown):
     test = opened(chosen=keys(studies[0]))
     assert f"Made from: {tables.DATA}" in words(test)
     assert "its trials took" in words(test)
-    assert any("study set-size --data my_set" in code.value for code in test.code)
-    assert any("set_size.planned" in code.value for code in test.code)
+    assert any(
+        "study set-size" in code.value and "--data my_set" in code.value for code in test.code
+    )
+    assert any("question = SetSize(" in code.value for code in test.code)
     assert any("Rankers of lists are trained on 3 and 6" in code.value for code in test.code)
     assert any("SetRank: Learning a permutation" in code.value for code in test.code)
     (link,) = test.get("page_link")

@@ -107,7 +107,7 @@ def test_curves_map_finding_verdict_and_exports(stored):
     folded.menus(test)
     labels = {button.label for button in test.get("download_button")}
     assert {"HTML", "SVG", "CSV", "LaTeX", "Recipe (JSON)", "Report (HTML)"} <= labels
-    assert any("study set-size --data my_set --trained-on 3,6" in one.value for one in test.code)
+    assert any("--trained-on 3,6" in one.value for one in test.code)
 
 
 def test_conventions_and_the_size_trained_on_change_at_once(stored):
@@ -273,7 +273,7 @@ def test_the_report_has_pictures_verdict_methods_and_references(stored):
     assert "trained on 3 and 6 candidates; all are tested on 3, 6 and 12" in text
     assert "SetRank: Learning a permutation-invariant" in text
     assert "dlcm &lt;was&gt; left" in text
-    assert "set_size.planned" in text
+    assert "question = SetSize(" in text
 
 
 def test_the_drawn_values_are_those_stored(stored):

@@ -52,7 +52,7 @@ def question_of(recipe: Facts, facts: Facts) -> Question:
     """
     kind = str(recipe["kind"])
     if kind not in STUDIES:
-        raise UsageError(f"no study is of the kind {kind}: it is of another version; update ours")
+        raise UsageError(f"no study is of the kind {kind}: install the version that made it")
     return STUDIES[kind].of(recipe, facts)
 
 
