@@ -20,6 +20,7 @@ NUMBER = re.compile(r"[−-]?\d[\d.,]*(e[−+-]?\d+)?")
 TAG = re.compile(r"<(style|script|svg)\b.*?</\1>|<[^>]+>", re.DOTALL)
 HEX = re.compile(r"(?<![.\w])(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,64}\b|(?<=[#-])[0-9a-f]{7,64}\b")
 TEXTS = ("title", "header", "subheader", "markdown", "caption", "info", "warning", "error")
+ROUNDING = frozenset({"deviation-over-floor"})  # another one with other threads
 FIELDS = ("selectbox", "multiselect", "number_input", "text_input", "toggle", "slider", "button")
 
 
@@ -42,6 +43,7 @@ def facts(kind, artefact, root):
     with np.errstate(all="ignore"):
         counted = np.maximum((~np.isnan(values)).sum(axis=-1), 1)
         means = np.nansum(values, axis=-1) / counted
+        means = means[:, [name not in ROUNDING for name in result.stored]]
     return {
         "key": artefact.key.digest,
         "recipe": recipe,

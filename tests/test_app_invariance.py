@@ -88,7 +88,7 @@ def test_it_opens_on_a_shuffle_that_one_ranker_follows(page):
     assert "Another order changes the answer in 150 of 150 lists" in whole
     assert "queries changed, 0 cannot be told" not in whole
     assert "**Invariant** under other orders shown" in whole
-    assert "150 lists of up to 40 documents (median 40) · 300 permuted lists" in whole
+    assert "150 lists of up to 40 documents (median 40) · 300 randomly permuted lists" in whole
 
 
 def test_the_buttons_write_the_order_into_the_address(page):

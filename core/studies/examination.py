@@ -271,7 +271,7 @@ class _Comparison:
         doubted = _beyond(lists, self.changed, self.floor) & (self.largest.max(axis=0) <= most)
         least, worst = np.zeros(len(lists.rows)), self.largest.argmax(axis=0)
         for one in np.flatnonzero(doubted)[:EXACT_LISTS]:
-            if self._in_float64(one[None], worst[one]) <= EXACT:
+            if self._in_float64(one[None], int(worst[one])) <= EXACT:
                 inside = slice(lists.offsets[one], lists.offsets[one + 1])
                 least[inside] = self.largest[worst[one], one]
         return replace(self, floor=self.floor.raised(least))
