@@ -322,7 +322,7 @@ def test_the_command_of_an_ablation_and_one_without_sizes():
         "dlcm", "own", "small", "0,7", "2",
     )  # fmt: skip
     older = {**recipe, "rankers": [["as is", "a"], ["released", "b"], ["paper", "c"]]}
-    words = shlex.split(command_tables.ablation_command(older, {**facts, "towards": []}))
+    words = shlex.split(study_command(older, {**facts, "towards": []}))
     assert parser().parse_args(words[1:]).towards == "released,paper"
     with pytest.raises(UsageError, match="run it again"):
         study_command(recipe, {"data": "mine", "ranker": "dlcm"})
