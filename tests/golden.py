@@ -18,6 +18,7 @@ import numpy as np
 PLACE = Path(__file__).parent / "golden"
 NUMBER = re.compile(r"[−-]?\d[\d.,]*(e[−+-]?\d+)?")
 TAG = re.compile(r"<(style|script|svg)\b.*?</\1>|<[^>]+>", re.DOTALL)
+DURATION = re.compile(r"#+ (h # min|min # s|h|min|s|ms)\b")  # as busy as the machine is
 HEX = re.compile(r"(?<![.\w])(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,64}\b|(?<=[#-])[0-9a-f]{7,64}\b")
 TEXTS = ("title", "header", "subheader", "markdown", "caption", "info", "warning", "error")
 ROUNDING = frozenset({"deviation-over-floor"})  # another one with other threads
@@ -65,9 +66,10 @@ def facts(kind, artefact, root):
 
 
 def words(lines, root):
-    """Lines without numbers, digests and places; empty ones are left out."""
+    """Lines without numbers, durations, digests and places; empty ones are left out."""
     found = (HEX.sub("#", line.replace(str(root), "STORE")) for line in lines)
-    return [line for line in (NUMBER.sub("#", one).strip() for one in found) if line]
+    numberless = (NUMBER.sub("#", one).strip() for one in found)
+    return [DURATION.sub("# s", line) for line in numberless if line]
 
 
 def help_of(kind):

@@ -266,7 +266,7 @@ def test_measures_against_scipy_and_their_bounds(weights):
     np.testing.assert_allclose(
         measures.entropy(weights), scipy_entropy(weights, axis=-1), atol=1e-9
     )
-    neighbours = measures.effective_neighbours(weights)
+    neighbours = np.exp(measures.entropy(weights))
     assert (neighbours >= 1 - 1e-9).all()
     assert (neighbours <= 5 + 1e-9).all()
     shares = weights / weights.sum(-1, keepdims=True)

@@ -238,7 +238,8 @@ def test_two_runs_from_files_are_laid_over_each_other(tmp_path):
     recipe = {"kind": "benchmark", "measures": ["RR"], "stored": ["RR"]}
     arrays = benchmark_retrieved.arrays_of(dataset, own, scores)
     values = np.zeros((2, 1, 2), np.float32)
-    made = benchmark_retrieved.RetrievedResult(recipe, frame, values, ("q1", "q2"), {}, arrays)
+    files = {benchmark_retrieved.FILE: arrays}
+    made = StudyResult(recipe, frame, values, ("q1", "q2"), {}, files)
     replace(made, facts={"noted": 1}).save(tmp_path)
     assert StudyResult.open(tmp_path).facts == {"noted": 1}
     place = benchmark_query.Place(0, 1)

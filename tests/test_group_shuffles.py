@@ -150,7 +150,7 @@ def test_all_pairs_leave_rounding_alone_and_are_asked_of_groups_of_two(result, n
 def test_the_change_is_that_of_scores_and_the_deviation_numpys():
     ranker = untrained(group=3)
     _, (change, _) = values_of(changes(ranker, BASE, 2, 3))
-    asked, deviation = regrouped(ranker, REFERENCE), spread(ranker, BASE)
+    asked, deviation = regrouped(ranker, REFERENCE), spread(ranker, BASE, REFERENCE)
     before = asked.score(DATASET, LISTS).astype(np.float64)
     starts, ends = LISTS.offsets[:-1], LISTS.offsets[1:]
     expected = [before[a:b].std() for a, b in zip(starts, ends, strict=True)]

@@ -29,8 +29,8 @@ from core.studies.initial_ranking import INITIAL, InitialRanking
 from core.studies.perturbations_trials import Trials
 from core.studies.result import StudyResult, stored_summary
 from core.studies.retraining import Retraining
-from core.studies.run import Memory, run_study
-from core.studies.study import Study, Trial, levels_of, plan
+from core.studies.run import run_study
+from core.studies.study import Memory, Study, Trial, levels_of, plan
 from core.studies.underway import Underway
 from core.studies.workbench import Identified, Workbench
 

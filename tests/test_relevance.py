@@ -19,7 +19,6 @@ from core.metrics.relevance import (
     evaluate,
     evaluate_many,
     mean_of,
-    without_relevant,
 )
 
 VARIANTS = {
@@ -269,7 +268,7 @@ def test_a_query_without_relevant_documents_gets_what_was_asked(name):
 def test_another_convention_is_had_without_measuring_again(name):
     dataset, lists, scores, _ = random_case(seed=3, longest=5, highest=2)
     measure = Measure(name, 3)
-    without = without_relevant([measure], dataset, lists)[0]
+    without = np.isnan(evaluate([measure.under(empty="skip")], dataset, lists, scores)[0])
     assert 0 < without.sum() < len(without)
     values = evaluate([measure], dataset, lists, scores)[0]
     for empty in ("zero", "one", "skip", "nan"):
@@ -289,8 +288,9 @@ def test_where_the_ideal_is_looked_up():
     recalls = evaluate([Measure("R"), Measure("R", ideal="shown")], dataset, lists, scores)
     assert recalls[:, 0].tolist() == [0.5, 1.0]
     nothing = lists_of(dataset, [1, 3])
-    measures = [Measure("P"), Measure("P", ideal="shown")]
-    assert without_relevant(measures, dataset, nothing)[:, 0].tolist() == [False, True]
+    measures = [Measure("P", empty="skip"), Measure("P", ideal="shown", empty="skip")]
+    values = evaluate(measures, dataset, nothing, scores)
+    assert np.isnan(values)[:, 0].tolist() == [False, True], "no relevant document: `empty` applies"
 
 
 def test_letor_weighs_the_first_two_positions_alike():
@@ -388,5 +388,4 @@ def test_a_grade_above_the_top_grade_is_refused():
 def test_no_measures_is_an_empty_answer():
     dataset, lists, scores, _ = random_case()
     assert evaluate([], dataset, lists, scores).shape == (0, len(lists))
-    assert without_relevant([], dataset, lists).shape == (0, len(lists))
     assert math.isnan(mean_of(Measure("AP"), np.empty(0, np.float32)))

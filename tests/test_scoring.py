@@ -74,7 +74,7 @@ def test_what_takes_too_long_is_killed(slow_module):
     with pytest.raises(ScoringError, match="no answer within 2 s"):
         hasty.ask("asked:sleep", 60)
     assert time.monotonic() - began < 6
-    assert hasty.process_id is None
+    assert hasty._worker is None
     hasty.close()
 
 
@@ -95,7 +95,7 @@ def test_many_threads_get_their_own_answers(resident):
 def test_who_waits_too_long_is_told_and_nothing_is_killed(slow_module):
     patient = Resident(limit=1.5, starting=30.0, first="asked:sleep", item=3)
     starting = patient.start()
-    while patient.process_id is None:
+    while patient._worker is None:
         time.sleep(0.01)
     with pytest.raises(ScoringError, match="still starting"):
         patient.ask("math:sqrt", 9)
@@ -115,7 +115,7 @@ def test_closing_kills_whoever_is_asked(slow_module):
 
     thread = threading.Thread(target=ask)
     thread.start()
-    while asked.process_id is None:
+    while asked._worker is None:
         time.sleep(0.01)
     time.sleep(0.3)
     asked.close()

@@ -14,7 +14,6 @@ REDUCTIONS = {
     segments.sums: lambda values: values.sum(),
     segments.means: lambda values: values.mean() if len(values) else np.nan,
     segments.maxima: lambda values: values.max(initial=-np.inf),
-    segments.minima: lambda values: values.min(initial=np.inf),
 }
 
 
@@ -51,7 +50,6 @@ def test_a_nan_is_seen(reduction, values):
 def test_infinities_are_values_like_others():
     offsets, values = np.array([0, 2]), np.array([np.inf, -np.inf])
     assert segments.maxima(offsets, values)[0] == np.inf
-    assert segments.minima(offsets, values)[0] == -np.inf
 
 
 @settings(deadline=None)

@@ -109,11 +109,9 @@ def test_where_a_study_cannot_name_its_trials_all_stay(store, tmp_path):
 
 
 def test_a_recipe_that_names_no_trials_is_no_reason_to_remove_any():
-    asked = cleaning._Asked()
-    assert cleaning._ask(asked, {"kind": "benchmark", "runs": []}, (), {})
-    assert not cleaning._ask(asked, {"kind": "no such kind"}, (), {})
-    assert not cleaning._ask(asked, {"kind": "initial-ranking"}, ("1",), {})
-    assert asked.digests == set()
+    assert cleaning._digests({"kind": "benchmark", "runs": []}, 0) == ()
+    assert cleaning._digests({"kind": "no such kind"}, 0) is None
+    assert cleaning._digests({"kind": "initial-ranking"}, 1) is None
 
 
 def test_what_was_left_behind_goes_and_what_is_young_stays(store, capsys):

@@ -17,8 +17,8 @@ from core.studies import initial_ranking, invariance, noise, score_floor
 from core.studies.carrying import Carrier, source_of
 from core.studies.certificate import per_query
 from core.studies.result import StudyResult, stored_summary
-from core.studies.run import Memory, run_study
-from core.studies.study import Study, plan
+from core.studies.run import run_study
+from core.studies.study import Memory, Study, plan
 from core.studies.verdict import UNTOLD
 from core.studies.workbench import finished
 

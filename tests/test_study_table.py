@@ -27,8 +27,8 @@ from core.studies.kinds.ranking_degradation.question import RankingDegradation
 from core.studies.replay import replayed
 from core.studies.reproduce import study_command, study_python
 from core.studies.result import StudyResult
-from core.studies.run import Memory, run_study, so_far
-from core.studies.study import Study, levels_of, plan
+from core.studies.run import run_study
+from core.studies.study import Memory, Study, levels_of, plan
 from core.studies.table import TESTS, damage, marks
 from core.studies.workbench import Workbench, finished
 
@@ -197,7 +197,7 @@ def test_trials_are_shared_by_studies_that_ask_for_other_conventions(study):
 def test_a_study_under_way_shows_what_is_finished(judged, study, rankers, result, tmp_path):
     store = Store(tmp_path)
     step = initial_ranking.measured_by([Measure.parse(text) for text in study.measured])
-    assert so_far(study, store.records, result.query_ids, {}) is None
+    assert underway.so_far(study, store.records, result.query_ids, {}) is None
     work = run_study(study, judged, rankers, store.records, step)
     next(work), next(work), next(work)
     work.close()

@@ -18,7 +18,7 @@ from core.progress import finished
 from core.rankers.initial import ListRecipe
 from core.seeds import generator
 from core.store.artefacts import Store
-from core.studies import worst_case, worst_case_cells
+from core.studies import worst_case
 from core.studies.initial_ranking import INITIAL, InitialRanking
 from core.studies.kinds.worst_case.question import WorstCase
 from core.studies.result import StudyResult
@@ -234,7 +234,7 @@ def test_found_again_drawn_while_it_runs_and_resumed(bench, artefact, monkeypatc
     seen = Underway(result.recipe, result.query_ids, facts).result(bench.store)
     np.testing.assert_array_equal(seen.values, result.values)
     half = {cell.digest: bench.store.records.get(cell.digest) for cell in plan.cells(30)[:3]}
-    part = worst_case_cells.assembled(plan, half, result.query_ids, facts)
+    part = plan.assembled(half, result.query_ids, facts)
     assert set(part.trials.family) == {RANDOM}
     early = table(part)
     assert early["worst"].isna().all()

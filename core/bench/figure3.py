@@ -31,8 +31,8 @@ from core.rankers.neural import NeuralRanker
 from core.rankers.recipes import NeuralSpec
 from core.seeds import generator
 from core.studies.initial_ranking import measured_by
-from core.studies.run import Memory, run_study
-from core.studies.study import Study
+from core.studies.run import run_study
+from core.studies.study import Memory, Study
 
 QUERIES, DOCUMENTS, LEVELS, DRAWS, FEATURES = 1000, 40, 20, 10, 46
 FORWARDS = QUERIES * LEVELS * DRAWS

@@ -53,6 +53,11 @@ class CandidateLists:
         return np.diff(self.offsets)
 
     @property
+    def mean_length(self) -> float:
+        """Candidates a list on average; 0 without lists."""
+        return float(self.lengths.mean()) if len(self) else 0.0
+
+    @property
     def rankings(self) -> int:
         """The number of initial rankings."""
         return self.ranks.shape[1]

@@ -86,11 +86,6 @@ class Resident:
         finally:
             self._turn.release()
 
-    @property
-    def process_id(self) -> int | None:
-        """The process's id while there is one."""
-        return self._worker.process.pid if self._worker else None
-
     def _started(self) -> None:
         with self._turn:
             try:

@@ -96,17 +96,6 @@ def evaluate_many(
     return values
 
 
-def without_relevant(
-    measures: Sequence[Measure], dataset: RankingDataset, lists: CandidateLists
-) -> Bool[np.ndarray, "measures lists"]:
-    """Which lists have no relevant document, as each measure counts them: its `empty` applies."""
-    if not measures:
-        return np.zeros((0, len(lists)), dtype=bool)
-    discounts = _discounts(dataset, [lists])
-    judged = _over_judged(measures, dataset, lists.queries, discounts)
-    return _with_shown(judged, measures, dataset, lists, discounts) == 0.0
-
-
 def converted(
     values: Float32[np.ndarray, " lists"], without: Bool[np.ndarray, " lists"], empty: str
 ) -> Float32[np.ndarray, " lists"]:

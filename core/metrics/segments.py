@@ -11,7 +11,7 @@ import numba
 import numpy as np
 from jaxtyping import Float64, Int64, Real, Shaped
 
-_SUM, _MAXIMUM, _MINIMUM = 0, 1, 2
+_SUM, _MAXIMUM = 0, 1
 
 
 def sums(
@@ -42,13 +42,6 @@ def maxima(
     array([ 2., -5.])
     """
     return _reduced(_MAXIMUM, offsets, values)
-
-
-def minima(
-    offsets: Int64[np.ndarray, " bounds"], values: Real[np.ndarray, " elements"]
-) -> Float64[np.ndarray, " segments"]:
-    """The smallest value of every segment; inf for an empty one, NaN where there is a NaN."""
-    return _reduced(_MINIMUM, offsets, values)
 
 
 def largest_deviations(
@@ -132,13 +125,11 @@ def _reduced(
 def _reduce(kind: int, offsets: np.ndarray, values: np.ndarray) -> np.ndarray:
     reduced = np.empty(len(offsets) - 1, dtype=np.float64)
     for segment in range(len(reduced)):
-        total, low, high = 0.0, np.inf, -np.inf
+        total, high = 0.0, -np.inf
         for element in range(offsets[segment], offsets[segment + 1]):
             value = values[element]
             total += value
-            if value < low or np.isnan(value):
-                low = value
             if value > high or np.isnan(value):
                 high = value
-        reduced[segment] = total if kind == _SUM else (high if kind == _MAXIMUM else low)
+        reduced[segment] = total if kind == _SUM else high
     return reduced

@@ -30,17 +30,6 @@ def entropy(
     return np.abs(np.einsum("...rc,...rc->...r", shares, logs))
 
 
-def effective_neighbours(
-    weights: Float[np.ndarray, "*heads rows columns"],
-) -> Float[np.ndarray, "*heads rows"]:
-    """How many columns a row looks at: exp(entropy), k for k equal weights.
-
-    >>> effective_neighbours(np.array([[0.25, 0.25, 0.25, 0.25]])).round(6).tolist()
-    [4.0]
-    """
-    return np.exp(entropy(weights))
-
-
 def relevant_mass(
     weights: Float[np.ndarray, "*heads rows docs"], labels: Float[np.ndarray, " docs"]
 ) -> Float[np.ndarray, "*heads rows"]:

@@ -39,6 +39,16 @@ ScoresByPart = Mapping[str, Float32[np.ndarray, " docs"]]
 """Scores of all documents of train, valid and test."""
 
 
+def lists_digest(recipe: Mapping[str, Any], fingerprint: str) -> str:
+    """What the candidate lists of a fold are known by in the plans of studies.
+
+    Args:
+        recipe: as `ListRecipe` has it, in plain values.
+        fingerprint: of the fold.
+    """
+    return key_of("lists", recipe, (fingerprint,)).digest
+
+
 @dataclass(frozen=True)
 class ListRecipe:
     """How the candidate lists of a fold are made.

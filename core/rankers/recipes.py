@@ -7,7 +7,6 @@ a preset fills and a study may override by its flat name.
 import dataclasses
 from collections.abc import Generator, Mapping
 from dataclasses import asdict, dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -195,7 +194,9 @@ class NeuralSpec:
             valid: lists to select on.
             workspace: a directory that outlives a killed process; with it, training is resumed.
         """
-        return (yield from import_module("core.rankers.neural").fit(self, train, valid, workspace))
+        from core.rankers.neural import fit  # noqa: PLC0415 (torch)
+
+        return (yield from fit(self, train, valid, workspace))
 
 
 def replaced_in(

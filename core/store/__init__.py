@@ -1,1 +1,1 @@
-"""Artefacts by content key: temporary directory + rename, lock, list, verify, evict."""
+"""Artefacts by content key: temporary directory + rename, lock, list, verify."""

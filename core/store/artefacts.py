@@ -3,7 +3,7 @@
 Layout of a root: `artefacts/<key>/` with the files and their manifest, `names/<name>` naming a
 key, `records/` (see `records`), `workspaces/<key>/` of work under way, `locks/`, and `incoming/`
 where artefacts are written before they are renamed. A folder in `incoming` belongs to a living
-process as long as its lock is held; every `add` and `evict` removes the folders of dead ones.
+process as long as its lock is held; every `add` and `remove` clears the folders of dead ones.
 """
 
 import errno
@@ -56,14 +56,12 @@ class Store:
                 continue  # another process removed it meanwhile
             if artefact.key != key:
                 raise ArtefactError(str(key), "another digest begins alike", f"See {directory}.")
-            if root == self.root:
-                manifest.touch(directory)
             return artefact
         return None
 
     @contextmanager
     def lock(self, key: ArtefactKey) -> Iterator[bool]:
-        """Hold the key's lock: other processes and threads wait, eviction passes by.
+        """Hold the key's lock: other processes and threads wait.
 
         Not re-entrant. The operating system releases it when its holder dies.
 
@@ -189,24 +187,6 @@ class Store:
                 "Nothing was removed; `shuffleproof library list` names what can be.",
             )
 
-    def evict(self, keep_bytes: int) -> list[ArtefactKey]:
-        """Remove artefacts, the longest unused first, until at most `keep_bytes` are left.
-
-        Named, locked and bundled artefacts stay, even where that leaves more.
-        """
-        self._sweep()
-        own = [artefact for artefact in self.artefacts() if self._is_own(artefact)]
-        own.sort(key=lambda artefact: manifest.last_used(artefact.path))
-        total, removed = sum(artefact.size for artefact in own), []
-        for artefact in own:
-            if total <= keep_bytes or artefact.key in self.names().values():
-                continue
-            with locks.held(self._lock_path(artefact.key), blocking=False) as free:
-                if free and self._removed(artefact.key):
-                    removed.append(artefact.key)
-                    total -= artefact.size
-        return removed
-
     def workspace(self, key: ArtefactKey) -> Path:
         """A folder for work towards this artefact: it survives kills, `add` and `remove` end it.
 
@@ -219,7 +199,7 @@ class Store:
         return self._workspace(key)
 
     def set_name(self, name: str, key: ArtefactKey) -> None:
-        """Let a name mean this artefact from now on; a name also protects from eviction.
+        """Let a name mean this artefact from now on.
 
         Raises:
             ParameterError: the name cannot be a file name, or means something by itself.
@@ -266,9 +246,6 @@ class Store:
 
     def _lock_path(self, key: ArtefactKey) -> Path:
         return self.root / "locks" / f"{key}.lock"
-
-    def _is_own(self, artefact: Artefact) -> bool:
-        return artefact.path == self._directory(artefact.key)
 
     def _removed(self, key: ArtefactKey) -> bool:
         """Remove an own artefact, its names and workspace; False when it is not there."""

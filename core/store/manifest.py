@@ -5,7 +5,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -171,20 +171,6 @@ def check(directory: Path, digest_up_to: int | None = None) -> None:
         wanted = digest_up_to is None or size <= digest_up_to
         if wanted and _digest(directory / name) != entry["sha256"]:
             raise _broken(directory, f"{name} is not what was stored (its SHA-256 differs)")
-
-
-def last_used(directory: Path) -> int:
-    """When an artefact was last opened, nanoseconds since 1970; 0 when it is gone by now."""
-    try:
-        return (directory / MANIFEST).stat().st_mtime_ns
-    except FileNotFoundError:
-        return 0
-
-
-def touch(directory: Path) -> None:
-    """Note that an artefact is used now."""
-    with suppress(OSError):  # only a hint for eviction; a read-only root goes without
-        os.utime(directory / MANIFEST)
 
 
 @contextmanager

@@ -23,9 +23,8 @@ from core.progress import Progress, saying
 from core.rankers.kept import Kept, kept, ranker_key
 from core.rankers.recipes import NeuralSpec
 from core.seeds import generator
-from core.store.keys import key_of
 from core.store.manifest import Artefact
-from core.studies import ablation_steps, conventions, underway
+from core.studies import ablation_steps, conventions, engine
 from core.studies.ablation_sources import BATCHES, SIZES
 from core.studies.ablation_steps import check, claimed, differences
 from core.studies.initial_ranking import PAPER_FAMILY, measured_by
@@ -125,14 +124,9 @@ def run(
         MissingRankingError: a variant reads more initial rankings than the lists have.
     """
     study = _study(bench, made, levels, draws, seed)
-    key = key_of("study", study.recipe())
     base: JudgedLists = bench.prepared.test
-    with bench.store.lock(key):
-        found = bench.store.find(key)
-        if found is not None:
-            return found
-        facts = _facts(bench, made)
-        underway.announce(bench.store, key, study, query_ids_of(base), facts)
+
+    def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult]:
         step = measured_by([Measure.parse(text) for text in study.measured])
         rankers, trained = {}, {}
         for variant, pair in zip(made, study.rankers, strict=True):
@@ -141,10 +135,12 @@ def run(
             trained[variant.label] = float(one.artefact.facts["seconds"])
             alone = replace(study, rankers=(pair,))
             yield from run_study(alone, base, rankers, bench.store.records, step)
-        result = yield from run_study(study, base, rankers, bench.store.records, step)
         facts |= {"training_seconds": trained}
-        whole = replace(result, facts=facts)
-        return bench.store.add(key, study.recipe(), whole.save, facts)
+        whole = run_study(study, base, rankers, bench.store.records, step, facts=facts)
+        return (yield from whole)
+
+    ids = query_ids_of(base)
+    return (yield from engine.run(bench.store, study, ids, lambda: _facts(bench, made), work))
 
 
 def table(result: StudyResult, measure: str = MEASURE) -> pd.DataFrame:
@@ -247,7 +243,7 @@ def _study(
     return Study(
         kind=KIND,
         rankers=tuple((one.label, ranker_key(one.spec, lists, *seen).digest) for one in made),
-        lists=key_of("lists", lists, (bench.fold.fingerprint,)).digest,
+        lists=bench.lists_digest,
         initial=bench.recipe.initial,
         perturbations=tuple((PAPER_FAMILY, float(level)) for level in levels),
         measures=(MEASURE,),
@@ -269,15 +265,8 @@ def _trained(bench: Workbench, variant: Variant) -> Generator[Progress, None, Ke
 
 def _facts(bench: Workbench, made: Sequence[Variant]) -> dict[str, Any]:
     features = len(bench.fold.train.feature_ids)
-    base: JudgedLists = bench.prepared.test
-    return {
-        "data": bench.name,
+    return bench.facts(bench.prepared.test, {one.label: one.spec for one in made}) | {
         "ranker": made[0].spec.name,
-        "reads": {one.label: sorted(one.spec.reads) for one in made},
-        "queries": len(base.lists),
-        "candidates": int(base.lists.offsets[-1]),
-        "lists": asdict(bench.recipe),
-        "preset": bench.preset,
         "sizes": made[0].sizes,
         "towards": [one.label for one in made if not one.towards and one.label != BASE],
         "of": {one.label: one.towards for one in made},

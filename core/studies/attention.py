@@ -6,17 +6,13 @@ heads are, and which induced points next to nobody looks at. Work is stored in p
 lists, so that a killed study goes on where it was.
 """
 
-import json
-import time
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from importlib import import_module
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float32
 from scipy.stats import t as student
 
 from core.data.lists import JudgedLists
@@ -27,9 +23,11 @@ from core.rankers.attention_summary import DEAD_BELOW, MEASURES, POINT, Row, sum
 from core.rankers.base import Ranker
 from core.store.keys import key_of
 from core.store.manifest import Artefact
-from core.studies import underway
+from core.studies import engine
+from core.studies.cells import Cell, CellPlan, by_cells
 from core.studies.result import SUMMARY_COLUMNS, StudyResult
-from core.studies.run import TrialRecords, query_ids_of
+from core.studies.run import query_ids_of
+from core.studies.study import Found, Trial
 from core.studies.workbench import Workbench
 
 KIND = "attention"
@@ -38,22 +36,7 @@ CHUNK = 64
 
 
 @dataclass(frozen=True)
-class Part:
-    """Some consecutive lists of one ranker.
-
-    Attributes:
-        ranker: its label.
-        first: the first list.
-        last: one past the last.
-    """
-
-    ranker: str
-    first: int
-    last: int
-
-
-@dataclass(frozen=True)
-class Plan:
+class Plan(CellPlan):
     """An attention study's full description.
 
     Attributes:
@@ -64,55 +47,60 @@ class Plan:
         dead_below: a point is dead where it gets less than this times its fair share.
     """
 
+    kind: str = field(default=KIND, init=False)
     rankers: tuple[tuple[str, str], ...]
     lists: str
     initial: tuple[str, ...]
     queries: int
     dead_below: float = DEAD_BELOW
+    measures: tuple[str, ...] = field(default=MEASURES, init=False)
 
-    def recipe(self) -> dict[str, Any]:
-        """The description as plain JSON values."""
-        return {
-            "kind": KIND,
-            "rankers": [list(pair) for pair in self.rankers],
-            "lists": self.lists,
-            "initial": list(self.initial),
-            "queries": self.queries,
-            "dead_below": self.dead_below,
-            "measures": list(MEASURES),
-        }
-
-    @classmethod
-    def of(cls, recipe: Mapping[str, Any]) -> "Plan":
-        """The study whose `recipe()` this is."""
-        return cls(
-            rankers=tuple((label, digest) for label, digest in recipe["rankers"]),
-            lists=recipe["lists"],
-            initial=tuple(recipe["initial"]),
-            queries=recipe["queries"],
-            dead_below=recipe["dead_below"],
-        )
-
-    def parts(self) -> tuple[Part, ...]:
+    def cells(self) -> tuple[Cell, ...]:
         """All parts, in the order in which they are worked: every ranker's first lists early.
 
         >>> plan = Plan((("a", "1"), ("b", "2")), "lists", ("random",), 100)
-        >>> [(part.ranker, part.first, part.last) for part in plan.parts()]
-        [('a', 0, 64), ('b', 0, 64), ('a', 64, 100), ('b', 64, 100)]
+        >>> [(cell.row.ranker, plan.lists_of(cell.part)) for cell in plan.cells()]
+        [('a', (0, 64)), ('b', (0, 64)), ('a', (64, 100)), ('b', (64, 100))]
         """
         return tuple(
-            Part(label, first, min(first + CHUNK, self.queries))
-            for first in range(0, self.queries, CHUNK)
-            for label, _ in self.rankers
+            Cell(Trial(label, KIND, 0.0, 0), part, self._digest(digest, part))
+            for part in range(-(-self.queries // CHUNK))
+            for label, digest in self.rankers
         )
 
-    def digest_of(self, part: Part) -> str:
+    def lists_of(self, part: int) -> tuple[int, int]:
+        """The first list of a part, and one past its last."""
+        return part * CHUNK, min((part + 1) * CHUNK, self.queries)
+
+    def assembled(
+        self, found: Mapping[str, Found], query_ids: Sequence[str], facts: Mapping[str, Any]
+    ) -> StudyResult | None:
+        """What has been found so far; queries that are not worked yet are NaN."""
+        frames, cubes = [], []
+        cells = [cell for cell in self.cells() if cell.digest in found]
+        for label, _ in self.rankers:
+            own = [cell for cell in cells if cell.row.ranker == label]
+            if not own:
+                continue
+            rows: list[Row] = [tuple(row) for row in found[own[0].digest][0]["rows"]]
+            cube = np.full((len(rows), len(MEASURES), len(query_ids)), np.nan, dtype=np.float32)
+            for cell in own:
+                cube[:, :, slice(*self.lists_of(cell.part))] = found[cell.digest][1]["values"]
+            seconds = sum(found[cell.digest][0]["seconds"] for cell in own)
+            frames.append(_trials(label, rows, seconds, float(facts["set_size"])))
+            cubes.append(cube)
+        if not frames:
+            return None
+        trials = pd.concat(frames, ignore_index=True)
+        return StudyResult(self.recipe(), trials, np.concatenate(cubes), tuple(query_ids), facts)
+
+    def _digest(self, ranker: str, part: int) -> str:
         """The key under which a part is stored; other rankers and parts do not enter it."""
         facts = {
             "kind": KIND,
-            "ranker": dict(self.rankers)[part.ranker],
+            "ranker": ranker,
             "lists": self.lists,
-            "part": [part.first, part.last],
+            "part": list(self.lists_of(part)),
             "dead_below": self.dead_below,
             "measures": list(MEASURES),
         }
@@ -150,73 +138,27 @@ def run(
         rankers[name] = kept.ranker
         digests.append((name, kept.artefact.key.digest))
     base = bench.test_lists(queries)
-    lists = key_of("lists", asdict(bench.recipe), (bench.fold.fingerprint,)).digest
-    plan = Plan(tuple(digests), lists, bench.recipe.initial, len(base.lists), float(dead_below))
-    return (yield from _run(bench, plan, rankers, base))
+    plan = Plan(
+        tuple(digests), bench.lists_digest, bench.recipe.initial, len(base.lists), float(dead_below)
+    )
+    ids = query_ids_of(base)
+    work = by_cells(
+        plan,
+        bench.store.records,
+        ids,
+        lambda cell: _worked(plan, cell, rankers[cell.row.ranker], base),
+        unit=f"parts of {CHUNK} lists",
+    )
 
+    def facts() -> dict[str, Any]:
+        return bench.facts(base, rankers) | {"set_size": base.lists.mean_length}
 
-def _run(
-    bench: Workbench, plan: Plan, rankers: Mapping[str, Ranker], base: JudgedLists
-) -> Generator[Progress, None, Artefact]:
-    key = key_of("study", plan.recipe())
-    with bench.store.lock(key):
-        found = bench.store.find(key)
-        if found is not None:
-            return found
-        facts, ids = _facts(bench, rankers, base), query_ids_of(base)
-        underway.announce(bench.store, key, plan, ids, facts)
-        records: TrialRecords = bench.store.records
-        parts = plan.parts()
-        for done, part in enumerate(parts):
-            yield Progress(done, len(parts), f"parts of {CHUNK} lists")
-            if records.get(plan.digest_of(part)) is None:
-                meta, values = _worked(plan, part, rankers[part.ranker], base)
-                records.put(plan.digest_of(part), meta, {"values": values})
-        result = from_records(plan.recipe(), records, ids, facts)
-        if result is None:
-            raise UsageError("the test part has no queries: choose another data set")
-        return bench.store.add(key, plan.recipe(), lambda folder: save(result, folder), facts)
-
-
-def from_records(
-    recipe: Mapping[str, Any],
-    records: TrialRecords,
-    query_ids: Sequence[str],
-    facts: Mapping[str, Any],
-) -> StudyResult | None:
-    """What a study has found so far; queries that are not worked yet are NaN."""
-    plan = Plan.of(recipe)
-    frames, cubes = [], []
-    for label, _ in plan.rankers:
-        rows: list[Row] = []
-        seconds, cube = 0.0, np.zeros((0, 0, 0), np.float32)
-        for part in plan.parts():
-            record = records.get(plan.digest_of(part)) if part.ranker == label else None
-            if record is None:
-                continue
-            meta, arrays = record
-            if not rows:
-                rows = [(name, block, head) for name, block, head in meta["rows"]]
-                shape = (len(rows), len(MEASURES), len(query_ids))
-                cube = np.full(shape, np.nan, dtype=np.float32)
-            cube[:, :, part.first : part.last] = arrays["values"]
-            seconds += meta["seconds"]
-        if rows:
-            frames.append(_trials(label, rows, seconds, float(facts["set_size"])))
-            cubes.append(cube)
-    if not frames:
-        return None
-    trials = pd.concat(frames, ignore_index=True)
-    return StudyResult(recipe, trials, np.concatenate(cubes), tuple(query_ids), facts)
+    return (yield from engine.run(bench.store, plan, ids, facts, work, save=save))
 
 
 def save(result: StudyResult, directory: Path) -> None:
     """Write a result as `StudyResult.open` reads it, with a summary of this study's own."""
-    np.savez_compressed(directory / "values.npz", values=result.values)
-    result.trials.to_json(directory / "trials.json", orient="split", index=False)
-    head = {"recipe": result.recipe, "query_ids": result.query_ids, "facts": result.facts}
-    (directory / "study.json").write_text(json.dumps(head, indent=1))
-    summarised(result).to_json(directory / "summary.json", orient="split", index=False)
+    result.save(directory, summarised(result))
 
 
 def summarised(result: StudyResult) -> pd.DataFrame:
@@ -250,17 +192,18 @@ def interval(values: np.ndarray) -> tuple[float, float]:
 
 
 def _worked(
-    plan: Plan, part: Part, ranker: Ranker, base: JudgedLists
-) -> tuple[dict[str, Any], Float32[np.ndarray, "rows measures queries"]]:
-    maps, began = import_module("core.rankers.attention_maps"), time.perf_counter()
+    plan: Plan, cell: Cell, ranker: Ranker, base: JudgedLists
+) -> Generator[Progress, None, Found]:
+    from core.rankers.attention_maps import recorded  # noqa: PLC0415 (torch, for who looks)
+
     found = []
-    for at in range(part.first, part.last):
+    for at in range(*plan.lists_of(cell.part)):
         lists = base.lists.select(np.array([at]))
-        record = maps.recorded(ranker, JudgedLists(base.dataset, lists))
+        record = recorded(ranker, JudgedLists(base.dataset, lists))
         found.append(summary(record, base.dataset.labels[lists.rows], plan.dead_below))
     values = np.stack([one.values for one in found], axis=-1).astype(np.float32)
-    rows = [list(row) for row in found[0].rows]
-    return {"rows": rows, "seconds": time.perf_counter() - began}, values
+    yield from ()
+    return {"rows": [list(row) for row in found[0].rows]}, {"values": values}
 
 
 def _trials(label: str, rows: Sequence[Row], seconds: float, size: float) -> pd.DataFrame:
@@ -289,15 +232,3 @@ def name_of(row: Row) -> str:
     """
     kind, block, head = row
     return f"{kind} block {block + 1} {'point' if kind == POINT else 'head'} {head + 1}"
-
-
-def _facts(bench: Workbench, rankers: Mapping[str, Ranker], base: JudgedLists) -> dict[str, Any]:
-    return {
-        "data": bench.name,
-        "reads": {label: sorted(ranker.reads) for label, ranker in rankers.items()},
-        "queries": len(base.lists),
-        "candidates": int(base.lists.offsets[-1]),
-        "set_size": float(base.lists.lengths.mean()) if len(base.lists) else 0.0,
-        "lists": asdict(bench.recipe),
-        "preset": bench.preset,
-    }

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import import_module
 
 import numpy as np
 from jaxtyping import Float32, Int64
@@ -76,14 +75,15 @@ def looked(ranker: Ranker, judged: JudgedLists, change: Change) -> Look:
     Raises:
         UsageError: the ranker has no weights to show.
     """
-    maps = import_module("core.rankers.attention_maps")  # torch, for who looks
+    from core.rankers.attention_maps import by_document, recorded  # noqa: PLC0415 (torch)
+
     changed = change.of(judged)
     places = sources(judged.lists, changed.lists.offsets, origins(judged, changed))
     known, docs = places[places >= 0], len(judged.lists.rows)
     ranks = np.full(docs, -1, dtype=np.int64)
     ranks[known] = changed.lists.ranks[places >= 0, 0]
     return Look(
-        maps.by_document(maps.recorded(ranker, changed), places, docs),
+        by_document(recorded(ranker, changed), places, docs),
         ranks,
         judged.dataset.labels[judged.lists.rows],
         np.concatenate([known, np.flatnonzero(ranks < 0)]),

@@ -7,12 +7,10 @@ fails (its training diverges) is left out whole, its reason kept among the facts
 """
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from safetensors.numpy import save_file
 
 from core.data.lists import JudgedLists
 from core.errors import ShuffleproofError
@@ -24,7 +22,7 @@ from core.rankers.foreign import is_from_outside
 from core.store.artefacts import Store
 from core.store.keys import key_of
 from core.store.manifest import Artefact
-from core.studies import benchmark_lists, cells, conventions, underway
+from core.studies import benchmark_lists, cells, conventions, engine
 from core.studies.benchmark_rows import (
     GROUPS,
     REFERENCES,
@@ -34,15 +32,15 @@ from core.studies.benchmark_rows import (
     rows_of,
     trained_at,
 )
-from core.studies.cells import Cell, Found
+from core.studies.cells import Cell
 from core.studies.initial_ranking import INITIAL, InitialRanking
 from core.studies.result import StudyResult
-from core.studies.run import TrialRecords, query_ids_of
-from core.studies.study import Trial
+from core.studies.run import query_ids_of
+from core.studies.study import Found, Trial
 from core.studies.workbench import Workbench
 
 __all__ = [
-    "GROUPS", "KIND", "MEASURES", "REFERENCES", "RUNS", "Plan", "Row", "from_records", "group_of",
+    "GROUPS", "KIND", "MEASURES", "REFERENCES", "RUNS", "Plan", "Row", "group_of",
     "planned", "rows_of", "run",
 ]  # fmt: skip
 
@@ -52,7 +50,7 @@ RUNS = "runs.safetensors"
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(cells.CellPlan):
     """A benchmark's full description; equal descriptions give equal results.
 
     Attributes:
@@ -62,30 +60,11 @@ class Plan:
         stored: what is kept for every query; see `core.studies.conventions`.
     """
 
+    kind: str = field(default=KIND, init=False)
     rows: tuple[Row, ...]
     folds: tuple[tuple[str, str], ...]
     measures: tuple[str, ...]
     stored: tuple[str, ...]
-
-    def recipe(self) -> dict[str, Any]:
-        """The description as plain JSON values."""
-        return {
-            "kind": KIND,
-            "rows": [asdict(row) for row in self.rows],
-            "folds": [list(fold) for fold in self.folds],
-            "measures": list(self.measures),
-            "stored": list(self.stored),
-        }
-
-    @classmethod
-    def of(cls, recipe: Mapping[str, Any]) -> "Plan":
-        """The benchmark whose `recipe()` this is."""
-        return cls(
-            rows=tuple(Row(**row) for row in recipe["rows"]),
-            folds=tuple((name, digest) for name, digest in recipe["folds"]),
-            measures=tuple(recipe["measures"]),
-            stored=tuple(recipe["stored"]),
-        )
 
     def cells(self) -> list[Cell]:
         """All cells: every ranker with its first seed on every fold, then the next seed."""
@@ -124,7 +103,7 @@ def planned(
         UsageError: no ranker, or one that cannot read these lists.
     """
     texts = tuple(str(Measure.parse(text)) for text in measures)
-    folds = tuple((bench.name, _lists_of(bench)) for bench in benches)
+    folds = tuple((bench.name, bench.lists_digest) for bench in benches)
     rows = pinned(rows_of(names, benches[0].preset, seeds), benches)
     rows = benchmark_lists.fitted(rows, benches)
     return Plan(rows, folds, texts, conventions.kept(texts))
@@ -139,20 +118,14 @@ def run(benches: Sequence[Workbench], plan: Plan, data: str) -> Generator[Progre
         data: what the folds together are called.
     """
     store: Store = benches[0].store
-    key = key_of("study", plan.recipe())
-    with store.lock(key):
-        found = store.find(key)
-        if found is not None:
-            return found
-        ids = [query for bench in benches for query in query_ids_of(bench.prepared.test)]
-        facts = {"data": data} | _facts(benches, plan)
-        underway.announce(store, key, plan, ids, facts)
-        order, records = plan.cells(), store.records
+    ids = [query for bench in benches for query in query_ids_of(bench.prepared.test)]
+
+    def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult | None]:
         failed: dict[str, ShuffleproofError] = {}
         done = yield from cells.run_cells(
-            order, records, lambda cell: _compute(benches, plan, cell), failed
+            plan.cells(), store.records, lambda cell: _compute(benches, plan, cell), failed
         )
-        order = [cell for cell in order if cell.row.ranker not in failed]
+        order = [cell for cell in plan.cells() if cell.row.ranker not in failed]
         if failed:
             if {cell.row.ranker for cell in order} <= set(REFERENCES):
                 raise next(iter(failed.values()))
@@ -160,18 +133,12 @@ def run(benches: Sequence[Workbench], plan: Plan, data: str) -> Generator[Progre
         runs = _runs(benches, order, done)
         facts |= {"tied": _tied(runs)}
         result = cells.assembled(plan.recipe(), order, done, ids, facts)
-        assert result is not None  # noqa: S101 (the references have no way to fail)
-        return store.add(key, plan.recipe(), lambda place: _save(result, runs, place), facts)
+        return result and replace(result, files={RUNS: runs})
 
+    def facts() -> dict[str, Any]:
+        return {"data": data} | _facts(benches, plan)
 
-def from_records(
-    recipe: Mapping[str, Any],
-    records: TrialRecords,
-    query_ids: Sequence[str],
-    facts: Mapping[str, Any],
-) -> StudyResult | None:
-    """What a benchmark has found so far; None before its first row is whole."""
-    return cells.so_far(recipe, Plan.of(recipe).cells(), records, query_ids, facts)
+    return (yield from engine.run(store, plan, ids, facts, work))
 
 
 def _compute(
@@ -182,7 +149,7 @@ def _compute(
     wide = yield from benchmark_lists.widened(bench, row)
     test: JudgedLists = bench.prepared.test
     facts: dict[str, Any] = {"queries": len(test.lists), "artefact": ""}
-    facts["set_size"] = float(test.lists.lengths.mean()) if len(test.lists) else 0.0
+    facts["set_size"] = test.lists.mean_length
     if label == INITIAL:
         scores = InitialRanking().score(test.dataset, test.lists)
     elif is_from_outside(label) and "#" not in label:
@@ -197,10 +164,6 @@ def _compute(
     measures = [Measure.parse(text) for text in plan.stored]
     values = evaluate(measures, test.dataset, test.lists, scores)
     return facts, {"values": values, "scores": scores}
-
-
-def _lists_of(bench: Workbench) -> str:
-    return key_of("lists", asdict(bench.recipe), (bench.fold.fingerprint,)).digest
 
 
 def _facts(benches: Sequence[Workbench], plan: Plan) -> dict[str, Any]:
@@ -260,8 +223,3 @@ def _tied(runs: Mapping[str, np.ndarray]) -> dict[str, float]:
             label, _, part = rest.rsplit("/", 2)
             shares.setdefault(label, []).append(tied_share(runs[f"offsets/{part}"], scores))
     return {label: float(np.mean(found)) for label, found in shares.items()}
-
-
-def _save(result: StudyResult, runs: Mapping[str, np.ndarray], directory: Path) -> None:
-    result.save(directory)
-    save_file(dict(runs), directory / RUNS)

@@ -4,39 +4,21 @@ Such documents have a name, a grade and a score in every run that found them, an
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from safetensors import safe_open
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load_file
 
 from core.data.dataset import RankingDataset
 from core.data.lists import CandidateLists
 from core.data.text import TextColumn
 from core.errors import DataError
 from core.studies.benchmark_query import Place, positions_of
-from core.studies.result import StudyResult
 
 FILE = "retrieved.safetensors"
-
-
-@dataclass(frozen=True, eq=False)
-class RetrievedResult(StudyResult):
-    """A comparison of runs that is stored with what they retrieved.
-
-    Attributes:
-        arrays: as `arrays_of` makes them.
-    """
-
-    arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
-
-    def save(self, directory: Path) -> None:
-        """Write what every result writes, and what was retrieved."""
-        super().save(directory)
-        save_file(dict(self.arrays), directory / FILE)
 
 
 def arrays_of(

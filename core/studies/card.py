@@ -21,17 +21,16 @@ from core.metrics.measure import Measure
 from core.perturb.registry import entry_of
 from core.progress import Progress
 from core.rankers.base import Ranker
-from core.store.keys import key_of
 from core.store.manifest import Artefact
-from core.studies import conventions, underway
+from core.studies import conventions, engine
 from core.studies.carrying import Carrier, source_of
-from core.studies.initial_ranking import INITIAL, PAPER_FAMILY, InitialRanking, values_of
+from core.studies.initial_ranking import INITIAL, INITIAL_DIGEST, PAPER_FAMILY, values_of
 from core.studies.noise import Noise
 from core.studies.precomputed_scores import is_as_is, is_precomputed
 from core.studies.result import StudyResult
-from core.studies.run import Memory, TrialRecords, query_ids_of, run_study
-from core.studies.study import Study, levels_of
-from core.studies.workbench import Identified, Workbench
+from core.studies.run import query_ids_of, run_study
+from core.studies.study import Study, TrialRecords, levels_of
+from core.studies.workbench import Workbench, with_initial
 from core.studies.worst_orders import Attack
 
 KIND = "card"
@@ -84,12 +83,11 @@ def planned(
     """
     check(families)
     pairs = [(family, level) for family in families for level in levels_of(family)]
-    own = key_of("ranker", {"ranker": INITIAL}).digest
     measures = ("NDCG@10",)
     return Study(
         kind=KIND,
-        rankers=((INITIAL, own), *digests.items()),
-        lists=key_of("lists", asdict(bench.recipe), (bench.fold.fingerprint,)).digest,
+        rankers=((INITIAL, INITIAL_DIGEST), *digests.items()),
+        lists=bench.lists_digest,
         initial=bench.recipe.initial,
         perturbations=tuple(pairs),
         measures=measures,
@@ -115,25 +113,15 @@ def run(
         draws: of each level.
         seed: of the draws.
     """
-    found: dict[str, Identified] = {}
-    for name in names:
-        found[name] = yield from bench.identified(name)
+    found = yield from bench.identified_all(names)
     digests = {label: one.digest for label, one in found.items()}
     study = planned(bench, digests, families, draws, seed)
-    key = key_of("study", study.recipe())
     base: JudgedLists = bench.prepared.test
-    rankers: dict[str, Ranker] = {INITIAL: InitialRanking()}
-    rankers |= {label: one.ranker for label, one in found.items()}
-    lasting = all(one.lasting for one in found.values())
-    records: TrialRecords = bench.store.records if lasting else Memory()
-    with bench.store.lock(key):
-        stored = bench.store.find(key)
-        if stored is not None:
-            return stored
-        facts = _facts(bench, rankers)
-        underway.announce(bench.store, key, study, query_ids_of(base), facts)
+    rankers = {label: one.ranker for label, one in with_initial(found).items()}
+
+    def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult]:
         step = measured_by([Measure.parse(text) for text in study.measured if text not in OWN])
-        result = yield from _asked(study, base, rankers, records, step)
+        result = yield from _asked(study, base, rankers, bench.records(found), step)
         facts |= {
             "certificates": _certificates(result, base, rankers),
             "milliseconds_a_list": {
@@ -142,8 +130,12 @@ def run(
                 if label != INITIAL and not is_precomputed(label)
             },
         }
-        whole = replace(result, facts=facts)
-        return bench.store.add(key, study.recipe(), whole.save, facts)
+        return replace(result, facts=facts)
+
+    ids = query_ids_of(base)
+    return (
+        yield from engine.run(bench.store, study, ids, lambda: bench.facts(base, rankers), work)
+    )
 
 
 def _asked(
@@ -261,15 +253,3 @@ def _timed(ranker: Ranker, base: JudgedLists) -> float:
         ranker.score(base.dataset, chosen)
         times.append(time.perf_counter() - start)
     return float(np.median(times)) * 1e3 / max(1, len(chosen))
-
-
-def _facts(bench: Workbench, rankers: Mapping[str, Ranker]) -> dict[str, Any]:
-    base: JudgedLists = bench.prepared.test
-    return {
-        "data": bench.name,
-        "reads": {label: sorted(ranker.reads) for label, ranker in rankers.items()},
-        "queries": len(base.lists),
-        "candidates": int(base.lists.offsets[-1]),
-        "lists": asdict(bench.recipe),
-        "preset": bench.preset,
-    }

@@ -15,12 +15,10 @@ import pandas as pd
 
 from core.errors import DataError, DivergedError, ShuffleproofError
 from core.progress import Progress
+from core.studies.codec import Described
+from core.studies.engine import Work
 from core.studies.result import StudyResult
-from core.studies.run import TrialRecords
-from core.studies.study import Trial
-
-Arrays = Mapping[str, np.ndarray]
-Found = tuple[dict[str, Any], dict[str, np.ndarray]]
+from core.studies.study import Found, Trial, TrialRecords
 
 
 @dataclass(frozen=True)
@@ -38,6 +36,25 @@ class Cell:
     digest: str
 
 
+class CellPlan(Described):
+    """A plan whose records are cells."""
+
+    def cells(self) -> Sequence[Cell]:
+        """All cells in the order of work."""
+        raise NotImplementedError
+
+    def digests(self, lists: int) -> list[str]:
+        """The keys of its cells, whatever the lists."""
+        del lists
+        return [cell.digest for cell in self.cells()]
+
+    def assembled(
+        self, found: Mapping[str, Found], query_ids: Sequence[str], facts: Mapping[str, Any]
+    ) -> StudyResult | None:
+        """The rows of which every part is there; None where there is none yet."""
+        return assembled(self.recipe(), self.cells(), found, query_ids, facts)
+
+
 Compute = Callable[[Cell], Generator[Progress, None, Found]]
 """A cell's facts and its arrays: `values` f32[measures, queries], and what else is to be kept."""
 
@@ -47,6 +64,7 @@ def run_cells(
     records: TrialRecords,
     compute: Compute,
     failed: dict[str, ShuffleproofError] | None = None,
+    unit: str = "cells",
 ) -> Generator[Progress, None, dict[str, Found]]:
     """Compute what is not stored yet, in order; yields what is being done, returns all by digest.
 
@@ -56,6 +74,7 @@ def run_cells(
         compute: does one of them, reporting as it goes.
         failed: takes the error of each ranker that diverged or whose data cannot be used, by its
             label; its further cells are passed over. Without it the first such error ends the run.
+        unit: what cells are called on the way.
     """
     found: dict[str, Found] = {}
     for at, cell in enumerate(cells):
@@ -74,8 +93,24 @@ def run_cells(
             stored = (facts | {"seconds": time.perf_counter() - start}, arrays)
             records.put(cell.digest, *stored)
         found[cell.digest] = stored
-        yield Progress(at + 1, len(cells), "cells")
+        yield Progress(at + 1, len(cells), unit)
     return found
+
+
+def by_cells(
+    plan: CellPlan,
+    records: TrialRecords,
+    query_ids: Sequence[str],
+    compute: Compute,
+    unit: str = "cells",
+) -> Work:
+    """The work of a study whose records are cells; arguments as those of `run_cells`."""
+
+    def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult | None]:
+        found = yield from run_cells(plan.cells(), records, compute, unit=unit)
+        return plan.assembled(found, query_ids, facts)
+
+    return work
 
 
 def assembled(
@@ -112,19 +147,6 @@ def assembled(
         query_ids=tuple(query_ids),
         facts=facts,
     )
-
-
-def so_far(
-    recipe: Mapping[str, Any],
-    cells: Sequence[Cell],
-    records: TrialRecords,
-    query_ids: Sequence[str],
-    facts: Mapping[str, Any],
-) -> StudyResult | None:
-    """What a study has found so far, from the cells that are stored; None before the first row."""
-    stored = {cell.digest: records.get(cell.digest) for cell in cells}
-    found = {digest: one for digest, one in stored.items() if one is not None}
-    return assembled(recipe, cells, found, query_ids, facts)
 
 
 def _place(cells: Sequence[Cell], cell: Cell) -> tuple[int, int]:

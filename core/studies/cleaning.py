@@ -6,13 +6,11 @@ that no stored study and no study under way would ask for is of a study that was
 
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from core.data import catalogue, examination
 from core.errors import JobError
@@ -23,7 +21,7 @@ from core.studies import jobs, uploads
 from core.studies.library import damaged as undescribed
 from core.studies.made_from import STRANGE
 from core.studies.registry import STUDIES
-from core.studies.underway import underway
+from core.studies.underway import planned, underway
 
 YOUNG_SECONDS = 3600.0
 """What changed within the hour may belong to work under way and is left alone."""
@@ -48,20 +46,6 @@ class Waste:
     path: Path
     what: str
     size: int
-
-
-@dataclass
-class _Asked:
-    """Stands for the records of a store and notes which of them a study would ask for."""
-
-    digests: set[str] = field(default_factory=set)
-
-    def get(self, digest: str) -> None:
-        """Note it; nothing is there."""
-        self.digests.add(digest)
-
-    def put(self, digest: str, meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Nothing is computed here."""
 
 
 def size(store: Store) -> int:
@@ -106,30 +90,26 @@ def _records(store: Store, now: float) -> Iterator[Waste]:
 
 def _needed(store: Store) -> set[str] | None:
     """The records that studies would ask for; None where one of them cannot say."""
-    asked, unreadable = _Asked(), {one.name for one in undescribed(store)}
-    studies = [(one.recipe, _query_ids(one.path), one.facts) for one in store.artefacts("study")
+    asked: set[str] = set()
+    unreadable = {one.name for one in undescribed(store)}
+    studies = [(one.recipe, _query_ids(one.path)) for one in store.artefacts("study")
                if str(one.key) not in unreadable]  # fmt: skip
-    studies += [(one.recipe, one.query_ids, one.facts) for kind in STUDIES
-                for one in underway(store, kind)]  # fmt: skip
-    for recipe, ids, facts in studies:
-        if ids is None or not _ask(asked, recipe, ids, facts):
+    studies += [(one.recipe, one.query_ids) for kind in STUDIES for one in underway(store, kind)]
+    for recipe, ids in studies:
+        digests = None if ids is None else _digests(recipe, len(ids))
+        if digests is None:
             return None
-    return asked.digests
+        asked.update(digests)
+    return asked
 
 
-def _ask(
-    asked: _Asked, recipe: Mapping[str, Any], ids: tuple[str, ...], facts: Mapping[str, Any]
-) -> bool:
+def _digests(recipe: Mapping[str, Any], lists: int) -> Iterable[str] | None:
     if "runs" in recipe:  # runs were compared as they came: no trial was made
-        return True
-    kind = STUDIES.get(str(recipe.get("kind")))
-    if kind is None:
-        return False
+        return ()
     try:
-        kind.so_far(recipe, asked, ids, facts)
+        return planned(recipe).digests(lists)
     except STRANGE:
-        return False
-    return True
+        return None
 
 
 def _query_ids(path: Path) -> tuple[str, ...] | None:

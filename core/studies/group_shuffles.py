@@ -7,8 +7,7 @@ of a score should fall like 1/√S. The weights of a trained net are asked with 
 
 from collections import deque
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from importlib import import_module
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,11 +19,11 @@ from core.progress import Progress
 from core.rankers.base import Ranker
 from core.store.keys import key_of
 from core.store.manifest import Artefact
-from core.studies import cells, underway
-from core.studies.cells import Cell, Found
+from core.studies import engine
+from core.studies.cells import Cell, CellPlan, by_cells
 from core.studies.result import StudyResult
-from core.studies.run import TrialRecords, query_ids_of
-from core.studies.study import Trial
+from core.studies.run import query_ids_of
+from core.studies.study import Found, Trial
 from core.studies.workbench import Workbench
 
 KIND = "group-shuffles"
@@ -42,7 +41,7 @@ Spreads = Mapping[str, Float32[np.ndarray, " lists"]]
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(CellPlan):
     """The study's full description.
 
     Attributes:
@@ -56,6 +55,7 @@ class Plan:
         queries: only the first so many test queries; None: all.
     """
 
+    kind: str = field(default=KIND, init=False)
     rankers: tuple[tuple[str, str], ...]
     pairs: tuple[str, ...]
     lists: str
@@ -64,35 +64,7 @@ class Plan:
     orders: int
     seed: int
     queries: int | None
-
-    def recipe(self) -> dict[str, Any]:
-        """The description as plain JSON values."""
-        return {
-            "kind": KIND,
-            "rankers": [list(pair) for pair in self.rankers],
-            "pairs": list(self.pairs),
-            "lists": self.lists,
-            "initial": list(self.initial),
-            "shuffles": list(self.shuffles),
-            "orders": self.orders,
-            "seed": self.seed,
-            "queries": self.queries,
-            "measures": list(MEASURES),
-        }
-
-    @classmethod
-    def of(cls, recipe: Mapping[str, Any]) -> "Plan":
-        """The study whose `recipe()` this is."""
-        return cls(
-            rankers=tuple((label, digest) for label, digest in recipe["rankers"]),
-            pairs=tuple(recipe["pairs"]),
-            lists=recipe["lists"],
-            initial=tuple(recipe["initial"]),
-            shuffles=tuple(recipe["shuffles"]),
-            orders=recipe["orders"],
-            seed=recipe["seed"],
-            queries=recipe["queries"],
-        )
+    measures: tuple[str, ...] = field(default=MEASURES, init=False)
 
     def cells(self) -> tuple[Cell, ...]:
         """All cells in the order of work: few shuffles first, so that every ranker has points.
@@ -142,6 +114,8 @@ def run(  # noqa: PLR0913 (what a study of it asks for)
         UsageError: a ranker that is no GSF, or none at all.
         ParameterError: numbers out of bounds, or a GSF of groups of one document.
     """
+    from core.studies import gsf_equivariance  # noqa: PLC0415 (torch, for who trains)
+
     check(shuffles, orders)
     if not names:
         raise UsageError("the study has no rankers; name at least one gsf")
@@ -151,13 +125,13 @@ def run(  # noqa: PLR0913 (what a study of it asks for)
         if name.partition("@")[0].partition("#")[0] != "gsf":
             raise UsageError(f"{name} forms no groups of documents: choose a gsf")
         kept = yield from bench.trained(name)
-        ways[name] = import_module("core.studies.gsf_equivariance").group_config(kept.ranker)
+        ways[name] = gsf_equivariance.group_config(kept.ranker)
         rankers[name] = kept.ranker
         digests.append((name, kept.artefact.key.digest))
     plan = Plan(
         rankers=tuple(digests),
         pairs=tuple(name for name, way in ways.items() if way.group == 2),
-        lists=key_of("lists", asdict(bench.recipe), (bench.fold.fingerprint,)).digest,
+        lists=bench.lists_digest,
         initial=bench.recipe.initial,
         shuffles=tuple(sorted(set(shuffles))),
         orders=orders,
@@ -190,35 +164,23 @@ def own_way(grouping: str, shuffles: int) -> tuple[str, int]:
     return {"circular": (SAMPLED, 1), SAMPLED: (SAMPLED, shuffles), PAIRS: (PAIRS, 0)}[grouping]
 
 
-def from_records(
-    recipe: Mapping[str, Any],
-    records: TrialRecords,
-    query_ids: Sequence[str],
-    facts: Mapping[str, Any],
-) -> StudyResult | None:
-    """What a study has found so far; None before its first cell is finished."""
-    return cells.so_far(recipe, Plan.of(recipe).cells(), records, query_ids, facts)
-
-
 def _run(
     bench: Workbench, plan: Plan, rankers: Mapping[str, Ranker], more: Mapping[str, Any]
 ) -> Generator[Progress, None, Artefact]:
-    key, base = key_of("study", plan.recipe()), bench.test_lists(plan.queries)
-    with bench.store.lock(key):
-        stored = bench.store.find(key)
-        if stored is not None:
-            return stored
-        ids, facts = query_ids_of(base), _facts(bench, base, rankers) | dict(more)
-        underway.announce(bench.store, key, plan, ids, facts)
-        work = plan.cells()
-        spreads = _spreads(work, bench, rankers, base)
-        done = yield from cells.run_cells(
-            work, bench.store.records, lambda cell: _computed(plan, rankers, (base, spreads), cell)
-        )
-        result = cells.assembled(plan.recipe(), work, done, ids, facts)
-        if result is None or not len(base.lists):
-            raise UsageError("the test part has no queries: choose another data set")
-        return bench.store.add(key, plan.recipe(), result.save, facts)
+    base, records = bench.test_lists(plan.queries), bench.store.records
+    ids = query_ids_of(base)
+
+    def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult | None]:
+        scored = base, _spreads(plan.cells(), bench, rankers, base)
+        by = by_cells(plan, records, ids, lambda cell: _computed(plan, rankers, scored, cell))
+        result = yield from by(facts)
+        return result if ids else None
+
+    def facts() -> dict[str, Any]:
+        size = {"set_size": base.lists.mean_length}
+        return bench.facts(base, rankers) | size | dict(more)
+
+    return (yield from engine.run(bench.store, plan, ids, facts, work))
 
 
 def _spreads(
@@ -228,20 +190,22 @@ def _spreads(
 
     A change is measured besides, so that the first cell's seconds hold no start of a library.
     """
-    module = import_module("core.studies.gsf_equivariance")
+    from core.studies.gsf_equivariance import changes, spread  # noqa: PLC0415 (torch)
+
     todo = (cell for cell in work if bench.store.records.get(cell.digest) is None)
     left = list(dict.fromkeys(cell.row.ranker for cell in todo))
     for name in left:
-        deque(module.changes(rankers[name], base, 1, 1), maxlen=0)
-    return {name: module.spread(rankers[name], base) for name in left}
+        deque(changes(rankers[name], base, 1, 1), maxlen=0)
+    return {name: spread(rankers[name], base, REFERENCE) for name in left}
 
 
 def _computed(
     plan: Plan, rankers: Mapping[str, Ranker], scored: tuple[JudgedLists, Spreads], cell: Cell
 ) -> Generator[Progress, None, Found]:
-    work, measure = plan.cells(), import_module("core.studies.gsf_equivariance").changes
-    (base, spreads), name = scored, cell.row.ranker
-    asked = measure(rankers[name], base, int(cell.row.level), plan.orders, plan.seed)
+    from core.studies.gsf_equivariance import changes  # noqa: PLC0415 (torch)
+
+    work, (base, spreads), name = plan.cells(), scored, cell.row.ranker
+    asked = changes(rankers[name], base, int(cell.row.level), plan.orders, plan.seed)
     while True:
         try:
             done = next(asked)
@@ -250,20 +214,4 @@ def _computed(
             break
         yield Progress(work.index(cell), len(work), "cells", part=done / (plan.orders + 1))
     values = np.stack([change, spreads[name], tau])
-    return {"queries": len(base.lists), "set_size": _size(base)}, {"values": values}
-
-
-def _size(base: JudgedLists) -> float:
-    return float(base.lists.lengths.mean()) if len(base.lists) else 0.0
-
-
-def _facts(bench: Workbench, base: JudgedLists, rankers: Mapping[str, Ranker]) -> dict[str, Any]:
-    return {
-        "data": bench.name,
-        "reads": {label: sorted(ranker.reads) for label, ranker in rankers.items()},
-        "queries": len(base.lists),
-        "candidates": int(base.lists.offsets[-1]),
-        "set_size": _size(base),
-        "lists": asdict(bench.recipe),
-        "preset": bench.preset,
-    }
+    return {"queries": len(base.lists), "set_size": base.lists.mean_length}, {"values": values}

@@ -18,7 +18,6 @@ from core.models.config_groups import GroupConfig
 from core.rankers.base import Ranker
 from core.rankers.neural import NeuralRanker
 from core.seeds import generator
-from core.studies.group_shuffles import REFERENCE
 
 
 def group_config(ranker: Ranker) -> GroupConfig:
@@ -33,16 +32,15 @@ def group_config(ranker: Ranker) -> GroupConfig:
     return model
 
 
-def spread(ranker: Ranker, base: JudgedLists) -> Float32[np.ndarray, " lists"]:
-    """The deviation of every list's scores under REFERENCE shuffles, in its own order.
+def spread(ranker: Ranker, base: JudgedLists, shuffles: int) -> Float32[np.ndarray, " lists"]:
+    """The deviation of every list's scores under so many shuffles, in its own order.
 
-    What changes are divided by: it depends on the weights and the lists alone, whatever numbers
-    of shuffles are asked for.
+    What changes are divided by: it depends on the weights and the lists alone.
 
     Raises:
         ParameterError: not a GSF that reads its neighbours.
     """
-    scores = regrouped(ranker, REFERENCE).score(base.dataset, base.lists)
+    scores = regrouped(ranker, shuffles).score(base.dataset, base.lists)
     return _deviations(base.lists, scores.astype(np.float64)).astype(np.float32)
 
 

@@ -20,6 +20,7 @@ from core.metrics.relevance import evaluate, evaluate_many, mean_of
 from core.metrics.significance import holm, paired_t
 from core.perturb.registry import entry_of
 from core.rankers.base import Input, Ranker
+from core.store.keys import key_of
 from core.studies.carrying import Carrier
 from core.studies.claims_intervals import p_words, t_interval
 from core.studies.noise import Noise, within
@@ -27,6 +28,7 @@ from core.studies.question import INITIAL as INITIAL  # noqa: PLC0414 (asked for
 from core.studies.result import StudyResult
 from core.words import counted
 
+INITIAL_DIGEST = key_of("ranker", {"ranker": INITIAL}).digest
 PAPER_FAMILY = "transpositions"
 SIGNIFICANT = 0.05
 

@@ -6,7 +6,7 @@ condition (`core.studies.exchanged`); a condition is scored on the same candidat
 """
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from core.data.lists import JudgedLists
@@ -18,14 +18,13 @@ from core.rankers.initial import ListRecipe, initial_spec, prepare
 from core.store.artefacts import Store
 from core.store.keys import key_of
 from core.store.manifest import Artefact
-from core.studies import cells, conventions, underway
-from core.studies.cells import Cell, Found
+from core.studies import conventions, engine
+from core.studies.cells import Cell, CellPlan, by_cells
 from core.studies.entrants import entrant, trained
 from core.studies.exchanged import SWAPS, TRAINED, answered, conditions, extended, swap_named
 from core.studies.ranker_sets import expanded
-from core.studies.result import StudyResult
-from core.studies.run import TrialRecords, query_ids_of
-from core.studies.study import Trial
+from core.studies.run import query_ids_of
+from core.studies.study import Found, Trial
 from core.studies.workbench import Workbench
 
 KIND = "initial-rankings"
@@ -55,7 +54,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(CellPlan):
     """The study's full description.
 
     Attributes:
@@ -66,34 +65,12 @@ class Plan:
         stored: what is kept for every query.
     """
 
+    kind: str = field(default=KIND, init=False)
     rows: tuple[Row, ...]
     initial: tuple[str, ...]
     lists: str
     measures: tuple[str, ...]
     stored: tuple[str, ...]
-
-    def recipe(self) -> dict[str, Any]:
-        """The description as plain JSON values."""
-        return {
-            "kind": KIND,
-            "rows": [asdict(row) | {"columns": list(row.columns)} for row in self.rows],
-            "initial": list(self.initial),
-            "lists": self.lists,
-            "measures": list(self.measures),
-            "stored": list(self.stored),
-        }
-
-    @classmethod
-    def of(cls, recipe: Mapping[str, Any]) -> "Plan":
-        """The study whose `recipe()` this is."""
-        rows = tuple(Row(**(row | {"columns": tuple(row["columns"])})) for row in recipe["rows"])
-        return cls(
-            rows=rows,
-            initial=tuple(recipe["initial"]),
-            lists=recipe["lists"],
-            measures=tuple(recipe["measures"]),
-            stored=tuple(recipe["stored"]),
-        )
 
     def cells(self) -> list[Cell]:
         """All cells: every ranker as trained first, then the other conditions."""
@@ -194,8 +171,7 @@ def planned(
         ]
         rows, changed = [*rows, own[0]], [*changed, *own[1:]]
     texts = tuple(str(Measure.parse(text)) for text in measures)
-    lists = key_of("lists", asdict(bench.recipe), (bench.fold.fingerprint,)).digest
-    return Plan((*rows, *changed), every, lists, texts, conventions.kept(texts))
+    return Plan((*rows, *changed), every, bench.lists_digest, texts, conventions.kept(texts))
 
 
 def run(bench: Workbench, plan: Plan) -> Generator[Progress, None, Artefact]:
@@ -206,32 +182,13 @@ def run(bench: Workbench, plan: Plan) -> Generator[Progress, None, Artefact]:
         plan: what is to be measured.
     """
     store: Store = bench.store
-    key = key_of("study", plan.recipe())
-    with store.lock(key):
-        found = store.find(key)
-        if found is not None:
-            return found
-        facts, lists = _facts(bench, plan), _Lists(bench, plan.initial)
-        ids = query_ids_of(bench.prepared.test)
-        underway.announce(store, key, plan, ids, facts)
-        order = plan.cells()
-        done = yield from cells.run_cells(
-            order, store.records, lambda cell: _compute(plan, lists, cell)
-        )
-        result = cells.assembled(plan.recipe(), order, done, ids, facts)
-        if result is None:
-            raise UsageError("the study has no rankers; name at least one")
-        return store.add(key, plan.recipe(), result.save, facts)
+    ids, lists = query_ids_of(bench.prepared.test), _Lists(bench, plan.initial)
+    work = by_cells(plan, store.records, ids, lambda cell: _compute(plan, lists, cell))
 
+    def facts() -> dict[str, Any]:
+        return bench.facts(bench.prepared.test) | {"initial": list(plan.initial)}
 
-def from_records(
-    recipe: Mapping[str, Any],
-    records: TrialRecords,
-    query_ids: Sequence[str],
-    facts: Mapping[str, Any],
-) -> StudyResult | None:
-    """What a study has found so far; None before its first cell."""
-    return cells.so_far(recipe, Plan.of(recipe).cells(), records, query_ids, facts)
+    return (yield from engine.run(store, plan, ids, facts, work))
 
 
 class _Lists:
@@ -283,7 +240,7 @@ def _compute(plan: Plan, lists: _Lists, cell: Cell) -> Generator[Progress, None,
     test = yield from lists.reading(row.columns)
     facts: dict[str, Any] = {
         "queries": len(test.lists),
-        "set_size": float(test.lists.lengths.mean()) if len(test.lists) else 0.0,
+        "set_size": test.lists.mean_length,
     }
     if alone:
         scores = test.lists.prior[:, row.columns[0] or 0].copy()
@@ -297,13 +254,3 @@ def _compute(plan: Plan, lists: _Lists, cell: Cell) -> Generator[Progress, None,
             scores = answered(ranker, row.columns, test)
     measures = [Measure.parse(text) for text in plan.stored]
     return facts, {"values": evaluate(measures, test.dataset, test.lists, scores)}
-
-
-def _facts(bench: Workbench, plan: Plan) -> dict[str, Any]:
-    return {
-        "data": bench.name,
-        "queries": len(bench.prepared.test.lists),
-        "lists": asdict(bench.recipe),
-        "preset": bench.preset,
-        "initial": list(plan.initial),
-    }

@@ -20,8 +20,8 @@ from core.studies import examination, systematic_orders
 from core.studies.certificate import Certificate, certificates
 from core.studies.precomputed_scores import refuse
 from core.studies.result import StudyResult
-from core.studies.run import Memory, run_study
-from core.studies.study import Study
+from core.studies.run import run_study
+from core.studies.study import Memory, Study
 from core.studies.verdict import most, systematic_of
 
 STORED = examination.MEASURES

@@ -7,7 +7,7 @@ from typing import Any
 
 from core.data import stored
 from core.errors import DataError, ShuffleproofError
-from core.rankers.initial import ListRecipe
+from core.rankers.initial import ListRecipe, lists_digest
 from core.rankers.kept import ALL_DOCUMENTS
 from core.store import plain_json
 from core.store.artefacts import Store
@@ -141,6 +141,6 @@ def _studied(artefact: Artefact, prints: tuple[str, ...]) -> bool:
     facts: Mapping[str, Any] = artefact.facts
     if prints[3] in facts.get("fingerprints", ()):
         return True
-    digest = key_of("lists", facts.get("lists", {}), (prints[3],)).digest
+    digest = lists_digest(facts.get("lists", {}), prints[3])
     lists = artefact.recipe.get("lists")
     return digest in lists.values() if isinstance(lists, Mapping) else digest == lists

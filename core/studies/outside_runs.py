@@ -188,9 +188,8 @@ def _measured(
     }
     arrays = benchmark_retrieved.arrays_of(whole.dataset, whole.lists, whole.scores)
     per_query = np.stack(values).astype(np.float32)
-    return benchmark_retrieved.RetrievedResult(
-        recipe, trials, per_query, whole.dataset.query_ids, facts, arrays
-    )
+    files = {benchmark_retrieved.FILE: arrays}
+    return StudyResult(recipe, trials, per_query, whole.dataset.query_ids, facts, files)
 
 
 def warnings(facts: Mapping[str, Any]) -> list[str]:

@@ -8,7 +8,7 @@ train. A ranker for which a family means nothing has no values under it, and a r
 """
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,19 +22,19 @@ from core.perturb.registry import ATTACK, entry_of
 from core.progress import Progress
 from core.rankers.base import Ranker
 from core.rankers.recipes import NeuralSpec
-from core.store.keys import key_of
 from core.store.manifest import Artefact
-from core.studies import conventions, underway
+from core.studies import conventions, engine
 from core.studies import left_out as without
 from core.studies.answer_changes import OWN
-from core.studies.initial_ranking import INITIAL, InitialRanking
+from core.studies.initial_ranking import INITIAL
 from core.studies.perturbations_trials import Armed as Armed  # noqa: PLC0414 (asked for here)
 from core.studies.perturbations_trials import Trials
 from core.studies.precomputed_scores import is_as_is, is_precomputed
 from core.studies.result import StudyResult
-from core.studies.run import Memory, TrialRecords, query_ids_of, so_far
+from core.studies.run import query_ids_of
 from core.studies.study import Study, levels_of
-from core.studies.workbench import Identified, Workbench
+from core.studies.underway import so_far
+from core.studies.workbench import Identified, Workbench, digests_of, with_initial
 
 KIND = "perturbations"
 Pairs = Sequence[tuple[str, int | float]]
@@ -88,31 +88,22 @@ def run(
             every ranker.
     """
     check(names, [family for family, _ in setup.perturbations])
-    found: dict[str, Identified] = {}
-    for name in names:
-        found[name] = yield from bench.identified(name)
-    rankers: dict[str, Ranker] = {INITIAL: InitialRanking()}
-    rankers |= {label: one.ranker for label, one in found.items()}
+    found = yield from bench.identified_all(names)
+    rankers = {label: one.ranker for label, one in with_initial(found).items()}
     study = planned(bench, found, replace(setup, perturbations=_attacks(setup, rankers)))
-    key, base = key_of("study", study.recipe()), bench.prepared.test
-    records: TrialRecords = Memory()
-    if all(one.lasting for one in found.values()):
-        records = bench.store.records
-    with bench.store.lock(key):
-        stored = bench.store.find(key)
-        if stored is not None:
-            return stored
+    records, ids = bench.records(found), query_ids_of(bench.prepared.test)
+
+    def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult | None]:
         told = _left_out(bench, study)
-        facts = _facts(bench, study, rankers, told)
-        underway.announce(bench.store, key, study, query_ids_of(base), facts)
         yield from Trials(bench, study, rankers, records, told).run()
         without.check(told, list(rankers))
-        facts = _facts(bench, study, rankers, told)
-        result = so_far(study, records, query_ids_of(base), facts)
-        if result is None:
-            raise UsageError("nothing to study: name at least one family")
-        whole = _asked(result, facts["left_out"])
-        return bench.store.add(key, study.recipe(), whole.save, facts)
+        facts |= {"left_out": _plain(told)}
+        result = so_far(study, records, ids, facts)
+        return result and _asked(result, facts["left_out"])
+
+    return (
+        yield from engine.run(bench.store, study, ids, lambda: _facts(bench, study, rankers), work)
+    )
 
 
 def planned(bench: Workbench, found: Mapping[str, Identified], setup: Setup) -> Study:
@@ -129,11 +120,10 @@ def planned(bench: Workbench, found: Mapping[str, Identified], setup: Setup) -> 
     told = without.left_out([*families, *PLAIN], labels, rankings)
     without.check({family: told[family] for family in families}, labels)
     texts = tuple(str(Measure.parse(text)) for text in setup.measures)
-    own = key_of("ranker", {"ranker": INITIAL}).digest
     return Study(
         kind=KIND,
-        rankers=((INITIAL, own), *((label, one.digest) for label, one in found.items())),
-        lists=key_of("lists", asdict(bench.recipe), (bench.fold.fingerprint,)).digest,
+        rankers=digests_of(with_initial(found)),
+        lists=bench.lists_digest,
         initial=bench.recipe.initial,
         perturbations=_with_as_is(setup.perturbations, told),
         measures=(*texts, *OWN),
@@ -246,20 +236,16 @@ def _reached(base: JudgedLists, pairs: Pairs) -> dict[str, dict[str, int]]:
     return found
 
 
-def _facts(
-    bench: Workbench, study: Study, rankers: Mapping[str, Ranker], told: without.LeftOut
-) -> dict[str, Any]:
+def _plain(told: without.LeftOut) -> dict[str, dict[str, str]]:
+    return {family: dict(why) for family, why in told.items() if why}
+
+
+def _facts(bench: Workbench, study: Study, rankers: Mapping[str, Ranker]) -> dict[str, Any]:
     base: JudgedLists = bench.prepared.test
     families = {family: entry_of(family) for family, _ in study.perturbations}
-    return {
-        "data": bench.name,
-        "reads": {label: sorted(ranker.reads) for label, ranker in rankers.items()},
+    return bench.facts(base, rankers) | {
         "changes": {family: sorted(entry.changes) for family, entry in families.items()},
         "units": {family: entry.unit for family, entry in families.items()},
-        "left_out": {family: dict(why) for family, why in told.items() if why},
+        "left_out": _plain(_left_out(bench, study)),
         "reached": _reached(base, study.perturbations),
-        "queries": len(base.lists),
-        "candidates": int(base.lists.offsets[-1]),
-        "lists": asdict(bench.recipe),
-        "preset": bench.preset,
     }

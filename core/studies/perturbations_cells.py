@@ -16,10 +16,10 @@ from core.progress import Progress, saying
 from core.rankers.base import Ranker
 from core.seeds import generator
 from core.studies.answer_changes import answer_changes
-from core.studies.cells import Cell, Found
+from core.studies.cells import Cell
 from core.studies.initial_ranking import INITIAL
 from core.studies.retraining import Retraining
-from core.studies.study import Trial
+from core.studies.study import Found, Trial
 from core.studies.system import answered
 
 Scores = Float32[np.ndarray, " candidates"]
@@ -49,9 +49,8 @@ class Otherwise:
             evaluate(self.measures, base.dataset, base.lists, after),
             answer_changes(base, before, base, after),
         ]
-        size = float(base.lists.lengths.mean()) if len(base.lists) else 0.0
-        facts = {"carried": False, "proof_deviation": 0.0, "tau": 1.0, "set_size": size}
-        return facts | {"artefact": artefact}, {"values": np.concatenate(values)}
+        facts = {"carried": False, "proof_deviation": 0.0, "tau": 1.0, "artefact": artefact}
+        return facts | {"set_size": base.lists.mean_length}, {"values": np.concatenate(values)}
 
     def _scores(self, label: str) -> Scores:
         """A ranker's scores of the lists, as it is and as it is usually asked."""

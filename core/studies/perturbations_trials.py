@@ -14,13 +14,13 @@ from core.progress import Progress
 from core.rankers.base import Ranker
 from core.studies import cells
 from core.studies.answer_changes import OWN, measured_by
-from core.studies.cells import Cell, Found
+from core.studies.cells import Cell
 from core.studies.left_out import LeftOut, failed
 from core.studies.perturbations_cells import Otherwise
 from core.studies.precomputed_scores import is_as_is, is_precomputed
 from core.studies.retraining import Retraining
-from core.studies.run import TrialRecords, run_study
-from core.studies.study import Study, plan
+from core.studies.run import run_study
+from core.studies.study import Found, Study, TrialRecords, plan
 from core.studies.workbench import Workbench
 
 

@@ -23,11 +23,10 @@ from core.perturb.registry import ATTACK, entry_of
 from core.rankers.base import Ranker
 from core.seeds import generator
 from core.store.artefacts import Store, default_store
-from core.store.keys import key_of
 from core.studies.carrying import shared_source
 from core.studies.initial_ranking import INITIAL, InitialRanking
 from core.studies.perturbations import Armed
-from core.studies.scoring import fold_for, lists_for, ranker_for
+from core.studies.scoring import check_same_data, lists_for, ranker_for
 from core.studies.shown_order import document_names
 from core.studies.system import answered
 from core.studies.worst_case import worst_orders
@@ -53,11 +52,7 @@ def replayed(item: Mapping[str, Any]) -> dict[str, Any]:
         DataError: the test part has no such query, or the name means another data set by now.
         UsageError: rankers are trained again, and none is named for this trial.
     """
-    digest = key_of("lists", item["recipe"], (fold_for(item).fingerprint,)).digest
-    if digest != item["lists"]:
-        raise DataError(
-            item["data"], "not the data set that the study saw", "Run the study again on it."
-        )
+    check_same_data(item, item["recipe"], item["lists"])
     base = lists_for(item)
     at = _place_of(item, base)
     if not entry_of(item["family"]).of_input:

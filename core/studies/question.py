@@ -18,8 +18,7 @@ from core.store.manifest import Artefact
 if TYPE_CHECKING:
     from core.rankers.initial import ListRecipe
     from core.studies.names import Names
-    from core.studies.result import StudyResult
-    from core.studies.run import TrialRecords
+    from core.studies.study import Plan
     from core.studies.workbench import Workbench
 
 SAMPLE = "sample"
@@ -156,13 +155,11 @@ class Question:
         raise NotImplementedError
 
     @classmethod
-    def so_far(
-        cls, recipe: Facts, records: "TrialRecords", query_ids: tuple[str, ...], facts: Facts
-    ) -> "StudyResult | None":
-        """What a study that is at work has found so far; None before its first result."""
-        from core.studies.run import from_records  # noqa: PLC0415 (only who reads pays for it)
+    def planned(cls, recipe: Facts) -> "Plan":
+        """The plan of a study that was asked it: its records, and what they make."""
+        from core.studies.study import Study  # noqa: PLC0415 (only who reads pays for it)
 
-        return from_records(recipe, records, query_ids, facts)
+        return Study.of(recipe)
 
     def named(self) -> "Names":
         """Everything that it names, to be looked up before anything is made."""

@@ -15,11 +15,16 @@ from core.perturb.base import disturbed
 from core.perturb.registry import perturbation
 from core.rankers.base import Ranker
 from core.seeds import generator
-from core.store.keys import key_of
 from core.studies import score_floor
 from core.studies.carrying import source_of
 from core.studies.initial_ranking import INITIAL, InitialRanking
-from core.studies.scoring import answered_order, documents_moved, fold_for, lists_for, ranker_for
+from core.studies.scoring import (
+    answered_order,
+    check_same_data,
+    documents_moved,
+    lists_for,
+    ranker_for,
+)
 from core.studies.shown_order import document_names
 
 
@@ -39,11 +44,7 @@ def replayed(item: Mapping[str, Any]) -> dict[str, Any]:
         DataError: the test part has no such query, or the name means another data set by now.
         UsageError: a family that changes documents; see `perturbed_query`.
     """
-    digest = key_of("lists", item["recipe"], (fold_for(item).fingerprint,)).digest
-    if digest != item["lists"]:
-        raise DataError(
-            item["data"], "not the data set that the study saw", "Run the study again on it."
-        )
+    check_same_data(item, item["recipe"], item["lists"])
     base = lists_for(item)
     ids = [base.dataset.query_ids[query] for query in base.lists.queries]
     if item["query"] not in ids:

@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float32
+from safetensors.numpy import save_file
 
 from core.metrics.measure import Measure
 from core.metrics.relevance import mean_of
@@ -33,6 +34,7 @@ class StudyResult:
         values: per-query values; NaN where a measure's convention drops the query.
         query_ids: one id a query.
         facts: what else was noted (proofs, seconds, data set name).
+        files: arrays to be saved beside, by name of a safetensors file; `open` leaves them there.
     """
 
     recipe: Mapping[str, Any]
@@ -40,6 +42,7 @@ class StudyResult:
     values: Float32[np.ndarray, "trials measures queries"]
     query_ids: tuple[str, ...]
     facts: Mapping[str, Any]
+    files: Mapping[str, Mapping[str, np.ndarray]] = field(default_factory=dict)
 
     @property
     def measures(self) -> tuple[str, ...]:
@@ -87,13 +90,21 @@ class StudyResult:
             ]
         return pd.DataFrame(rows, columns=list(SUMMARY_COLUMNS))
 
-    def save(self, directory: Path) -> None:
-        """Write values.npz (compressed), trials.json and study.json into an empty directory."""
+    def save(self, directory: Path, summary: pd.DataFrame | None = None) -> None:
+        """Write values.npz (compressed), trials.json, study.json and files into an empty directory.
+
+        Args:
+            directory: where.
+            summary: what is written as such; by default `summary()`.
+        """
         np.savez_compressed(directory / "values.npz", values=self.values)
         self.trials.to_json(directory / "trials.json", orient="split", index=False)
         head = {"recipe": self.recipe, "query_ids": self.query_ids, "facts": self.facts}
         (directory / "study.json").write_text(json.dumps(head, indent=1))
-        self.summary().to_json(directory / "summary.json", orient="split", index=False)
+        summary = self.summary() if summary is None else summary
+        summary.to_json(directory / "summary.json", orient="split", index=False)
+        for name, arrays in self.files.items():
+            save_file(dict(arrays), directory / name)
 
     @classmethod
     def open(cls, directory: Path) -> "StudyResult":

@@ -4,10 +4,9 @@ import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Float64
 
 from core.data.lists import JudgedLists
@@ -18,34 +17,7 @@ from core.progress import Progress
 from core.rankers.base import Ranker
 from core.seeds import generator
 from core.studies.result import StudyResult
-from core.studies.study import Study, Trial, plan
-
-
-@runtime_checkable
-class TrialRecords(Protocol):
-    """Where finished trials are kept: `core.store.records.Records`, or a process's memory."""
-
-    def get(self, digest: str) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
-        """A record's facts and arrays, or None."""
-
-    def put(self, digest: str, meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Keep a record."""
-
-
-class Memory:
-    """Records that live as long as the process: for rankers whose identity no digest tells."""
-
-    def __init__(self) -> None:
-        """Begin empty."""
-        self.kept: dict[str, tuple[dict[str, Any], dict[str, np.ndarray]]] = {}
-
-    def get(self, digest: str) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
-        """A record's facts and arrays, or None."""
-        return self.kept.get(digest)
-
-    def put(self, digest: str, meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Keep a record."""
-        self.kept[digest] = (meta, arrays)
+from core.studies.study import Found, Study, Trial, TrialRecords, plan
 
 
 @dataclass(frozen=True)
@@ -96,6 +68,7 @@ def run_study(  # noqa: PLR0913 (what is studied, on what, and the two steps of 
     measured: Measured,
     *,
     made: Make = perturbation,
+    facts: Mapping[str, Any] | None = None,
 ) -> Generator[Progress, None, StudyResult]:
     """Run what is not stored yet; yields after every ranker and level, returns the result.
 
@@ -107,65 +80,38 @@ def run_study(  # noqa: PLR0913 (what is studied, on what, and the two steps of 
         measured: (ranker, base, variants) → per-query values [measures, queries] of each variant
             and facts about how they were obtained.
         made: (family, level) → perturbation; attacks on a ranker of the study need their own.
+        facts: of the result.
 
     Raises:
-        UsageError: a family that changes no input, or one that the lists cannot take.
+        UsageError: no perturbation, a family that changes no input, or one that the lists cannot
+            take.
     """
     trials = plan(study)
-    done: dict[Trial, tuple[dict[str, Any], np.ndarray]] = {}
+    done: dict[str, Found] = {}
+    count = 0
     for (family, level), of_point in groupby(trials, key=lambda trial: (trial.family, trial.level)):
         point: Point | None = None
         for label, of_ranker in groupby(of_point, key=lambda trial: trial.ranker):
             batch = list(of_ranker)
-            missing = [trial for trial in batch if _stored(study, trial, records, done) is None]
+            missing = []
+            for trial in batch:
+                stored = records.get(study.digest_of(trial))
+                if stored is None:
+                    missing.append(trial)
+                else:
+                    done[study.digest_of(trial)] = stored
             if missing:
                 point = point or _point(study, base, made(family, level))
                 for trial, meta, value in _measured(base, rankers[label], missing, point, measured):
-                    records.put(study.digest_of(trial), meta, {"values": value})
-                    done[trial] = (meta, value)
-            yield Progress(len(done), len(trials), "trials", {"level": level})
-    return _assembled(study, query_ids_of(base), trials, done, {})
-
-
-def so_far(
-    study: Study, records: TrialRecords, query_ids: Sequence[str], facts: Mapping[str, Any]
-) -> StudyResult | None:
-    """What a study has found so far, from the trials that are stored; None before the first.
-
-    Args:
-        study: under way in this or another process, or stopped.
-        records: where its finished trials are kept.
-        query_ids: one id a list, in the lists' order.
-        facts: of the result to come.
-    """
-    done: dict[Trial, tuple[dict[str, Any], np.ndarray]] = {}
-    finished = [trial for trial in plan(study) if _stored(study, trial, records, done) is not None]
-    if not finished:
-        return None
-    return _assembled(study, tuple(query_ids), finished, done, facts)
-
-
-def from_records(
-    recipe: Mapping[str, Any],
-    records: TrialRecords,
-    query_ids: Sequence[str],
-    facts: Mapping[str, Any],
-) -> StudyResult | None:
-    """`so_far` of a study in plain JSON values."""
-    return so_far(Study.of(recipe), records, query_ids, facts)
-
-
-def _stored(
-    study: Study,
-    trial: Trial,
-    records: TrialRecords,
-    done: dict[Trial, tuple[dict[str, Any], np.ndarray]],
-) -> np.ndarray | None:
-    found = records.get(study.digest_of(trial))
-    if found is None:
-        return None
-    done[trial] = (found[0], found[1]["values"])
-    return found[1]["values"]
+                    record = (meta, {"values": value})
+                    records.put(study.digest_of(trial), *record)
+                    done[study.digest_of(trial)] = record
+            count += len(batch)
+            yield Progress(count, len(trials), "trials", {"level": level})
+    result = study.assembled(done, query_ids_of(base), facts or {})
+    if result is None:
+        raise UsageError("nothing to study: name at least one family of perturbations")
+    return result
 
 
 def _point(study: Study, base: JudgedLists, change: Perturbation) -> Point:
@@ -190,30 +136,8 @@ def _measured(
         values, facts = measured(ranker, base, [variant.judged for variant in variants])
         seconds = (time.perf_counter() - start) / len(trials)
         for trial, variant, value in zip(trials, variants, values, strict=True):
-            lists = variant.judged.lists
-            size = float(lists.lengths.mean()) if len(lists) else 0.0
-            yield trial, facts | {"tau": variant.tau, "set_size": size, "seconds": seconds}, value
-
-
-def _assembled(
-    study: Study,
-    query_ids: tuple[str, ...],
-    trials: Sequence[Trial],
-    done: Mapping[Trial, tuple[dict[str, Any], np.ndarray]],
-    facts: Mapping[str, Any],
-) -> StudyResult:
-    rows = [
-        {"ranker": trial.ranker, "family": trial.family, "level": trial.level, "draw": trial.draw}
-        | done[trial][0]
-        for trial in trials
-    ]
-    return StudyResult(
-        recipe=study.recipe(),
-        trials=pd.DataFrame(rows),
-        values=np.stack([done[trial][1] for trial in trials]).astype(np.float32),
-        query_ids=query_ids,
-        facts=facts,
-    )
+            noted = {"tau": variant.tau, "set_size": variant.judged.lists.mean_length}
+            yield trial, facts | noted | {"seconds": seconds}, value
 
 
 def query_ids_of(base: JudgedLists) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from core.metrics import segments
 from core.metrics.passing import documents_passed
 from core.rankers import registry
 from core.rankers.base import Ranker
-from core.rankers.initial import ListRecipe
+from core.rankers.initial import ListRecipe, lists_digest
 from core.store.artefacts import Store, default_store
 from core.studies import list_sources, score_floor
 from core.studies.carrying import scores_of_all
@@ -112,6 +112,22 @@ def scored(item: Mapping[str, Any]) -> dict[str, Any]:
 def fold_for(item: Mapping[str, Any]) -> Fold:
     """The data set of a question's `store` and `data`."""
     return _fold(item["store"], item["data"], named(item))
+
+
+def check_same_data(item: Mapping[str, Any], recipe: Mapping[str, Any], digest: str) -> None:
+    """Refuse a data set that is not the one that a study saw.
+
+    Args:
+        item: `store` and `data` of a question.
+        recipe: of the study's candidate lists.
+        digest: of these lists, as the study has it.
+
+    Raises:
+        DataError: the name means another data set by now.
+    """
+    if lists_digest(recipe, fold_for(item).fingerprint) != digest:
+        found = "not the data set that the study saw"
+        raise DataError(item["data"], found, "Run the study again on it.")
 
 
 def lists_for(item: Mapping[str, Any]) -> JudgedLists:

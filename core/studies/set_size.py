@@ -7,12 +7,12 @@ order of the same candidates reaches, and how stable the shared documents' order
 """
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from core.data.lists import CandidateLists, JudgedLists
+from core.data.lists import JudgedLists
 from core.errors import MissingRankingError, UsageError
 from core.metrics.measure import Measure
 from core.metrics.relevance import evaluate
@@ -22,15 +22,14 @@ from core.rankers.initial import ListRecipe
 from core.store.artefacts import Store
 from core.store.keys import key_of
 from core.store.manifest import Artefact
-from core.studies import cells, conventions, set_size_reach, underway
-from core.studies.cells import Cell, Found
+from core.studies import conventions, engine, set_size_reach
+from core.studies.cells import Cell, CellPlan, by_cells
 from core.studies.entrants import Entrant, entrant, trained
 from core.studies.initial_ranking import INITIAL, InitialRanking
 from core.studies.ranker_sets import expanded
-from core.studies.result import StudyResult
-from core.studies.run import TrialRecords, query_ids_of
+from core.studies.run import query_ids_of
 from core.studies.set_size_stability import stabilities
-from core.studies.study import Trial
+from core.studies.study import Found, Trial
 from core.studies.workbench import Workbench
 
 KIND = "set-size"
@@ -66,7 +65,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(CellPlan):
     """A set-size study's full description.
 
     Attributes:
@@ -77,33 +76,12 @@ class Plan:
         stored: what is kept for every query.
     """
 
+    kind: str = field(default=KIND, init=False)
     rows: tuple[Row, ...]
     sizes: tuple[int, ...]
     lists: Mapping[str, str]
     measures: tuple[str, ...]
     stored: tuple[str, ...]
-
-    def recipe(self) -> dict[str, Any]:
-        """The description as plain JSON values."""
-        return {
-            "kind": KIND,
-            "rows": [asdict(row) for row in self.rows],
-            "sizes": list(self.sizes),
-            "lists": dict(self.lists),
-            "measures": list(self.measures),
-            "stored": list(self.stored),
-        }
-
-    @classmethod
-    def of(cls, recipe: Mapping[str, Any]) -> "Plan":
-        """The study whose `recipe()` this is."""
-        return cls(
-            rows=tuple(Row(**row) for row in recipe["rows"]),
-            sizes=tuple(recipe["sizes"]),
-            lists=recipe["lists"],
-            measures=tuple(recipe["measures"]),
-            stored=tuple(recipe["stored"]),
-        )
 
     def cells(self) -> list[Cell]:
         """All cells; what a ranker cannot score is left out."""
@@ -175,10 +153,7 @@ def planned(
         if asked.rankings > len(first.recipe.initial):
             raise MissingRankingError(label, asked.rankings, len(first.recipe.initial))
         rows += _rows(asked, tuple(benches), trained_on, seeds)
-    lists = {
-        str(size): key_of("lists", asdict(bench.recipe), (bench.fold.fingerprint,)).digest
-        for size, bench in benches.items()
-    }
+    lists = {str(size): bench.lists_digest for size, bench in benches.items()}
     stored = (*conventions.kept(texts), ORDER, SHIFT)
     return Plan(tuple(rows), tuple(benches), lists, texts, stored)
 
@@ -211,32 +186,13 @@ def run(
     """Train and measure what is not stored yet; yields progress, returns the stored result."""
     first = next(iter(benches.values()))
     store: Store = first.store
-    key = key_of("study", plan.recipe())
-    with store.lock(key):
-        found = store.find(key)
-        if found is not None:
-            return found
-        ids = query_ids_of(first.prepared.test)
-        facts = {"data": data} | _facts(benches, plan)
-        underway.announce(store, key, plan, ids, facts)
-        order = plan.cells()
-        done = yield from cells.run_cells(
-            order, store.records, lambda cell: _compute(benches, plan, cell)
+    ids = query_ids_of(first.prepared.test)
+    work = by_cells(plan, store.records, ids, lambda cell: _compute(benches, plan, cell))
+    return (
+        yield from engine.run(
+            store, plan, ids, lambda: _facts(benches, plan) | {"data": data}, work
         )
-        result = cells.assembled(plan.recipe(), order, done, ids, facts)
-        if result is None:
-            raise UsageError("the study has no rankers; name at least one")
-        return store.add(key, plan.recipe(), result.save, facts)
-
-
-def from_records(
-    recipe: Mapping[str, Any],
-    records: TrialRecords,
-    query_ids: Sequence[str],
-    facts: Mapping[str, Any],
-) -> StudyResult | None:
-    """What a study has found so far; None before its first cell."""
-    return cells.so_far(recipe, Plan.of(recipe).cells(), records, query_ids, facts)
+    )
 
 
 def _compute(
@@ -261,20 +217,14 @@ def _compute(
     values = evaluate(measures, test.dataset, test.lists, scores)
     home = benches[row.size or min(benches)].prepared.test
     stability = stabilities(home, ranker.score(home.dataset, home.lists), test, scores)
-    facts |= {"queries": len(test.lists), "set_size": _mean_length(test.lists)}
-    return facts, {"values": np.concatenate([values, stability]), "scores": scores}
-
-
-def _mean_length(lists: CandidateLists) -> float:
-    return float(lists.lengths.mean()) if len(lists) else 0.0
+    facts |= {"queries": len(test.lists), "set_size": test.lists.mean_length}
+    return facts, {"values": np.concatenate([values, stability])}
 
 
 def _facts(benches: Mapping[int, Workbench], plan: Plan) -> dict[str, Any]:
     first = next(iter(benches.values()))
     return {
-        "queries": len(first.prepared.test.lists),
-        "lists": asdict(first.recipe),
-        "preset": first.preset,
+        **first.facts(first.prepared.test),
         **set_size_reach.counts(np.diff(first.fold.test.offsets), tuple(benches)),
         "left_out": list(
             dict.fromkeys(

@@ -1,13 +1,64 @@
 """What a study is: a frozen description, and the pure plan of trials that follows from it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import pandas as pd
 
 from core.errors import ParameterError
 from core.numerals import number
 from core.perturb.registry import ATTACK, entry_of
 from core.store.keys import key_of
+from core.studies.codec import Described
+from core.studies.result import StudyResult
+
+Found = tuple[dict[str, Any], dict[str, np.ndarray]]
+"""A record: plain facts, and arrays by name."""
+
+
+@runtime_checkable
+class TrialRecords(Protocol):
+    """Where finished trials are kept: `core.store.records.Records`, or a process's memory."""
+
+    def get(self, digest: str) -> Found | None:
+        """A record's facts and arrays, or None."""
+
+    def put(self, digest: str, meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        """Keep a record."""
+
+
+class Memory:
+    """Records that live as long as the process: for rankers whose identity no digest tells."""
+
+    def __init__(self) -> None:
+        """Begin empty."""
+        self.kept: dict[str, Found] = {}
+
+    def get(self, digest: str) -> Found | None:
+        """A record's facts and arrays, or None."""
+        return self.kept.get(digest)
+
+    def put(self, digest: str, meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        """Keep a record."""
+        self.kept[digest] = (meta, arrays)
+
+
+@runtime_checkable
+class Plan(Protocol):
+    """What a study of any kind is: a description from which its records and its result follow."""
+
+    def recipe(self) -> dict[str, Any]:
+        """Everything that determines the result, in plain JSON values; `kind` names the study."""
+
+    def digests(self, lists: int) -> Sequence[str]:
+        """The keys of its records, on so many lists."""
+
+    def assembled(
+        self, found: Mapping[str, Found], query_ids: Sequence[str], facts: Mapping[str, Any]
+    ) -> StudyResult | None:
+        """The result that the records found so far make; None before its first row is whole."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +79,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Study:
+class Study(Described):
     """A study's full description; equal descriptions give equal results.
 
     Attributes:
@@ -64,37 +115,6 @@ class Study:
         """The measures along the second axis of the values."""
         return self.stored or self.measures
 
-    def recipe(self) -> dict[str, Any]:
-        """The description as plain JSON values."""
-        recipe: dict[str, Any] = {
-            "kind": self.kind,
-            "rankers": [list(ranker) for ranker in self.rankers],
-            "lists": self.lists,
-            "initial": list(self.initial),
-            "perturbations": [list(pair) for pair in self.perturbations],
-            "measures": list(self.measures),
-            "draws": self.draws,
-            "seed": self.seed,
-        }
-        return recipe | ({"stored": list(self.stored)} if self.stored else {})
-
-    @classmethod
-    def of(cls, recipe: Mapping[str, Any]) -> "Study":
-        """The study whose `recipe()` this is."""
-        return cls(
-            kind=recipe["kind"],
-            rankers=tuple((label, digest) for label, digest in recipe["rankers"]),
-            lists=recipe["lists"],
-            initial=tuple(recipe["initial"]),
-            perturbations=tuple(
-                (family, float(level)) for family, level in recipe["perturbations"]
-            ),
-            measures=tuple(recipe["measures"]),
-            draws=recipe["draws"],
-            seed=recipe["seed"],
-            stored=tuple(recipe.get("stored", ())),
-        )
-
     def digest_of(self, trial: Trial) -> str:
         """The key under which a trial's values are stored; other trials do not enter it."""
         facts = {
@@ -108,6 +128,28 @@ class Study:
         if trial.family.startswith(f"{ATTACK}@"):
             facts["attacked"] = dict(self.rankers)[trial.family.partition("@")[2]]
         return key_of("trial", facts).digest
+
+    def digests(self, lists: int) -> list[str]:
+        """The keys of its trials, whatever the lists."""
+        del lists
+        return [self.digest_of(trial) for trial in plan(self)]
+
+    def assembled(
+        self, found: Mapping[str, Found], query_ids: Sequence[str], facts: Mapping[str, Any]
+    ) -> StudyResult | None:
+        """The trials that are finished; None before the first."""
+        rows, values = [], []
+        for trial in plan(self):
+            record = found.get(self.digest_of(trial))
+            if record is None:
+                continue
+            named = {"ranker": trial.ranker, "family": trial.family, "level": trial.level}
+            rows.append(named | {"draw": trial.draw} | record[0])
+            values.append(record[1]["values"])
+        if not rows:
+            return None
+        cube = np.stack(values).astype(np.float32)
+        return StudyResult(self.recipe(), pd.DataFrame(rows), cube, tuple(query_ids), facts)
 
 
 def counted_draws(draws: int) -> None:

@@ -18,12 +18,11 @@ from core.metrics.agreement import positions
 from core.rankers.base import Ranker
 from core.rankers.initial import ListRecipe
 from core.store.artefacts import Store, default_store
-from core.store.keys import key_of
 from core.studies import list_sources
 from core.studies.exchanged import answered, extended
 from core.studies.initial_ranking import INITIAL, InitialRanking
 from core.studies.perturbed_query import compared
-from core.studies.scoring import fold_for, lists_for, named, ranker_for
+from core.studies.scoring import check_same_data, lists_for, named, ranker_for
 from core.studies.workbench import Workbench, finished
 
 BEFORE = ("answered_before", "score_before")
@@ -48,7 +47,7 @@ def sizes(item: Mapping[str, Any]) -> dict[str, Any]:
     sides = []
     for ranker, size in (item["before"], item["now"]):
         recipe = dict(item["recipe"]) | {"depth": size}
-        _same_data(item, recipe, item["digests"][str(size)])
+        check_same_data(item, recipe, item["digests"][str(size)])
         lists = lists_for({**item, "recipe": recipe})
         sides.append((_opened(item, ranker), _one(item, lists)))
     (first, before), (then, after) = sides
@@ -77,7 +76,7 @@ def conditions(item: Mapping[str, Any]) -> dict[str, Any]:
         DataError: the test part has no such query, the name means another data set by now, or a
             ranking that was put in another's place is no longer stored.
     """
-    _same_data(item, item["recipe"], item["lists"])
+    check_same_data(item, item["recipe"], item["lists"])
     test = _extended(
         item["store"], item["data"], named(item), _frozen(item["recipe"]), item["preset"],
         tuple(item["initial"]),
@@ -111,12 +110,6 @@ def _one(item: Mapping[str, Any], judged: JudgedLists) -> JudgedLists:
         found = f"not in the test part of {item['data']}"
         raise DataError(f"query {item['query']!r}", found, "Choose another.")
     return JudgedLists(judged.dataset, judged.lists.select(np.array(places[:1])))
-
-
-def _same_data(item: Mapping[str, Any], recipe: Mapping[str, Any], digest: str) -> None:
-    if key_of("lists", dict(recipe), (fold_for(item).fingerprint,)).digest != digest:
-        found = "not the data set that the study saw"
-        raise DataError(item["data"], found, "Run the study again on it.")
 
 
 def _frozen(recipe: Mapping[str, Any]) -> ListRecipe:

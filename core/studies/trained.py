@@ -8,7 +8,7 @@ from typing import Any
 
 from core.errors import UnknownNameError
 from core.rankers import outside, registry
-from core.rankers.initial import ListRecipe
+from core.rankers.initial import ListRecipe, lists_digest
 from core.rankers.kept import ALL_DOCUMENTS
 from core.store.arrival import Arrival, arrival
 from core.store.artefacts import Store
@@ -112,7 +112,7 @@ def studied_on(store: Store, fingerprint: str) -> list[Artefact]:
 
 def _on(study: Artefact, fingerprint: str) -> bool:
     """Whether a study's lists are of this fold; those of a study of sizes are several."""
-    own = key_of("lists", study.facts.get("lists", {}), (fingerprint,)).digest
+    own = lists_digest(study.facts.get("lists", {}), fingerprint)
     lists = study.recipe.get("lists")
     return own in lists.values() if isinstance(lists, Mapping) else own == lists
 

@@ -9,24 +9,19 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from threading import Lock
+from typing import Any
 
 from core.store import manifest
 from core.store.artefacts import Store
-from core.store.keys import ArtefactKey
+from core.store.keys import ArtefactKey, key_of
 from core.studies.registry import STUDIES
 from core.studies.result import StudyResult
-from core.studies.study import Study
+from core.studies.study import Plan, Study, TrialRecords
 
 ANNOUNCEMENT = "study.json"
-
-
-@runtime_checkable
-class Described(Protocol):
-    """What a study of any kind is: a description in plain JSON values."""
-
-    def recipe(self) -> dict[str, Any]:
-        """Everything that determines the result; `kind` names the study."""
+REMEMBERED = 4
+"""Studies under way whose last partial result is kept, until one more record is there."""
 
 
 @dataclass(frozen=True)
@@ -49,20 +44,79 @@ class Underway:
         return Study.of(self.recipe)
 
     def result(self, store: Store) -> StudyResult | None:
-        """What has been found so far; None before the first trial is finished."""
-        kind = STUDIES[self.recipe["kind"]]
-        return kind.so_far(self.recipe, store.records, self.query_ids, self.facts)
+        """What has been found so far; None before the first trial is finished.
+
+        Records are read when there is one more of them, not each time that it is asked for.
+        """
+        place = (str(store.root), key_of("study", self.recipe).digest)
+        last = _LAST.get(place) or _Last(planned(self.recipe).digests(len(self.query_ids)))
+        there = sum(digest in store.records for digest in last.digests)
+        if last.count != there:
+            plan = planned(self.recipe)
+            last = _Last(
+                last.digests, there, so_far(plan, store.records, self.query_ids, self.facts)
+            )
+        with _LOCK:
+            _LAST[place] = last
+            for old in list(_LAST)[:-REMEMBERED]:
+                del _LAST[old]
+        return last.result
+
+
+@dataclass(frozen=True)
+class _Last:
+    """What was there when a study under way was last looked at."""
+
+    digests: Sequence[str]
+    count: int = 0
+    result: StudyResult | None = None
+
+
+_LAST: dict[tuple[str, str], _Last] = {}
+"""By store and study."""
+
+_LOCK = Lock()
+
+
+def planned(recipe: Mapping[str, Any]) -> Plan:
+    """The plan of a study of any kind.
+
+    Args:
+        recipe: of the study.
+
+    Raises:
+        LookupError: no such kind, or a field of the plan is missing.
+        TypeError: a value is not of its field's shape.
+        ValueError: a pair is none.
+    """
+    return STUDIES[recipe["kind"]].planned(recipe)
+
+
+def so_far(
+    plan: Plan, records: TrialRecords, query_ids: Sequence[str], facts: Mapping[str, Any]
+) -> StudyResult | None:
+    """What a study has found so far, from the records that are stored; None before its first row.
+
+    Args:
+        plan: of a study under way in this or another process, or stopped.
+        records: where what is finished is kept.
+        query_ids: one id a list, in the lists' order.
+        facts: of the result to come.
+    """
+    stored = {digest: records.get(digest) for digest in plan.digests(len(query_ids))}
+    found = {digest: record for digest, record in stored.items() if record is not None}
+    return plan.assembled(found, query_ids, facts)
 
 
 def announce(
     store: Store,
     key: ArtefactKey,
-    study: Described,
+    plan: Plan,
     query_ids: Sequence[str],
     facts: Mapping[str, Any],
 ) -> None:
     """Say that a study begins; its lock is held by the caller."""
-    head = {"recipe": study.recipe(), "query_ids": list(query_ids), "facts": dict(facts)}
+    head = {"recipe": plan.recipe(), "query_ids": list(query_ids), "facts": dict(facts)}
     path = store.workspace(key) / ANNOUNCEMENT
     part = path.with_suffix(".part")
     with manifest.explained(str(key), store.root):

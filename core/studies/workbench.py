@@ -19,20 +19,19 @@ from core.errors import ArtefactError, MissingRankingError, UsageError
 from core.metrics.measure import Measure
 from core.progress import Progress, finished
 from core.rankers import outside, registry
-from core.rankers.base import Ranker
+from core.rankers.base import Ranker, RankerSpec
 from core.rankers.ensemble_kept import combination, combination_of
 from core.rankers.foreign import CallableRanker, is_callable
-from core.rankers.initial import ListRecipe, PreparedFold, prepare
+from core.rankers.initial import ListRecipe, PreparedFold, lists_digest, prepare
 from core.rankers.kept import ALL_DOCUMENTS, Kept, kept
 from core.rankers.theorems import theorem_of
 from core.store.artefacts import Store, default_store
 from core.store.keys import key_of
 from core.store.manifest import Artefact
-from core.studies import conventions, initial_ranking, invariance, underway
+from core.studies import conventions, engine, initial_ranking, invariance
 from core.studies.precomputed_scores import is_as_is, refuse
-from core.studies.result import StudyResult
-from core.studies.run import Memory, TrialRecords, query_ids_of, run_study
-from core.studies.study import Study, counted_draws
+from core.studies.run import Measured, query_ids_of, run_study
+from core.studies.study import Memory, Study, TrialRecords, counted_draws
 
 __all__ = ["Workbench", "finished"]
 
@@ -137,6 +136,45 @@ class Workbench:
         fresh = found.artefact.key in self.prepared.fitted
         return replace(found, cached=False) if fresh else found
 
+    @property
+    def lists_digest(self) -> str:
+        """What its candidate lists are known by in the plans of studies."""
+        return lists_digest(asdict(self.recipe), self.fold.fingerprint)
+
+    def facts(
+        self, base: JudgedLists, rankers: Mapping[str, Ranker | RankerSpec] | None = None
+    ) -> dict[str, Any]:
+        """What the results of most kinds of study say of their data and of their rankers.
+
+        Args:
+            base: the lists that are studied.
+            rankers: by label; None: what they read follows from elsewhere.
+        """
+        common = {
+            "data": self.name,
+            "queries": len(base.lists),
+            "lists": asdict(self.recipe),
+            "preset": self.preset,
+        }
+        if rankers is None:
+            return common
+        reads = {label: sorted(ranker.reads) for label, ranker in rankers.items()}
+        return common | {"reads": reads, "candidates": int(base.lists.offsets[-1])}
+
+    def records(self, found: Mapping[str, Identified]) -> TrialRecords:
+        """Where trials of these rankers are kept: the store's, if all mean the same tomorrow."""
+        lasting = all(named.lasting for named in found.values())
+        return self.store.records if lasting else Memory()
+
+    def identified_all(
+        self, names: Sequence[str]
+    ) -> Generator[Progress, None, dict[str, Identified]]:
+        """Rankers to be studied, by name; each as `identified` takes it."""
+        found = {}
+        for name in names:
+            found[name] = yield from self.identified(name)
+        return found
+
     def identified(self, name: str) -> Generator[Progress, None, Identified]:
         """A ranker to be studied, trained if need be.
 
@@ -198,13 +236,21 @@ class Workbench:
         perturbations = tuple(perturbations)
         if not all(is_as_is(*pair) for pair in perturbations):
             refuse(rankers)
-        found = yield from self._all(rankers)
-        labelled: dict[str, Ranker] = {initial_ranking.INITIAL: initial_ranking.InitialRanking()}
-        labelled |= {label: named.ranker for label, named in found.items()}
+        found = with_initial((yield from self.identified_all(rankers)))
         texts = tuple(str(Measure.parse(text)) for text in measures)
-        study = self._study("initial-ranking", found, perturbations, texts, (draws, seed))
+        study = Study(
+            kind="initial-ranking",
+            rankers=digests_of(found),
+            lists=self.lists_digest,
+            initial=self.recipe.initial,
+            perturbations=perturbations,
+            measures=texts,
+            draws=draws,
+            seed=seed,
+            stored=conventions.kept(texts),
+        )
         step = initial_ranking.measured_by([Measure.parse(text) for text in study.measured])
-        return (yield from self._run(study, labelled, step, self._records(found)))
+        return (yield from self._run(study, found, step))
 
     def invariance(
         self, rankers: Sequence[str], permutations: int = 20, seed: int = 0
@@ -217,79 +263,42 @@ class Workbench:
         """
         counted_draws(permutations)
         refuse(rankers)
-        found = yield from self._all(rankers)
-        labelled = {label: named.ranker for label, named in found.items()}
-        study = self._study(
-            "invariance", found, ((invariance.FAMILY, 1.0),), invariance.MEASURES,
-            (permutations, seed),
-        )  # fmt: skip
-        proofs = {label: theorem_of(ranker) for label, ranker in labelled.items()}
-        more = {"theorems": {label: one.plain() for label, one in proofs.items() if one}}
-        return (
-            yield from self._run(study, labelled, invariance.measured, self._records(found), more)
-        )
-
-    def _all(self, names: Sequence[str]) -> Generator[Progress, None, dict[str, Identified]]:
-        found = {}
-        for name in names:
-            found[name] = yield from self.identified(name)
-        return found
-
-    def _records(self, found: Mapping[str, Identified]) -> TrialRecords:
-        lasting = all(named.lasting for named in found.values())
-        return self.store.records if lasting else Memory()
-
-    def _study(
-        self,
-        kind: str,
-        found: Mapping[str, Identified],
-        perturbations: tuple[tuple[str, float], ...],
-        measures: tuple[str, ...],
-        draws_and_seed: tuple[int, int],
-    ) -> Study:
-        rankers = tuple((label, named.digest) for label, named in found.items())
-        if kind == "initial-ranking":
-            own = key_of("ranker", {"ranker": initial_ranking.INITIAL}).digest
-            rankers = ((initial_ranking.INITIAL, own), *rankers)
-        return Study(
-            kind=kind,
-            rankers=rankers,
-            lists=key_of("lists", asdict(self.recipe), (self.fold.fingerprint,)).digest,
+        found = yield from self.identified_all(rankers)
+        study = replace(
+            invariance.planned(digests_of(found), permutations, seed, self.lists_digest),
             initial=self.recipe.initial,
-            perturbations=perturbations,
-            measures=measures,
-            draws=draws_and_seed[0],
-            seed=draws_and_seed[1],
-            stored=invariance.STORED if kind == "invariance" else conventions.kept(measures),
         )
+        proofs = {label: theorem_of(named.ranker) for label, named in found.items()}
+        more = {"theorems": {label: one.plain() for label, one in proofs.items() if one}}
+        return (yield from self._run(study, found, invariance.measured, more))
 
     def _run(
         self,
         study: Study,
-        rankers: Mapping[str, Ranker],
-        step: Any,
-        records: TrialRecords,
+        found: Mapping[str, Identified],
+        step: Measured,
         more: Mapping[str, Any] | None = None,
     ) -> Generator[Progress, None, Artefact]:
-        key = key_of("study", study.recipe())
-        with self.store.lock(key):
-            stored = self.store.find(key)
-            if stored is not None:
-                return stored
-            base: JudgedLists = self.prepared.test
-            facts = {
-                "data": self.name,
-                "reads": {label: sorted(ranker.reads) for label, ranker in rankers.items()},
-                "queries": len(base.lists),
-                "candidates": int(base.lists.offsets[-1]),
-                "lists": asdict(self.recipe),
-                "preset": self.preset,
-                **(more or {}),
-            }
-            underway.announce(self.store, key, study, query_ids_of(base), facts)
-            result = yield from run_study(study, base, rankers, records, step)
-            return self.store.add(key, study.recipe(), _with_facts(result, facts).save, facts)
+        base: JudgedLists = self.prepared.test
+        rankers = {label: named.ranker for label, named in found.items()}
+        records, ids = self.records(found), query_ids_of(base)
+        return (
+            yield from engine.run(
+                self.store,
+                study,
+                ids,
+                lambda: self.facts(base, rankers) | dict(more or {}),
+                lambda facts: run_study(study, base, rankers, records, step, facts=facts),
+            )
+        )
 
 
-def _with_facts(result: StudyResult, facts: Mapping[str, Any]) -> StudyResult:
-    return StudyResult(result.recipe, result.trials, result.values, result.query_ids, facts)
+def with_initial(found: Mapping[str, Identified]) -> dict[str, Identified]:
+    """Rankers with the initial ranking before them."""
+    initial = Identified(initial_ranking.InitialRanking(), initial_ranking.INITIAL_DIGEST)
+    return {initial_ranking.INITIAL: initial, **found}
+
+
+def digests_of(found: Mapping[str, Identified]) -> tuple[tuple[str, str], ...]:
+    """Rankers as a plan names them: (label, digest)."""
+    return tuple((label, named.digest) for label, named in found.items())

@@ -7,29 +7,26 @@ rearranged needs no search: its damage is 0, and real permutations prove that it
 """
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import asdict
-from pathlib import Path
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load_file
 
-from core.data.lists import JudgedLists
 from core.errors import ParameterError
 from core.metrics.measure import Measure
 from core.perturb.worst_case import Search
 from core.progress import Progress
 from core.rankers.base import Ranker
-from core.store.keys import key_of
 from core.store.manifest import Artefact
-from core.studies import cells, underway
-from core.studies.cells import Cell, Found
-from core.studies.initial_ranking import INITIAL, InitialRanking
+from core.studies import cells, engine
+from core.studies.cells import Cell
 from core.studies.precomputed_scores import refuse
 from core.studies.result import StudyResult
-from core.studies.run import Memory, TrialRecords, query_ids_of
-from core.studies.workbench import Identified, Workbench
-from core.studies.worst_case_cells import assembled, computed
+from core.studies.run import query_ids_of
+from core.studies.study import Found, TrialRecords
+from core.studies.workbench import Workbench, digests_of, with_initial
+from core.studies.worst_case_cells import computed
 from core.studies.worst_case_plan import BUDGETS, RANDOM, Plan, check_budgets
 from core.studies.worst_orders import Attack
 
@@ -68,16 +65,12 @@ def run(  # noqa: PLR0913 (what a study of it asks for)
     """
     check_budgets(budgets)
     refuse(names)
-    found: dict[str, Identified] = {}
-    for name in names:
-        found[name] = yield from bench.identified(name)
-    rankers: dict[str, Ranker] = {INITIAL: InitialRanking()}
-    rankers |= {label: one.ranker for label, one in found.items()}
-    own = key_of("ranker", {"ranker": INITIAL}).digest
+    found = yield from bench.identified_all(names)
+    entered = with_initial(found)
     rising = tuple(sorted(set(budgets)))
     plan = Plan(
-        rankers=((INITIAL, own), *((label, one.digest) for label, one in found.items())),
-        lists=key_of("lists", asdict(bench.recipe), (bench.fold.fingerprint,)).digest,
+        rankers=digests_of(entered),
+        lists=bench.lists_digest,
         initial=bench.recipe.initial,
         target=target,
         measure=str(Measure.parse(measure)),
@@ -87,49 +80,32 @@ def run(  # noqa: PLR0913 (what a study of it asks for)
         seed=seed,
         queries=queries,
     )
-    lasting = all(one.lasting for one in found.values())
-    records: TrialRecords = bench.store.records if lasting else Memory()
-    return (yield from _run(bench, plan, rankers, records))
+    rankers = {label: one.ranker for label, one in entered.items()}
+    return (yield from _run(bench, plan, rankers, bench.records(found)))
 
 
 def _run(
     bench: Workbench, plan: Plan, rankers: Mapping[str, Ranker], records: TrialRecords
 ) -> Generator[Progress, None, Artefact]:
-    key, base = key_of("study", plan.recipe()), bench.test_lists(plan.queries)
-    with bench.store.lock(key):
-        stored = bench.store.find(key)
-        if stored is not None:
-            return stored
-        ids, facts = query_ids_of(base), _facts(bench, base, rankers)
-        underway.announce(bench.store, key, plan, ids, facts)
+    base = bench.test_lists(plan.queries)
+    ids = query_ids_of(base)
+
+    def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult | None]:
         attacks = {
             label: Attack(ranker, base, plan.target, Measure.parse(plan.measure))
             for label, ranker in rankers.items()
         }
-        work = plan.cells(len(ids))
+        order = plan.cells(len(ids))
         done = yield from cells.run_cells(
-            work, records, lambda cell: computed(attacks[cell.row.ranker], plan, cell)
+            order, records, lambda cell: computed(attacks[cell.row.ranker], plan, cell)
         )
-        result = assembled(plan, done, ids, facts)
-        if result is None:
-            raise ParameterError("rankers", "nothing to search for", "at least one, and a query")
-        orders = _orders(work, done)
-        return bench.store.add(
-            key, plan.recipe(), lambda place: _save(result, orders, place), dict(result.facts)
-        )
+        result = plan.assembled(done, ids, facts)
+        return result and replace(result, files={ORDERS: _orders(order, done)})
 
+    def facts() -> dict[str, Any]:
+        return bench.facts(base, rankers) | {"set_size": base.lists.mean_length}
 
-def from_records(
-    recipe: Mapping[str, Any],
-    records: TrialRecords,
-    query_ids: Sequence[str],
-    facts: Mapping[str, Any],
-) -> StudyResult | None:
-    """What a study has found so far; None before its first row is whole."""
-    plan = Plan.of(recipe)
-    stored = {cell.digest: records.get(cell.digest) for cell in plan.cells(len(query_ids))}
-    found = {digest: one for digest, one in stored.items() if one is not None}
-    return assembled(plan, found, query_ids, facts)
+    return (yield from engine.run(bench.store, plan, ids, facts, work))
 
 
 def swap_map(
@@ -183,20 +159,3 @@ def _orders(work: Sequence[Cell], done: Mapping[str, Found]) -> dict[str, np.nda
             before = sum(part.shape[1] for part in parts)
             parts.append(done[cell.digest][1]["orders"] + np.int32(before))
     return {label: np.concatenate(parts, axis=1) for label, parts in found.items()}
-
-
-def _save(result: StudyResult, orders: Mapping[str, np.ndarray], directory: Path) -> None:
-    result.save(directory)
-    save_file(dict(orders), directory / ORDERS)
-
-
-def _facts(bench: Workbench, base: JudgedLists, rankers: Mapping[str, Ranker]) -> dict[str, Any]:
-    return {
-        "data": bench.name,
-        "reads": {label: sorted(ranker.reads) for label, ranker in rankers.items()},
-        "queries": len(base.lists),
-        "candidates": int(base.lists.offsets[-1]),
-        "set_size": float(base.lists.lengths.mean()) if len(base.lists) else 0.0,
-        "lists": asdict(bench.recipe),
-        "preset": bench.preset,
-    }

@@ -1,20 +1,18 @@
-"""The cells of a worst-case study: random orders, or the search; and all of them as rows."""
+"""The cells of a worst-case study: random orders, or the search."""
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Float64, Int64
 
 from core.data import ragged
 from core.perturb.worst_case import Worst
 from core.perturb.worst_moves import inversions
 from core.progress import Progress
-from core.studies.cells import Cell, Found
-from core.studies.result import StudyResult
-from core.studies.study import Trial
+from core.studies.cells import Cell
+from core.studies.study import Found
 from core.studies.worst_case_plan import PART, RANDOM, Plan
 from core.studies.worst_orders import Attack
 
@@ -47,50 +45,6 @@ def computed(attack: Attack, plan: Plan, cell: Cell) -> Generator[Progress, None
         "tau": _tau(orders, few.base.lists.offsets)[:, None].astype(np.float32),
         "orders": orders.astype(np.int32),
     }
-
-
-def assembled(
-    plan: Plan, found: Mapping[str, Found], query_ids: Sequence[str], facts: Mapping[str, Any]
-) -> StudyResult | None:
-    """The rows of rankers and families of which every part is there; None before the first.
-
-    Args:
-        plan: of the study.
-        found: finished cells by digest.
-        query_ids: one a list.
-        facts: of the result; `certificates` and `effort` of the rankers are added.
-    """
-    parts_of: dict[Trial, list[Found | None]] = {}
-    for cell in plan.cells(len(query_ids)):
-        parts_of.setdefault(cell.row, []).append(found.get(cell.digest))
-    rows: list[dict[str, Any]] = []
-    values: list[np.ndarray] = []
-    proofs: dict[str, Any] = {}
-    effort: dict[str, Any] = {}
-    for row, parts in parts_of.items():
-        whole = [part for part in parts if part is not None]
-        if len(whole) < len(parts):
-            continue
-        first, seconds = whole[0][0], sum(part[0]["seconds"] for part in whole)
-        proofs[row.ranker] = {name: first[name] for name in ("proven", "deviation", "permutations")}
-        if row.family != RANDOM:
-            evaluated = sum(part[0]["evaluated"] for part in whole)
-            effort[row.ranker] = {"evaluated": evaluated, "seconds": seconds}
-        cube, tau = (
-            np.concatenate([part[1][name] for part in whole], axis=-1) for name in ("values", "tau")
-        )
-        size = {"set_size": facts["set_size"], "seconds": seconds / len(cube)}
-        for at, level in enumerate((0, *plan.budgets)):
-            for draw in range(1 if level == 0 else cube.shape[1]):
-                named = {"ranker": row.ranker, "family": row.family, "level": float(level)}
-                left = {"tau": float(tau[at, draw].mean(dtype=np.float64))}
-                rows.append(named | {"draw": draw} | left | size)
-                values.append(cube[at, draw][None])
-    if not rows:
-        return None
-    more = dict(facts) | {"certificates": proofs, "effort": effort}
-    cube = np.stack(values).astype(np.float32)
-    return StudyResult(plan.recipe(), pd.DataFrame(rows), cube, tuple(query_ids), more)
 
 
 def _random(

@@ -1,14 +1,19 @@
 """The plan of a worst-case study: pure, and cut into parts that survive a kill."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
+
+import numpy as np
+import pandas as pd
 
 from core.errors import ParameterError
 from core.perturb.worst_case import Search
 from core.store.keys import key_of
 from core.studies.cells import Cell
-from core.studies.study import Trial
+from core.studies.codec import Described
+from core.studies.result import StudyResult
+from core.studies.study import Found, Trial
 from core.studies.worst_orders import TARGETS
 
 KIND = "worst-case"
@@ -29,7 +34,7 @@ def check_budgets(budgets: Sequence[int], name: str = "budgets") -> None:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(Described):
     """A study's full description; equal descriptions give equal results.
 
     Attributes:
@@ -55,25 +60,15 @@ class Plan:
     draws: int = 10
     seed: int = 0
     queries: int | None = None
+    kind: str = field(default=KIND, init=False)
+    measures: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         """Check what the parameters of a search do not."""
+        object.__setattr__(self, "measures", (self.measure,))
         if self.target not in TARGETS:
             raise ParameterError("target", self.target, f"one of {', '.join(TARGETS)}")
         check_budgets(self.budgets)
-
-    def recipe(self) -> dict[str, Any]:
-        """The description as plain JSON values."""
-        values = asdict(self) | {"kind": KIND, "measures": [self.measure]}
-        return values | {"rankers": [list(pair) for pair in self.rankers]}
-
-    @classmethod
-    def of(cls, recipe: Mapping[str, Any]) -> "Plan":
-        """The plan whose `recipe()` this is."""
-        values = {name: recipe[name] for name in cls.__dataclass_fields__}
-        values["rankers"] = tuple((label, digest) for label, digest in recipe["rankers"])
-        values["initial"], values["budgets"] = tuple(recipe["initial"]), tuple(recipe["budgets"])
-        return cls(**values | {"search": Search(**recipe["search"])})
 
     def cells(self, lists: int) -> list[Cell]:
         """Ranker by ranker, random orders before the search, in parts of the queries."""
@@ -85,6 +80,55 @@ class Plan:
             for part in parts
             for one in [(digest, family, part)]
         ]
+
+    def digests(self, lists: int) -> list[str]:
+        """The keys of its cells, on so many lists."""
+        return [cell.digest for cell in self.cells(lists)]
+
+    def assembled(
+        self, found: Mapping[str, Found], query_ids: Sequence[str], facts: Mapping[str, Any]
+    ) -> StudyResult | None:
+        """The rows of rankers and families of which every part is there; None before the first.
+
+        Args:
+            found: finished cells by digest.
+            query_ids: one a list.
+            facts: of the result; `certificates` and `effort` of the rankers are added.
+        """
+        parts_of: dict[Trial, list[Found | None]] = {}
+        for cell in self.cells(len(query_ids)):
+            parts_of.setdefault(cell.row, []).append(found.get(cell.digest))
+        rows: list[dict[str, Any]] = []
+        values: list[np.ndarray] = []
+        proofs: dict[str, Any] = {}
+        effort: dict[str, Any] = {}
+        for row, parts in parts_of.items():
+            whole = [part for part in parts if part is not None]
+            if len(whole) < len(parts):
+                continue
+            first, seconds = whole[0][0], sum(part[0]["seconds"] for part in whole)
+            proofs[row.ranker] = {
+                name: first[name] for name in ("proven", "deviation", "permutations")
+            }
+            if row.family != RANDOM:
+                evaluated = sum(part[0]["evaluated"] for part in whole)
+                effort[row.ranker] = {"evaluated": evaluated, "seconds": seconds}
+            cube, tau = (
+                np.concatenate([part[1][name] for part in whole], axis=-1)
+                for name in ("values", "tau")
+            )
+            size = {"set_size": facts["set_size"], "seconds": seconds / len(cube)}
+            for at, level in enumerate((0, *self.budgets)):
+                for draw in range(1 if level == 0 else cube.shape[1]):
+                    named = {"ranker": row.ranker, "family": row.family, "level": float(level)}
+                    left = {"tau": float(tau[at, draw].mean(dtype=np.float64))}
+                    rows.append(named | {"draw": draw} | left | size)
+                    values.append(cube[at, draw][None])
+        if not rows:
+            return None
+        more = dict(facts) | {"certificates": proofs, "effort": effort}
+        cube = np.stack(values).astype(np.float32)
+        return StudyResult(self.recipe(), pd.DataFrame(rows), cube, tuple(query_ids), more)
 
     def _digest(self, ranker: str, family: str, part: int) -> str:
         facts = {

@@ -10,8 +10,7 @@ from core.store.manifest import Artefact
 from core.studies.question import Facts, Question
 
 if TYPE_CHECKING:
-    from core.studies.result import StudyResult
-    from core.studies.run import TrialRecords
+    from core.studies.study import Plan
     from core.studies.workbench import Workbench
 
 
@@ -46,13 +45,11 @@ class Attention(Question):
         return (yield from attention.run(bench, self.rankers, self.queries, self.dead_below))
 
     @classmethod
-    def so_far(
-        cls, recipe: Facts, records: "TrialRecords", query_ids: tuple[str, ...], facts: Facts
-    ) -> "StudyResult | None":
-        """What a study at work has found so far."""
+    def planned(cls, recipe: Facts) -> "Plan":
+        """The plan of a study that was asked it."""
         from core.studies import attention  # noqa: PLC0415 (only who reads pays for it)
 
-        return attention.from_records(recipe, records, query_ids, facts)
+        return attention.Plan.of(recipe)
 
     def printed(self) -> tuple[str, str]:
         """What is found of the first ranker."""

@@ -12,8 +12,7 @@ from core.studies.asked_rows import named_rankers, seeds_of
 from core.studies.question import Facts, Question, Scope
 
 if TYPE_CHECKING:
-    from core.studies.result import StudyResult
-    from core.studies.run import TrialRecords
+    from core.studies.study import Plan
 
 
 @dataclass(frozen=True)
@@ -64,13 +63,11 @@ class Benchmark(Question):
         return (yield from benchmark.run(benches, plan, called))
 
     @classmethod
-    def so_far(
-        cls, recipe: Facts, records: "TrialRecords", query_ids: tuple[str, ...], facts: Facts
-    ) -> "StudyResult | None":
-        """What a benchmark at work has found so far."""
+    def planned(cls, recipe: Facts) -> "Plan":
+        """The plan of a study that was asked it."""
         from core.studies import benchmark  # noqa: PLC0415 (only who reads pays for it)
 
-        return benchmark.from_records(recipe, records, query_ids, facts)
+        return benchmark.Plan.of(recipe)
 
     def printed(self) -> tuple[str, str]:
         """The table, with marks against the initial ranking."""

@@ -10,8 +10,7 @@ from core.store.manifest import Artefact
 from core.studies.question import Facts, Question
 
 if TYPE_CHECKING:
-    from core.studies.result import StudyResult
-    from core.studies.run import TrialRecords
+    from core.studies.study import Plan
     from core.studies.workbench import Workbench
 
 
@@ -53,13 +52,11 @@ class GroupShuffles(Question):
         return (yield from work)
 
     @classmethod
-    def so_far(
-        cls, recipe: Facts, records: "TrialRecords", query_ids: tuple[str, ...], facts: Facts
-    ) -> "StudyResult | None":
-        """What a study at work has found so far."""
+    def planned(cls, recipe: Facts) -> "Plan":
+        """The plan of a study that was asked it."""
         from core.studies import group_shuffles  # noqa: PLC0415 (only who reads pays for it)
 
-        return group_shuffles.from_records(recipe, records, query_ids, facts)
+        return group_shuffles.Plan.of(recipe)
 
     def printed(self) -> tuple[str, str]:
         """What is found of every ranker."""

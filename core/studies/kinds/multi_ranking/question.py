@@ -11,8 +11,7 @@ from core.studies.asked_rows import named_rankers, seeds_of
 from core.studies.question import NAMED_RANKERS, Facts, Question, Scope
 
 if TYPE_CHECKING:
-    from core.studies.result import StudyResult
-    from core.studies.run import TrialRecords
+    from core.studies.study import Plan
 
 
 @dataclass(frozen=True)
@@ -57,13 +56,11 @@ class MultiRanking(Question):
         return (yield from initial_rankings.run(bench, initial_rankings.planned(bench, *asked)))
 
     @classmethod
-    def so_far(
-        cls, recipe: Facts, records: "TrialRecords", query_ids: tuple[str, ...], facts: Facts
-    ) -> "StudyResult | None":
-        """What a study at work has found so far."""
+    def planned(cls, recipe: Facts) -> "Plan":
+        """The plan of a study that was asked it."""
         from core.studies import initial_rankings  # noqa: PLC0415 (only who reads pays for it)
 
-        return initial_rankings.from_records(recipe, records, query_ids, facts)
+        return initial_rankings.Plan.of(recipe)
 
     def printed(self) -> tuple[str, str]:
         """What is found under the first measure."""

@@ -11,8 +11,7 @@ from core.studies.asked_rows import named_rankers, seeds_of
 from core.studies.question import NAMED_RANKERS, Facts, Question, Scope
 
 if TYPE_CHECKING:
-    from core.studies.result import StudyResult
-    from core.studies.run import TrialRecords
+    from core.studies.study import Plan
 
 USUAL_DEPTH = 40
 
@@ -73,13 +72,11 @@ class SetSize(Question):
         return (yield from set_size.run(benches, plan, scope.data))
 
     @classmethod
-    def so_far(
-        cls, recipe: Facts, records: "TrialRecords", query_ids: tuple[str, ...], facts: Facts
-    ) -> "StudyResult | None":
-        """What a study at work has found so far."""
+    def planned(cls, recipe: Facts) -> "Plan":
+        """The plan of a study that was asked it."""
         from core.studies import set_size  # noqa: PLC0415 (only who reads pays for it)
 
-        return set_size.from_records(recipe, records, query_ids, facts)
+        return set_size.Plan.of(recipe)
 
     @classmethod
     def lists_said(cls, facts: Facts) -> Facts:

@@ -11,8 +11,7 @@ from core.studies.flags import Flag, Given, One
 from core.studies.question import RANKERS, Facts, Question, rankers_of
 
 if TYPE_CHECKING:
-    from core.studies.result import StudyResult
-    from core.studies.run import TrialRecords
+    from core.studies.study import Plan
     from core.studies.workbench import Workbench
 
 DIRECT = ("method", "unit")
@@ -130,13 +129,11 @@ class WorstCase(Question):
         return (yield from work)
 
     @classmethod
-    def so_far(
-        cls, recipe: Facts, records: "TrialRecords", query_ids: tuple[str, ...], facts: Facts
-    ) -> "StudyResult | None":
-        """What a study at work has found so far."""
-        from core.studies import worst_case  # noqa: PLC0415 (only who reads pays for it)
+    def planned(cls, recipe: Facts) -> "Plan":
+        """The plan of a study that was asked it."""
+        from core.studies import worst_case_plan  # noqa: PLC0415 (only who reads pays for it)
 
-        return worst_case.from_records(recipe, records, query_ids, facts)
+        return worst_case_plan.Plan.of(recipe)
 
     def printed(self) -> tuple[str, str]:
         """Random mean against worst found."""
