@@ -43,7 +43,7 @@ format: setup-dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-# The shipped sample set with its trained rankers and its stored Figure 3.
+# The shipped sample set with a stored study of every kind; what is there already stays as it is.
 sample: setup
 	$(BIN)/python -m core.data.synthetic sample_data
 	$(BIN)/python -m core sample sample_data

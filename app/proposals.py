@@ -128,26 +128,26 @@ def for_study(data: str, shown: Artefact | None = None) -> Proposal:
     if not pair:
         return Proposal(tuple(map(cheapest, TELLING)), cheapest_lists())
     lists = pair[0].lists or cheapest_lists()
-    fitting = [ranker for ranker in found if ranker.shipped and ranker.lists in {None, lists}]
-    chosen = _of_each(fitting) if pair[0].shipped else pair
+    chosen = _of_each(found, lists)[:MOST] if pair[0].shipped else pair
     return Proposal(tuple(as_asked(ranker, data) for ranker in chosen), lists)
 
 
 def standing_out(data: str) -> set[str]:
     """The keys of the rankers that a page shows where its address names none; see `for_study`."""
     found = trained(data)
-    shipped = {ranker.key for ranker in found if ranker.shipped}
-    return shipped or {ranker.key for ranker in contrast(found)}
+    pair = contrast(found)
+    chosen = _of_each(found, pair[0].lists) if pair and pair[0].shipped else pair
+    return {ranker.key for ranker in chosen}
 
 
-def _of_each(rankers: Sequence[TrainedRanker]) -> list[TrainedRanker]:
-    """The first ranker of every name, the most telling names before others."""
+def _of_each(found: Sequence[TrainedRanker], lists: ListRecipe | None) -> list[TrainedRanker]:
+    """The first shipped ranker of every name on these lists, the most telling names first."""
     of: dict[str, TrainedRanker] = {}
-    for ranker in as_they_came(rankers):
-        of.setdefault(ranker.name, ranker)
+    for ranker in as_they_came(found):
+        if ranker.shipped and ranker.lists in {None, lists}:
+            of.setdefault(ranker.name, ranker)
     first = [name for names in CONTRAST for name in names if name in of]
-    named = [*first, *(name for name in of if name not in first)]
-    return [of[name] for name in named[:MOST]]
+    return [of[name] for name in (*first, *(name for name in of if name not in first))]
 
 
 def _again(study: Artefact, found: Sequence[TrainedRanker], data: str) -> Proposal:

@@ -10,15 +10,9 @@ from core.data.catalogue import SAMPLE, find
 from core.data.stored import open_fold
 from core.rankers.initial import ListRecipe
 from core.store.artefacts import Store, default_store
+from core.studies.registry import STUDIES
 from core.studies.trained import TrainedRanker, contrast
-from tests import app_disturbed, app_later, app_sizes
-from tests import app_tables as tables
-
-OWN = {"set-size", "initial-rankings", "benchmark", "ablation"}
-"""The pages whose studies are of a set of one's own here; the others' are of the sample."""
-
-EMPTY = {"group-shuffles"}
-"""The pages for which nothing is stored here."""
+from tests import app_disturbed, app_later
 
 ALL = pages.PAGES
 
@@ -71,39 +65,23 @@ class State:
         assert self.figures == other.figures
 
 
-def asked(path):
-    return {"data": tables.DATA} if path in OWN else {}
-
-
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
-    """The shipped rankers and studies of the sample, and a study of nearly every other kind."""
-    store = Store(tmp_path_factory.mktemp("pages"), default_store().bundled)
-    find(SAMPLE, store)
-    fold = tables.fold()
-    tables.data_set(store, fold)
-    for put in (
-        tables.benchmark_in, tables.ablation_in, app_sizes.sizes_in, app_sizes.rankings_in,
-    ):  # fmt: skip
-        put(store, fold)
-    bench = app_disturbed.bench_in(store.root)
-    for kind in ("card", "perturbations", "worst-case"):
-        app_disturbed.made(bench, kind)
-    return store
+    """A new installation: what is shipped, and nothing else."""
+    return Store(tmp_path_factory.mktemp("pages"), default_store().bundled)
 
 
 @pytest.fixture(scope="module")
 def states(store):
-    """Every page with an address that names at most the data, before and after later work."""
+    """Every page with an address that names nothing, of a new installation and after work."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(services, "store", lambda: store)
         patch.setattr(scoring, "resident", app_disturbed.Here)
         for cached in (st.cache_data, st.cache_resource):
             cached.clear()
-        before = {path: State(path, patch, **asked(path)) for path in ALL}
-        sample = open_fold(find(SAMPLE, store).path)
-        made = app_later.work(store, [sample, tables.fold()])
-        after = {path: State(path, patch, **asked(path)) for path in ALL}
+        before = {path: State(path, patch) for path in ALL}
+        made = app_later.work(store, [open_fold(find(SAMPLE, store).path)])
+        after = {path: State(path, patch) for path in ALL}
         linked = {
             path: State(path, patch, **state.links[-1])
             for path, state in before.items()
@@ -114,16 +92,23 @@ def states(store):
         cached.clear()
 
 
+@pytest.mark.parametrize("kind", STUDIES)
+def test_every_study_page_of_a_new_installation_shows_a_picture_and_a_finding(states, kind):
+    shown = states[0][kind]
+    assert shown.figures
+    assert any(one.value.startswith("**") for one in shown.page.markdown)
+    assert not [one.value for one in shown.page.info if "stored" in one.value]
+    assert not [one.label for one in shown.page.expander if one.proto.expanded]
+
+
 @pytest.mark.parametrize("path", ALL)
 def test_later_work_changes_no_page(states, path):
     before, after, _, made = states
-    assert len(made) > 10
+    assert len(made) > len(STUDIES)
     after[path].same_as(before[path])
-    if ALL[path].pins and path not in EMPTY:
-        assert after[path].figures
 
 
-@pytest.mark.parametrize("path", [path for path in ALL if path not in EMPTY])
+@pytest.mark.parametrize("path", ALL)
 def test_addresses_and_links_say_what_is_shown(states, path):
     before, _, linked, _ = states
     pins = {"data", *ALL[path].pins}
@@ -136,8 +121,6 @@ def test_addresses_and_links_say_what_is_shown(states, path):
 
 @pytest.mark.parametrize("path", [path for path in ALL if "study" in ALL[path].pins])
 def test_newer_results_are_one_click_away(states, path, store, monkeypatch):
-    if path in EMPTY:
-        return
     before, after, _, made = states
     monkeypatch.setattr(services, "store", lambda: store)
     page = after[path].page.button(key="newer results").click().run()

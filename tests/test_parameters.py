@@ -13,6 +13,7 @@ class Recipe:
     share: float = parameter(0.5, "a share", low=0.0, high=1.0)
     layers: int = parameter(2, "layers", low=1)
     most: int | None = parameter(None, "at most so many", high=9)
+    sizes: tuple[int, ...] | None = parameter(None, "sizes", low=1)
     kind: str = parameter("a", "a kind", choices=("a", "b"))
     ready: bool = parameter(default=False, help="is it ready")
     name: str = parameter("x", "a name", unit="letters")
@@ -44,6 +45,7 @@ def test_what_a_field_allows_is_told_in_words():
         ("share", [0.0, 1.0, 0.3], [-1e-9, 1.0 + 1e-9, float("nan"), "0.5"]),
         ("layers", [1, 10**6], [0, "1"]),
         ("most", [9, -5, None], [10, "9"]),
+        ("sizes", [(1, 2), (), None], [(2, 0), (0,)]),
         ("kind", ["a", "b"], ["c", "", "ab"]),
     ],
 )

@@ -1,5 +1,6 @@
 """What sample_data ships: whole, small, and saying what the theorem says."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -9,13 +10,18 @@ import numpy as np
 import pytest
 
 from app.report import report
+from core.cli.sample import ASKED
 from core.rankers import registry
 from core.store.artefacts import Store
 from core.studies import initial_ranking, invariance
+from core.studies.initial_ranking import INITIAL
+from core.studies.made_from import trials_of
+from core.studies.registry import STUDIES
 from core.studies.result import StudyResult, stored_summary
 from core.studies.workbench import Workbench, finished
 
 HERE = Path(__file__).parents[1]
+TRAINED = re.compile(r"ranker-[0-9a-f]{16}")
 FAMILY, MEASURE = "transpositions", "NDCG@10"
 
 
@@ -34,7 +40,21 @@ def test_every_shipped_artefact_is_whole_and_small(store):
     assert {artefact.key.kind for artefact in artefacts} >= {"ranker", "study"}
     for artefact in artefacts:
         store.verify(artefact)
-    assert sum(artefact.size for artefact in artefacts) < 24 * 2**20
+    files = [path for path in (HERE / "sample_data").rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in files) <= 12 * 2**20
+
+
+@pytest.mark.parametrize("kind", STUDIES)
+def test_of_every_kind_of_study_one_is_shipped_that_answers_what_is_asked(store, kind):
+    """With the rankers that it names, so that a click on a point scores a list."""
+    made = study(store, kind)
+    assert STUDIES[kind].of(made.recipe, made.facts) == ASKED[kind]
+    assert len(StudyResult.open(made.path).values)
+    rankers = [artefact.key for artefact in store.artefacts("ranker")]
+    trained = set(TRAINED.findall((made.path / "trials.json").read_text()))
+    assert trials_of(made).rankers == trained <= set(map(str, rankers))
+    named = {digest for label, digest in made.recipe.get("rankers", ()) if label != INITIAL}
+    assert named <= {key.digest for key in rankers}
 
 
 def test_set_rankers_without_ordinals_are_exactly_flat_and_the_others_fall(store):

@@ -232,7 +232,7 @@ def _other_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParse
     bench.add_argument("--quick", action="store_true", help="small sizes")
     demo = _command(commands, "demo", "work:demo", "the main job on the sample set, in minutes")
     demo.add_argument("--out", type=Path, default=Path("reports/demo.html"), help="the report")
-    sample = _command(commands, "sample", "work:sample", "train what sample_data ships")
+    sample = _command(commands, "sample", "sample:sample", "make what sample_data ships")
     sample.add_argument("folder", type=Path, help="where sample_data lies")
     worker = _command(commands, "worker", "worker:worker", "do the jobs that were handed in")
     worker.add_argument(

@@ -1,10 +1,9 @@
-"""The commands around the core: benchmarks, the demo, the shipped sample, the dashboard."""
+"""The commands around the core: benchmarks, the demo, the dashboard."""
 
 import argparse
 import importlib
 import os
 import pkgutil
-import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -24,11 +23,9 @@ from core.studies.study import levels_of
 from core.studies.workbench import Workbench
 
 DEMO = ("lambdamart", "dlcm", "setrank-imsab", "setrank-imsab-init")
-SAMPLE = (*DEMO, "dlcm-without-init", "setrank-msab", "setrank-msab-init")
 FAMILY = "transpositions"
 DRAWS = 10
 PERMUTATIONS = 20
-SHIPPED = ("ranker", "scores", "study")
 
 
 def bench(arguments: argparse.Namespace) -> Answer:
@@ -73,26 +70,6 @@ def demo(arguments: argparse.Namespace) -> Answer:
         "seconds": time.perf_counter() - start,
     }
     return Answer(answer, f"{table(rows)}\n\n{figure_text(figure)}\n{took}")
-
-
-def sample(arguments: argparse.Namespace) -> Answer:
-    """`sample`: train the shipped rankers, run the shipped studies, write both beside the data."""
-    store = Store(arguments.folder / "building")
-    workbench = done("lists", Workbench.opened("sample", store=store))
-    for name in SAMPLE:
-        done(name, workbench.trained(name))
-    _studies(workbench, SAMPLE)
-    target = arguments.folder / "artefacts"
-    shutil.rmtree(target, ignore_errors=True)
-    target.mkdir()
-    rows = []
-    for artefact in store.artefacts():
-        lists = artefact.recipe.get("lists", {})
-        if artefact.key.kind in SHIPPED and "without part" not in lists:
-            shutil.copytree(artefact.path, target / str(artefact.key))
-            rows.append({"key": str(artefact.key), "bytes": artefact.size})
-    shutil.rmtree(store.root)
-    return Answer(rows)
 
 
 def _studies(workbench: Workbench, rankers: tuple[str, ...]) -> tuple[Artefact, Artefact]:

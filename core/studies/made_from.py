@@ -22,6 +22,9 @@ STRANGE = (
 )  # fmt: skip
 """What reading the recipe or the facts of a stranger's artefact can raise."""
 
+TRAINED = ("artefacts", "artefact")
+"""Columns of trials that name what was trained for them: the first several, the second one."""
+
 MOST_TRIALS = 1 << 27
 """Bytes of a table of trials; longer ones are no study of ours."""
 
@@ -87,7 +90,8 @@ def trials_of(artefact: Artefact) -> Trials:
                    for at, name in enumerate(frame["columns"])}  # fmt: skip
     except (OSError, ValueError, KeyError, IndexError, TypeError):
         return Trials(frozenset(), None)
-    keys = {key for text in columns.get("artefacts", ()) for key in str(text or "").split()}
+    texts = [text for name in TRAINED for text in columns.get(name, ())]
+    keys = {key for text in texts for key in str(text or "").split()}
     known = [value for value in columns.get("seconds", ()) if isinstance(value, int | float)]
     return Trials(frozenset(keys), float(sum(known)) if known else None)
 

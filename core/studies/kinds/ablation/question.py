@@ -71,7 +71,9 @@ class Ablation(Question):
         if "sizes" not in facts or "towards" not in facts:
             raise UsageError("this ablation was stored without its sizes; run it again")
         # older ones noted only those presets that have several differences
-        towards = list(facts["towards"]) or [label for label, _ in recipe["rankers"][1:]]
+        single = [name for name in facts.get("of", {}).values() if name]  # claims stand here alone
+        towards = list(dict.fromkeys([*facts["towards"], *single]))
+        towards = towards or [label for label, _ in recipe["rankers"][1:]]
         return cls(
             facts["ranker"],
             facts["sizes"],
