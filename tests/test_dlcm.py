@@ -206,3 +206,10 @@ def test_a_gpu_gives_the_cpus_scores(config):
     due = model(features, mask)
     found = model.cuda()(features.cuda(), mask.cuda())
     torch.testing.assert_close(found.cpu(), due, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("first", "total", "width"), [(512, 1024, 1024), (0, 0, 46), (0, 1024, 46)]
+)
+def test_the_input_net_is_left_out_where_it_has_no_width(first, total, width):
+    assert DLCMConfig(first_layer=first, total_width=total).input_width(46) == width

@@ -97,7 +97,8 @@ def test_many_rows_are_sampled_and_said_so(monkeypatch):
 
 def test_rows_are_sampled_evenly_from_the_first_to_the_last(monkeypatch):
     monkeypatch.setattr(examination, "SAMPLED", 4)
-    part = made([7, 3])
+    rows = np.arange(20, dtype=np.float32).reshape(10, 2)
+    part = dataclasses.replace(made([7, 3]), features=rows)
     places = [0, 3, 6, 9]
     np.testing.assert_array_equal(examination._some_rows(part), part.features[places])
 

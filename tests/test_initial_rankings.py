@@ -166,7 +166,7 @@ def test_what_takes_an_initial_rankings_place_says_its_preset_and_reads_no_ranki
         swap_named("dlcm", "small")
 
 
-def test_one_query_is_answered_again_as_the_study_did(made, bench):
+def test_one_query_is_answered_again_as_the_study_did(made, bench, monkeypatch):
     plan, _ = made
     ranker = finished(bench.trained("setrank-imsab-init"))
     query = bench.fold.test.query_ids[3]
@@ -189,6 +189,11 @@ def test_one_query_is_answered_again_as_the_study_did(made, bench):
     assert [after for _, after in found["features"]["2"]] == pytest.approx(
         test.dataset.feature(2)[rows]
     )
+    same = np.zeros(len(rows), np.float32)
+    monkeypatch.setattr(tables_query, "answered", lambda *_: same)
+    several = tables_query.conditions({**item, "before": [0, 4], "now": [4, 0]})
+    assert several["shown"] == found["shown"]  # under the first that is read
+    assert several["shown_before"] == found["shown_before"]
     with pytest.raises(DataError, match=r"(no longer|is not) stored"):
         tables_query.conditions({**item, "initial": [*plan.initial, "ranksvm@small"], "now": [5]})
     with pytest.raises(DataError, match="not the data set that the study saw"):

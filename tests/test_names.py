@@ -2,6 +2,7 @@
 
 import argparse
 import inspect
+from dataclasses import replace
 
 import pytest
 
@@ -171,3 +172,10 @@ def test_what_is_named_rightly_passes(tmp_path):
         names.check(names.Names(rankers=("scores:none",), from_outside=True), "small", store)
     with pytest.raises(ArtefactError):
         names.check(names.Names(rankers=("dlcm#0123456789abcdef",)), "small", store)
+
+
+def test_functions_of_this_machine_are_named_only_where_that_is_said(tmp_path):
+    asked = names.Names(rankers=("os.path:join",))
+    with pytest.raises(ShuffleproofError, match=r"os\.path:join"):
+        names.check(asked, "small", Store(tmp_path))
+    names.check(replace(asked, from_outside=True), "small", Store(tmp_path))

@@ -301,6 +301,14 @@ def test_letor_weighs_the_first_two_positions_alike():
     assert evaluate([dcg], dataset, lists, falling)[0, 0] == pytest.approx(1.0 + 1.0 / math.log2(4))
 
 
+@pytest.mark.parametrize("grade", [0, 1, 63, 64, 65, 100, 2.5])
+def test_gains_of_any_grade_are_two_to_its_power_less_one(grade):
+    dataset = dataset_of([0, grade])
+    lists = CandidateLists.everything(dataset)
+    found = evaluate([Measure("DCG")], dataset, lists, np.array([2, 1], np.float32))[0, 0]
+    assert found == pytest.approx((2.0**grade - 1) / math.log2(3), rel=1e-6)
+
+
 def test_precision_divides_by_the_cutoff_and_recall_by_all():
     dataset = dataset_of([1, 1])
     lists = CandidateLists.everything(dataset)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from core.errors import ArtefactError, ParameterError
 from core.store import locks, manifest
 from core.store.artefacts import Store, default_store
-from core.store.damaged import damaged
+from core.store.damaged import damaged, remove
 from core.store.keys import ArtefactKey, canonical_json, key_of
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -298,6 +298,21 @@ def test_names_are_file_name_safe(store, name):
     artefact = stored(store)
     with pytest.raises(ParameterError):
         store.set_name(name, artefact.key)
+
+
+def test_of_what_is_damaged_a_link_goes_and_what_it_leads_to_stays(tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "work").write_text("1234")
+    store = Store(tmp_path / "store")
+    (store.root / "names").mkdir(parents=True)
+    link, folder = store.root / "names" / "link", store.root / "names" / "folder"
+    link.symlink_to(tmp_path / "mine")
+    folder.mkdir()
+    (folder / "file").touch()
+    for one in damaged(store):
+        remove(store, one)
+    assert list((store.root / "names").iterdir()) == []
+    assert (tmp_path / "mine" / "work").read_text() == "1234"
 
 
 def test_names_need_an_artefact_and_survive_damage_with_a_message(store):

@@ -143,6 +143,28 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ("core/rankers/foreign.py", "rankings: int = 0", "0 → -1: 0"): (
         "no list carries fewer initial rankings than none"
     ),
+    (
+        "core/rankers/foreign_asked.py",
+        "LAST_BREATH = 10.0  # seconds for a process to end that has closed its connection",
+        "*",
+    ): ("how long is waited for a process that has nothing more to say"),
+    ("core/rankers/neural_variants.py", "GROUP = 1 << 13  # documents embedded at once", "*"): (
+        "how many lists are held at once is a matter of memory"
+    ),
+    ("core/studies/perturbed_query.py", "MOST_CANDIDATES = 50_000", "*"): (
+        "whether a list is asked again alone or with the others gives the same answer"
+    ),
+    ("core/studies/uploads.py", "SHOWN_DIGITS = 32", "*"): (
+        "how many digits an upload is called by; whoever reads a name asks the same constant"
+    ),
+    ("core/rankers/neural_variants.py", "offsets, first = variants[0].offsets, 0", "0 → -1: 0"): (
+        "which variant's lengths say how many lists are held at once; the first list is noticed"
+    ),
+    (
+        "core/data/letor_table.py",
+        "GROWTH, TEXT_GROWTH, FILE_GROWTH = 1.125, 1.03, 1.25",
+        "*",
+    ): "how far ahead of its need room is made",
 }
 
 

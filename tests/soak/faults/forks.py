@@ -161,10 +161,10 @@ class Functions:
             calls = {one.py_func.__name__: one.py_func.__code__.co_names for one in self.compiled}
             names = names | {name for name, called in calls.items() if names & set(called)}
         for one in self.compiled:
-            if one.py_func.__name__ in names:
-                one._cache = NullCache()
-                if one.overloads:
-                    one.recompile()
+            if one.py_func.__name__ in names:  # each compiled again when it is called: by then
+                one._cache = NullCache()  # nothing is left of any that it calls
+                one._make_finalizer()()
+                one._reset_overloads()
 
 
 def _codes(code: CodeType) -> Iterable[CodeType]:
