@@ -1,4 +1,4 @@
-"""How far lists go along with a level: the reach told is the reach measured."""
+"""The greatest level that a list can take: what a family declares is what is measured."""
 
 from itertools import pairwise
 
@@ -10,8 +10,8 @@ from core.data.dataset import RankingDataset
 from core.data.lists import CandidateLists, JudgedLists
 from core.errors import UsageError
 from core.perturb.base import disturbed
-from core.perturb.reach import REACHES, most, reached
-from core.perturb.registry import entry_of, perturbation
+from core.perturb.reach import any_level
+from core.perturb.registry import PERTURBATIONS, entry_of, perturbation
 from core.perturb.worst_moves import inversions
 from core.progress import Progress
 from core.seeds import generator
@@ -20,10 +20,11 @@ LENGTHS = (0, 1, 2, 5, 9)
 GRADES = [1, 0, 2, 1, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1]
 
 
-def judged_lists():
-    offsets = np.concatenate([[0], np.cumsum(LENGTHS)]).astype(np.int64)
+def judged_lists(lengths=LENGTHS):
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     features = np.random.default_rng(0).normal(size=(offsets[-1], 4)).astype(np.float32)
-    dataset = RankingDataset(features, np.float32(GRADES), offsets, tuple("abcde"), (1, 2, 3, 4))
+    labels, ids = np.float32(GRADES[: offsets[-1]]), tuple("abcde")[: len(lengths)]
+    dataset = RankingDataset(features, labels, offsets, ids, (1, 2, 3, 4))
     prior = -np.arange(offsets[-1], dtype=np.float32).reshape(-1, 1)
     return JudgedLists(dataset, CandidateLists.ranked_by(dataset, prior))
 
@@ -55,25 +56,57 @@ def really(family, before, after, level):
     return found
 
 
-COUNTED = sorted(REACHES.keys() - {"blocks-shown", "batches"})
+BY_HAND = (
+    "adjacent-inversions", "promote", "demote-best", "remove-top", "distractors",
+    "hard-distractors", "duplicates", "near-duplicates", "group-out", "unit-error",
+    "column-shuffled",
+)  # fmt: skip
+OF_INPUT = [name for name, entry in PERTURBATIONS.items() if entry.of_input]
 
 
-@pytest.mark.parametrize("family", COUNTED)
+def outcome(family, judged, level, seed):
+    after = disturbed(perturbation(family, level), judged, generator(seed, family))
+    return after.lists.rows.tobytes(), after.dataset.features.tobytes()
+
+
+@pytest.mark.parametrize("family", OF_INPUT)
+@pytest.mark.parametrize("length", [0, 1, 2, 5, 14])
+def test_a_list_changes_up_to_the_declared_reach_and_no_further(family, length):
+    entry, judged = entry_of(family), judged_lists((length,))
+    most = float(entry.reach(judged)[0])
+    if not entry.whole or np.isfinite(entry.high):
+        assert entry.reach is any_level, "a share or a strength: every list takes every level"
+    elif np.isfinite(most):
+        for seed in range(5):
+            beyond = [outcome(family, judged, most + more, seed) for more in (1, 2, 1000)]
+            assert len(set(beyond)) == 1, "a level beyond the reach changes the list further"
+        if most > entry.unchanged and 1 < length < 14:
+            assert any(
+                outcome(family, judged, most, seed) != outcome(family, judged, most - 1, seed)
+                for seed in range(300)
+            ), "the level below the reach already changes as much"
+    elif length > 1:
+        seen = {outcome(family, judged, level, 0) for level in range(1000, 1010)}
+        assert len(seen) > 1, "there is a greatest level that this list can take: declare it"
+
+
+@pytest.mark.parametrize("family", BY_HAND)
 def test_a_level_is_reached_where_it_is_said_to_be(family):
-    judged = judged_lists()
+    judged, entry = judged_lists(), entry_of(family)
     for level in (1, 2, 3, 4, 5, 7, 8, 12, 36, 1000):
         after = disturbed(perturbation(family, level), judged, generator(level, family))
         arrived = really(family, judged, after, level) == level
-        np.testing.assert_array_equal(most(judged, family) >= level, arrived, f"{family} {level}")
-        assert reached(judged, family, level) == arrived.sum()
+        np.testing.assert_array_equal(entry.reach(judged) >= level, arrived, f"{family} {level}")
+        assert entry.reached(judged, level) == arrived.sum()
 
 
 def test_shares_strengths_and_the_unchanged_level_are_reached_by_all():
     judged = judged_lists()
-    assert most(judged, "cut") is None
-    assert reached(judged, "cut", 1.0) == reached(judged, "promote", 0) == len(LENGTHS)
-    assert most(judged, "blocks-shown").tolist() == list(LENGTHS)
-    assert most(judged, "batches").tolist() == [5] * 5
+    for family in ("cut", "duplicates:2+remove-top", "gradient-sign@dlcm"):
+        assert entry_of(family).reached(judged, 1.0) == len(LENGTHS)
+    assert entry_of("promote").reached(judged, 0) == len(LENGTHS)
+    assert entry_of("blocks-shown").reach(judged).tolist() == list(LENGTHS)
+    assert entry_of("batches").reach(judged).tolist() == [5] * 5
 
 
 def test_a_chain_without_a_level_is_told_how_a_chain_is_written():

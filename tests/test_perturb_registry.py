@@ -1,6 +1,6 @@
 """Properties that every family keeps, and chains too: walked over the whole registry."""
 
-from dataclasses import replace
+from dataclasses import MISSING, fields, replace
 from itertools import pairwise
 
 import numpy as np
@@ -16,6 +16,7 @@ from core.perturb.base import Chain, DataPerturbation, Perturbation, disturbed, 
 from core.perturb.features import SignAttack
 from core.perturb.registry import (
     PERTURBATIONS,
+    PerturbationEntry,
     entry_of,
     parse,
     perturbation,
@@ -35,7 +36,6 @@ CHAINS = (
 FAMILIES = [*PERTURBATIONS, *CHAINS]
 LENGTHS = [0, 1, 2, 40, 7, 3, 0, 12]
 MOVING_CELLS = {"gradient-sign", "column-shuffled"}
-GROWING = {"distractors", "hard-distractors", "duplicates", "near-duplicates"}
 
 
 def judged_of(lengths=LENGTHS, *, rankings=2, ids=True, seed=0):
@@ -189,6 +189,21 @@ def test_what_is_not_declared_does_not_change(family):
             assert again.fingerprint == after.dataset.fingerprint
 
 
+@pytest.mark.parametrize("family", [*FAMILIES, "gradient-sign@dlcm", "cut:0.5+duplicates"])
+def test_a_document_joins_a_list_where_the_family_brings_some_and_nowhere_else(family):
+    judged = judged_of()
+    joined = [
+        (sources(judged.lists, after.lists.offsets, origins(judged, after)) < 0).any()
+        for _, after in after_all(family, judged)
+    ]
+    assert any(joined) == entry_of(family).brings
+
+
+def test_no_family_is_silent_about_what_it_brings_and_how_far_it_reaches():
+    defaults = {field.name: field.default for field in fields(PerturbationEntry)}
+    assert defaults["brings"] is defaults["reach"] is MISSING
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_unchanged_level_changes_nothing(family):
     judged, entry = judged_of(), entry_of(family)
@@ -286,7 +301,7 @@ def test_extreme_features_stay_numbers(family):
         ours = after.dataset.features
         finite = np.isfinite(judged.dataset.features)
         assert "set" in PERTURBATIONS[family].changes or np.isfinite(ours[finite]).all()
-        if family in GROWING:
+        if PERTURBATIONS[family].brings:
             assert np.isfinite(after.dataset.features).mean() > 0.8
 
 

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from core.data.lists import JudgedLists
 from core.errors import ParameterError
 from core.perturb.base import Change, Perturbation
+from core.perturb.reach import Reach
 
 INFINITE = float("inf")
 SHARES = (0.0, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
@@ -25,6 +27,9 @@ class PerturbationEntry:
         high: greatest level; infinite where there is none.
         default_levels: levels of a first study, the unchanged lists first where there are several.
         make: the perturbation of a level.
+        brings: a document may be there that was not.
+        reach: the greatest level that each list can take; `core.perturb.reach.any_level` where
+            there is no end to it.
         unchanged: the level at which the lists stay as they are.
         whole: the level is a whole number.
         random: chance has a say; otherwise all draws are one.
@@ -40,6 +45,8 @@ class PerturbationEntry:
     high: float
     default_levels: tuple[float, ...]
     make: Callable[[float], Perturbation]
+    brings: bool
+    reach: Reach
     unchanged: float = 0.0
     whole: bool = False
     random: bool = True
@@ -65,6 +72,12 @@ class PerturbationEntry:
         """How many draws of a level differ: those wanted, or one."""
         drawn = self.random_before if level == self.unchanged else self.random
         return wanted if drawn else 1
+
+    def reached(self, judged: JudgedLists, level: int | float) -> int:
+        """How many lists can take a level; those of which it asks nothing count."""
+        if level == self.unchanged:
+            return len(judged.lists)
+        return int((self.reach(judged) >= level).sum())
 
     def at(self, level: int | float) -> Perturbation:
         """The perturbation of a level.

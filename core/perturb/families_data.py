@@ -1,10 +1,11 @@
 """The families that change the set of documents, their features, or the labels learnt from."""
 
-from core.perturb import features, growth, labels, sets
+from core.perturb import features, growth, labels, reach, sets
 from core.perturb.entry import INFINITE, PerturbationEntry
 from core.perturb.features import Alteration, FeaturePerturbation, SignAttack
 from core.perturb.growth import GrowthPerturbation, Source
 from core.perturb.labels import LabelPerturbation, Relabelling
+from core.perturb.reach import Reach, any_level
 from core.perturb.sets import Selection, SetPerturbation
 
 LOST = (0.0, 0.1, 0.2, 0.4, 0.6, 0.8)
@@ -22,11 +23,15 @@ def _lost(family: str, select: Selection, summary: str) -> PerturbationEntry:
         1.0,
         LOST,
         lambda level: SetPerturbation(family, level, select),
+        brings=False,
+        reach=any_level,
         random=family != "cut",
     )
 
 
-def _grown(family: str, source: Source, summary: str, origin: str) -> PerturbationEntry:
+def _grown(
+    family: str, source: Source, summary: str, origin: str, most: Reach
+) -> PerturbationEntry:
     return PerturbationEntry(
         family,
         summary,
@@ -36,6 +41,8 @@ def _grown(family: str, source: Source, summary: str, origin: str) -> Perturbati
         INFINITE,
         DOCUMENTS,
         lambda level: GrowthPerturbation(family, level, source),
+        brings=True,
+        reach=most,
         whole=True,
     )
 
@@ -52,6 +59,8 @@ def _cells(
         0.5 if family == "feature-clipped" else INFINITE,
         levels,
         lambda level: FeaturePerturbation(family, level, alter),
+        brings=False,
+        reach=any_level,
         random=family not in {"feature-clipped", "feature-quantised"},
     )
 
@@ -66,6 +75,8 @@ def _missing(family: str, alter: Alteration, summary: str) -> PerturbationEntry:
         1.0,
         LOST,
         lambda level: FeaturePerturbation(family, level, alter),
+        brings=False,
+        reach=any_level,
     )
 
 
@@ -79,6 +90,8 @@ def _columns(family: str, alter: Alteration, summary: str, source: str) -> Pertu
         INFINITE,
         COLUMNS,
         lambda level: FeaturePerturbation(family, level, alter),
+        brings=False,
+        reach=reach.columns,
         whole=True,
     )
 
@@ -94,6 +107,8 @@ def _labels(family: str, relabel: Relabelling, summary: str, source: str) -> Per
         INFINITE if clicks else 1.0,
         (0.0, 1.0, 10.0, 100.0) if clicks else (0.0, 0.1, 0.2, 0.4),
         lambda level: LabelPerturbation(family, level, relabel),
+        brings=False,
+        reach=any_level,
         whole=clicks,
     )
 
@@ -110,6 +125,8 @@ SET = (
         INFINITE,
         (0.0, 1.0, 2.0, 5.0),
         lambda level: SetPerturbation("remove-top", level, sets.without_top),
+        brings=False,
+        reach=reach.all_but_one,
         whole=True,
         random=False,
     ),
@@ -122,6 +139,8 @@ SET = (
         1.0,
         (0.0, 1.0),
         lambda level: SetPerturbation("singleton", level, sets.single),
+        brings=False,
+        reach=any_level,
         whole=True,
     ),
     _grown(
@@ -129,24 +148,28 @@ SET = (
         growth.random_distractors,
         "Documents of other queries, drawn at random, join the list as not relevant.",
         "candidates that a first stage let through",
+        reach.foreign_documents,
     ),
     _grown(
         "hard-distractors",
         growth.hard_distractors,
         "Documents of other queries that look like the first of the list join it as not relevant.",
         "candidates that a first stage let through",
+        reach.foreign_documents,
     ),
     _grown(
         "duplicates",
         growth.duplicates,
         "Documents of the list, drawn at random, stand in it twice.",
         "mirrors and syndicated texts",
+        reach.documents,
     ),
     _grown(
         "near-duplicates",
         growth.near_duplicates,
         "Documents drawn at random stand in the list twice, features differing by 1 %.",
         "mirrors and syndicated texts",
+        reach.documents,
     ),
 )
 
@@ -212,6 +235,8 @@ FEATURES = (
         INFINITE,
         (0.0, 0.01, 0.05, 0.1, 0.25, 0.5),
         SignAttack,
+        brings=False,
+        reach=any_level,
         random=False,
     ),
 )

@@ -1,21 +1,23 @@
 """The families that change the initial ranking, and those that change the order shown alone."""
 
-from core.perturb import arrangements, arrangements_drawn, arrangements_judged, presentation
+from core.perturb import arrangements, arrangements_drawn, arrangements_judged, presentation, reach
 from core.perturb.arrangements import Arrangement
 from core.perturb.arrangements_judged import JudgedArrangement
 from core.perturb.entry import INFINITE, SHARES, PerturbationEntry
 from core.perturb.presentation import PresentationPerturbation, SortedPresentation
 from core.perturb.ranking import JudgedRankingPerturbation, RankingPerturbation, TieStorm
+from core.perturb.reach import Reach, any_level
 
 INVARIANCE = "permutation invariance (SetRank, section 3)"
 
 
-def _judged(
+def _judged(  # noqa: PLR0913, PLR0917 (what tells one family from another)
     family: str,
     arrange: JudgedArrangement,
     summary: str,
     unit: str,
     levels: tuple[float, ...],
+    most: Reach,
 ) -> PerturbationEntry:
     return PerturbationEntry(
         family,
@@ -26,12 +28,16 @@ def _judged(
         INFINITE,
         levels,
         lambda level: JudgedRankingPerturbation(family, level, arrange),
+        brings=False,
+        reach=most,
         whole=True,
         random=family != "demote-best",
     )
 
 
-def _exchanges(family: str, arrange: Arrangement, summary: str, source: str) -> PerturbationEntry:
+def _exchanges(
+    family: str, arrange: Arrangement, summary: str, source: str, most: Reach
+) -> PerturbationEntry:
     return PerturbationEntry(
         family,
         summary,
@@ -41,6 +47,8 @@ def _exchanges(family: str, arrange: Arrangement, summary: str, source: str) -> 
         INFINITE,
         (0.0, 1.0, 2.0, 5.0, 10.0, 20.0),
         lambda level: RankingPerturbation(family, level, arrange),
+        brings=False,
+        reach=most,
         whole=True,
     )
 
@@ -55,6 +63,8 @@ RANKING = (
         INFINITE,
         (0.0, 1.0, 2.0, 5.0, 10.0, 20.0, 40.0, 80.0),
         lambda level: RankingPerturbation("transpositions", level, arrangements.transposed),
+        brings=False,
+        reach=any_level,
         whole=True,
     ),
     PerturbationEntry(
@@ -68,6 +78,8 @@ RANKING = (
         lambda level: RankingPerturbation(
             "adjacent-inversions", level, arrangements.inverted, unties=True
         ),
+        brings=False,
+        reach=reach.pairs,
         whole=True,
     ),
     PerturbationEntry(
@@ -79,6 +91,8 @@ RANKING = (
         1.0,
         SHARES,
         lambda level: RankingPerturbation("shuffle", level, arrangements.shuffled),
+        brings=False,
+        reach=any_level,
     ),
     PerturbationEntry(
         "reverse",
@@ -89,6 +103,8 @@ RANKING = (
         1.0,
         SHARES,
         lambda level: RankingPerturbation("reverse", level, arrangements.turned),
+        brings=False,
+        reach=any_level,
     ),
     PerturbationEntry(
         "mallows",
@@ -99,6 +115,8 @@ RANKING = (
         1.0,
         (1.0, 0.95, 0.9, 0.8, 0.6, 0.4, 0.2, 0.0),
         lambda level: RankingPerturbation("mallows", level, arrangements.mallows, unchanged=1.0),
+        brings=False,
+        reach=any_level,
         unchanged=1.0,
     ),
     PerturbationEntry(
@@ -110,6 +128,8 @@ RANKING = (
         INFINITE,
         (0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0),
         lambda level: RankingPerturbation("score-noise", level, arrangements.noisy),
+        brings=False,
+        reach=any_level,
     ),
     PerturbationEntry(
         "plackett-luce",
@@ -120,18 +140,22 @@ RANKING = (
         INFINITE,
         (0.0, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0),
         lambda level: RankingPerturbation("plackett-luce", level, arrangements_drawn.plackett_luce),
+        brings=False,
+        reach=any_level,
     ),
     _exchanges(
         "top-swaps",
         arrangements_drawn.top_transposed,
         "Random pairs among the first ten places exchange their documents.",
         "transpositions where NDCG@10 counts",
+        any_level,
     ),
     _exchanges(
         "tail-swaps",
         arrangements_drawn.tail_transposed,
         "Random pairs below the tenth place exchange their documents.",
         "transpositions where NDCG@10 does not count",
+        reach.tail_exchanges,
     ),
     _judged(
         "reversed-pairs",
@@ -139,6 +163,7 @@ RANKING = (
         "Relevant documents exchange their places with non-relevant ones below them.",
         "exchanges a list",
         (0.0, 1.0, 2.0, 5.0, 10.0, 20.0),
+        reach.reversals,
     ),
     _judged(
         "promote",
@@ -146,6 +171,7 @@ RANKING = (
         "A non-relevant document from further down is put at this rank.",
         "rank, the best is 1 (0: none is promoted)",
         (0.0, 1.0, 2.0, 3.0, 5.0, 10.0),
+        reach.promotions,
     ),
     _judged(
         "demote-best",
@@ -153,6 +179,7 @@ RANKING = (
         "The most relevant document falls by so many places.",
         "places",
         (0.0, 1.0, 2.0, 5.0, 10.0, 20.0),
+        reach.falls,
     ),
     PerturbationEntry(
         "tie-storm",
@@ -163,6 +190,8 @@ RANKING = (
         1.0,
         (0.0, 0.1, 0.2, 0.4, 0.6, 0.8),
         TieStorm,
+        brings=False,
+        reach=any_level,
     ),
 )
 
@@ -176,6 +205,8 @@ PRESENTATION = (
         1.0,
         (1.0,),
         lambda level: PresentationPerturbation("shuffle-shown", level, arrangements.shuffled),
+        brings=False,
+        reach=any_level,
     ),
     PerturbationEntry(
         "reverse-shown",
@@ -186,6 +217,8 @@ PRESENTATION = (
         1.0,
         (1.0,),
         lambda level: PresentationPerturbation("reverse-shown", level, arrangements.turned),
+        brings=False,
+        reach=any_level,
     ),
     PerturbationEntry(
         "blocks-shown",
@@ -198,6 +231,8 @@ PRESENTATION = (
         lambda level: PresentationPerturbation(
             "blocks-shown", level, arrangements_drawn.blocks_shuffled, unchanged=1.0
         ),
+        brings=False,
+        reach=reach.documents,
         unchanged=1.0,
         whole=True,
     ),
@@ -210,6 +245,8 @@ PRESENTATION = (
         INFINITE,
         (0.0, 1.0, 5.0, 20.0),
         lambda level: PresentationPerturbation("rotate-shown", level, arrangements_drawn.rotated),
+        brings=False,
+        reach=any_level,
         whole=True,
         random=False,
     ),
@@ -222,6 +259,8 @@ PRESENTATION = (
         1.0,
         (0.0, -1.0, 1.0),
         lambda level: SortedPresentation("label-shown", level, presentation.label_keys),
+        brings=False,
+        reach=any_level,
         whole=True,
         random=False,
     ),
@@ -234,6 +273,8 @@ PRESENTATION = (
         1.0,
         (0.0, 1.0),
         lambda level: SortedPresentation("id-shown", level, presentation.id_keys),
+        brings=False,
+        reach=any_level,
         whole=True,
         random=False,
     ),

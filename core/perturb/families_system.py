@@ -1,6 +1,7 @@
 """The families that change how a ranker is trained or asked, and nothing of its input."""
 
 from core.perturb.entry import INFINITE, PerturbationEntry
+from core.perturb.reach import all_lists, any_level
 from core.perturb.system import BATCHES, BFLOAT16, ORDER, SEED, THREADS, SystemPerturbation
 
 MOST_THREADS = 256.0
@@ -15,6 +16,8 @@ SYSTEM = (
         1.0,
         (0.0, 1.0),
         lambda level: SystemPerturbation(SEED, level),
+        brings=False,
+        reach=any_level,
         whole=True,
         anew=True,
     ),
@@ -27,6 +30,8 @@ SYSTEM = (
         1.0,
         (0.0, 1.0),
         lambda level: SystemPerturbation(ORDER, level),
+        brings=False,
+        reach=any_level,
         whole=True,
         anew=True,
     ),
@@ -39,6 +44,8 @@ SYSTEM = (
         1.0,
         (0.0, 1.0),
         lambda level: SystemPerturbation(BFLOAT16, level),
+        brings=False,
+        reach=any_level,
         whole=True,
         random=False,
     ),
@@ -51,6 +58,8 @@ SYSTEM = (
         INFINITE,
         (0.0, 1.0, 8.0, 64.0),
         lambda level: SystemPerturbation(BATCHES, level),
+        brings=False,
+        reach=all_lists,
         whole=True,
     ),
     PerturbationEntry(
@@ -62,6 +71,8 @@ SYSTEM = (
         MOST_THREADS,
         (0.0, 1.0, 2.0, 4.0),
         lambda level: SystemPerturbation(THREADS, level),
+        brings=False,
+        reach=any_level,
         whole=True,
         random=False,
     ),

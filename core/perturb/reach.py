@@ -1,68 +1,63 @@
-"""How far the lists go along with a level: a rank, a number of documents or columns there is not.
+"""The greatest level that each list can take: the reach of a family of perturbations.
 
-A level beyond a list changes it as far as it goes, or not at all (nothing stands at rank 1000 of a
-list of 40 to be promoted). Families whose level is a share or a strength reach all of them.
+A level beyond it changes a list as far as it goes, or not at all (nothing stands at rank 1000 of a
+list of 40 to be promoted). Families whose level is a share or a strength take `any_level`.
 """
 
 from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
-from jaxtyping import Int64
 
 from core.data import ragged
 from core.data.falling import falling_order
 from core.data.lists import JudgedLists
-from core.perturb.registry import entry_of
+from core.perturb.arrangements_drawn import TOP
 
 Reach = Callable[[JudgedLists], np.ndarray]
+"""(judged lists as they are) → the greatest level that each can take."""
 
 
-def most(judged: JudgedLists, family: str) -> Int64[np.ndarray, " lists"] | None:
-    """The greatest level that each list can take; None: there is no end to it.
-
-    Args:
-        judged: the lists as they are.
-        family: of perturbations; of a chain, whose links change the lists first, None.
-    """
-    made = REACHES.get(family)
-    return None if made is None else made(judged).astype(np.int64)
+def any_level(judged: JudgedLists) -> np.ndarray:
+    """No end: shares, strengths, and what can be done to any list as often as one likes."""
+    return np.full(len(judged.lists), np.inf)
 
 
-def reached(judged: JudgedLists, family: str, level: int | float) -> int:
-    """How many lists can take a level; those of which it asks nothing count."""
-    entry, limits = entry_of(family), most(judged, family)
-    if limits is None or level == entry.unchanged:
-        return len(judged.lists)
-    return int((limits >= level).sum())
-
-
-def _lengths(judged: JudgedLists) -> np.ndarray:
+def documents(judged: JudgedLists) -> np.ndarray:
+    """As many as the list has documents."""
     return judged.lists.lengths
 
 
-def _others(judged: JudgedLists) -> np.ndarray:
+def all_but_one(judged: JudgedLists) -> np.ndarray:
     """All documents but one, and none of an empty list."""
     return np.maximum(judged.lists.lengths - 1, 0)
 
 
-def _pairs(judged: JudgedLists) -> np.ndarray:
+def pairs(judged: JudgedLists) -> np.ndarray:
+    """As many as the list has pairs of documents."""
     lengths = judged.lists.lengths
     return lengths * (lengths - 1) // 2
 
 
-def _columns(judged: JudgedLists) -> np.ndarray:
+def columns(judged: JudgedLists) -> np.ndarray:
+    """As many as there are features, for every list."""
     return np.full(len(judged.lists), judged.dataset.features.shape[1])
 
 
-def _foreign(judged: JudgedLists) -> np.ndarray:
+def foreign_documents(judged: JudgedLists) -> np.ndarray:
     """Documents of the other lists; none join an empty one."""
     lengths = judged.lists.lengths
     return np.where(lengths > 0, lengths.sum() - lengths, 0)
 
 
-def _lists(judged: JudgedLists) -> np.ndarray:
+def all_lists(judged: JudgedLists) -> np.ndarray:
+    """As many as there are lists, for every list."""
     return np.full(len(judged.lists), len(judged.lists))
+
+
+def tail_exchanges(judged: JudgedLists) -> np.ndarray:
+    """None in lists of fewer than two documents below the tenth place, else any number."""
+    return np.where(judged.lists.lengths >= TOP + 2, np.inf, 0)
 
 
 def _ranked(judged: JudgedLists) -> tuple[np.ndarray, np.ndarray]:
@@ -74,13 +69,13 @@ def _ranked(judged: JudgedLists) -> tuple[np.ndarray, np.ndarray]:
     return judged.dataset.labels[lists.rows[holders]], ragged.places_of(lists.offsets)
 
 
-def _promotions(judged: JudgedLists) -> np.ndarray:
+def promotions(judged: JudgedLists) -> np.ndarray:
     """The last rank above which a document that is not relevant can be put."""
     labels, places = _ranked(judged)
     return _last(judged, np.where(labels < 1, places, 0))
 
 
-def _falls(judged: JudgedLists) -> np.ndarray:
+def falls(judged: JudgedLists) -> np.ndarray:
     """The places below the first of the most relevant documents; none where nothing is relevant."""
     labels, places = _ranked(judged)
     offsets, found = judged.lists.offsets, np.zeros(len(judged.lists), dtype=np.int64)
@@ -90,26 +85,18 @@ def _falls(judged: JudgedLists) -> np.ndarray:
     return found
 
 
+def reversals(judged: JudgedLists) -> np.ndarray:
+    """Pairs of a relevant document and a non-relevant one below it; far exchanges leave fewer."""
+    labels, _ = _ranked(judged)
+    found = np.zeros(len(judged.lists), dtype=np.int64)
+    for index, (low, high) in enumerate(pairwise(judged.lists.offsets.tolist())):
+        relevant = labels[low:high] >= 1
+        found[index] = relevant.cumsum()[~relevant].sum()
+    return found
+
+
 def _last(judged: JudgedLists, values: np.ndarray) -> np.ndarray:
     """The greatest value of each list; 0 for empty ones."""
     found = np.zeros(len(judged.lists), dtype=np.int64)
     np.maximum.at(found, ragged.segment_ids(judged.lists.offsets), values)
     return found
-
-
-REACHES: dict[str, Reach] = {
-    "adjacent-inversions": _pairs,
-    "promote": _promotions,
-    "demote-best": _falls,
-    "blocks-shown": _lengths,
-    "remove-top": _others,
-    "distractors": _foreign,
-    "hard-distractors": _foreign,
-    "duplicates": _lengths,
-    "near-duplicates": _lengths,
-    "group-out": _columns,
-    "unit-error": _columns,
-    "column-shuffled": _columns,
-    "batches": _lists,
-}
-"""Families whose level counts something that a list or a table may have too little of."""

@@ -15,6 +15,7 @@ from core.perturb.base import Chain, Perturbation, origins, sources
 from core.perturb.entry import PerturbationEntry
 from core.perturb.features import SignAttack
 from core.perturb.labels import LabelPerturbation, flips_by, matrix_of
+from core.perturb.reach import any_level
 
 __all__ = [
     "PERTURBATIONS", "PerturbationEntry", "entry_of", "parse", "perturbation", "tau_left",
@@ -39,8 +40,9 @@ PERTURBATIONS: dict[str, PerturbationEntry] = {
 def entry_of(family: str) -> PerturbationEntry:
     """The entry of a family, of a chain (`transpositions:5+shuffle-shown`) or of an attack.
 
-    A chain's level is that of its last link. Behind an @ stands whom an attack is made on, or the
-    matrix by which labels flip.
+    A chain's level is that of its last link; it brings documents where a link does, and takes any
+    level, for its links change the lists first. Behind an @ stands whom an attack is made on, or
+    the matrix by which labels flip.
 
     Raises:
         UnknownNameError: no such family.
@@ -183,7 +185,7 @@ def _chained(links: list[Perturbation], last: PerturbationEntry) -> Perturbation
             "gradient-sign stands alone: its directions are those of the lists as is; "
             "study it by itself"
         )
-    before = [PERTURBATIONS[link.family] for link in links]
+    before = [entry_of(link.family) for link in links]
     random_before = any(
         entry.draws(link.level, 2) > 1 for entry, link in zip(before, links, strict=True)
     )
@@ -195,6 +197,8 @@ def _chained(links: list[Perturbation], last: PerturbationEntry) -> Perturbation
         summary=steps,
         source="a chain",
         make=lambda level: Chain((*links, last.make(level))),
+        brings=any(entry.brings for entry in (*before, last)),
+        reach=any_level,
         random=last.random or random_before,
         random_before=random_before,
     )

@@ -17,7 +17,6 @@ from jaxtyping import Float32
 from core.data.lists import JudgedLists
 from core.errors import UsageError
 from core.metrics.measure import Measure
-from core.perturb.reach import reached
 from core.perturb.registry import ATTACK, entry_of
 from core.progress import Progress
 from core.rankers.base import Ranker
@@ -230,7 +229,7 @@ def _reached(base: JudgedLists, pairs: Pairs) -> dict[str, dict[str, int]]:
     """How many lists can take a level, by family and level, where not all can."""
     found: dict[str, dict[str, int]] = {}
     for family, level in pairs:
-        count = reached(base, family, level)
+        count = entry_of(family).reached(base, level)
         if count < len(base.lists):
             found.setdefault(family, {})[f"{level:g}"] = count
     return found
