@@ -10,7 +10,7 @@ from core.data.ragged import offsets_of
 from core.errors import ParameterError, ShapeError
 from core.perturb import growth, labels
 from core.perturb.base import disturbed, origins
-from core.perturb.registry import parse
+from core.perturb.registry import PERTURBATIONS, parse
 from core.seeds import generator
 
 
@@ -317,3 +317,14 @@ def test_clicks_follow_their_models():
     assert np.all(cascade[:, 2] == 0)
     single = relabelled("clicks-cascade:1", grades, 4).reshape(-1, 4)
     assert np.all(single == [2, 0, 0, 0])
+
+
+@pytest.mark.parametrize(
+    "name", ["cut:0.4", "sample:0.4", "remove-top:2", "demote-best:3", "shuffle:1"]
+)
+def test_chance_has_a_say_where_two_draws_differ(name):
+    judged = judged_of(40, 12, grades=np.tile(np.arange(12) % 3, 40))
+    one, other = (
+        disturbed(parse(name), judged, np.random.default_rng(seed)).lists.rows for seed in (0, 1)
+    )
+    assert PERTURBATIONS[name.partition(":")[0]].random == (not np.array_equal(one, other))
