@@ -22,7 +22,7 @@ $(VENV)/.ready-dev: $(VENV)/.ready
 	touch $@
 
 app: setup
-	$(BIN)/python -m core app
+	$(BIN)/python -m shuffleproof app
 
 test: setup-dev
 	$(BIN)/python -m pytest -n 2 --dist loadfile
@@ -30,14 +30,14 @@ test: setup-dev
 check: setup-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/lint-imports
+	PYTHONPATH=.types $(BIN)/lint-imports
 	$(BIN)/mypy
 
 demo: setup
-	$(BIN)/python -m core demo
+	$(BIN)/python -m shuffleproof demo
 
 bench: setup-dev
-	$(BIN)/python -m core bench
+	$(BIN)/python -m shuffleproof bench
 
 format: setup-dev
 	$(BIN)/ruff format .
@@ -45,8 +45,8 @@ format: setup-dev
 
 # The shipped sample set with a stored study of every kind; what is there already stays as it is.
 sample: setup
-	$(BIN)/python -m core.data.synthetic sample_data
-	$(BIN)/python -m core sample sample_data
+	$(BIN)/python -m shuffleproof.core.data.synthetic sample_data
+	$(BIN)/python -m shuffleproof sample sample_data
 
 # Pins what is installed now; CUDA builds bring packages of their own, which are left to torch.
 lock: setup-dev

@@ -2,12 +2,11 @@
 
 import pandas as pd
 import streamlit as st
-
-from app.opened import day, result
-from core.store.manifest import Artefact
-from core.studies import ablation, ablation_finding, ablation_queries
-from core.studies.ablation_queries import Effect
-from core.words import counted
+from shuffleproof.app.opened import day, result
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import ablation, ablation_finding, ablation_queries
+from shuffleproof.core.studies.ablation_queries import Effect
+from shuffleproof.core.words import counted
 
 KIND = ablation.KIND
 

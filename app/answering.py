@@ -4,12 +4,11 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
+from shuffleproof.app import disturbed, scoring, services, state
+from shuffleproof.core.errors import UsageError
+from shuffleproof.core.studies.initial_ranking import INITIAL
 
-from app import disturbed, scoring, services, state
-from core.errors import UsageError
-from core.studies.initial_ranking import INITIAL
-
-QUERY = "core.studies.tables_query"
+QUERY = "shuffleproof.core.studies.tables_query"
 
 
 def ranker_of(trials: pd.DataFrame, seed: int) -> str:

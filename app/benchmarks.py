@@ -8,16 +8,15 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
-
-from app import services
-from app.opened import day, path, result
-from core.data.catalogue import KIND as DATA
-from core.data.dataset import Fold
-from core.data.published import Published
-from core.errors import ArtefactError, DataError
-from core.store.arrival import Arrival
-from core.store.manifest import Artefact
-from core.studies import (
+from shuffleproof.app import services
+from shuffleproof.app.opened import day, path, result
+from shuffleproof.core.data.catalogue import KIND as DATA
+from shuffleproof.core.data.dataset import Fold
+from shuffleproof.core.data.published import Published
+from shuffleproof.core.errors import ArtefactError, DataError
+from shuffleproof.core.store.arrival import Arrival
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import (
     benchmark,
     benchmark_finding,
     benchmark_notes,
@@ -29,10 +28,10 @@ from core.studies import (
     benchmark_table,
     benchmark_text,
 )
-from core.studies.benchmark_ranks import CriticalDifference
-from core.studies.benchmark_text import Cell
-from core.studies.command_runs import is_of_runs
-from core.words import counted
+from shuffleproof.core.studies.benchmark_ranks import CriticalDifference
+from shuffleproof.core.studies.benchmark_text import Cell
+from shuffleproof.core.studies.command_runs import is_of_runs
+from shuffleproof.core.words import counted
 
 KIND = benchmark.KIND
 OF_FOLDS = re.compile(r"(?P<stem>.+)-fold\d+")

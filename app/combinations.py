@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from core.rankers import registry
-from core.rankers.ensemble_saved import FAMILY as ENSEMBLE
-from core.store.manifest import Artefact
+from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers.ensemble_saved import FAMILY as ENSEMBLE
+from shuffleproof.core.store.manifest import Artefact
 
 
 def follows_the_order(name: str) -> bool:

@@ -6,18 +6,17 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
-
-from app import scoring, services, state
-from core.metrics.measure import Measure
-from core.perturb.registry import entry_of
-from core.store.manifest import Artefact
-from core.studies import initial_ranking, table
-from core.studies.conventions import derivable
-from core.studies.initial_ranking import INITIAL
-from core.studies.result import StudyResult
+from shuffleproof.app import scoring, services, state
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.perturb.registry import entry_of
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import initial_ranking, table
+from shuffleproof.core.studies.conventions import derivable
+from shuffleproof.core.studies.initial_ranking import INITIAL
+from shuffleproof.core.studies.result import StudyResult
 
 KIND = "initial-ranking"
-REPLAY = "core.studies.replay:replayed"
+REPLAY = "shuffleproof.core.studies.replay:replayed"
 
 
 def stored(data: str) -> dict[str, Artefact]:

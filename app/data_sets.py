@@ -5,14 +5,13 @@ from datetime import datetime
 
 import pandas as pd
 import streamlit as st
-
-from app import services
-from core.data import browse, examination
-from core.data.dataset import RankingDataset
-from core.data.examination import Examination, FeatureFacts
-from core.data.stored import PARTS
-from core.store.manifest import Artefact
-from core.words import counted
+from shuffleproof.app import services
+from shuffleproof.core.data import browse, examination
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.examination import Examination, FeatureFacts
+from shuffleproof.core.data.stored import PARTS
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.words import counted
 
 WORDS = {"train": "train", "valid": "validation", "test": "test"}
 PART_OF = {word: part for part, word in WORDS.items()}

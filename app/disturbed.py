@@ -6,14 +6,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import streamlit as st
-
-from app import scoring, services, state
-from app.opened import day, path, result
-from core.errors import ShuffleproofError
-from core.perturb.entry import PerturbationEntry
-from core.perturb.registry import ATTACK, entry_of
-from core.store.manifest import Artefact
-from core.studies import (
+from shuffleproof.app import scoring, services, state
+from shuffleproof.app.opened import day, path, result
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.perturb.entry import PerturbationEntry
+from shuffleproof.core.perturb.registry import ATTACK, entry_of
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import (
     card,
     card_table,
     perturbations,
@@ -21,17 +20,17 @@ from core.studies import (
     perturbations_table,
     worst_case_table,
 )
-from core.studies.initial_ranking import INITIAL
-from core.studies.result import stored_summary
-from core.studies.score_floor import of_scores
-from core.studies.scoring import documents_moved
-from core.studies.worst_case_plan import KIND as WORST_CASE
-from core.studies.worst_case_plan import RANDOM
-from core.words import counted
+from shuffleproof.core.studies.initial_ranking import INITIAL
+from shuffleproof.core.studies.result import stored_summary
+from shuffleproof.core.studies.score_floor import of_scores
+from shuffleproof.core.studies.scoring import documents_moved
+from shuffleproof.core.studies.worst_case_plan import KIND as WORST_CASE
+from shuffleproof.core.studies.worst_case_plan import RANDOM
+from shuffleproof.core.words import counted
 
 CARD, PERTURBATIONS_KIND = card.KIND, perturbations.KIND
 KINDS = (CARD, PERTURBATIONS_KIND, WORST_CASE)
-QUERY = "core.studies.perturbed_query"
+QUERY = "shuffleproof.core.studies.perturbed_query"
 
 
 def short_words(artefact: Artefact) -> str:

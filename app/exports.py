@@ -15,11 +15,10 @@ from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
-
-from app.figures.style import on_paper
-from core.data.csv_text import csv
-from core.errors import ShuffleproofError
-from core.words import one_line
+from shuffleproof.app.figures.style import on_paper
+from shuffleproof.core.data.csv_text import csv
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.words import one_line
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 WIDTH, HEIGHT, PNG_SCALE = 900, 500, 2

@@ -9,9 +9,8 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 import streamlit as st
-
-from app.plain import escaped
-from core.parameters import Parameter, parameters
+from shuffleproof.app.plain import escaped
+from shuffleproof.core.parameters import Parameter, parameters
 
 
 def drawn(
@@ -45,7 +44,7 @@ def drawn(
 def changes(recipe: Any, values: Mapping[str, Any]) -> dict[str, str]:
     """The values that differ from a recipe's, as text.
 
-    >>> from core.metrics.measure import Measure
+    >>> from shuffleproof.core.metrics.measure import Measure
     >>> changes(Measure("NDCG", 10), {"cutoff": None, "ties": "row", "relevant": 1})
     {'cutoff': 'none', 'ties': 'row'}
     """

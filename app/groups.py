@@ -2,11 +2,10 @@
 
 import pandas as pd
 import streamlit as st
-
-from app.opened import day, result
-from core.store.manifest import Artefact
-from core.studies import group_shuffles, group_shuffles_table
-from core.words import counted
+from shuffleproof.app.opened import day, result
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import group_shuffles, group_shuffles_table
+from shuffleproof.core.words import counted
 
 KIND = group_shuffles.KIND
 

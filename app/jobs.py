@@ -13,13 +13,12 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
-
-from app import services
-from core.errors import JobError
-from core.execution.jobs import HIGHEST, LOWEST, Job, Jobs
-from core.execution.jobs_history import Step
-from core.progress import Progress
-from core.studies import jobs as work
+from shuffleproof.app import services
+from shuffleproof.core.errors import JobError
+from shuffleproof.core.execution.jobs import HIGHEST, LOWEST, Job, Jobs
+from shuffleproof.core.execution.jobs_history import Step
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.studies import jobs as work
 
 FAST, SLOW = 1.0, 5.0
 """Seconds between two looks at the table: while something is under way, and else."""

@@ -8,19 +8,18 @@ from pathlib import Path
 
 import pandas as pd
 import streamlit as st
-
-from app import services, state
-from app.when import age_in_words
-from core.data.catalogue import SAMPLE
-from core.errors import ShuffleproofError
-from core.progress import finished
-from core.store import archive
-from core.store.damaged import Damaged
-from core.store.tags import Tags
-from core.store.verified import InBackground
-from core.studies import cleaning, jobs, library, reproduce, side_by_side
-from core.studies.command_runs import is_of_runs
-from core.studies.library import KINDS, Entry
+from shuffleproof.app import services, state
+from shuffleproof.app.when import age_in_words
+from shuffleproof.core.data.catalogue import SAMPLE
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.progress import finished
+from shuffleproof.core.store import archive
+from shuffleproof.core.store.damaged import Damaged
+from shuffleproof.core.store.tags import Tags
+from shuffleproof.core.store.verified import InBackground
+from shuffleproof.core.studies import cleaning, jobs, library, reproduce, side_by_side
+from shuffleproof.core.studies.command_runs import is_of_runs
+from shuffleproof.core.studies.library import KINDS, Entry
 
 AT_ONCE = 100_000_000
 """Bytes up to which an archive is written while the browser waits; larger ones by a job."""

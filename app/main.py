@@ -1,9 +1,8 @@
 """Page configuration and navigation, nothing else."""
 
 import streamlit as st
-
-from app import address, login, sidebar
-from app.pages import SECTIONS
+from shuffleproof.app import address, login, sidebar
+from shuffleproof.app.pages import SECTIONS
 
 st.set_page_config(page_title="Shuffleproof", page_icon="🔀", layout="wide")
 login.required()

@@ -4,10 +4,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import streamlit as st
-
-from app import services
-from core.store.manifest import Artefact
-from core.studies.result import StudyResult
+from shuffleproof.app import services
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.result import StudyResult
 
 
 def stored(kind: str, data: str) -> dict[str, Artefact]:

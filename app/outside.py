@@ -5,18 +5,17 @@ from datetime import UTC, datetime
 from typing import Any
 
 import streamlit as st
-
-from app import jobs, proposals, services
-from app.uploads import Draft
-from core.execution.jobs import Job
-from core.rankers import outside
-from core.store.manifest import Artefact
-from core.studies import jobs as work
-from core.studies import uploads
-from core.studies.benchmark import KIND as BENCHMARK
-from core.studies.command_runs import is_of_runs
-from core.studies.jobs_outside import FILE, QRELS, RUNS
-from core.studies.trained import TrainedRanker
+from shuffleproof.app import jobs, proposals, services
+from shuffleproof.app.uploads import Draft
+from shuffleproof.core.execution.jobs import Job
+from shuffleproof.core.rankers import outside
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import jobs as work
+from shuffleproof.core.studies import uploads
+from shuffleproof.core.studies.benchmark import KIND as BENCHMARK
+from shuffleproof.core.studies.command_runs import is_of_runs
+from shuffleproof.core.studies.jobs_outside import FILE, QRELS, RUNS
+from shuffleproof.core.studies.trained import TrainedRanker
 
 RUNS_JOB, BRING_JOB = "runs", "bring"
 

@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from app.views import (
+from shuffleproof.app.views import (
     ablation,
     attention,
     benchmark,

@@ -7,14 +7,14 @@ follows from what the page shows: no later work changes it.
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from app import services, training
-from core.errors import ShuffleproofError
-from core.rankers import ensemble, outside, registry
-from core.rankers.initial import ListRecipe
-from core.store.keys import key_of
-from core.store.manifest import Artefact
-from core.studies.initial_ranking import INITIAL
-from core.studies.trained import CONTRAST, TrainedRanker, as_they_came, contrast
+from shuffleproof.app import services, training
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.rankers import ensemble, outside, registry
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.initial_ranking import INITIAL
+from shuffleproof.core.studies.trained import CONTRAST, TrainedRanker, as_they_came, contrast
 
 TELLING = tuple(names[0] for names in CONTRAST)
 """Who follows the order shown, and who does not."""

@@ -6,17 +6,16 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
-
-from app import answering, proposals, services
-from app.opened import day, result
-from core.rankers.ordinal_geometry import OrdinalGeometry, geometries
-from core.store.manifest import Artefact
-from core.studies import initial_rankings, initial_rankings_table
-from core.studies.claims import Verdict
-from core.studies.exchanged import TRAINED
-from core.studies.initial_rankings_table import Sentences
-from core.studies.trained import as_they_came
-from core.words import counted
+from shuffleproof.app import answering, proposals, services
+from shuffleproof.app.opened import day, result
+from shuffleproof.core.rankers.ordinal_geometry import OrdinalGeometry, geometries
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import initial_rankings, initial_rankings_table
+from shuffleproof.core.studies.claims import Verdict
+from shuffleproof.core.studies.exchanged import TRAINED
+from shuffleproof.core.studies.initial_rankings_table import Sentences
+from shuffleproof.core.studies.trained import as_they_came
+from shuffleproof.core.words import counted
 
 KIND = initial_rankings.KIND
 ALONE = "initial: "

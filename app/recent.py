@@ -4,15 +4,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import streamlit as st
-
-from app import curves, proposals, rankings, services, set_sizes, state
-from app.when import age_in_words
-from core.errors import ShuffleproofError
-from core.rankers import registry
-from core.store.manifest import Artefact
-from core.studies.initial_ranking import INITIAL
-from core.studies.verdict import UNTOLD
-from core.words import counted
+from shuffleproof.app import curves, proposals, rankings, services, set_sizes, state
+from shuffleproof.app.when import age_in_words
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.rankers import registry
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.initial_ranking import INITIAL
+from shuffleproof.core.studies.verdict import UNTOLD
+from shuffleproof.core.words import counted
 
 
 @dataclass(frozen=True)

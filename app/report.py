@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 from plotly.offline import get_plotlyjs
-
-from app import (
+from shuffleproof.app import (
     report_attention,
     report_disturbed,
     report_groups,
@@ -17,19 +16,19 @@ from app import (
     report_sizes,
     report_tables,
 )
-from app.figures.initial_ranking import alt_text, curves
-from core.errors import UsageError
-from core.metrics.measure import Measure
-from core.perturb.registry import entry_of
-from core.studies.benchmark_finding import signed
-from core.studies.certificate import certificates
-from core.studies.initial_ranking import claim, finding
-from core.studies.methods import paragraph, references
-from core.studies.question import Facts
-from core.studies.registry import STUDIES
-from core.studies.reproduce import study_command, study_python
-from core.studies.result import StudyResult, stored_summary
-from core.studies.table import marks
+from shuffleproof.app.figures.initial_ranking import alt_text, curves
+from shuffleproof.core.errors import UsageError
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.perturb.registry import entry_of
+from shuffleproof.core.studies.benchmark_finding import signed
+from shuffleproof.core.studies.certificate import certificates
+from shuffleproof.core.studies.initial_ranking import claim, finding
+from shuffleproof.core.studies.methods import paragraph, references
+from shuffleproof.core.studies.question import Facts
+from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.reproduce import study_command, study_python
+from shuffleproof.core.studies.result import StudyResult, stored_summary
+from shuffleproof.core.studies.table import marks
 
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }

@@ -3,13 +3,12 @@
 import html
 
 import pandas as pd
-
-from app import report_parts
-from app.figures import attention_heads as figure
-from core.studies.attention import KIND
-from core.studies.attention_text import MAIN, finding, points, table
-from core.studies.registry import STUDIES
-from core.studies.result import StudyResult
+from shuffleproof.app import report_parts
+from shuffleproof.app.figures import attention_heads as figure
+from shuffleproof.core.studies.attention import KIND
+from shuffleproof.core.studies.attention_text import MAIN, finding, points, table
+from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.result import StudyResult
 
 KINDS = frozenset({KIND})
 """The studies that this module draws."""

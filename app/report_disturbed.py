@@ -2,12 +2,12 @@
 
 import html
 
-from app import report_parts
-from app.figures import card as card_figure
-from app.figures import perturbations as losses_figure
-from app.figures import worst_case as worst_figure
-from core.metrics.measure import Measure
-from core.studies import (
+from shuffleproof.app import report_parts
+from shuffleproof.app.figures import card as card_figure
+from shuffleproof.app.figures import perturbations as losses_figure
+from shuffleproof.app.figures import worst_case as worst_figure
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.studies import (
     card,
     card_table,
     perturbations,
@@ -15,10 +15,10 @@ from core.studies import (
     perturbations_table,
     worst_case_table,
 )
-from core.studies.registry import STUDIES
-from core.studies.result import StudyResult
-from core.studies.worst_case_finding import finding
-from core.studies.worst_case_plan import KIND as WORST_CASE
+from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.worst_case_finding import finding
+from shuffleproof.core.studies.worst_case_plan import KIND as WORST_CASE
 
 KINDS = frozenset({card.KIND, perturbations.KIND, WORST_CASE})
 """The studies that this module draws."""

@@ -2,11 +2,11 @@
 
 import html
 
-from app.figures import gsf
-from app.figures.style import on_paper
-from core.studies import group_shuffles, group_shuffles_table
-from core.studies.registry import STUDIES
-from core.studies.result import StudyResult
+from shuffleproof.app.figures import gsf
+from shuffleproof.app.figures.style import on_paper
+from shuffleproof.core.studies import group_shuffles, group_shuffles_table
+from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.result import StudyResult
 
 KINDS = frozenset({group_shuffles.KIND})
 """The studies that this module draws."""

@@ -4,8 +4,7 @@ import html
 
 import pandas as pd
 import plotly.graph_objects as go
-
-from app.figures.style import on_paper
+from shuffleproof.app.figures.style import on_paper
 
 
 def figure(drawn: go.Figure, words: str) -> str:

@@ -2,17 +2,22 @@
 
 import html
 
-from app import report_parts
-from app.figures import initial_rankings as conditions_figure
-from app.figures import set_size as sizes_figure
-from app.figures import set_size_map
-from core.metrics.measure import Measure
-from core.studies import initial_rankings, initial_rankings_table, set_size, set_size_table
-from core.studies.initial_ranking import INITIAL
-from core.studies.registry import STUDIES
-from core.studies.result import StudyResult
-from core.studies.set_size import ANY, CEILING
-from core.words import counted
+from shuffleproof.app import report_parts
+from shuffleproof.app.figures import initial_rankings as conditions_figure
+from shuffleproof.app.figures import set_size as sizes_figure
+from shuffleproof.app.figures import set_size_map
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.studies import (
+    initial_rankings,
+    initial_rankings_table,
+    set_size,
+    set_size_table,
+)
+from shuffleproof.core.studies.initial_ranking import INITIAL
+from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.set_size import ANY, CEILING
+from shuffleproof.core.words import counted
 
 KINDS = frozenset({set_size.KIND, initial_rankings.KIND})
 """The studies that this module draws."""

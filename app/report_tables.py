@@ -2,11 +2,11 @@
 
 import html
 
-from app import report_parts
-from app.figures import ablation as ablation_figure
-from app.figures import benchmark as benchmark_figure
-from app.figures import benchmark_ranks as ranks_figure
-from core.studies import (
+from shuffleproof.app import report_parts
+from shuffleproof.app.figures import ablation as ablation_figure
+from shuffleproof.app.figures import benchmark as benchmark_figure
+from shuffleproof.app.figures import benchmark_ranks as ranks_figure
+from shuffleproof.core.studies import (
     ablation,
     ablation_finding,
     benchmark,
@@ -17,9 +17,9 @@ from core.studies import (
     benchmark_table,
     benchmark_text,
 )
-from core.studies.initial_ranking import INITIAL
-from core.studies.registry import STUDIES
-from core.studies.result import StudyResult
+from shuffleproof.core.studies.initial_ranking import INITIAL
+from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.result import StudyResult
 
 KINDS = frozenset({benchmark.KIND, ablation.KIND})
 """The studies that this module draws."""

@@ -11,18 +11,17 @@ from functools import lru_cache
 from typing import Any
 
 import streamlit as st
+from shuffleproof.app import services
+from shuffleproof.core.data.catalogue import SAMPLE
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.execution.resident import Resident
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.studies.one_list import Answer, features_wanted
+from shuffleproof.core.studies.scoring import recipe_values
+from shuffleproof.core.studies.shown_order import Documents, ShownOrder
+from shuffleproof.core.studies.trained import TrainedRanker, contrast, list_recipes
 
-from app import services
-from core.data.catalogue import SAMPLE
-from core.errors import ShuffleproofError
-from core.execution.resident import Resident
-from core.rankers.initial import ListRecipe
-from core.studies.one_list import Answer, features_wanted
-from core.studies.scoring import recipe_values
-from core.studies.shown_order import Documents, ShownOrder
-from core.studies.trained import TrainedRanker, contrast, list_recipes
-
-WORK = "core.studies.scoring"
+WORK = "shuffleproof.core.studies.scoring"
 log = logging.getLogger("shuffleproof")
 
 

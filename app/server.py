@@ -21,6 +21,10 @@ from typing import Any, cast
 import streamlit as st
 import streamlit.logger
 import uvicorn.config
+from shuffleproof.app.door import Door
+from shuffleproof.app.spool import Spool
+from shuffleproof.core.store.artefacts import default_store
+from shuffleproof.core.studies.jobs import ensure_running, jobs_of
 from starlette.datastructures import Headers
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
@@ -29,11 +33,6 @@ from starlette.responses import JSONResponse, RedirectResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit.runtime import Runtime, exists, get_instance
-
-from app.door import Door
-from app.spool import Spool
-from core.store.artefacts import default_store
-from core.studies.jobs import ensure_running, jobs_of
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 ALLOWED = (
@@ -164,7 +163,7 @@ async def health(_request: Request) -> JSONResponse:
 
 async def ready(_request: Request) -> JSONResponse:
     """The store can be read, so pages can answer."""
-    from app import services  # noqa: PLC0415 (only when asked, after the server is up)
+    from shuffleproof.app import services  # noqa: PLC0415 (only when asked, after the server is up)
 
     try:
         stored = sum(1 for _ in services.store().artefacts())
@@ -194,14 +193,14 @@ def on_script_error(error: Exception) -> bool:
 @asynccontextmanager
 async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
     """Start the scoring process, and the worker where work was left; freeze what start-up made."""
-    from app import scoring, services  # noqa: PLC0415 (after the server's configuration is set)
+    from shuffleproof.app import scoring, services  # noqa: PLC0415 (after the server's configuration is set)
 
     scoring.start()
     store = services.store()
     if jobs_of(store).list("waiting", "running"):  # left by a power cut, or by the last server
         ensure_running(store)
     for name in ("overview", "invariance", "initial_ranking"):  # else the first visitor waits
-        import_module(f"app.views.{name}")
+        import_module(f"shuffleproof.app.views.{name}")
     gc.collect()
     gc.freeze()
     yield {}
@@ -289,7 +288,7 @@ def configuration(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def main(given: Sequence[str]) -> None:
     """Start the server and stay until it ends."""
-    parser = argparse.ArgumentParser(prog="python -m app.server", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m shuffleproof.app.server", description=__doc__)
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
     parser.add_argument("--port", type=int, default=8501)
     parser.add_argument("--allow-host", nargs="+", default=[], help="host names it answers to")

@@ -6,17 +6,16 @@ from pathlib import Path
 
 import pandas as pd
 import streamlit as st
-
-from core.data import stored
-from core.data.catalogue import KIND, SAMPLE, find
-from core.data.dataset import Fold
-from core.errors import ArtefactError
-from core.store.arrival import Arrival, arrival
-from core.store.artefacts import Store, default_store
-from core.store.manifest import Artefact
-from core.studies.certificate import Certificate, certificates, per_query
-from core.studies.result import StudyResult
-from core.studies.trained import TrainedRanker, studied_on, trained_on
+from shuffleproof.core.data import stored
+from shuffleproof.core.data.catalogue import KIND, SAMPLE, find
+from shuffleproof.core.data.dataset import Fold
+from shuffleproof.core.errors import ArtefactError
+from shuffleproof.core.store.arrival import Arrival, arrival
+from shuffleproof.core.store.artefacts import Store, default_store
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.certificate import Certificate, certificates, per_query
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.trained import TrainedRanker, studied_on, trained_on
 
 KEPT = ("artefacts", "names")
 

@@ -8,18 +8,17 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
-
-from app import answering, services
-from app.opened import day, result
-from core.data import stored
-from core.data.catalogue import find
-from core.errors import ArtefactError
-from core.store.manifest import Artefact
-from core.studies import set_size, set_size_queries, set_size_table
-from core.studies.initial_ranking import INITIAL
-from core.studies.set_size import ANY, CEILING
-from core.studies.set_size_table import Drop, Sentences
-from core.words import counted
+from shuffleproof.app import answering, services
+from shuffleproof.app.opened import day, result
+from shuffleproof.core.data import stored
+from shuffleproof.core.data.catalogue import find
+from shuffleproof.core.errors import ArtefactError
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import set_size, set_size_queries, set_size_table
+from shuffleproof.core.studies.initial_ranking import INITIAL
+from shuffleproof.core.studies.set_size import ANY, CEILING
+from shuffleproof.core.studies.set_size_table import Drop, Sentences
+from shuffleproof.core.words import counted
 
 Point = tuple[str, str, int]
 """A cell: ranker, N0 as text, N1."""

@@ -8,12 +8,11 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import streamlit as st
+from shuffleproof.app import jobs, state
+from shuffleproof.app.plain import escaped
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.execution.jobs import Job
 from streamlit.navigation.page import StreamlitPage
-
-from app import jobs, state
-from app.plain import escaped
-from core.errors import ShuffleproofError
-from core.execution.jobs import Job
 
 SHOWN = 3
 ICONS = {

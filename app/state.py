@@ -3,10 +3,9 @@
 from collections.abc import Collection
 
 import streamlit as st
-
-from app import address, services
-from app.plain import escaped
-from core.data.catalogue import KIND, SAMPLE
+from shuffleproof.app import address, services
+from shuffleproof.app.plain import escaped
+from shuffleproof.core.data.catalogue import KIND, SAMPLE
 
 WANTED = "data wanted"
 USE = "use"

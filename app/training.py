@@ -13,19 +13,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import streamlit as st
-
-from app import combinations, services
-from core.data import stored
-from core.data.catalogue import SAMPLE, find
-from core.errors import ArtefactError
-from core.execution.jobs_slots import slots
-from core.rankers import registry
-from core.rankers.base import RankerSpec
-from core.rankers.initial import ListRecipe, initial_spec, scores_key
-from core.rankers.kept import ALL_DOCUMENTS, ranker_key
-from core.studies import cost, differences
-from core.studies.cost import Cost, Measured, Sizes
-from core.studies.trained import trained_on
+from shuffleproof.app import combinations, services
+from shuffleproof.core.data import stored
+from shuffleproof.core.data.catalogue import SAMPLE, find
+from shuffleproof.core.errors import ArtefactError
+from shuffleproof.core.execution.jobs_slots import slots
+from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers.base import RankerSpec
+from shuffleproof.core.rankers.initial import ListRecipe, initial_spec, scores_key
+from shuffleproof.core.rankers.kept import ALL_DOCUMENTS, ranker_key
+from shuffleproof.core.studies import cost, differences
+from shuffleproof.core.studies.cost import Cost, Measured, Sizes
+from shuffleproof.core.studies.trained import trained_on
 
 PRESETS = {
     "small": "trained in a minute on two cores",

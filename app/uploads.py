@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from core.data.source import GROUP_SUFFIXES, PACKED
-from core.errors import DataError
-from core.execution.jobs import Job
-from core.store import names
-from core.store.artefacts import Store
-from core.studies import jobs, uploads
-from core.studies.uploads import Readable, safe_name
+from shuffleproof.core.data.source import GROUP_SUFFIXES, PACKED
+from shuffleproof.core.errors import DataError
+from shuffleproof.core.execution.jobs import Job
+from shuffleproof.core.store import names
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies import jobs, uploads
+from shuffleproof.core.studies.uploads import Readable, safe_name
 
 CHUNK = 1 << 20
 LARGEST = 1 << 34

@@ -1,4 +1,4 @@
-"""The entry point of `python -m core` and of the `shuffleproof` command."""
+"""The entry point of the `shuffleproof` command and of `python -m shuffleproof`."""
 
 import os
 import sys
@@ -7,7 +7,7 @@ import sys
 def run() -> int:
     """Run the command line; threads are told not to spin before any library starts them."""
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-    from core.cli.arguments import main  # noqa: PLC0415 (after the environment is set)
+    from shuffleproof.core.cli.arguments import main  # noqa: PLC0415 (after the environment is set)
 
     return main(sys.argv[1:])
 

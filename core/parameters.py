@@ -13,8 +13,8 @@ from math import isfinite
 from types import UnionType
 from typing import Any, Union, get_origin, get_type_hints
 
-from core.errors import ParameterError
-from core.numerals import number, whole
+from shuffleproof.core.errors import ParameterError
+from shuffleproof.core.numerals import number, whole
 
 
 @dataclass(frozen=True)

@@ -4,15 +4,15 @@ import json
 from importlib import import_module
 
 import streamlit as st
+from shuffleproof.app import scoring
+from shuffleproof.core.perturb.worst_case import Search
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies import card, perturbations, worst_case
+from shuffleproof.core.studies.jobs import submit
+from shuffleproof.core.studies.workbench import Workbench, finished
 from streamlit.testing.v1 import AppTest
 
-from app import scoring
-from core.perturb.worst_case import Search
-from core.rankers.initial import ListRecipe
-from core.store.artefacts import Store
-from core.studies import card, perturbations, worst_case
-from core.studies.jobs import submit
-from core.studies.workbench import Workbench, finished
 from tests import app_jobs
 
 RANKERS = ("feature:1", "feature:2")
@@ -48,19 +48,19 @@ def made(bench, kind):
 
 
 def card_page():
-    from app.views.card import page
+    from shuffleproof.app.views.card import page
 
     page()
 
 
 def perturbations_page():
-    from app.views.perturbations import page
+    from shuffleproof.app.views.perturbations import page
 
     page()
 
 
 def worst_case_page():
-    from app.views.worst_case import page
+    from shuffleproof.app.views.worst_case import page
 
     page()
 

@@ -1,12 +1,11 @@
 """Jobs in every state for the tests of pages: the table is written as workers write it."""
 
+from shuffleproof.app import services
+from shuffleproof.core.execution import jobs_history, jobs_lease
+from shuffleproof.core.execution.jobs_database import Database
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.studies import jobs as work
 from streamlit.testing.v1 import AppTest
-
-from app import services
-from core.execution import jobs_history, jobs_lease
-from core.execution.jobs_database import Database
-from core.progress import Progress
-from core.studies import jobs as work
 
 
 class Desk:
@@ -51,9 +50,8 @@ def desk(store, monkeypatch):
 
 def train_script():
     import streamlit as st
-
-    from app import sidebar
-    from app.views import train
+    from shuffleproof.app import sidebar
+    from shuffleproof.app.views import train
 
     sidebar.draw()
     st.navigation([st.Page(train.page, title="Train", url_path="train")]).run()
@@ -61,9 +59,8 @@ def train_script():
 
 def jobs_script():
     import streamlit as st
-
-    from app import sidebar
-    from app.views import jobs
+    from shuffleproof.app import sidebar
+    from shuffleproof.app.views import jobs
 
     sidebar.draw()
     st.navigation([st.Page(jobs.page, title="Jobs", url_path="jobs")]).run()

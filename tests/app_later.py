@@ -5,11 +5,10 @@ import shutil
 from dataclasses import replace
 
 import numpy as np
-
-from core.store.keys import key_of
-from core.store.manifest import MANIFEST
-from core.studies.result import StudyResult
-from core.studies.trained import trained_on
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.store.manifest import MANIFEST
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.trained import trained_on
 
 LATER = "2999-01-01T00:00:00+00:00"
 

@@ -1,15 +1,15 @@
 """Studies of set size and of initial rankings as their pages find them in a store."""
 
 import numpy as np
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.relevance import evaluate
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.studies import cells, conventions, exchanged, initial_rankings, set_size
+from shuffleproof.core.studies.initial_ranking import INITIAL
+from shuffleproof.core.studies.set_size_stability import stabilities
 
-from core.data.lists import CandidateLists, JudgedLists
-from core.metrics.measure import Measure
-from core.metrics.relevance import evaluate
-from core.seeds import generator
-from core.store.keys import key_of
-from core.studies import cells, conventions, exchanged, initial_rankings, set_size
-from core.studies.initial_ranking import INITIAL
-from core.studies.set_size_stability import stabilities
 from tests import app_tables as tables
 
 SIZES = (3, 6, 12)

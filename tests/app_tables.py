@@ -5,18 +5,17 @@ from dataclasses import asdict
 import numpy as np
 import pandas as pd
 from safetensors.numpy import save_file
-
-from core.data import stored
-from core.data.lists import CandidateLists, JudgedLists
-from core.data.synthetic import planted
-from core.metrics.measure import Measure
-from core.metrics.relevance import evaluate
-from core.rankers.initial import ListRecipe
-from core.seeds import generator
-from core.store.keys import key_of
-from core.studies import ablation, benchmark, conventions
-from core.studies.initial_ranking import INITIAL, PAPER_FAMILY
-from core.studies.result import StudyResult
+from shuffleproof.core.data import stored
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.data.synthetic import planted
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.relevance import evaluate
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.studies import ablation, benchmark, conventions
+from shuffleproof.core.studies.initial_ranking import INITIAL, PAPER_FAMILY
+from shuffleproof.core.studies.result import StudyResult
 
 DATA = "my_set"
 LISTS = asdict(ListRecipe(("lambdamart@small",)))
@@ -84,7 +83,7 @@ def facts_of(data, judged):
 
 def benchmark_in(store, data):
     """The benchmark, stored as a run stores it."""
-    from core.studies import cells
+    from shuffleproof.core.studies import cells
 
     made, judged = plan(), lists_of(data)
     done, facts = cells_of(made, judged), facts_of(data, judged)

@@ -10,15 +10,15 @@ import sys
 from contextlib import closing, contextmanager, suppress
 
 import pytest
+from shuffleproof.core.execution.jobs_only_one import HOME
 
-from core.execution.jobs_only_one import HOME
 from tests.job_watch import kill, processes, until
 
 FLAGS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 )  # fmt: skip
-PROGRAM = "core.studies.jobs"
+PROGRAM = "shuffleproof.core.studies.jobs"
 CUT = (
     "ERR_CONNECTION_REFUSED",
     "ERR_CONNECTION_RESET",
@@ -69,7 +69,7 @@ class Server:
 
     def start(self, environment):
         """Start it and wait until it answers."""
-        command = [sys.executable, "-m", "app.server", "--port", str(self.port)]
+        command = [sys.executable, "-m", "shuffleproof.app.server", "--port", str(self.port)]
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 command, cwd=HOME, stdout=log, stderr=log,

@@ -26,9 +26,9 @@ def main_module():
 @pytest.fixture(scope="session")
 def trained_sample(tmp_path_factory):
     """(store, workbench): two rankers of the sample after three steps, and their certificates."""
-    from core.rankers.initial import ListRecipe
-    from core.store.artefacts import Store
-    from core.studies.workbench import Workbench, finished
+    from shuffleproof.core.rankers.initial import ListRecipe
+    from shuffleproof.core.store.artefacts import Store
+    from shuffleproof.core.studies.workbench import Workbench, finished
 
     store = Store(tmp_path_factory.mktemp("trained"))
     recipe = ListRecipe(("feature:3",), scores="in-sample")

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from core.perturb.worst_case import Search
-from core.rankers.initial import ListRecipe
-from core.store.artefacts import Store
-from core.studies import (
+from shuffleproof.core.perturb.worst_case import Search
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies import (
     ablation,
     attention,
     benchmark,
@@ -17,9 +17,10 @@ from core.studies import (
     set_size,
     worst_case,
 )
-from core.studies.registry import STUDIES
-from core.studies.study import levels_of
-from core.studies.workbench import Workbench, finished
+from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.study import levels_of
+from shuffleproof.core.studies.workbench import Workbench, finished
+
 from tests import app_tables as tables
 
 SIZES = (3, 12)

@@ -33,9 +33,9 @@ def facts(kind, artefact, root):
         artefact: of `tests.every_study`.
         root: of the store, which lies at SHUFFLEPROOF_HOME.
     """
-    from app.report import report
-    from core.studies import methods, reproduce
-    from core.studies.result import StudyResult
+    from shuffleproof.app.report import report
+    from shuffleproof.core.studies import methods, reproduce
+    from shuffleproof.core.studies.result import StudyResult
 
     result = StudyResult.open(artefact.path)
     recipe, noted = artefact.recipe, artefact.facts
@@ -74,7 +74,7 @@ def words(lines, root):
 
 def help_of(kind):
     """What the command says of itself."""
-    from core.cli.arguments import main
+    from shuffleproof.core.cli.arguments import main
 
     os.environ["COLUMNS"] = "100"
     told = io.StringIO()
@@ -101,9 +101,8 @@ def page(kind, artefact, root):
 def script(path):
     """One page of the dashboard, with the sidebar."""
     import streamlit as st
-
-    from app import address, sidebar
-    from app.pages import SECTIONS
+    from shuffleproof.app import address, sidebar
+    from shuffleproof.app.pages import SECTIONS
 
     with address.gathered():
         sidebar.draw()

@@ -8,9 +8,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from core.errors import DataError
-from core.execution.jobs_worker import leave, work
-from core.progress import Progress
+from shuffleproof.core.errors import DataError
+from shuffleproof.core.execution.jobs_worker import leave, work
+from shuffleproof.core.progress import Progress
 
 
 def counting(root: Path, parameters: dict) -> Iterator[Progress]:

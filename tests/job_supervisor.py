@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from core.execution.jobs_supervisor import supervise
+from shuffleproof.core.execution.jobs_supervisor import supervise
 
 if __name__ == "__main__":
     worker = [sys.executable, str(Path(__file__).with_name("job_kinds.py"))]

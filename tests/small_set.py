@@ -2,11 +2,11 @@
 
 from typing import NamedTuple
 
-from core.data.catalogue import ingest
-from core.rankers.initial import ListRecipe
-from core.store.artefacts import Store
-from core.store.manifest import Artefact
-from core.studies.workbench import Workbench, finished
+from shuffleproof.core.data.catalogue import ingest
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.workbench import Workbench, finished
 
 LETOR = "".join(
     f"{(query * 3 + place) % 3} qid:{query} 1:{place / 7:.3f} 2:{(place * query) % 5} # d{place}\n"

@@ -6,23 +6,28 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
-
-from app.figures import ablation as figure
-from core.cli.arguments import main
-from core.errors import MissingRankingError, UsageError
-from core.metrics.significance import holm
-from core.models.config import SetRankConfig
-from core.rankers import registry
-from core.rankers.initial import ListRecipe
-from core.rankers.recipes import FIXED, NeuralSpec
-from core.store.artefacts import Store
-from core.studies import ablation, ablation_finding, ablation_queries, conventions, underway
-from core.studies.ablation_sources import STEPS
-from core.studies.ablation_steps import ONLY_IMSAB, ONLY_ORDINALS, differences
-from core.studies.benchmark_finding import signed
-from core.studies.initial_ranking import PAPER_FAMILY
-from core.studies.result import StudyResult
-from core.studies.workbench import Workbench, finished
+from shuffleproof.app.figures import ablation as figure
+from shuffleproof.core.cli.arguments import main
+from shuffleproof.core.errors import MissingRankingError, UsageError
+from shuffleproof.core.metrics.significance import holm
+from shuffleproof.core.models.config import SetRankConfig
+from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.rankers.recipes import FIXED, NeuralSpec
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies import (
+    ablation,
+    ablation_finding,
+    ablation_queries,
+    conventions,
+    underway,
+)
+from shuffleproof.core.studies.ablation_sources import STEPS
+from shuffleproof.core.studies.ablation_steps import ONLY_IMSAB, ONLY_ORDINALS, differences
+from shuffleproof.core.studies.benchmark_finding import signed
+from shuffleproof.core.studies.initial_ranking import PAPER_FAMILY
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.workbench import Workbench, finished
 
 NETS = [
     name for name in FIXED if {"paper", *ablation.TOWARDS} <= set(registry.RANKERS[name].presets)
@@ -105,7 +110,7 @@ def test_claims_of_a_paper_that_compares_nothing_are_refused_before_anything_is_
     assert main([*asked, "--towards", "claims"]) == 2
     said = capsys.readouterr().err
     assert "setrank-imsab's paper compares nothing" in said
-    assert "known for: dlcm, dlcm-without-init" in said
+    assert "dlcm, dlcm-without-init" in said
     for towards in (["released", "claims"], [], ["paper"]):
         with pytest.raises(UsageError):
             ablation.variants("ranknet", "small", towards)

@@ -6,17 +6,17 @@ import re
 import shlex
 
 import pytest
+from shuffleproof.app.report import report
+from shuffleproof.core.cli.arguments import main
+from shuffleproof.core.errors import UsageError
+from shuffleproof.core.metrics.measure import MEASURES
+from shuffleproof.core.perturb.registry import PERTURBATIONS
+from shuffleproof.core.rankers import registry
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies import reproduce
+from shuffleproof.core.studies.methods import WORKS, _works, paragraph, rankers_of, references
+from shuffleproof.core.studies.registry import STUDIES
 
-from app.report import report
-from core.cli.arguments import main
-from core.errors import UsageError
-from core.metrics.measure import MEASURES
-from core.perturb.registry import PERTURBATIONS
-from core.rankers import registry
-from core.store.artefacts import Store
-from core.studies import reproduce
-from core.studies.methods import WORKS, _works, paragraph, rankers_of, references
-from core.studies.registry import STUDIES
 from tests import app_tables as tables
 from tests.every_study import KINDS, RUNS
 

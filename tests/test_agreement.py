@@ -8,9 +8,8 @@ import pytest
 import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from core.metrics import agreement
-from core.metrics.agreement import AGREEMENTS
+from shuffleproof.core.metrics import agreement
+from shuffleproof.core.metrics.agreement import AGREEMENTS
 
 
 def alone(of, first, second, **options):

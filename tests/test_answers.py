@@ -6,12 +6,11 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-
-from core.cli.answer import VERSION, table
-from core.cli.answer_keys import ANSWERS
-from core.cli.arguments import main, parser
-from core.data.letor_write import write
-from core.data.synthetic import planted
+from shuffleproof.core.cli.answer import VERSION, table
+from shuffleproof.core.cli.answer_keys import ANSWERS
+from shuffleproof.core.cli.arguments import main, parser
+from shuffleproof.core.data.letor_write import write
+from shuffleproof.core.data.synthetic import planted
 
 SMALL = ("--initial", "feature:3", "--depth", "12")
 SOMETIMES = {"rows", "maps", "part", "name"}
@@ -47,7 +46,7 @@ def test_no_rows_are_said_to_be_none():
 
 
 def test_the_help_of_initial_rankings_names_the_default_that_is_taken():
-    from core.studies.initial_rankings import FOUR
+    from shuffleproof.core.studies.initial_rankings import FOUR
 
     help_of = dict(commands(parser()))
     for name, default in (("initial-rankings", ",".join(FOUR)), ("benchmark", "lambdamart")):

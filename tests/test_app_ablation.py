@@ -6,27 +6,27 @@ import numpy as np
 import pandas as pd
 import pytest
 import streamlit as st
+from shuffleproof.app import ablations, report, training
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.views import ablation as view
+from shuffleproof.app.views import ablation_run
+from shuffleproof.core.cli import flags_studies
+from shuffleproof.core.cli.arguments import parser
+from shuffleproof.core.execution.jobs import Jobs
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.studies import ablation, ablation_finding, jobs, underway
+from shuffleproof.core.studies.kinds.ablation.question import Ablation
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.study import Study, plan
 from streamlit.testing.v1 import AppTest
 
-from app import ablations, report, training
-from app.plain import escaped
-from app.views import ablation as view
-from app.views import ablation_run
-from core.cli import flags_studies
-from core.cli.arguments import parser
-from core.execution.jobs import Jobs
-from core.store.artefacts import Store
-from core.store.keys import key_of
-from core.studies import ablation, ablation_finding, jobs, underway
-from core.studies.kinds.ablation.question import Ablation
-from core.studies.result import StudyResult
-from core.studies.study import Study, plan
 from tests import app_folded as folded
 from tests import app_tables as tables
 
 
 def page():
-    from app.views.ablation import page as draw
+    from shuffleproof.app.views.ablation import page as draw
 
     draw()
 

@@ -12,34 +12,32 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from shuffleproof.app import exports, scoring, services
+from shuffleproof.app.figures import attention as figure
+from shuffleproof.app.figures import attention_heads
+from shuffleproof.app.views import attention_cell, attention_map, attention_taken
+from shuffleproof.app.views.attention_asked import Overview, Wanted
+from shuffleproof.core.cli.arguments import main
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.errors import ParameterError, ScoringError, UsageError
+from shuffleproof.core.perturb.base import origins
+from shuffleproof.core.rankers.attention_kinds import KINDS
+from shuffleproof.core.rankers.attention_maps import by_document, recorded
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies import attention, attention_list, attention_text, jobs, underway
+from shuffleproof.core.studies.attention_change import Change, offered
+from shuffleproof.core.studies.attention_list import packed, unpacked
+from shuffleproof.core.studies.attention_list_command import list_command, list_python
+from shuffleproof.core.studies.result import StudyResult, stored_summary
+from shuffleproof.core.studies.workbench import finished
 from streamlit.testing.v1 import AppTest
-
-from app import exports, scoring, services
-from app.figures import attention as figure
-from app.figures import attention_heads
-from app.views import attention_cell, attention_map, attention_taken
-from app.views.attention_asked import Overview, Wanted
-from core.cli.arguments import main
-from core.data.lists import JudgedLists
-from core.errors import ParameterError, ScoringError, UsageError
-from core.perturb.base import origins
-from core.rankers.attention_kinds import KINDS
-from core.rankers.attention_maps import by_document, recorded
-from core.store.artefacts import Store
-from core.studies import attention, attention_list, attention_text, jobs, underway
-from core.studies.attention_change import Change, offered
-from core.studies.attention_list import packed, unpacked
-from core.studies.attention_list_command import list_command, list_python
-from core.studies.result import StudyResult, stored_summary
-from core.studies.workbench import finished
 
 SECONDS = 90
 
 
 def script():
     import streamlit as st
-
-    from app.views import attention, train
+    from shuffleproof.app.views import attention, train
 
     pages = [
         st.Page(attention.page, url_path="attention", default=True),
@@ -188,7 +186,8 @@ def test_the_web_process_loads_neither_torch_nor_lightgbm(trained_sample):
     program = (
         "import sys\n"
         "from streamlit.testing.v1 import AppTest\n"
-        "page = AppTest.from_string('from app.views import attention\\nattention.page()')\n"
+        "draw = 'from shuffleproof.app.views import attention\\nattention.page()'\n"
+        "page = AppTest.from_string(draw)\n"
         "page.run(timeout=90)\n"
         "assert not page.exception and not page.error, page\n"
         "assert page.get('plotly_chart')\n"
@@ -199,10 +198,10 @@ def test_the_web_process_loads_neither_torch_nor_lightgbm(trained_sample):
 
 
 def in_process(program, root):
-    home = Path(sys.modules["app"].__path__[0]).parent
+    home = Path(__file__).resolve().parents[1]
     return subprocess.run(
         [sys.executable, "-c", program],
-        env=os.environ | {"SHUFFLEPROOF_HOME": str(root), "PYTHONPATH": str(home)},
+        env=os.environ | {"SHUFFLEPROOF_HOME": str(root), "PYTHONPATH": str(home / ".types")},
         cwd=home,
         capture_output=True,
         text=True,

@@ -8,25 +8,31 @@ import numpy as np
 import pandas as pd
 import pytest
 import streamlit as st
+from shuffleproof.app import benchmarks, exports, report
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.views import benchmark as view
+from shuffleproof.app.views import benchmark_queries, benchmark_run, benchmark_taken
+from shuffleproof.app.views.benchmark_chosen import Chosen, Marked
+from shuffleproof.core.execution.jobs import Jobs
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.studies import (
+    benchmark_finding,
+    benchmark_table,
+    jobs,
+    outside_runs,
+    underway,
+)
+from shuffleproof.core.studies.result import StudyResult
 from streamlit.testing.v1 import AppTest
 
-from app import benchmarks, exports, report
-from app.plain import escaped
-from app.views import benchmark as view
-from app.views import benchmark_queries, benchmark_run, benchmark_taken
-from app.views.benchmark_chosen import Chosen, Marked
-from core.execution.jobs import Jobs
-from core.metrics.measure import Measure
-from core.store.artefacts import Store
-from core.store.keys import key_of
-from core.studies import benchmark_finding, benchmark_table, jobs, outside_runs, underway
-from core.studies.result import StudyResult
 from tests import app_folded as folded
 from tests import app_tables as tables
 
 
 def page():
-    from app.views.benchmark import page as draw
+    from shuffleproof.app.views.benchmark import page as draw
 
     draw()
 

@@ -7,17 +7,17 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
+from shuffleproof.app import disturbed, exports, report
+from shuffleproof.app.figures import card as figure
+from shuffleproof.app.figures.beside import Mark
+from shuffleproof.app.views import card as view
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies import card_table
+from shuffleproof.core.studies.benchmark_finding import signed
+from shuffleproof.core.studies.initial_ranking import INITIAL
+from shuffleproof.core.studies.reproduce import study_command, study_python
+from shuffleproof.core.studies.result import StudyResult
 
-from app import disturbed, exports, report
-from app.figures import card as figure
-from app.figures.beside import Mark
-from app.views import card as view
-from core.store.artefacts import Store
-from core.studies import card_table
-from core.studies.benchmark_finding import signed
-from core.studies.initial_ranking import INITIAL
-from core.studies.reproduce import study_command, study_python
-from core.studies.result import StudyResult
 from tests import app_disturbed as made
 from tests import app_folded as folded
 

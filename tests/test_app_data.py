@@ -3,15 +3,14 @@
 import re
 
 import pytest
+from shuffleproof.app import services
+from shuffleproof.app.plain import JOINER
+from shuffleproof.core.data import catalogue
+from shuffleproof.core.execution.jobs import Jobs
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies import jobs
+from shuffleproof.core.studies.workbench import finished
 from streamlit.testing.v1 import AppTest
-
-from app import services
-from app.plain import JOINER
-from core.data import catalogue
-from core.execution.jobs import Jobs
-from core.store.artefacts import Store
-from core.studies import jobs
-from core.studies.workbench import finished
 
 MARKUP = "![x](http://e.org/x.png)<b>"
 LETOR = "".join(
@@ -21,8 +20,8 @@ LETOR = "".join(
 
 
 def script():
-    from app import state
-    from app.views import data
+    from shuffleproof.app import state
+    from shuffleproof.app.views import data
 
     state.choose_data()
     data.page()
@@ -260,7 +259,7 @@ def test_renaming_and_deleting(store, tmp_path):
 
 
 def test_a_large_set_is_examined_in_the_background(store, tmp_path, monkeypatch):
-    from app import data_sets
+    from shuffleproof.app import data_sets
 
     monkeypatch.setattr(data_sets, "AT_ONCE", 10)
     data_sets._examined.clear()

@@ -4,15 +4,15 @@ import numpy as np
 import pandas as pd
 import pytest
 import streamlit as st
+from shuffleproof.app import services
+from shuffleproof.app.plain import escaped
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.studies import group_shuffles, group_shuffles_table, jobs, underway
+from shuffleproof.core.studies.result import StudyResult
 from streamlit.testing.v1 import AppTest
 
-from app import services
-from app.plain import escaped
-from core.seeds import generator
-from core.store.artefacts import Store
-from core.store.keys import key_of
-from core.studies import group_shuffles, group_shuffles_table, jobs, underway
-from core.studies.result import StudyResult
 from tests import app_folded as folded
 from tests import app_tables as tables
 
@@ -21,7 +21,7 @@ SHUFFLES = (1, 4, 16)
 
 
 def page():
-    from app.views.group_shuffles import page as draw
+    from shuffleproof.app.views.group_shuffles import page as draw
 
     draw()
 
@@ -154,15 +154,15 @@ def test_first_points_are_drawn_while_it_runs(store):
     values = np.stack([np.full(40, 0.5), np.ones(40), np.ones(40)]).astype(np.float32)
     done = {"queries": 40, "set_size": 12.0, "seconds": 1.0}
     store.records.put(plan.cells()[0].digest, done, {"values": values})
-    from app.views import group_shuffles_run as run
+    from shuffleproof.app.views import group_shuffles_run as run
 
     (begun,) = underway.underway(store, "group-shuffles")
     assert run._begun(begun, job)
     assert not run._begun(begun, jobs.submit(store, "group-shuffles", asked | {"orders": 2}))
 
     def drawn():
-        from app.views import group_shuffles_run
-        from core.studies.underway import underway as all_of
+        from shuffleproof.app.views import group_shuffles_run
+        from shuffleproof.core.studies.underway import underway as all_of
 
         group_shuffles_run._first(
             next(all_of(group_shuffles_run.services.store(), "group-shuffles"))

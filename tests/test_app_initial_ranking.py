@@ -8,27 +8,27 @@ import numpy as np
 import pandas as pd
 import pytest
 import streamlit as st
+from shuffleproof.app import curves, services
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.views import initial_ranking as view
+from shuffleproof.app.views import initial_ranking_run as run
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.data.synthetic import planted
+from shuffleproof.core.errors import ScoringError
+from shuffleproof.core.execution.jobs import Jobs
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.perturb.registry import PERTURBATIONS
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.studies import conventions, initial_ranking, jobs, underway
+from shuffleproof.core.studies.initial_ranking import INITIAL
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.run import run_study
+from shuffleproof.core.studies.study import Study, levels_of
+from shuffleproof.core.studies.workbench import finished
 from streamlit.testing.v1 import AppTest
 
-from app import curves, services
-from app.plain import escaped
-from app.views import initial_ranking as view
-from app.views import initial_ranking_run as run
-from core.data.lists import CandidateLists, JudgedLists
-from core.data.synthetic import planted
-from core.errors import ScoringError
-from core.execution.jobs import Jobs
-from core.metrics.measure import Measure
-from core.perturb.registry import PERTURBATIONS
-from core.seeds import generator
-from core.store.artefacts import Store
-from core.store.keys import key_of
-from core.studies import conventions, initial_ranking, jobs, underway
-from core.studies.initial_ranking import INITIAL
-from core.studies.result import StudyResult
-from core.studies.run import run_study
-from core.studies.study import Study, levels_of
-from core.studies.workbench import finished
 from tests import app_folded as folded
 
 DATA = "my_set"
@@ -43,7 +43,7 @@ PAIRS = tuple((family, level) for family in ("shuffle", "mallows") for level in 
 
 
 def page():
-    from app.views.initial_ranking import page as draw
+    from shuffleproof.app.views.initial_ranking import page as draw
 
     draw()
 

@@ -6,25 +6,25 @@ import numpy as np
 import pytest
 import streamlit as st
 from safetensors.numpy import save_file
+from shuffleproof.app import disturbed, rankings, report
+from shuffleproof.app.views import initial_rankings as view
+from shuffleproof.core.execution.jobs import Jobs
+from shuffleproof.core.rankers import registry
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.studies import initial_rankings_table, jobs, underway
+from shuffleproof.core.studies.benchmark_finding import signed
+from shuffleproof.core.studies.result import StudyResult
 from streamlit.testing.v1 import AppTest
 
-from app import disturbed, rankings, report
-from app.views import initial_rankings as view
-from core.execution.jobs import Jobs
-from core.rankers import registry
-from core.seeds import generator
-from core.store.artefacts import Store
-from core.store.keys import key_of
-from core.studies import initial_rankings_table, jobs, underway
-from core.studies.benchmark_finding import signed
-from core.studies.result import StudyResult
 from tests import app_folded as folded
 from tests import app_sizes as made
 from tests import app_tables as tables
 
 
 def page():
-    from app.views.initial_rankings import page as draw
+    from shuffleproof.app.views.initial_rankings import page as draw
 
     draw()
 

@@ -11,25 +11,23 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from shuffleproof.app import scoring, services
+from shuffleproof.app.views.certificates import moved_share
+from shuffleproof.core.errors import JobError, ScoringError
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies import jobs
+from shuffleproof.core.studies.one_list import Answer, amount, explanation, moves, spoken, verdicts
+from shuffleproof.core.studies.shown_order import Documents
+from shuffleproof.core.studies.trained import trained_on
+from shuffleproof.core.studies.workbench import finished
 from streamlit.testing.v1 import AppTest
-
-from app import scoring, services
-from app.views.certificates import moved_share
-from core.errors import JobError, ScoringError
-from core.store.artefacts import Store
-from core.studies import jobs
-from core.studies.one_list import Answer, amount, explanation, moves, spoken, verdicts
-from core.studies.shown_order import Documents
-from core.studies.trained import trained_on
-from core.studies.workbench import finished
 
 SECONDS = 60
 
 
 def script():
     import streamlit as st
-
-    from app.views import invariance, train
+    from shuffleproof.app.views import invariance, train
 
     pages = [
         st.Page(invariance.page, url_path="invariance", default=True),
@@ -177,7 +175,7 @@ def uncertified(trained_sample, tmp_path):
 
 def test_an_examination_is_handed_in_watched_and_cancelled(trained_sample, tmp_path, monkeypatch):
     monkeypatch.setattr(jobs, "ensure_running", lambda _store: True)
-    monkeypatch.setattr("core.studies.trained._preset", lambda *_: "small")
+    monkeypatch.setattr("shuffleproof.core.studies.trained._preset", lambda *_: "small")
     page = opened(uncertified(trained_sample, tmp_path), monkeypatch)
     page = button(page, "Examine all test queries").click().run()
     (job,) = jobs.jobs_of(services.store()).list("waiting")
@@ -195,7 +193,7 @@ def test_a_table_of_jobs_that_cannot_be_used_leaves_the_page_alive(
         raise JobError("jobs", "the disk is full", "Make room.")
 
     monkeypatch.setattr(jobs, "submit", refused)
-    monkeypatch.setattr("core.studies.trained._preset", lambda *_: "small")
+    monkeypatch.setattr("shuffleproof.core.studies.trained._preset", lambda *_: "small")
     page = opened(uncertified(trained_sample, tmp_path), monkeypatch)
     page = button(page, "Examine all test queries").click().run()
     assert "DLCM moved" in said(page)
@@ -235,7 +233,8 @@ def test_the_web_process_loads_neither_torch_nor_lightgbm(trained_sample):
         "from streamlit.testing.v1 import AppTest\n"
         "pages = [\n"
         "    AppTest.from_file('app/main.py'),\n"
-        "    AppTest.from_string('from app.views import invariance\\ninvariance.page()'),\n"
+        "    AppTest.from_string('from shuffleproof.app.views import invariance\\n'\n"
+        "                        'invariance.page()'),\n"
         "]\n"
         "for page in pages:\n"
         "    page.run(timeout=60)\n"
@@ -244,10 +243,10 @@ def test_the_web_process_loads_neither_torch_nor_lightgbm(trained_sample):
         "loaded = [name for name in ('torch', 'lightgbm') if name in sys.modules]\n"
         "sys.exit(', '.join(loaded) or 0)\n"
     )
-    home = Path(sys.modules["app"].__path__[0]).parent
+    home = Path(__file__).resolve().parents[1]
     environment = os.environ | {
         "SHUFFLEPROOF_HOME": str(trained_sample[0].root),
-        "PYTHONPATH": str(home),
+        "PYTHONPATH": str(home / ".types"),
     }
     ended = subprocess.run(
         [sys.executable, "-c", program],

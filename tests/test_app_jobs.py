@@ -5,16 +5,16 @@ import shutil
 from dataclasses import replace
 
 import pytest
+from shuffleproof.app import jobs, services
+from shuffleproof.app.views.jobs import SHOWN
+from shuffleproof.core.errors import JobError
+from shuffleproof.core.execution.jobs import Job
+from shuffleproof.core.execution.jobs_history import Step
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.studies import jobs as work
+from shuffleproof.core.studies.uploads import spooled
 
-from app import jobs, services
-from app.views.jobs import SHOWN
-from core.errors import JobError
-from core.execution.jobs import Job
-from core.execution.jobs_history import Step
-from core.store.artefacts import Store
-from core.store.keys import key_of
-from core.studies import jobs as work
-from core.studies.uploads import spooled
 from tests.app_jobs import desk, jobs_script, opened, plain, words
 
 

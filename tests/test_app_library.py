@@ -6,28 +6,28 @@ import zipfile
 
 import pytest
 import streamlit as st
+from shuffleproof.app import library as doors
+from shuffleproof.app.library import Filter
+from shuffleproof.app.views import library as view
+from shuffleproof.app.views import library_bring as bring
+from shuffleproof.app.views import library_delete as deleting
+from shuffleproof.app.views import library_export as exporting
+from shuffleproof.core.execution.jobs import Jobs
+from shuffleproof.core.progress import finished
+from shuffleproof.core.rankers import registry
+from shuffleproof.core.store import archive
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.store.tags import Tags
+from shuffleproof.core.studies import jobs, jobs_library, library, uploads
 from streamlit.testing.v1 import AppTest
 
-from app import library as doors
-from app.library import Filter
-from app.views import library as view
-from app.views import library_bring as bring
-from app.views import library_delete as deleting
-from app.views import library_export as exporting
-from core.execution.jobs import Jobs
-from core.progress import finished
-from core.rankers import registry
-from core.store import archive
-from core.store.artefacts import Store
-from core.store.keys import key_of
-from core.store.tags import Tags
-from core.studies import jobs, jobs_library, library, uploads
 from tests import app_sizes as made
 from tests import app_tables as tables
 
 
 def page():
-    from app.views.library import page as draw
+    from shuffleproof.app.views.library import page as draw
 
     draw()
 
@@ -58,8 +58,8 @@ def filled(folder, fold):
 
 def used(monkeypatch, folder):
     monkeypatch.setenv("SHUFFLEPROOF_HOME", str(folder))
-    monkeypatch.setattr("core.store.artefacts.default_store", lambda: Store(folder))
-    monkeypatch.setattr("app.services.default_store", lambda: Store(folder))
+    monkeypatch.setattr("shuffleproof.core.store.artefacts.default_store", lambda: Store(folder))
+    monkeypatch.setattr("shuffleproof.app.services.default_store", lambda: Store(folder))
     monkeypatch.setattr(jobs, "ensure_running", lambda _store: True)
     st.cache_resource.clear()
     st.cache_data.clear()
@@ -108,7 +108,7 @@ def keys(*artefacts):
 
 def test_an_empty_library_says_how_to_fill_it(tmp_path, monkeypatch):
     used(monkeypatch, tmp_path)
-    monkeypatch.setattr("app.services.sample_key", lambda: "")
+    monkeypatch.setattr("shuffleproof.app.services.sample_key", lambda: "")
     test = opened()
     assert "Nothing is stored yet" in words(test)
     assert any("shuffleproof library import" in code.value for code in test.code)

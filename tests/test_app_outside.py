@@ -4,20 +4,20 @@ import io
 
 import pytest
 import streamlit as st
+from shuffleproof.app import outside as doors
+from shuffleproof.app import proposals
+from shuffleproof.app.uploads import Draft
+from shuffleproof.app.views import outside as view
+from shuffleproof.app.views import outside_ranker, outside_runs
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.execution.jobs import Jobs
+from shuffleproof.core.progress import finished
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import ArtefactKey
+from shuffleproof.core.studies import jobs
+from shuffleproof.core.studies.jobs_outside import FILE, QRELS, RUNS
 from streamlit.testing.v1 import AppTest
 
-from app import outside as doors
-from app import proposals
-from app.uploads import Draft
-from app.views import outside as view
-from app.views import outside_ranker, outside_runs
-from core.errors import ShuffleproofError
-from core.execution.jobs import Jobs
-from core.progress import finished
-from core.store.artefacts import Store
-from core.store.keys import ArtefactKey
-from core.studies import jobs
-from core.studies.jobs_outside import FILE, QRELS, RUNS
 from tests import app_tables as tables
 
 FOLD = tables.fold()
@@ -27,7 +27,7 @@ SECOND = b"1 Q0 b 1 2 mine\n1 Q0 a 2 1 mine\n3 Q0 a 1 1 mine\n"
 
 
 def page():
-    from app.views.outside import page as draw
+    from shuffleproof.app.views.outside import page as draw
 
     draw()
 
@@ -35,8 +35,8 @@ def page():
 @pytest.fixture
 def store(tmp_path, monkeypatch):
     monkeypatch.setenv("SHUFFLEPROOF_HOME", str(tmp_path))
-    monkeypatch.setattr("core.store.artefacts.default_store", lambda: Store(tmp_path))
-    monkeypatch.setattr("app.services.default_store", lambda: Store(tmp_path))
+    monkeypatch.setattr("shuffleproof.core.store.artefacts.default_store", lambda: Store(tmp_path))
+    monkeypatch.setattr("shuffleproof.app.services.default_store", lambda: Store(tmp_path))
     monkeypatch.setattr(jobs, "ensure_running", lambda _store: True)
     st.cache_resource.clear()
     st.cache_data.clear()

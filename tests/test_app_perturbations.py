@@ -6,23 +6,23 @@ import shutil
 import numpy as np
 import pandas as pd
 import pytest
+from shuffleproof.app import disturbed, report
+from shuffleproof.app.figures import initial_ranking
+from shuffleproof.app.figures import perturbations as figure
+from shuffleproof.app.views import disturbed_queries as queries
+from shuffleproof.app.views import perturbations as view
+from shuffleproof.app.views import perturbations_details as details
+from shuffleproof.app.views import perturbations_run as run
+from shuffleproof.core.errors import UsageError
+from shuffleproof.core.perturb.registry import PERTURBATIONS
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies import perturbations, perturbations_notes, perturbations_table
+from shuffleproof.core.studies.benchmark_finding import signed
+from shuffleproof.core.studies.initial_ranking import INITIAL
+from shuffleproof.core.studies.reproduce import study_command, study_python
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.workbench import finished
 
-from app import disturbed, report
-from app.figures import initial_ranking
-from app.figures import perturbations as figure
-from app.views import disturbed_queries as queries
-from app.views import perturbations as view
-from app.views import perturbations_details as details
-from app.views import perturbations_run as run
-from core.errors import UsageError
-from core.perturb.registry import PERTURBATIONS
-from core.store.artefacts import Store
-from core.studies import perturbations, perturbations_notes, perturbations_table
-from core.studies.benchmark_finding import signed
-from core.studies.initial_ranking import INITIAL
-from core.studies.reproduce import study_command, study_python
-from core.studies.result import StudyResult
-from core.studies.workbench import finished
 from tests import app_disturbed as made
 from tests import app_folded as folded
 

@@ -3,26 +3,26 @@
 import numpy as np
 import pytest
 import streamlit as st
+from shuffleproof.app import disturbed, report, set_sizes
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.views import set_size as view
+from shuffleproof.app.views import set_size_details as details
+from shuffleproof.app.views import set_size_run as run
+from shuffleproof.core.execution.jobs import Jobs
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.studies import jobs, set_size_table, underway
+from shuffleproof.core.studies.benchmark_finding import signed
+from shuffleproof.core.studies.result import StudyResult
 from streamlit.testing.v1 import AppTest
 
-from app import disturbed, report, set_sizes
-from app.plain import escaped
-from app.views import set_size as view
-from app.views import set_size_details as details
-from app.views import set_size_run as run
-from core.execution.jobs import Jobs
-from core.store.artefacts import Store
-from core.store.keys import key_of
-from core.studies import jobs, set_size_table, underway
-from core.studies.benchmark_finding import signed
-from core.studies.result import StudyResult
 from tests import app_folded as folded
 from tests import app_sizes as made
 from tests import app_tables as tables
 
 
 def page():
-    from app.views.set_size import page as draw
+    from shuffleproof.app.views.set_size import page as draw
 
     draw()
 

@@ -3,9 +3,8 @@
 from itertools import combinations
 
 import pytest
-
-from app.figures.style import DASHES, PALETTE, REFERENCE, shapes, stroke
-from core.rankers import registry
+from shuffleproof.app.figures.style import DASHES, PALETTE, REFERENCE, shapes, stroke
+from shuffleproof.core.rankers import registry
 
 FITTED = [name for name, entry in registry.RANKERS.items() if entry.fitted]
 

@@ -5,18 +5,18 @@ import sys
 from dataclasses import asdict, replace
 
 import pytest
+from shuffleproof.app import proposals, training
+from shuffleproof.app.views.train_form import _span
+from shuffleproof.core.data.catalogue import find
+from shuffleproof.core.errors import DataError
+from shuffleproof.core.execution.jobs_only_one import HOME
+from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.rankers.kept import ALL_DOCUMENTS, ranker_key
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies import differences
 from streamlit.testing.v1 import AppTest
 
-from app import proposals, training
-from app.views.train_form import _span
-from core.data.catalogue import find
-from core.errors import DataError
-from core.execution.jobs_only_one import HOME
-from core.rankers import registry
-from core.rankers.initial import ListRecipe
-from core.rankers.kept import ALL_DOCUMENTS, ranker_key
-from core.store.artefacts import Store
-from core.studies import differences
 from tests.app_jobs import desk, opened, train_script, words
 
 
@@ -329,7 +329,7 @@ def test_a_span_of_seconds():
 
 def test_the_page_loads_neither_torch_nor_lightgbm():
     script = (
-        "import sys\nfrom app.views import train, jobs\nfrom app import sidebar\n"
+        "import sys\nfrom shuffleproof.app.views import train, jobs\nfrom app import sidebar\n"
         "assert not {'torch', 'lightgbm'} & sys.modules.keys()"
     )
     subprocess.run([sys.executable, "-c", script], check=True, cwd=HOME, capture_output=True)

@@ -7,19 +7,19 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from shuffleproof.app import disturbed, report
+from shuffleproof.app.figures import worst_case as figure
+from shuffleproof.app.views import worst_case as view
+from shuffleproof.app.views import worst_case_queries as queries
+from shuffleproof.app.views import worst_case_run as run
+from shuffleproof.core.perturb.worst_case import Search
+from shuffleproof.core.perturb.worst_case import search as worst_order
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies.initial_ranking import INITIAL
+from shuffleproof.core.studies.reproduce import study_command, study_python
+from shuffleproof.core.studies.workbench import finished
+from shuffleproof.core.studies.worst_case_finding import finding
 
-from app import disturbed, report
-from app.figures import worst_case as figure
-from app.views import worst_case as view
-from app.views import worst_case_queries as queries
-from app.views import worst_case_run as run
-from core.perturb.worst_case import Search
-from core.perturb.worst_case import search as worst_order
-from core.store.artefacts import Store
-from core.studies.initial_ranking import INITIAL
-from core.studies.reproduce import study_command, study_python
-from core.studies.workbench import finished
-from core.studies.worst_case_finding import finding
 from tests import app_disturbed as made
 from tests import app_folded as folded
 

@@ -5,11 +5,10 @@ from dataclasses import replace
 
 import pytest
 import torch
-
-from core.models import attention
-from core.models.attention import MultiHeadAttention, attend, attention_weights
-from core.models.config import SETRANK_PRESETS, SetRankConfig
-from core.models.dense import dense, dense_added
+from shuffleproof.core.models import attention
+from shuffleproof.core.models.attention import MultiHeadAttention, attend, attention_weights
+from shuffleproof.core.models.config import SETRANK_PRESETS, SetRankConfig
+from shuffleproof.core.models.dense import dense, dense_added
 
 SMALL = SETRANK_PRESETS["small"]
 

@@ -13,25 +13,24 @@ from hypothesis.extra.numpy import arrays
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import cdist, pdist
 from scipy.stats import entropy as scipy_entropy
-
-from core.cli import attention as attention_command
-from core.data import synthetic
-from core.data.features import fit as fit_normalisation
-from core.data.lists import CandidateLists, JudgedLists
-from core.errors import ParameterError, UnknownNameError, UsageError
-from core.models import attention
-from core.rankers import attention_kinds, attention_order
-from core.rankers import attention_measures as measures
-from core.rankers.attention_gates import gate_paths
-from core.rankers.attention_kinds import AttentionRecord
-from core.rankers.attention_maps import by_document, recorded
-from core.rankers.attention_summary import MEASURES, _heads
-from core.rankers.neural import NeuralRanker
-from core.rankers.recipes import FIXED, NeuralSpec
-from core.studies import attention as attention_study
-from core.studies import attention_list, attention_text
-from core.studies.attention_change import Change
-from core.studies.result import StudyResult
+from shuffleproof.core.cli import attention as attention_command
+from shuffleproof.core.data import synthetic
+from shuffleproof.core.data.features import fit as fit_normalisation
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.errors import ParameterError, UnknownNameError, UsageError
+from shuffleproof.core.models import attention
+from shuffleproof.core.rankers import attention_kinds, attention_order
+from shuffleproof.core.rankers import attention_measures as measures
+from shuffleproof.core.rankers.attention_gates import gate_paths
+from shuffleproof.core.rankers.attention_kinds import AttentionRecord
+from shuffleproof.core.rankers.attention_maps import by_document, recorded
+from shuffleproof.core.rankers.attention_summary import MEASURES, _heads
+from shuffleproof.core.rankers.neural import NeuralRanker
+from shuffleproof.core.rankers.recipes import FIXED, NeuralSpec
+from shuffleproof.core.studies import attention as attention_study
+from shuffleproof.core.studies import attention_list, attention_text
+from shuffleproof.core.studies.attention_change import Change
+from shuffleproof.core.studies.result import StudyResult
 
 FOLD = synthetic.planted(queries=(4, 2, 3), seed=5)
 NAMES = (

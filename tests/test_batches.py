@@ -3,9 +3,8 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-
-from core.data import ragged
-from core.data.batches import (
+from shuffleproof.core.data import ragged
+from shuffleproof.core.data.batches import (
     SCORING_WASTE,
     TRAINING_WASTE,
     held,
@@ -15,7 +14,7 @@ from core.data.batches import (
     training_plan,
     waste_of,
 )
-from core.data.lists import CandidateLists
+from shuffleproof.core.data.lists import CandidateLists
 
 LENGTHS = st.lists(st.integers(0, 60), max_size=50).map(lambda some: np.array(some, dtype=np.int64))
 

@@ -4,10 +4,9 @@ import ast
 from pathlib import Path
 
 import pytest
-
-from core import bench
-from core.bench import softrank
-from core.cli.arguments import BENCH_JOBS, main
+from shuffleproof.core import bench
+from shuffleproof.core.bench import softrank
+from shuffleproof.core.cli.arguments import BENCH_JOBS, main
 
 
 def jobs_of(module):

@@ -9,19 +9,18 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 from scipy import stats
-
-from core.aggregate.voting import mean_ranks
-from core.data import trec
-from core.data.folds import folds_of
-from core.data.lists import CandidateLists, JudgedLists
-from core.data.published import TABLES, table_for
-from core.errors import DivergedError, UnknownNameError, UsageError
-from core.metrics.significance import holm
-from core.rankers import registry
-from core.rankers.initial import ListRecipe
-from core.store.artefacts import Store
-from core.store.keys import key_of
-from core.studies import (
+from shuffleproof.core.aggregate.voting import mean_ranks
+from shuffleproof.core.data import trec
+from shuffleproof.core.data.folds import folds_of
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.data.published import TABLES, table_for
+from shuffleproof.core.errors import DivergedError, UnknownNameError, UsageError
+from shuffleproof.core.metrics.significance import holm
+from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.studies import (
     benchmark,
     benchmark_lists,
     benchmark_notes,
@@ -33,8 +32,8 @@ from core.studies import (
     ranker_sets,
     underway,
 )
-from core.studies.result import StudyResult
-from core.studies.workbench import Workbench, finished
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.workbench import Workbench, finished
 
 RANKERS = ("feature:1", "feature:2", "feature:3", "lambdamart@small")
 FUSED = "mean-rank:random+feature:2"
@@ -73,8 +72,8 @@ def test_references_stand_beside_the_rankers_and_only_what_draws_has_seeds(resul
 
 
 def test_a_row_is_what_its_ranker_scores(result, bench):
-    from core.metrics.measure import Measure
-    from core.metrics.relevance import evaluate
+    from shuffleproof.core.metrics.measure import Measure
+    from shuffleproof.core.metrics.relevance import evaluate
 
     test = bench.prepared.test
     scores = test.dataset.feature(2)[test.lists.rows]

@@ -7,19 +7,18 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-
-from core.cli.arguments import main, parser
-from core.cli.benchmark import How, text
-from core.data.dataset import RankingDataset
-from core.data.lists import CandidateLists
-from core.data.published import CUTOFFS, TABLES
-from core.data.text import TextColumn
-from core.errors import DataError, UsageError
-from core.metrics.randomisation import randomised
-from core.metrics.significance import paired_randomisation
-from core.rankers.initial import ListRecipe
-from core.store.artefacts import Store
-from core.studies import (
+from shuffleproof.core.cli.arguments import main, parser
+from shuffleproof.core.cli.benchmark import How, text
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.lists import CandidateLists
+from shuffleproof.core.data.published import CUTOFFS, TABLES
+from shuffleproof.core.data.text import TextColumn
+from shuffleproof.core.errors import DataError, UsageError
+from shuffleproof.core.metrics.randomisation import randomised
+from shuffleproof.core.metrics.significance import paired_randomisation
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies import (
     benchmark,
     benchmark_finding,
     benchmark_printed,
@@ -29,10 +28,10 @@ from core.studies import (
     benchmark_runs,
     benchmark_table,
 )
-from core.studies.kinds.benchmark.question import Benchmark
-from core.studies.reproduce import study_command, study_python
-from core.studies.result import StudyResult
-from core.studies.workbench import Workbench, finished
+from shuffleproof.core.studies.kinds.benchmark.question import Benchmark
+from shuffleproof.core.studies.reproduce import study_command, study_python
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.workbench import Workbench, finished
 
 # Pang et al., SIGIR 2020, Table 2: NDCG@1/3/5/10 on Istella, MSLR30K and Yahoo, as printed
 PRINTED = """
@@ -291,14 +290,14 @@ def test_the_command_asks_for_the_same_benchmark(result, artefact):
 
 
 def test_the_python_makes_the_same_benchmark(artefact, store, monkeypatch):
-    monkeypatch.setattr("core.studies.ask.default_store", lambda: store)
+    monkeypatch.setattr("shuffleproof.core.studies.ask.default_store", lambda: store)
     names = {}
     exec(study_python(artefact.recipe, artefact.facts), names)  # noqa: S102 (our own lines)
     assert names["result"].recipe == artefact.recipe
 
 
 def test_a_set_is_asked_for_by_its_name():
-    from core.studies.ranker_sets import NAMED
+    from shuffleproof.core.studies.ranker_sets import NAMED
 
     rows = [{"label": name, "seeds": 3} for name in ("ideal", "random", *NAMED["pairwise"])]
     recipe = {"kind": "benchmark", "rows": rows, "measures": list(Benchmark(("mart",)).measures)}

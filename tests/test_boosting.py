@@ -11,28 +11,27 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from core.bench.tuned import values_of
-from core.data import source
-from core.data.dataset import RankingDataset
-from core.data.lists import CandidateLists, JudgedLists
-from core.data.ragged import offsets_of, order_within
-from core.data.synthetic import planted
-from core.errors import DataError, ParameterError, ShapeError, UnknownNameError
-from core.metrics.measure import Measure
-from core.metrics.relevance import evaluate, mean_of
-from core.perturb.registry import perturbation
-from core.progress import finished
-from core.rankers import boosting, registry, univariate
-from core.rankers.base import Ranker, RankerSpec
-from core.rankers.boosting import FRankAdditiveSpec, RankBoostSpec
-from core.rankers.boosting_bins import BinnedDocuments, thresholds_of
-from core.rankers.boosting_pairs import GradedLists
-from core.rankers.kept import ALL_DOCUMENTS, kept, quality
-from core.seeds import generator
-from core.store.artefacts import Store
-from core.studies import cost
-from core.studies.claims_intervals import t_interval
+from shuffleproof.core.bench.tuned import values_of
+from shuffleproof.core.data import source
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.data.ragged import offsets_of, order_within
+from shuffleproof.core.data.synthetic import planted
+from shuffleproof.core.errors import DataError, ParameterError, ShapeError, UnknownNameError
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.relevance import evaluate, mean_of
+from shuffleproof.core.perturb.registry import perturbation
+from shuffleproof.core.progress import finished
+from shuffleproof.core.rankers import boosting, registry, univariate
+from shuffleproof.core.rankers.base import Ranker, RankerSpec
+from shuffleproof.core.rankers.boosting import FRankAdditiveSpec, RankBoostSpec
+from shuffleproof.core.rankers.boosting_bins import BinnedDocuments, thresholds_of
+from shuffleproof.core.rankers.boosting_pairs import GradedLists
+from shuffleproof.core.rankers.kept import ALL_DOCUMENTS, kept, quality
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies import cost
+from shuffleproof.core.studies.claims_intervals import t_interval
 
 FOLD = planted((40, 15, 5), seed=3, documents=25)
 TINY = planted((6, 2, 2), seed=5, documents=7)
@@ -383,7 +382,8 @@ def test_what_a_fit_takes_is_estimated_and_learnt_from(name, tmp_path):
 
 def test_recipes_load_without_torch_or_lightgbm():
     program = (
-        "import sys; from core.rankers import boosting; boosting.spec('rankboost').recipe();"
+        "import sys; from shuffleproof.core.rankers import boosting;"
+        "boosting.spec('rankboost').recipe();"
         "sys.exit(bool({'torch', 'lightgbm'} & set(sys.modules)))"
     )
     subprocess.run([sys.executable, "-c", program], check=True)

@@ -2,11 +2,10 @@ import time
 
 import numpy as np
 import pytest
-
-from core.data import browse
-from core.data.dataset import RankingDataset
-from core.data.ragged import offsets_of
-from core.data.text import TextColumn
+from shuffleproof.core.data import browse
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.ragged import offsets_of
+from shuffleproof.core.data.text import TextColumn
 
 
 def made(lengths, labels=None, documents=None, names=None):

@@ -4,17 +4,16 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
-
-from core.data.dataset import RankingDataset
-from core.data.lists import CandidateLists, JudgedLists
-from core.errors import UsageError
-from core.rankers.initial import ListRecipe
-from core.store.artefacts import Store
-from core.studies import card, card_table
-from core.studies.card_intervals import resampled
-from core.studies.initial_ranking import INITIAL
-from core.studies.result import StudyResult
-from core.studies.workbench import Workbench, finished
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.errors import UsageError
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies import card, card_table
+from shuffleproof.core.studies.card_intervals import resampled
+from shuffleproof.core.studies.initial_ranking import INITIAL
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.workbench import Workbench, finished
 
 FAMILY = "transpositions"
 

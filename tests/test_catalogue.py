@@ -4,14 +4,13 @@ import gzip
 
 import numpy as np
 import pytest
-
-from core.data.catalogue import Reading, find, ingest, resolve
-from core.data.letor_write import write
-from core.data.source import Parts
-from core.data.synthetic import planted
-from core.errors import ArtefactError, LetorError
-from core.store.artefacts import Store
-from core.studies.workbench import finished
+from shuffleproof.core.data.catalogue import Reading, find, ingest, resolve
+from shuffleproof.core.data.letor_write import write
+from shuffleproof.core.data.source import Parts
+from shuffleproof.core.data.synthetic import planted
+from shuffleproof.core.errors import ArtefactError, LetorError
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies.workbench import finished
 
 
 @pytest.fixture(scope="module")

@@ -5,15 +5,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from shuffleproof.core.data import ragged
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.errors import DataError, NotAskedAgainError, ParameterError
+from shuffleproof.core.progress import finished
+from shuffleproof.core.rankers.theorems import theorem_of
+from shuffleproof.core.studies import (
+    certificate,
+    examination,
+    invariance,
+    score_floor,
+    systematic_orders,
+)
+from shuffleproof.core.studies.verdict import INVARIANT, NOT, UNTOLD
 
-from core.data import ragged
-from core.data.dataset import RankingDataset
-from core.data.lists import CandidateLists, JudgedLists
-from core.errors import DataError, NotAskedAgainError, ParameterError
-from core.progress import finished
-from core.rankers.theorems import theorem_of
-from core.studies import certificate, examination, invariance, score_floor, systematic_orders
-from core.studies.verdict import INVARIANT, NOT, UNTOLD
 from tests.test_invariance_real import judged as strung
 from tests.test_invariance_real import untrained
 from tests.zoo import ALL, ZOO, Adversary, cancelling, honest, precise, shown_as, varying

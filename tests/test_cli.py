@@ -9,18 +9,17 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-
-from core.cli.arguments import main
-from core.cli.open import preset_of
-from core.data import letor
-from core.data.letor_write import write
-from core.data.synthetic import planted
-from core.rankers.initial import ListRecipe
-from core.rankers.registry import RANKERS
-from core.store.artefacts import Store
-from core.studies.certificate import certificates
-from core.studies.result import StudyResult
-from core.studies.workbench import Workbench, finished
+from shuffleproof.core.cli.arguments import main
+from shuffleproof.core.cli.open import preset_of
+from shuffleproof.core.data import letor
+from shuffleproof.core.data.letor_write import write
+from shuffleproof.core.data.synthetic import planted
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.rankers.registry import RANKERS
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies.certificate import certificates
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.workbench import Workbench, finished
 
 SUMMARY = {*("ranker", "family", "level", "tau", "set_size", "measure", "mean", "low", "high", "n")}
 SMALL = ("--initial", "feature:3", "--depth", "20")
@@ -334,7 +333,7 @@ def test_the_seed_makes_another_ranker(answered, folder):
 def test_wrong_flags_end_with_2():
     assert (
         subprocess.run(
-            [sys.executable, "-m", "core", "dance"],
+            [sys.executable, "-m", "shuffleproof", "dance"],
             check=False,
             capture_output=True,
             cwd=Path(__file__).parents[1],

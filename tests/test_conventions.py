@@ -7,18 +7,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from core.data import letor, trec
-from core.data.dataset import RankingDataset
-from core.data.lists import CandidateLists, JudgedLists
-from core.data.text import TextColumn
-from core.errors import ParameterError, UnknownNameError
-from core.metrics.bundles import BUNDLES, under
-from core.metrics.measure import MEASURES, Measure
-from core.metrics.relevance import evaluate, mean_of
-from core.progress import finished
-from core.rankers.linear import RankSVMSpec
-from core.studies import outside_runs
+from shuffleproof.core.data import letor, trec
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.data.text import TextColumn
+from shuffleproof.core.errors import ParameterError, UnknownNameError
+from shuffleproof.core.metrics.bundles import BUNDLES, under
+from shuffleproof.core.metrics.measure import MEASURES, Measure
+from shuffleproof.core.metrics.relevance import evaluate, mean_of
+from shuffleproof.core.progress import finished
+from shuffleproof.core.rankers.linear import RankSVMSpec
+from shuffleproof.core.studies import outside_runs
 
 DATA = Path(__file__).parents[1].parent / "shared" / "data"
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason=f"real data absent: {DATA}")

@@ -6,15 +6,14 @@ import subprocess
 import sys
 
 import pytest
-
-from core.execution.machine import machine
-from core.models import size
-from core.models.config import DLCM_PRESETS, SETRANK_PRESETS
-from core.rankers.registry import spec
-from core.store.artefacts import Store
-from core.store.keys import key_of
-from core.studies import cost, cost_classical
-from core.studies.cost import Cost, Measured, Sizes
+from shuffleproof.core.execution.machine import machine
+from shuffleproof.core.models import size
+from shuffleproof.core.models.config import DLCM_PRESETS, SETRANK_PRESETS
+from shuffleproof.core.rankers.registry import spec
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.studies import cost, cost_classical
+from shuffleproof.core.studies.cost import Cost, Measured, Sizes
 
 FEATURES = 46
 SIZES = Sizes(lists=470, rows=15556, valid_rows=5000, features=FEATURES)
@@ -32,8 +31,8 @@ DLCMS = [
 
 
 def network(config):
-    from core.models.dlcm import DLCM
-    from core.models.setrank import SetRank
+    from shuffleproof.core.models.dlcm import DLCM
+    from shuffleproof.core.models.setrank import SetRank
 
     return (DLCM if config in DLCMS else SetRank)(FEATURES, config)
 
@@ -160,11 +159,11 @@ def test_what_this_machine_did_is_read_from_the_store(tmp_path):
 
 
 def test_a_ranker_that_is_trained_says_what_the_next_one_takes(tmp_path):
-    from core.data.lists import CandidateLists, JudgedLists
-    from core.data.synthetic import planted
-    from core.rankers.kept import ALL_DOCUMENTS
-    from core.rankers.kept import kept as fitted
-    from core.studies.workbench import finished
+    from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+    from shuffleproof.core.data.synthetic import planted
+    from shuffleproof.core.rankers.kept import ALL_DOCUMENTS
+    from shuffleproof.core.rankers.kept import kept as fitted
+    from shuffleproof.core.studies.workbench import finished
 
     part = planted((30, 1, 1), documents=20).train
     store, judged = Store(tmp_path), JudgedLists(part, CandidateLists.everything(part))
@@ -192,7 +191,8 @@ def test_jobs_side_by_side_take_as_long_as_their_longest():
 
 def test_no_torch_and_no_lightgbm_are_loaded():
     script = (
-        "import sys\nfrom core.studies import cost\nfrom core.rankers.registry import spec\n"
+        "import sys\nfrom shuffleproof.core.studies import cost\n"
+        "from shuffleproof.core.rankers.registry import spec\n"
         "cost.estimate(spec('dlcm'), cost.Sizes(1, 2, 3, 4))\n"
         "cost.estimate(spec('lambdamart'), cost.Sizes(1, 2, 3, 4))\n"
         "assert not {'torch', 'lightgbm'} & sys.modules.keys()"

@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import pytest
 import torch
-
-from core.models.config import DLCM_PRESETS, DLCMConfig
-from core.models.dlcm import DLCM, LocalRanking
-from core.models.recurrence import GatedRecurrence
+from shuffleproof.core.models.config import DLCM_PRESETS, DLCMConfig
+from shuffleproof.core.models.dlcm import DLCM, LocalRanking
+from shuffleproof.core.models.recurrence import GatedRecurrence
 
 LENGTHS = [3, 7, 1, 7, 0, 5]
 

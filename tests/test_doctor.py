@@ -5,11 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy import stats
-
-from core.data import doctor, doctor_counts, letor
-from core.data.benchmarks import Size, likeliest
-from core.data.dataset import Fold, RankingDataset
-from core.data.ragged import offsets_of
+from shuffleproof.core.data import doctor, doctor_counts, letor
+from shuffleproof.core.data.benchmarks import Size, likeliest
+from shuffleproof.core.data.dataset import Fold, RankingDataset
+from shuffleproof.core.data.ragged import offsets_of
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 needs_data = pytest.mark.skipif(not DATA.exists(), reason="needs the real data folder")

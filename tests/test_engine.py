@@ -7,15 +7,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from shuffleproof.core.errors import UsageError
+from shuffleproof.core.progress import finished
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.store.records import Records
+from shuffleproof.core.studies import codec, engine, set_size, underway
+from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.study import Memory, Plan, Study, plan
 
-from core.errors import UsageError
-from core.progress import finished
-from core.store.artefacts import Store
-from core.store.keys import key_of
-from core.store.records import Records
-from core.studies import codec, engine, set_size, underway
-from core.studies.registry import STUDIES
-from core.studies.study import Memory, Plan, Study, plan
 from tests.golden import written
 
 CORE = Path(__file__).parents[1] / "core"

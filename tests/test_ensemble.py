@@ -9,26 +9,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import rankdata
-
-from app.combinations import made_of
-from core.aggregate.voting import borda, kemeny, margins, mean_ranks
-from core.data.dataset import RankingDataset
-from core.data.lists import CandidateLists, JudgedLists
-from core.data.ragged import offsets_of, order_within, places_of
-from core.data.synthetic import planted
-from core.errors import ParameterError, UsageError
-from core.perturb.registry import perturbation
-from core.progress import finished
-from core.rankers import ensemble, registry
-from core.rankers.base import Ranker
-from core.rankers.ensemble import FusedRanker, Fusion, combined, leaves, parse
-from core.rankers.foreign import is_callable
-from core.rankers.linear import RankSVMSpec
-from core.rankers.shuffled import AGGREGATES, ShuffledRanker, Shuffling
-from core.rankers.univariate import FeatureRanker
-from core.seeds import generator
-from core.studies.benchmark import rows_of
-from core.studies.invariance import certified
+from shuffleproof.app.combinations import made_of
+from shuffleproof.core.aggregate.voting import borda, kemeny, margins, mean_ranks
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.data.ragged import offsets_of, order_within, places_of
+from shuffleproof.core.data.synthetic import planted
+from shuffleproof.core.errors import ParameterError, UsageError
+from shuffleproof.core.perturb.registry import perturbation
+from shuffleproof.core.progress import finished
+from shuffleproof.core.rankers import ensemble, registry
+from shuffleproof.core.rankers.base import Ranker
+from shuffleproof.core.rankers.ensemble import FusedRanker, Fusion, combined, leaves, parse
+from shuffleproof.core.rankers.foreign import is_callable
+from shuffleproof.core.rankers.linear import RankSVMSpec
+from shuffleproof.core.rankers.shuffled import AGGREGATES, ShuffledRanker, Shuffling
+from shuffleproof.core.rankers.univariate import FeatureRanker
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.studies.benchmark import rows_of
+from shuffleproof.core.studies.invariance import certified
 
 FOLD = planted((20, 5, 6), seed=3, documents=12)
 TEST = FOLD.test

@@ -3,10 +3,10 @@ import json
 
 import numpy as np
 import pytest
+from shuffleproof.core.data import catalogue, examination
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies.workbench import finished
 
-from core.data import catalogue, examination
-from core.store.artefacts import Store
-from core.studies.workbench import finished
 from tests.test_browse import made
 
 
@@ -39,7 +39,7 @@ def test_an_examination_is_made_once_and_reads_back_equal(store, data):
 
 
 def test_the_facts_are_the_counted_ones(store, data):
-    from core.data import stored
+    from shuffleproof.core.data import stored
 
     fold = stored.open_fold(data.path)
     found = finished(examination.examined(data, store))

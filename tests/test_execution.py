@@ -11,13 +11,12 @@ import time
 from pathlib import Path
 
 import pytest
-
-from core.errors import ParameterError, UnknownNameError, UsageError
-from core.execution import devices, machine
-from core.execution.cluster import Ray
-from core.execution.executor import EXECUTORS, Executor, Serial, executor
-from core.execution.processes import Processes
-from core.execution.work import Failure, named
+from shuffleproof.core.errors import ParameterError, UnknownNameError, UsageError
+from shuffleproof.core.execution import devices, machine
+from shuffleproof.core.execution.cluster import Ray
+from shuffleproof.core.execution.executor import EXECUTORS, Executor, Serial, executor
+from shuffleproof.core.execution.processes import Processes
+from shuffleproof.core.execution.work import Failure, named
 
 ROOT = Path(__file__).resolve().parents[1]
 HERE = Path(__file__).resolve().parent
@@ -86,7 +85,7 @@ def made(name: str) -> Executor:
 @pytest.fixture(params=sorted(EXECUTORS))
 def place(request, monkeypatch):
     monkeypatch.syspath_prepend(HERE)
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(HERE), str(ROOT)]))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(HERE), str(ROOT / ".types")]))
     return made(request.param)
 
 
@@ -166,7 +165,7 @@ def test_a_death_is_retried_once_then_reported(tmp_path):
 
 def test_a_death_is_survived_by_the_cluster_too(tmp_path, monkeypatch):
     pytest.importorskip("ray")
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(HERE), str(ROOT)]))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(HERE), str(ROOT / ".types")]))
     items = [
         {"value": index, "dies": kind, "mark": str(tmp_path / str(index))}
         for index, kind in enumerate(["once", "always", "never"])
@@ -214,7 +213,7 @@ def mixed(item):
 def test_workers_do_not_outlive_a_killed_parent(tmp_path):
     code = f"""
 from pathlib import Path
-from core.execution.processes import Processes
+from shuffleproof.core.execution.processes import Processes
 for _ in Processes(1, paths=(Path({str(HERE)!r}),)).map("{ME}:told", [{str(tmp_path / "pid")!r}]):
     pass
 """
@@ -263,8 +262,8 @@ def test_without_ray_the_extra_is_named(monkeypatch):
 
 def test_importing_execution_loads_neither_torch_nor_ray():
     code = (
-        "import sys, core.execution.devices, core.execution.executor, core.execution.cluster,"
-        " core.execution.processes; assert not {'torch', 'ray'} & set(sys.modules)"
+        "import sys; from shuffleproof.core.execution import cluster, devices, executor, processes;"
+        " assert not {'torch', 'ray'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
 

@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import pytest
-
-from app import exports
+from shuffleproof.app import exports
 
 FRAME = pd.DataFrame(
     {

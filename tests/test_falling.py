@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-
-from core.data.falling import blocks_of, falling_order
-from core.data.ragged import offsets_of, order_within, segment_ids
+from shuffleproof.core.data.falling import blocks_of, falling_order
+from shuffleproof.core.data.ragged import offsets_of, order_within, segment_ids
 
 
 @pytest.mark.parametrize("kind", ["distinct", "tied", "sorted", "backwards", "constant"])

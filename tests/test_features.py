@@ -5,12 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
+from shuffleproof.core.data import features as normalising
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.features import NORMALISATIONS, Normalisation, fit
+from shuffleproof.core.errors import ShapeError, UnknownNameError
 from sklearn.preprocessing import MinMaxScaler, QuantileTransformer, StandardScaler
-
-from core.data import features as normalising
-from core.data.dataset import RankingDataset
-from core.data.features import NORMALISATIONS, Normalisation, fit
-from core.errors import ShapeError, UnknownNameError
 
 KINDS = sorted(NORMALISATIONS)
 FITTED = sorted(set(KINDS) - {"none"})

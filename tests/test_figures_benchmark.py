@@ -6,8 +6,13 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-
-from app.figures import ablation, benchmark, benchmark_deltas, benchmark_query, benchmark_ranks
+from shuffleproof.app.figures import (
+    ablation,
+    benchmark,
+    benchmark_deltas,
+    benchmark_query,
+    benchmark_ranks,
+)
 
 
 @pytest.fixture

@@ -3,9 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-
-from app.figures import bump, scatter
-from app.figures.style import faded, stroke
+from shuffleproof.app.figures import bump, scatter
+from shuffleproof.app.figures.style import faded, stroke
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 import pandas as pd
 import pytest
-
-from app.figures import distributions
+from shuffleproof.app.figures import distributions
 
 LABELS = pd.DataFrame(
     {

@@ -6,9 +6,8 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
-
-from app.figures.initial_ranking import alt_text, curves
-from app.figures.style import end_labels, on_paper, spread, stroke
+from shuffleproof.app.figures.initial_ranking import alt_text, curves
+from shuffleproof.app.figures.style import end_labels, on_paper, spread, stroke
 
 LEVELS = {"transpositions": [0.0, 1.0, 2.0, 5.0, 80.0], "mallows": [1.0, 0.9, 0.2, 0.0]}
 RANKERS = ("initial ranking", "dlcm", "setrank-imsab", "setrank-imsab-init")

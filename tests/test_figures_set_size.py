@@ -3,12 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
-
-from app.figures import initial_rankings as dots
-from app.figures import initial_rankings_geometry as geometry
-from app.figures import set_size as figure
-from app.figures import set_size_map
-from app.figures.style import stroke
+from shuffleproof.app.figures import initial_rankings as dots
+from shuffleproof.app.figures import initial_rankings_geometry as geometry
+from shuffleproof.app.figures import set_size as figure
+from shuffleproof.app.figures import set_size_map
+from shuffleproof.app.figures.style import stroke
 
 
 @pytest.fixture

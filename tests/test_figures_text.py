@@ -8,10 +8,9 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import pytest
-
-from app import figures
-from app.figures.attention import Cells, Side
-from app.figures.text import escaped, unescaped
+from shuffleproof.app import figures
+from shuffleproof.app.figures.attention import Cells, Side
+from shuffleproof.app.figures.text import escaped, unescaped
 
 EVIL = "<a href='https://evil.example'>q</a>&lt;%{x}"
 SHOWN = "&lt;a href='https://evil.example'&gt;q&lt;/a&gt;&amp;lt;%&#123;x}"
@@ -19,11 +18,11 @@ CUT = SHOWN.partition("href")[0]
 """What is seen of it wherever names are shortened or broken into lines."""
 
 MODULES = [
-    importlib.import_module(f"app.figures.{found.name}")
+    importlib.import_module(f"shuffleproof.app.figures.{found.name}")
     for found in pkgutil.iter_modules(figures.__path__)
 ]
 DRAWING = {
-    f"{module.__name__.removeprefix('app.figures.')}.{name}": draw
+    f"{module.__name__.removeprefix('shuffleproof.app.figures.')}.{name}": draw
     for module in MODULES
     for name, draw in vars(module).items()
     if inspect.isfunction(draw) and draw.__module__ == module.__name__
@@ -162,7 +161,7 @@ def test_a_click_tells_the_name_as_it_was_given():
 
 
 def test_nor_in_a_report():
-    from app import report_parts
+    from shuffleproof.app import report_parts
 
     picture = DRAWING["scatter.scatter"](*CASES["scatter.scatter"])
     page = report_parts.figure(picture, EVIL) + report_parts.table(CASES["compared.compared"][0])

@@ -3,9 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-
-from app.figures.style import stroke
-from app.figures.training import LOSS, VALID, alt_text, curves
+from shuffleproof.app.figures.style import stroke
+from shuffleproof.app.figures.training import LOSS, VALID, alt_text, curves
 
 
 def run(loss=(3.0, 2.0, 1.5), valid=(0.5, 0.7, 0.6), valid_loss=None):

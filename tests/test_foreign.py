@@ -9,17 +9,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from core.data import ragged
-from core.data.lists import JudgedLists
-from core.errors import DataError, ParameterError
-from core.rankers import foreign_asked, foreign_process
-from core.rankers.foreign import CallableRanker
-from core.rankers.initial import ListRecipe
-from core.store.artefacts import Store
-from core.studies.invariance import certified
-from core.studies.verdict import INVARIANT, NOT, UNTOLD
-from core.studies.workbench import Workbench, finished
+from shuffleproof.core.data import ragged
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.errors import DataError, ParameterError
+from shuffleproof.core.rankers import foreign_asked, foreign_process
+from shuffleproof.core.rankers.foreign import CallableRanker
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies.invariance import certified
+from shuffleproof.core.studies.verdict import INVARIANT, NOT, UNTOLD
+from shuffleproof.core.studies.workbench import Workbench, finished
 
 MINE = """import ctypes
 import os

@@ -3,16 +3,15 @@
 import dataclasses
 
 import pytest
+from shuffleproof.app.forms import as_text, changes
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.models.config import DLCMConfig, SetRankConfig
+from shuffleproof.core.models.config_groups import GroupConfig
+from shuffleproof.core.models.config_univariate import UnivariateConfig
+from shuffleproof.core.parameters import check, parameter, parameters, parsed
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.training.recipe import TrainingRecipe
 from streamlit.testing.v1 import AppTest
-
-from app.forms import as_text, changes
-from core.metrics.measure import Measure
-from core.models.config import DLCMConfig, SetRankConfig
-from core.models.config_groups import GroupConfig
-from core.models.config_univariate import UnivariateConfig
-from core.parameters import check, parameter, parameters, parsed
-from core.rankers.initial import ListRecipe
-from core.training.recipe import TrainingRecipe
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,9 +32,8 @@ class Every:
 
 def form():
     import streamlit as st
+    from shuffleproof.app.forms import drawn
     from tests_every import Every
-
-    from app.forms import drawn
 
     st.session_state["changes"] = drawn(Every(), "form", columns=2)
 
@@ -102,12 +100,12 @@ def test_every_recipe_of_the_core_round_trips_as_text(recipe):
 @pytest.mark.parametrize(
     ("module", "name"),
     [
-        ("core.training.recipe", "TrainingRecipe"),
-        ("core.models.config", "SetRankConfig"),
-        ("core.models.config", "DLCMConfig"),
-        ("core.models.config_groups", "GroupConfig"),
-        ("core.models.config_univariate", "UnivariateConfig"),
-        ("core.rankers.trees", "LambdaMARTSpec"),
+        ("shuffleproof.core.training.recipe", "TrainingRecipe"),
+        ("shuffleproof.core.models.config", "SetRankConfig"),
+        ("shuffleproof.core.models.config", "DLCMConfig"),
+        ("shuffleproof.core.models.config_groups", "GroupConfig"),
+        ("shuffleproof.core.models.config_univariate", "UnivariateConfig"),
+        ("shuffleproof.core.rankers.trees", "LambdaMARTSpec"),
     ],
 )
 def test_every_recipe_of_the_core_can_be_drawn(module, name):
@@ -115,8 +113,7 @@ def test_every_recipe_of_the_core_can_be_drawn(module, name):
         import importlib
 
         import streamlit as st
-
-        from app.forms import drawn
+        from shuffleproof.app.forms import drawn
 
         st.session_state["changes"] = drawn(getattr(importlib.import_module(module), name)(), "f")
 

@@ -6,26 +6,26 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from shuffleproof.app import report
+from shuffleproof.app.figures import gsf as figure_of
+from shuffleproof.core.cli.arguments import main
+from shuffleproof.core.data.features import fit
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.data.synthetic import planted
+from shuffleproof.core.errors import ParameterError, UsageError
+from shuffleproof.core.progress import finished
+from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.rankers.neural import NeuralRanker
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies import group_shuffles, reproduce, underway
+from shuffleproof.core.studies.group_shuffles import REFERENCE
+from shuffleproof.core.studies.group_shuffles_table import finding, fitted, reference, slope, table
+from shuffleproof.core.studies.gsf_equivariance import changes, regrouped, spread
+from shuffleproof.core.studies.methods import paragraph, references
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.workbench import Workbench
 
-from app import report
-from app.figures import gsf as figure_of
-from core.cli.arguments import main
-from core.data.features import fit
-from core.data.lists import CandidateLists, JudgedLists
-from core.data.synthetic import planted
-from core.errors import ParameterError, UsageError
-from core.progress import finished
-from core.rankers import registry
-from core.rankers.initial import ListRecipe
-from core.rankers.neural import NeuralRanker
-from core.store.artefacts import Store
-from core.studies import group_shuffles, reproduce, underway
-from core.studies.group_shuffles import REFERENCE
-from core.studies.group_shuffles_table import finding, fitted, reference, slope, table
-from core.studies.gsf_equivariance import changes, regrouped, spread
-from core.studies.methods import paragraph, references
-from core.studies.result import StudyResult
-from core.studies.workbench import Workbench
 from tests import app_tables as tables
 
 DATASET = planted((2, 2, 16), seed=3).test

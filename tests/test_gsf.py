@@ -5,11 +5,10 @@ from dataclasses import replace
 
 import pytest
 import torch
-
-from core.errors import ParameterError
-from core.models import gsf as module
-from core.models.config_groups import GROUP_PRESETS, GroupConfig
-from core.models.gsf import GSF, shuffled_places
+from shuffleproof.core.errors import ParameterError
+from shuffleproof.core.models import gsf as module
+from shuffleproof.core.models.config_groups import GROUP_PRESETS, GroupConfig
+from shuffleproof.core.models.gsf import GSF, shuffled_places
 
 LENGTHS = [3, 7, 1, 7, 0, 5, 2]
 SMALL = GroupConfig(group=3, layers="8x4", activation="elu")

@@ -8,9 +8,8 @@ import zipfile
 
 import numpy as np
 import pytest
-
-from core.data import letor, letor_room, letor_table
-from core.errors import DataError, LetorError
+from shuffleproof.core.data import letor, letor_room, letor_table
+from shuffleproof.core.errors import DataError, LetorError
 
 GOOD = b"1 qid:1 1:0.5 2:1\n0 qid:1 1:0.25 2:0\n"
 MANY = b"".join(

@@ -9,20 +9,20 @@ import pytest
 
 HEAVY = ("torch", "lightgbm")
 PACKAGES = (
-    "core.aggregate",
-    "core.data",
-    "core.execution",
-    "core.metrics",
-    "core.perturb",
-    "core.store",
+    "shuffleproof.core.aggregate",
+    "shuffleproof.core.data",
+    "shuffleproof.core.execution",
+    "shuffleproof.core.metrics",
+    "shuffleproof.core.perturb",
+    "shuffleproof.core.store",
 )
 MODULES = (
-    "core.rankers.base",
-    "core.rankers.registry",
-    "core.studies.result",
-    "core.studies.study",
+    "shuffleproof.core.rankers.base",
+    "shuffleproof.core.rankers.registry",
+    "shuffleproof.core.studies.result",
+    "shuffleproof.core.studies.study",
 )
-WITH_TORCH = {"core.data.batches"}  # the only ragged → padded place, for the models
+WITH_TORCH = {"shuffleproof.core.data.batches"}  # the only ragged → padded place, for the models
 
 PROGRAM = """
 import importlib, sys

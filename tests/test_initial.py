@@ -6,18 +6,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from core.data.dataset import Fold, RankingDataset
-from core.data.lists import CandidateLists, JudgedLists
-from core.data.ragged import competition_ranks, order_within
-from core.data.synthetic import planted
-from core.errors import DataError, ParameterError, UnknownNameError, UsageError
-from core.metrics.measure import Measure
-from core.metrics.relevance import evaluate, mean_of
-from core.rankers import registry
-from core.rankers.initial import ListRecipe, initial_spec, part_of_query, prepare
-from core.rankers.trees import LambdaMARTSpec
-from core.store.artefacts import Store
+from shuffleproof.core.data.dataset import Fold, RankingDataset
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.data.ragged import competition_ranks, order_within
+from shuffleproof.core.data.synthetic import planted
+from shuffleproof.core.errors import DataError, ParameterError, UnknownNameError, UsageError
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.relevance import evaluate, mean_of
+from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers.initial import ListRecipe, initial_spec, part_of_query, prepare
+from shuffleproof.core.rankers.trees import LambdaMARTSpec
+from shuffleproof.core.store.artefacts import Store
 
 FOLD = planted((24, 6, 8), seed=4, documents=15)
 QUICK = LambdaMARTSpec(trees=8, leaves=5, leaf_documents=5)
@@ -227,7 +226,7 @@ def test_what_cannot_be_an_initial_ranking_is_refused(tmp_path):
 
 @pytest.mark.skipif(not MQ2008.is_dir(), reason="real data: ../shared/data/mq2008 is absent")
 def test_mq2008_initial_rankers_beat_chance_by_far(tmp_path):
-    from core.data import letor
+    from shuffleproof.core.data import letor
 
     train, valid, test = (letor.read(MQ2008 / f"S{part}.txt.gz").dataset for part in (1, 3, 4))
     recipe = ListRecipe(initial=("feature:39", "lambdamart@small", "random"), depth=40)

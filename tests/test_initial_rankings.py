@@ -5,22 +5,26 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 from scipy import stats
-
-from core.data.lists import JudgedLists
-from core.errors import DataError, UsageError
-from core.metrics.measure import Measure
-from core.metrics.relevance import evaluate
-from core.metrics.significance import holm
-from core.rankers.ensemble import Fusion, combined
-from core.rankers.initial import ListRecipe
-from core.rankers.ordinal_geometry import geometries, geometry
-from core.seeds import generator
-from core.store.artefacts import Store
-from core.store.keys import key_of
-from core.studies import initial_rankings, initial_rankings_table, tables_query, underway
-from core.studies.claims import HOLDS, NOT, UNTOLD, rising
-from core.studies.claims_intervals import adjusted, t_interval
-from core.studies.exchanged import (
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.errors import DataError, UsageError
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.relevance import evaluate
+from shuffleproof.core.metrics.significance import holm
+from shuffleproof.core.rankers.ensemble import Fusion, combined
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.rankers.ordinal_geometry import geometries, geometry
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.studies import (
+    initial_rankings,
+    initial_rankings_table,
+    tables_query,
+    underway,
+)
+from shuffleproof.core.studies.claims import HOLDS, NOT, UNTOLD, rising
+from shuffleproof.core.studies.claims_intervals import adjusted, t_interval
+from shuffleproof.core.studies.exchanged import (
     ANTI,
     NONE,
     ORACLE,
@@ -30,8 +34,8 @@ from core.studies.exchanged import (
     order_in,
     swap_named,
 )
-from core.studies.result import StudyResult
-from core.studies.workbench import Workbench, finished
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.workbench import Workbench, finished
 
 INITIAL = ("feature:3", "feature:1")
 
@@ -45,7 +49,7 @@ def bench(tmp_path_factory):
 @pytest.fixture(scope="module")
 def made(bench, monkeypatch_module):
     """The study with a network of three steps, as fast as it can be."""
-    from core.rankers import recipes
+    from shuffleproof.core.rankers import recipes
 
     for family in ("_SETRANK", "_DLCM"):
         models, training = getattr(recipes, family)

@@ -5,15 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-
-from core.data import batches, features, ragged
-from core.data.dataset import RankingDataset
-from core.data.lists import CandidateLists, JudgedLists
-from core.perturb.registry import perturbation
-from core.progress import finished
-from core.rankers import neural, registry
-from core.studies import invariance
-from core.training import network
+from shuffleproof.core.data import batches, features, ragged
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.perturb.registry import perturbation
+from shuffleproof.core.progress import finished
+from shuffleproof.core.rankers import neural, registry
+from shuffleproof.core.studies import invariance
+from shuffleproof.core.training import network
 
 WITHOUT_ORDINALS = ("setrank-msab", "setrank-imsab")
 WITH_ORDINALS = ("setrank-msab-init", "setrank-imsab-init")

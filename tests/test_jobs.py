@@ -9,14 +9,13 @@ from dataclasses import replace
 from threading import Timer
 
 import pytest
-
-from core.errors import JobError, ParameterError, UnknownNameError
-from core.execution import jobs_lease as lease
-from core.execution.jobs import HIGHEST, Jobs, folder_of
-from core.execution.jobs_database import Database
-from core.execution.jobs_log import DROPPED, LOG_BYTES, LogPump, append, tail
-from core.execution.jobs_only_one import is_running, only_one
-from core.execution.jobs_slots import slots
+from shuffleproof.core.errors import JobError, ParameterError, UnknownNameError
+from shuffleproof.core.execution import jobs_lease as lease
+from shuffleproof.core.execution.jobs import HIGHEST, Jobs, folder_of
+from shuffleproof.core.execution.jobs_database import Database
+from shuffleproof.core.execution.jobs_log import DROPPED, LOG_BYTES, LogPump, append, tail
+from shuffleproof.core.execution.jobs_only_one import is_running, only_one
+from shuffleproof.core.execution.jobs_slots import slots
 
 
 @pytest.fixture
@@ -163,8 +162,9 @@ def test_a_dead_workers_lock_is_free_and_a_living_ones_is_not(tmp_path):
     folder = folder_of(tmp_path)
     assert lease.kill_if_alive(folder, "never-started")
     script = (
-        "import sys, time; from pathlib import Path; from core.execution.jobs_lease import "
-        "identity\nwith identity(Path(sys.argv[1]), 't'): print('in', flush=True); time.sleep(60)"
+        "import sys, time; from pathlib import Path\n"
+        "from shuffleproof.core.execution.jobs_lease import identity\n"
+        "with identity(Path(sys.argv[1]), 't'): print('in', flush=True); time.sleep(60)"
     )
     command = [sys.executable, "-c", script, str(folder)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as process:
@@ -183,7 +183,7 @@ def test_a_damaged_file_is_said_in_words(jobs, tmp_path):
 
 
 def test_a_locked_file_is_said_in_words(jobs, database, monkeypatch):
-    monkeypatch.setattr("core.execution.jobs_database.PATIENCE", 0.05)
+    monkeypatch.setattr("shuffleproof.core.execution.jobs_database.PATIENCE", 0.05)
     jobs.submit("k", {})
     with closing(sqlite3.connect(database.path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
@@ -209,7 +209,7 @@ def test_a_store_that_cannot_be_written_is_said_in_words(tmp_path):
 
 def test_many_processes_hand_in_at_once(tmp_path):
     script = (
-        "import sys; from pathlib import Path; from core.execution.jobs import Jobs\n"
+        "import sys; from pathlib import Path; from shuffleproof.core.execution.jobs import Jobs\n"
         "jobs = Jobs(Path(sys.argv[1]))\nfor n in range(25): jobs.submit('k', {'n': n})"
     )
     command = [sys.executable, "-c", script, str(tmp_path)]
@@ -241,7 +241,7 @@ def test_a_log_that_cannot_be_written_does_not_stop_the_work(tmp_path):
 
 
 def test_a_slot_a_gpu_or_some_that_share_the_cores(monkeypatch):
-    monkeypatch.setattr("core.execution.jobs_slots.cores", lambda: 12)
+    monkeypatch.setattr("shuffleproof.core.execution.jobs_slots.cores", lambda: 12)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,5")
     assert [slot.environment["CUDA_VISIBLE_DEVICES"] for slot in slots()] == ["3", "5"]
     four = [slot.environment for slot in slots(4)]
@@ -270,7 +270,7 @@ def test_asking_whether_a_supervisor_runs_does_not_keep_one_from_starting(tmp_pa
 
 
 def test_the_web_process_pays_nothing():
-    script = "import sys, core.execution.jobs; print(*sys.modules)"
+    script = "import sys, shuffleproof.core.execution.jobs; print(*sys.modules)"
     answer = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
     loaded = set(answer.stdout.decode().split())
     assert not loaded & {"torch", "lightgbm", "numba", "numpy", "pandas", "pickle"}

@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
+from shuffleproof.core.errors import JobError
+from shuffleproof.core.execution import jobs_history
+from shuffleproof.core.execution import jobs_lease as lease
+from shuffleproof.core.execution.jobs import Jobs
+from shuffleproof.core.execution.jobs_database import Database
+from shuffleproof.core.execution.jobs_worker import Ticker
+from shuffleproof.core.progress import Progress
 
-from core.errors import JobError
-from core.execution import jobs_history
-from core.execution import jobs_lease as lease
-from core.execution.jobs import Jobs
-from core.execution.jobs_database import Database
-from core.execution.jobs_worker import Ticker
-from core.progress import Progress
 from tests.job_kinds import KINDS
 
 

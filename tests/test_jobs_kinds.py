@@ -9,13 +9,13 @@ import sys
 import time
 
 import pytest
+from shuffleproof.core.errors import ArtefactError, DataError, UnknownNameError, UsageError
+from shuffleproof.core.execution.jobs_only_one import HOME, is_running
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.studies import uploads
+from shuffleproof.core.studies.jobs import KINDS, PROGRAM, ensure_running, jobs_of, submit
 
-from core.errors import ArtefactError, DataError, UnknownNameError, UsageError
-from core.execution.jobs_only_one import HOME, is_running
-from core.store.artefacts import Store
-from core.store.keys import key_of
-from core.studies import uploads
-from core.studies.jobs import KINDS, PROGRAM, ensure_running, jobs_of, submit
 from tests.job_watch import kill, processes, send, until
 
 FIGURE = {"data": "sample", "rankers": ["dlcm"], "perturbations": [["transpositions", 5]]}
@@ -58,7 +58,7 @@ def test_impossible_parameters_are_refused_before_anything_runs(store, kind, par
     assert jobs_of(store).list() == ()
 
 
-@pytest.mark.parametrize("kind", ["os:system", "core.studies.jobs:main", ""])
+@pytest.mark.parametrize("kind", ["os:system", "shuffleproof.core.studies.jobs:main", ""])
 def test_nothing_but_the_table_can_be_handed_in(store, kind):
     with pytest.raises(UnknownNameError):
         submit(store, kind, {"data": "sample"})
@@ -161,7 +161,7 @@ def test_no_file_and_two_of_a_name_are_refused(store, files):
 
 
 def test_the_table_loads_neither_torch_nor_lightgbm():
-    script = "import sys, core.studies.jobs; print(*sys.modules)"
+    script = "import sys, shuffleproof.core.studies.jobs; print(*sys.modules)"
     answer = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, check=True, cwd=HOME
     )
@@ -182,7 +182,7 @@ def test_what_only_the_data_can_tell_fails_with_its_reason(store):
 def test_the_worker_command_does_what_waits_and_says_how_it_ended(store):
     wanted = {"data": "sample", "ranker": "dlcm", "lists": {"initial": ["feature:7777"]}}
     submit(store, "train", wanted)
-    command = [sys.executable, "-m", "core", "worker", "--idle", "0.3", "--json"]
+    command = [sys.executable, "-m", "shuffleproof", "worker", "--idle", "0.3", "--json"]
     ran = subprocess.run(
         [*command, "--store", str(store.root)], cwd=HOME, check=True, capture_output=True
     )

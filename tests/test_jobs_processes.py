@@ -11,11 +11,11 @@ from pathlib import Path
 from threading import Event, Thread
 
 import pytest
+from shuffleproof.core.execution.jobs import Jobs, folder_of
+from shuffleproof.core.execution.jobs_only_one import HOME, ensure_running, is_running
+from shuffleproof.core.execution.jobs_slots import slots
+from shuffleproof.core.execution.jobs_supervisor import Supervisor
 
-from core.execution.jobs import Jobs, folder_of
-from core.execution.jobs_only_one import HOME, ensure_running, is_running
-from core.execution.jobs_slots import slots
-from core.execution.jobs_supervisor import Supervisor
 from tests.job_watch import kill, processes, send, until
 
 SCRIPT = str(Path(__file__).with_name("job_supervisor.py"))
@@ -62,7 +62,7 @@ class Bench:
 
 @pytest.fixture
 def bench(tmp_path, monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", str(HOME))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(HOME), str(HOME / ".types")]))
     made = Bench(tmp_path)
     yield made
     made.close()
@@ -156,7 +156,7 @@ def test_a_job_that_does_not_listen_is_cancelled_within_five_seconds(bench):
 
 
 def test_a_worker_without_a_sign_of_life_is_killed_and_its_job_goes_on(bench, monkeypatch):
-    monkeypatch.setattr("core.execution.jobs_supervisor.SILENT_SECONDS", 1.5)
+    monkeypatch.setattr("shuffleproof.core.execution.jobs_supervisor.SILENT_SECONDS", 1.5)
     worker = [sys.executable, str(Path(SCRIPT).with_name("job_kinds.py"))]
     stop = Event()
     thread = Thread(target=Supervisor(bench.root, slots(1), worker).run, args=(stop,))

@@ -5,15 +5,14 @@ import json
 import zipfile
 
 import pytest
-
-from core.cli.arguments import main
-from core.data import archive, catalogue, layout
-from core.data.folds import folds_of
-from core.data.layout import Parts
-from core.data.letor import Limits
-from core.errors import DataError, ParameterError
-from core.store.artefacts import Store
-from core.studies.workbench import finished
+from shuffleproof.core.cli.arguments import main
+from shuffleproof.core.data import archive, catalogue, layout
+from shuffleproof.core.data.folds import folds_of
+from shuffleproof.core.data.layout import Parts
+from shuffleproof.core.data.letor import Limits
+from shuffleproof.core.errors import DataError, ParameterError
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies.workbench import finished
 
 
 @pytest.fixture

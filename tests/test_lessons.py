@@ -2,14 +2,13 @@
 
 import numpy as np
 import pytest
-
-from core.data.dataset import RankingDataset
-from core.data.lists import CandidateLists, JudgedLists
-from core.errors import DataError
-from core.rankers import registry
-from core.rankers.lessons import _selects, check_lessons, check_selection
-from core.rankers.registry import RANKERS
-from core.words import counted
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.errors import DataError
+from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers.lessons import _selects, check_lessons, check_selection
+from shuffleproof.core.rankers.registry import RANKERS
+from shuffleproof.core.words import counted
 
 FITTED = [name for name, entry in RANKERS.items() if entry.fitted]
 
@@ -69,8 +68,8 @@ def test_a_pointwise_loss_learns_grades_and_what_is_not_fitted_learns_nothing():
 
 @pytest.mark.parametrize("name", ["mart", "mlp"])
 def test_the_cache_refuses_before_it_fits(name, tmp_path):
-    from core.rankers.kept import ALL_DOCUMENTS, kept
-    from core.store.artefacts import Store
+    from shuffleproof.core.rankers.kept import ALL_DOCUMENTS, kept
+    from shuffleproof.core.store.artefacts import Store
 
     zero = judged([0] * 4, 1)
     with pytest.raises(DataError, match="every label of its 1 training query is 0"):

@@ -12,11 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
-
-from core.data import letor, letor_stream, letor_write
-from core.data.dataset import RankingDataset
-from core.data.text import TextColumn
-from core.errors import DataError, LetorError
+from shuffleproof.core.data import letor, letor_stream, letor_write
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.text import TextColumn
+from shuffleproof.core.errors import DataError, LetorError
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 needs_data = pytest.mark.skipif(not DATA.exists(), reason="needs the real data folder")
@@ -270,7 +269,7 @@ def test_writing_refuses_what_a_line_cannot_hold(tmp_path):
 MEMORY = """
 import re, sys
 from pathlib import Path
-from core.data import letor
+from shuffleproof.core.data import letor
 def peak():
     return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) * 1024
 letor.read(sys.argv[1])

@@ -11,7 +11,7 @@ FEATURES, QUERIES, ROUNDS = 46, 2000, 220
 MEASURED = """
 import io, sys
 from pathlib import Path
-from core.data import source
+from shuffleproof.core.data import source
 
 def status(field):
     lines = open("/proc/self/status").read().splitlines()

@@ -8,20 +8,27 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from shuffleproof.core.cli.arguments import main
+from shuffleproof.core.data.catalogue import ingest
+from shuffleproof.core.errors import ArtefactError, DataError, ParameterError
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.store import archive
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.store.tags import Tags
+from shuffleproof.core.studies import (
+    library,
+    list_sources,
+    made_from,
+    scoring,
+    side_by_side,
+    tables_query,
+)
+from shuffleproof.core.studies.replay import replayed
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.workbench import Workbench, finished
 
-from core.cli.arguments import main
-from core.data.catalogue import ingest
-from core.errors import ArtefactError, DataError, ParameterError
-from core.rankers.initial import ListRecipe
-from core.store import archive
-from core.store.artefacts import Store
-from core.store.keys import key_of
-from core.store.manifest import Artefact
-from core.store.tags import Tags
-from core.studies import library, list_sources, made_from, scoring, side_by_side, tables_query
-from core.studies.replay import replayed
-from core.studies.result import StudyResult
-from core.studies.workbench import Workbench, finished
 from tests import small_set
 from tests.small_set import LETOR
 

@@ -12,27 +12,26 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from core.bench.tuned import values_of
-from core.data import source
-from core.data.dataset import RankingDataset
-from core.data.lists import CandidateLists, JudgedLists
-from core.data.ragged import offsets_of, order_within
-from core.data.synthetic import planted
-from core.errors import DataError, ParameterError, ShapeError, UnknownNameError
-from core.losses.weights import delta_ndcg
-from core.metrics.measure import Measure
-from core.metrics.relevance import evaluate
-from core.perturb.registry import perturbation
-from core.progress import finished
-from core.rankers import linear, linear_newton, linear_weights, registry, univariate
-from core.rankers.base import Ranker, RankerSpec
-from core.rankers.kept import quality
-from core.rankers.linear import IRSVMSpec, RankSVMSpec
-from core.rankers.linear_pairs import PairedLists
-from core.rankers.linear_products import column_sums, row_sums
-from core.seeds import generator
-from core.studies.claims_intervals import t_interval
+from shuffleproof.core.bench.tuned import values_of
+from shuffleproof.core.data import source
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.data.ragged import offsets_of, order_within
+from shuffleproof.core.data.synthetic import planted
+from shuffleproof.core.errors import DataError, ParameterError, ShapeError, UnknownNameError
+from shuffleproof.core.losses.weights import delta_ndcg
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.relevance import evaluate
+from shuffleproof.core.perturb.registry import perturbation
+from shuffleproof.core.progress import finished
+from shuffleproof.core.rankers import linear, linear_newton, linear_weights, registry, univariate
+from shuffleproof.core.rankers.base import Ranker, RankerSpec
+from shuffleproof.core.rankers.kept import quality
+from shuffleproof.core.rankers.linear import IRSVMSpec, RankSVMSpec
+from shuffleproof.core.rankers.linear_pairs import PairedLists
+from shuffleproof.core.rankers.linear_products import column_sums, row_sums
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.studies.claims_intervals import t_interval
 
 SOLVED = linear_newton._solved
 
@@ -357,7 +356,7 @@ def test_presets_and_bounds():
 
 def test_recipes_load_without_torch_or_lightgbm():
     program = (
-        "import sys; from core.rankers import linear; linear.spec('irsvm').recipe();"
+        "import sys; from shuffleproof.core.rankers import linear; linear.spec('irsvm').recipe();"
         "sys.exit(bool({'torch', 'lightgbm'} & set(sys.modules)))"
     )
     subprocess.run([sys.executable, "-c", program], check=True)

@@ -7,11 +7,10 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from core.errors import UnknownNameError
-from core.losses.registry import LOSSES, loss
-from core.losses.sinkhorn import doubly_stochastic
-from core.losses.smooth_ndcg import relaxed_sort
+from shuffleproof.core.errors import UnknownNameError
+from shuffleproof.core.losses.registry import LOSSES, loss
+from shuffleproof.core.losses.sinkhorn import doubly_stochastic
+from shuffleproof.core.losses.smooth_ndcg import relaxed_sort
 
 CASES = [(name, {}) for name in LOSSES] + [
     ("softmax-ce", {"temper": 0.5}),
@@ -165,7 +164,7 @@ def test_any_list_gives_a_finite_value(name, options, rows):
 
 def test_listing_needs_no_torch():
     code = (
-        "import sys; from core.losses.registry import LOSSES; print(*LOSSES);"
+        "import sys; from shuffleproof.core.losses.registry import LOSSES; print(*LOSSES);"
         "assert 'torch' not in sys.modules"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

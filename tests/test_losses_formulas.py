@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 import torch
 from scipy.stats import norm
-
-from core.losses import rank_distribution
-from core.losses.listwise import attention_rank, list_mle, softmax_ce
-from core.losses.softrank import softrank
+from shuffleproof.core.losses import rank_distribution
+from shuffleproof.core.losses.listwise import attention_rank, list_mle, softmax_ce
+from shuffleproof.core.losses.softrank import softrank
 
 
 def lists_of(*rows):

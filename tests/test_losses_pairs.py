@@ -8,15 +8,14 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from core.losses import pairs, sinkhorn, smooth_ndcg
-from core.losses.listwise import listnet
-from core.losses.pairwise import frank, hinge, lambdarank, ranknet
-from core.losses.pointwise import mse
-from core.losses.registry import loss
-from core.losses.sinkhorn import doubly_stochastic
-from core.losses.smooth_ndcg import approx_ndcg, neural_ndcg, relaxed_sort
-from core.losses.weights import by_grade, delta_ndcg
+from shuffleproof.core.losses import pairs, sinkhorn, smooth_ndcg
+from shuffleproof.core.losses.listwise import listnet
+from shuffleproof.core.losses.pairwise import frank, hinge, lambdarank, ranknet
+from shuffleproof.core.losses.pointwise import mse
+from shuffleproof.core.losses.registry import loss
+from shuffleproof.core.losses.sinkhorn import doubly_stochastic
+from shuffleproof.core.losses.smooth_ndcg import approx_ndcg, neural_ndcg, relaxed_sort
+from shuffleproof.core.losses.weights import by_grade, delta_ndcg
 
 SCORES = [0.4, -1.0, 2.0, 0.1, 0.3, -0.2]
 GRADES = [1.0, 0.0, 2.0, 3.0, 0.0, 1.0]

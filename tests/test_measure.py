@@ -5,11 +5,10 @@ import dataclasses
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from core.errors import ParameterError, UnknownNameError, UsageError
-from core.metrics import blocks
-from core.metrics.measure import MEASURES, Measure
-from core.parameters import parameters
+from shuffleproof.core.errors import ParameterError, UnknownNameError, UsageError
+from shuffleproof.core.metrics import blocks
+from shuffleproof.core.metrics.measure import MEASURES, Measure
+from shuffleproof.core.parameters import parameters
 
 DECLARED = {declared.name: declared for declared in parameters(Measure)}
 

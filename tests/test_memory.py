@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import pytest
 import torch
-
-from core.models.config import DLCM_PRESETS
-from core.models.dlcm import DLCM
-from core.models.memory import MemoryRecurrence
+from shuffleproof.core.models.config import DLCM_PRESETS
+from shuffleproof.core.models.dlcm import DLCM
+from shuffleproof.core.models.memory import MemoryRecurrence
 
 LENGTHS = [3, 6, 1, 6, 0, 5]
 MASK = torch.arange(6) < torch.tensor(LENGTHS)[:, None]

@@ -2,11 +2,14 @@
 
 import pytest
 import torch
+from shuffleproof.core.errors import ParameterError
+from shuffleproof.core.models.config_univariate import (
+    UNIVARIATE_PRESETS,
+    UnivariateConfig,
+    widths_of,
+)
+from shuffleproof.core.models.mlp import RowNorm, UnivariateNet
 from torch import nn
-
-from core.errors import ParameterError
-from core.models.config_univariate import UNIVARIATE_PRESETS, UnivariateConfig, widths_of
-from core.models.mlp import RowNorm, UnivariateNet
 
 ACTIVATIONS = {"relu": torch.relu, "elu": nn.functional.elu, "tanh": torch.tanh}
 CONFIGS = [

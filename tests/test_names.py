@@ -5,13 +5,12 @@ import inspect
 from dataclasses import replace
 
 import pytest
-
-from core.cli import arguments
-from core.cli.arguments import parser
-from core.errors import ArtefactError, DataError, ShuffleproofError, UnknownNameError
-from core.rankers.initial import ListRecipe
-from core.store.artefacts import Store
-from core.studies import jobs, names, workbench
+from shuffleproof.core.cli import arguments
+from shuffleproof.core.cli.arguments import parser
+from shuffleproof.core.errors import ArtefactError, DataError, ShuffleproofError, UnknownNameError
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies import jobs, names, workbench
 
 SPOILT = {
     "--rankers": ("mart,lambdamrt", "lambdamart"),

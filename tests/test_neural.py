@@ -3,17 +3,16 @@ import json
 import numpy as np
 import pytest
 import torch
-
-from core.data.dataset import RankingDataset
-from core.data.features import NORMALISATIONS, fit
-from core.data.lists import CandidateLists
-from core.data.synthetic import planted
-from core.errors import DataError, MissingRankingError, ShapeError
-from core.perturb.registry import perturbation
-from core.rankers import neural, neural_variants, registry
-from core.rankers.neural_feed import document_features, fed
-from core.rankers.recipes import FIXED
-from core.training.network import built
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.features import NORMALISATIONS, fit
+from shuffleproof.core.data.lists import CandidateLists
+from shuffleproof.core.data.synthetic import planted
+from shuffleproof.core.errors import DataError, MissingRankingError, ShapeError
+from shuffleproof.core.perturb.registry import perturbation
+from shuffleproof.core.rankers import neural, neural_variants, registry
+from shuffleproof.core.rankers.neural_feed import document_features, fed
+from shuffleproof.core.rankers.recipes import FIXED
+from shuffleproof.core.training.network import built
 
 CASES: dict[str, tuple[str, dict]] = {
     **{name: (name, {}) for name in FIXED},

@@ -5,15 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-
-from core.data.features import fit
-from core.data.lists import CandidateLists
-from core.data.synthetic import planted
-from core.errors import MissingRankingError, ParameterError
-from core.perturb.registry import perturbation
-from core.rankers import neural, neural_feed, registry
-from core.rankers.recipes import FIXED
-from core.training.network import built
+from shuffleproof.core.data.features import fit
+from shuffleproof.core.data.lists import CandidateLists
+from shuffleproof.core.data.synthetic import planted
+from shuffleproof.core.errors import MissingRankingError, ParameterError
+from shuffleproof.core.perturb.registry import perturbation
+from shuffleproof.core.rankers import neural, neural_feed, registry
+from shuffleproof.core.rankers.recipes import FIXED
+from shuffleproof.core.training.network import built
 
 DATASET = planted((8, 2, 12), seed=3, documents=30).test
 CASES = [

@@ -2,16 +2,15 @@
 
 import numpy as np
 import pytest
-
-from core.errors import NotAskedAgainError, ParameterError
-from core.perturb.worst_case import Search
-from core.rankers.initial import ListRecipe
-from core.store.artefacts import Store
-from core.studies import card, card_table, initial_ranking, worst_case
-from core.studies.noise import within
-from core.studies.precomputed_scores import NOT_ASKED
-from core.studies.result import StudyResult
-from core.studies.workbench import Workbench, finished
+from shuffleproof.core.errors import NotAskedAgainError, ParameterError
+from shuffleproof.core.perturb.worst_case import Search
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies import card, card_table, initial_ranking, worst_case
+from shuffleproof.core.studies.noise import within
+from shuffleproof.core.studies.precomputed_scores import NOT_ASKED
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.workbench import Workbench, finished
 
 FAMILY = "transpositions"
 FUNCTIONS = """

@@ -2,23 +2,22 @@
 
 import numpy as np
 import pytest
-
-from core.cli import data as cli_data
-from core.cli.arguments import parser
-from core.data import trec
-from core.data.dataset import RankingDataset
-from core.data.text import TextColumn
-from core.errors import LetorError, ParameterError
-from core.numerals import is_count, number, whole
-from core.parameters import parameters, parsed
-from core.perturb.registry import parse as perturbation
-from core.rankers import univariate
-from core.rankers.outside import FileScores
-from core.studies import benchmark_table, outside_runs
-from core.studies.flags import said
-from core.studies.registry import STUDIES
-from core.studies.study import levels_of
-from core.training.recipe import TrainingRecipe
+from shuffleproof.core.cli import data as cli_data
+from shuffleproof.core.cli.arguments import parser
+from shuffleproof.core.data import trec
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.text import TextColumn
+from shuffleproof.core.errors import LetorError, ParameterError
+from shuffleproof.core.numerals import is_count, number, whole
+from shuffleproof.core.parameters import parameters, parsed
+from shuffleproof.core.perturb.registry import parse as perturbation
+from shuffleproof.core.rankers import univariate
+from shuffleproof.core.rankers.outside import FileScores
+from shuffleproof.core.studies import benchmark_table, outside_runs
+from shuffleproof.core.studies.flags import said
+from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.study import levels_of
+from shuffleproof.core.training.recipe import TrainingRecipe
 
 ODD = [
     "1_0",

@@ -5,11 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-
-from core.errors import DataError, MissingRankingError
-from core.models.config import SetRankConfig
-from core.models.ordinal import OrdinalEmbedding
-from core.rankers.ordinal_geometry import geometry
+from shuffleproof.core.errors import DataError, MissingRankingError
+from shuffleproof.core.models.config import SetRankConfig
+from shuffleproof.core.models.ordinal import OrdinalEmbedding
+from shuffleproof.core.rankers.ordinal_geometry import geometry
 
 CONFIG = SetRankConfig(width=4, heads=1, ordinals=6, rankings=1)
 

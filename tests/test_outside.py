@@ -7,18 +7,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from core.cli.arguments import main
-from core.data.lists import CandidateLists
-from core.data.trec import Run
-from core.errors import DataError, UnknownNameError, UsageError
-from core.metrics.measure import Measure
-from core.metrics.relevance import evaluate
-from core.rankers import outside, registry
-from core.rankers.initial import ListRecipe
-from core.rankers.outside_process import columns
-from core.store.artefacts import Store
-from core.studies import (
+from shuffleproof.core.cli.arguments import main
+from shuffleproof.core.data.lists import CandidateLists
+from shuffleproof.core.data.trec import Run
+from shuffleproof.core.errors import DataError, UnknownNameError, UsageError
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.relevance import evaluate
+from shuffleproof.core.rankers import outside, registry
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.rankers.outside_process import columns
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies import (
     benchmark,
     benchmark_table,
     methods,
@@ -26,11 +25,11 @@ from core.studies import (
     perturbations,
     perturbations_notes,
 )
-from core.studies.brought import bring
-from core.studies.invariance import certified
-from core.studies.result import StudyResult
-from core.studies.trained import trained_on
-from core.studies.workbench import Workbench, finished
+from shuffleproof.core.studies.brought import bring
+from shuffleproof.core.studies.invariance import certified
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.trained import trained_on
+from shuffleproof.core.studies.workbench import Workbench, finished
 
 SEEDS = [("train-seed", 1.0)]
 CRASHED = r"(it crashed the library that reads it \(SIG|LightGBMError: )"  # as its threads run
@@ -92,9 +91,9 @@ def test_a_file_is_kept_like_a_trained_ranker(bench, files, kind, file):
 
 
 def test_scores_of_a_file_are_not_asked_again_for_changed_features(bench, files):
-    from core.perturb.base import disturbed
-    from core.perturb.registry import perturbation
-    from core.seeds import generator
+    from shuffleproof.core.perturb.base import disturbed
+    from shuffleproof.core.perturb.registry import perturbation
+    from shuffleproof.core.seeds import generator
 
     folder, _ = files
     test = bench.prepared.test
@@ -373,8 +372,7 @@ def test_runs_without_judged_topics_are_refused():
 @pytest.mark.skipif(not DATA.is_dir(), reason=f"real data absent: {DATA}")
 def test_the_robust_runs_agree_with_pytrec_eval():
     import pytrec_eval
-
-    from core.data import trec
+    from shuffleproof.core.data import trec
 
     path = DATA / "input.uwmtCR0.gz"
     qrels = DATA / "robust03_qrels.txt.gz"

@@ -2,16 +2,16 @@
 
 import pytest
 import streamlit as st
+from shuffleproof.app import pages, scoring, services
+from shuffleproof.app.views import parts
+from shuffleproof.core.data.catalogue import SAMPLE, find
+from shuffleproof.core.data.stored import open_fold
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.store.artefacts import Store, default_store
+from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.trained import TrainedRanker, contrast
 from streamlit.testing.v1 import AppTest
 
-from app import pages, scoring, services
-from app.views import parts
-from core.data.catalogue import SAMPLE, find
-from core.data.stored import open_fold
-from core.rankers.initial import ListRecipe
-from core.store.artefacts import Store, default_store
-from core.studies.registry import STUDIES
-from core.studies.trained import TrainedRanker, contrast
 from tests import app_disturbed, app_later
 
 ALL = pages.PAGES
@@ -19,9 +19,8 @@ ALL = pages.PAGES
 
 def script(path):
     import streamlit as st
-
-    from app import address, sidebar
-    from app.pages import SECTIONS
+    from shuffleproof.app import address, sidebar
+    from shuffleproof.app.pages import SECTIONS
 
     with address.gathered():
         sidebar.draw()

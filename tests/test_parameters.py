@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 
 import pytest
-
-from core.errors import ParameterError
-from core.parameters import check, parameter, parameters, parsed, replaced
+from shuffleproof.core.errors import ParameterError
+from shuffleproof.core.parameters import check, parameter, parameters, parsed, replaced
 
 
 @dataclass(frozen=True)

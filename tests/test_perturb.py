@@ -5,13 +5,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from scipy.stats import kendalltau
-
-from core.data.lists import CandidateLists
-from core.data.ragged import competition_ranks, offsets_of
-from core.errors import ParameterError, UnknownNameError, UsageError
-from core.perturb.base import DataPerturbation, Perturbation
-from core.perturb.registry import PERTURBATIONS, parse, perturbation, tau_left
-from core.seeds import generator
+from shuffleproof.core.data.lists import CandidateLists
+from shuffleproof.core.data.ragged import competition_ranks, offsets_of
+from shuffleproof.core.errors import ParameterError, UnknownNameError, UsageError
+from shuffleproof.core.perturb.base import DataPerturbation, Perturbation
+from shuffleproof.core.perturb.registry import PERTURBATIONS, parse, perturbation, tau_left
+from shuffleproof.core.seeds import generator
 
 FAMILIES = sorted(
     name

@@ -3,15 +3,14 @@
 import numpy as np
 import pytest
 from scipy.stats import chisquare
-
-from core.data.dataset import RankingDataset
-from core.data.lists import CandidateLists, JudgedLists
-from core.data.ragged import offsets_of
-from core.errors import ParameterError, ShapeError
-from core.perturb import growth, labels
-from core.perturb.base import disturbed, origins
-from core.perturb.registry import PERTURBATIONS, parse
-from core.seeds import generator
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.data.ragged import offsets_of
+from shuffleproof.core.errors import ParameterError, ShapeError
+from shuffleproof.core.perturb import growth, labels
+from shuffleproof.core.perturb.base import disturbed, origins
+from shuffleproof.core.perturb.registry import PERTURBATIONS, parse
+from shuffleproof.core.seeds import generator
 
 
 def judged_of(count, length, *, grades=None, features=None, prior=None):

@@ -3,14 +3,13 @@
 import numpy as np
 import pytest
 from scipy.stats import chisquare, kendalltau
-
-from core.data.lists import CandidateLists
-from core.data.ragged import offsets_of
-from core.perturb import arrangements
-from core.perturb.mallows import _mean_depth, dispersion, expected_tau
-from core.perturb.ranking import strictly_falling
-from core.perturb.registry import perturbation, tau_left
-from core.seeds import generator
+from shuffleproof.core.data.lists import CandidateLists
+from shuffleproof.core.data.ragged import offsets_of
+from shuffleproof.core.perturb import arrangements
+from shuffleproof.core.perturb.mallows import _mean_depth, dispersion, expected_tau
+from shuffleproof.core.perturb.ranking import strictly_falling
+from shuffleproof.core.perturb.registry import perturbation, tau_left
+from shuffleproof.core.seeds import generator
 
 NONE = np.zeros(0, np.float32)
 

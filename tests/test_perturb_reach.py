@@ -4,17 +4,16 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-
-from core.cli.progress import ProgressLine
-from core.data.dataset import RankingDataset
-from core.data.lists import CandidateLists, JudgedLists
-from core.errors import UsageError
-from core.perturb.base import disturbed
-from core.perturb.reach import any_level
-from core.perturb.registry import PERTURBATIONS, entry_of, perturbation
-from core.perturb.worst_moves import inversions
-from core.progress import Progress
-from core.seeds import generator
+from shuffleproof.core.cli.progress import ProgressLine
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.errors import UsageError
+from shuffleproof.core.perturb.base import disturbed
+from shuffleproof.core.perturb.reach import any_level
+from shuffleproof.core.perturb.registry import PERTURBATIONS, entry_of, perturbation
+from shuffleproof.core.perturb.worst_moves import inversions
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.seeds import generator
 
 LENGTHS = (0, 1, 2, 5, 9)
 GRADES = [1, 0, 2, 1, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1]

@@ -6,15 +6,21 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from scipy.stats import kendalltau
-
-from core.data.dataset import RankingDataset
-from core.data.lists import CandidateLists, JudgedLists
-from core.data.ragged import competition_ranks, offsets_of, segment_ids
-from core.data.text import TextColumn
-from core.errors import ParameterError, UnknownNameError, UsageError
-from core.perturb.base import Chain, DataPerturbation, Perturbation, disturbed, origins, sources
-from core.perturb.features import SignAttack
-from core.perturb.registry import (
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.data.ragged import competition_ranks, offsets_of, segment_ids
+from shuffleproof.core.data.text import TextColumn
+from shuffleproof.core.errors import ParameterError, UnknownNameError, UsageError
+from shuffleproof.core.perturb.base import (
+    Chain,
+    DataPerturbation,
+    Perturbation,
+    disturbed,
+    origins,
+    sources,
+)
+from shuffleproof.core.perturb.features import SignAttack
+from shuffleproof.core.perturb.registry import (
     PERTURBATIONS,
     PerturbationEntry,
     entry_of,
@@ -23,8 +29,8 @@ from core.perturb.registry import (
     tau_left,
     tau_shared,
 )
-from core.seeds import generator
-from core.studies.study import levels_of
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.studies.study import levels_of
 
 CHAINS = (
     "transpositions:5+shuffle-shown",

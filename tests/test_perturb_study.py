@@ -5,34 +5,33 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pandas as pd
 import pytest
-
-from core.data.dataset import RankingDataset
-from core.data.lists import CandidateLists, JudgedLists
-from core.errors import DataError, UsageError
-from core.metrics.measure import Measure
-from core.metrics.relevance import evaluate
-from core.perturb.base import disturbed
-from core.perturb.registry import PERTURBATIONS, entry_of, parse, perturbation
-from core.progress import finished
-from core.rankers.initial import ListRecipe
-from core.rankers.univariate import RandomRanker
-from core.seeds import generator
-from core.store.artefacts import Store
-from core.studies import left_out as without
-from core.studies import perturbations as study
-from core.studies import perturbations_notes as notes
-from core.studies import perturbations_table
-from core.studies import run as running
-from core.studies.answer_changes import OWN, answer_changes, measured_by
-from core.studies.carrying import Carrier, shared_source
-from core.studies.initial_ranking import INITIAL, InitialRanking
-from core.studies.perturbations_trials import Trials
-from core.studies.result import StudyResult, stored_summary
-from core.studies.retraining import Retraining
-from core.studies.run import run_study
-from core.studies.study import Memory, Study, Trial, levels_of, plan
-from core.studies.underway import Underway
-from core.studies.workbench import Identified, Workbench
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.errors import DataError, UsageError
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.relevance import evaluate
+from shuffleproof.core.perturb.base import disturbed
+from shuffleproof.core.perturb.registry import PERTURBATIONS, entry_of, parse, perturbation
+from shuffleproof.core.progress import finished
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.rankers.univariate import RandomRanker
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies import left_out as without
+from shuffleproof.core.studies import perturbations as study
+from shuffleproof.core.studies import perturbations_notes as notes
+from shuffleproof.core.studies import perturbations_table
+from shuffleproof.core.studies import run as running
+from shuffleproof.core.studies.answer_changes import OWN, answer_changes, measured_by
+from shuffleproof.core.studies.carrying import Carrier, shared_source
+from shuffleproof.core.studies.initial_ranking import INITIAL, InitialRanking
+from shuffleproof.core.studies.perturbations_trials import Trials
+from shuffleproof.core.studies.result import StudyResult, stored_summary
+from shuffleproof.core.studies.retraining import Retraining
+from shuffleproof.core.studies.run import run_study
+from shuffleproof.core.studies.study import Memory, Study, Trial, levels_of, plan
+from shuffleproof.core.studies.underway import Underway
+from shuffleproof.core.studies.workbench import Identified, Workbench
 
 
 @pytest.fixture(scope="module")
@@ -344,7 +343,7 @@ def nets(bench):
 
 
 def test_an_attack_raises_the_loss_of_its_network_and_follows_its_gradient(bench, nets):
-    from core.rankers.attack import directions
+    from shuffleproof.core.rankers.attack import directions
 
     test = bench.prepared.test
     few = JudgedLists(test.dataset, test.lists.select(np.arange(20)))

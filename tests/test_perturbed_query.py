@@ -4,17 +4,16 @@ from dataclasses import asdict
 
 import numpy as np
 import pytest
-
-from core.errors import DataError, ParameterError, UnknownNameError, UsageError
-from core.perturb.worst_moves import inversions
-from core.progress import finished
-from core.rankers.initial import ListRecipe
-from core.store.artefacts import Store
-from core.studies import jobs, perturbations, worst_case
-from core.studies.initial_ranking import INITIAL
-from core.studies.perturbed_query import compared, replayed, swaps, worst_replayed
-from core.studies.result import StudyResult
-from core.studies.workbench import Workbench
+from shuffleproof.core.errors import DataError, ParameterError, UnknownNameError, UsageError
+from shuffleproof.core.perturb.worst_moves import inversions
+from shuffleproof.core.progress import finished
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies import jobs, perturbations, worst_case
+from shuffleproof.core.studies.initial_ranking import INITIAL
+from shuffleproof.core.studies.perturbed_query import compared, replayed, swaps, worst_replayed
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.workbench import Workbench
 
 LISTS = ListRecipe(("feature:3",), depth=12, scores="in-sample")
 FAMILIES = ["duplicates:2+transpositions", "cut", "distractors", "feature-noise", "shuffle-shown"]
@@ -135,7 +134,7 @@ def test_the_worst_order_of_a_query_and_its_map(bench):
 
 
 def test_comparing_a_list_with_itself(bench):
-    from core.data.lists import JudgedLists
+    from shuffleproof.core.data.lists import JudgedLists
 
     test = bench.prepared.test
     one = JudgedLists(test.dataset, test.lists.select(np.array([0])))

@@ -6,21 +6,21 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
+from shuffleproof.app import training
+from shuffleproof.core.cli.arguments import main
+from shuffleproof.core.data.catalogue import ingest, resolve
+from shuffleproof.core.errors import ShuffleproofError, UsageError
+from shuffleproof.core.perturb.registry import PERTURBATIONS
+from shuffleproof.core.perturb.worst_case import Search
+from shuffleproof.core.rankers import preset_digests, registry, trees
+from shuffleproof.core.rankers.initial import ListRecipe, initial_spec
+from shuffleproof.core.rankers.preset_digests import PRESETS
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.studies import library, list_sources
+from shuffleproof.core.studies.jobs import KINDS
+from shuffleproof.core.studies.workbench import Workbench, finished
 
-from app import training
-from core.cli.arguments import main
-from core.data.catalogue import ingest, resolve
-from core.errors import ShuffleproofError, UsageError
-from core.perturb.registry import PERTURBATIONS
-from core.perturb.worst_case import Search
-from core.rankers import preset_digests, registry, trees
-from core.rankers.initial import ListRecipe, initial_spec
-from core.rankers.preset_digests import PRESETS
-from core.store.artefacts import Store
-from core.store.keys import key_of
-from core.studies import library, list_sources
-from core.studies.jobs import KINDS
-from core.studies.workbench import Workbench, finished
 from tests.test_library import LETOR
 
 LISTS = ListRecipe(("mart@small",), depth=5, scores="in-sample")

@@ -3,10 +3,9 @@
 import io
 
 import pytest
-
-from core.cli import progress as module
-from core.cli.progress import ProgressLine, duration
-from core.progress import Progress
+from shuffleproof.core.cli import progress as module
+from shuffleproof.core.cli.progress import ProgressLine, duration
+from shuffleproof.core.progress import Progress
 
 
 class Terminal(io.StringIO):

@@ -4,16 +4,15 @@ import inspect
 import shlex
 
 import pytest
-
-from core.cli import flags_studies
-from core.cli.arguments import parser
-from core.errors import ParameterError, UnknownNameError, UsageError
-from core.parameters import parameters
-from core.store.artefacts import Store
-from core.studies import jobs, reproduce
-from core.studies.question import Scope
-from core.studies.registry import STUDIES
-from core.studies.study import levels_of
+from shuffleproof.core.cli import flags_studies
+from shuffleproof.core.cli.arguments import parser
+from shuffleproof.core.errors import ParameterError, UnknownNameError, UsageError
+from shuffleproof.core.parameters import parameters
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies import jobs, reproduce
+from shuffleproof.core.studies.question import Scope
+from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.study import levels_of
 
 LEVELS = tuple(("shuffle", level) for level in levels_of("shuffle", "0.25"))
 OTHER = {
@@ -90,7 +89,7 @@ def test_the_python_asks_the_same_question(kind, made, monkeypatch):
         heard.append((question, data, scope))
         raise Heard
 
-    monkeypatch.setattr("core.studies.ask.ask", ask)
+    monkeypatch.setattr("shuffleproof.core.studies.ask.ask", ask)
     question = made(kind)
     with pytest.raises(Heard):
         exec(reproduce.python_of(question, FACTS[1]), {})  # noqa: S102 (our own lines)

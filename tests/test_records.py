@@ -12,11 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
-
-from core.errors import ArtefactError, ParameterError
-from core.store import records
-from core.store.artefacts import Store
-from core.store.records import Records
+from shuffleproof.core.errors import ArtefactError, ParameterError
+from shuffleproof.core.store import records
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.records import Records
 
 ROOT = Path(__file__).resolve().parents[1]
 DIGEST = hashlib.sha256(b"trial").hexdigest()
@@ -105,7 +104,7 @@ def test_two_processes_put_the_same_records(tmp_path):
 import sys, hashlib
 from pathlib import Path
 import numpy as np
-from core.store.records import Records
+from shuffleproof.core.store.records import Records
 box = Records(Path(sys.argv[1]))
 for number in range(40):
     digest = hashlib.sha256(bytes([number])).hexdigest()

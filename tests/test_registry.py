@@ -3,17 +3,16 @@ import subprocess
 import sys
 
 import pytest
-
-from core.errors import ArtefactError, ParameterError, UnknownNameError, UsageError
-from core.models.config import DLCMConfig, SetRankConfig
-from core.models.config_groups import GroupConfig
-from core.models.config_univariate import UnivariateConfig
-from core.parameters import parameters
-from core.rankers import registry
-from core.rankers.base import RankerSpec
-from core.rankers.initial import initial_spec
-from core.rankers.recipes import FIXED, LATER, PRESETS, NeuralSpec
-from core.training.recipe import TrainingRecipe
+from shuffleproof.core.errors import ArtefactError, ParameterError, UnknownNameError, UsageError
+from shuffleproof.core.models.config import DLCMConfig, SetRankConfig
+from shuffleproof.core.models.config_groups import GroupConfig
+from shuffleproof.core.models.config_univariate import UnivariateConfig
+from shuffleproof.core.parameters import parameters
+from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers.base import RankerSpec
+from shuffleproof.core.rankers.initial import initial_spec
+from shuffleproof.core.rankers.recipes import FIXED, LATER, PRESETS, NeuralSpec
+from shuffleproof.core.training.recipe import TrainingRecipe
 
 NAMES = [name.replace("<id>", "3") for name in registry.RANKERS]
 ALL = [(name, preset) for name in NAMES for preset in registry.entry(name).presets]
@@ -208,7 +207,7 @@ def test_a_folder_without_a_ranker_is_refused(tmp_path):
 def test_listing_and_recipes_load_neither_torch_nor_lightgbm():
     code = (
         "import sys\n"
-        "from core.rankers import registry\n"
+        "from shuffleproof.core.rankers import registry\n"
         f"for name in {NAMES!r}:\n"
         "    registry.spec(name, 'paper').recipe()\n"
         "print([name for name in ('torch', 'lightgbm') if name in sys.modules])"

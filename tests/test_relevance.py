@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from core.data.dataset import RankingDataset
-from core.data.lists import CandidateLists
-from core.data.text import TextColumn
-from core.errors import DataError, ShapeError
-from core.metrics.measure import MEASURES, Measure
-from core.metrics.relevance import (
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.lists import CandidateLists
+from shuffleproof.core.data.text import TextColumn
+from shuffleproof.core.errors import DataError, ShapeError
+from shuffleproof.core.metrics.measure import MEASURES, Measure
+from shuffleproof.core.metrics.relevance import (
     converted,
     evaluate,
     evaluate_many,

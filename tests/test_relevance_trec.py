@@ -6,11 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from core.data.dataset import RankingDataset
-from core.data.lists import CandidateLists
-from core.metrics.measure import Measure
-from core.metrics.relevance import evaluate, mean_of
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.lists import CandidateLists
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.relevance import evaluate, mean_of
 
 DATA = Path(__file__).parents[1].parent / "shared" / "data" / "trec_eval_testdata"
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason=f"real data absent: {DATA}")

@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jaxtyping import TypeCheckError
-
-from core.errors import ShapeError
-from core.metrics import robustness
+from shuffleproof.core.errors import ShapeError
+from shuffleproof.core.metrics import robustness
 
 LEVELS = np.array([0, 1, 2, 5, 10])
 

@@ -8,17 +8,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from app.report import report
-from core.cli.sample import ASKED
-from core.rankers import registry
-from core.store.artefacts import Store
-from core.studies import initial_ranking, invariance
-from core.studies.initial_ranking import INITIAL
-from core.studies.made_from import trials_of
-from core.studies.registry import STUDIES
-from core.studies.result import StudyResult, stored_summary
-from core.studies.workbench import Workbench, finished
+from shuffleproof.app.report import report
+from shuffleproof.core.cli.sample import ASKED
+from shuffleproof.core.rankers import registry
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies import initial_ranking, invariance
+from shuffleproof.core.studies.initial_ranking import INITIAL
+from shuffleproof.core.studies.made_from import trials_of
+from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.result import StudyResult, stored_summary
+from shuffleproof.core.studies.workbench import Workbench, finished
 
 HERE = Path(__file__).parents[1]
 TRAINED = re.compile(r"ranker-[0-9a-f]{16}")
@@ -102,8 +101,8 @@ def test_the_workbench_finds_what_is_shipped_without_training(store):
 def test_stored_results_open_without_torch_and_lightgbm():
     program = (
         "import sys\n"
-        "from core.store.artefacts import default_store\n"
-        "from core.studies.result import stored_summary\n"
+        "from shuffleproof.core.store.artefacts import default_store\n"
+        "from shuffleproof.core.studies.result import stored_summary\n"
         "frames = [stored_summary(a.path) for a in default_store().artefacts('study')]\n"
         "assert frames and all(len(frame) for frame in frames)\n"
         "assert not {'torch', 'lightgbm'} & set(sys.modules)\n"

@@ -1,30 +1,27 @@
 """The resident process, orders as text, rankers found by data set, one list under many orders."""
 
 import os
-import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from core.data import synthetic
-from core.data.lists import CandidateLists, JudgedLists
-from core.errors import ParameterError, ScoringError
-from core.execution import worker_process
-from core.execution.resident import Resident
-from core.rankers import registry
-from core.rankers.initial import ListRecipe
-from core.rankers.kept import ALL_DOCUMENTS, kept
-from core.store.artefacts import Store
-from core.studies import scoring
-from core.studies.shown_order import Documents, ShownOrder, moved
-from core.studies.trained import TrainedRanker, contrasting, list_recipes, trained_on
-from core.studies.workbench import finished
+from shuffleproof.core.data import synthetic
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.errors import ParameterError, ScoringError
+from shuffleproof.core.execution import worker_process
+from shuffleproof.core.execution.resident import Resident
+from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.rankers.kept import ALL_DOCUMENTS, kept
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies import scoring
+from shuffleproof.core.studies.shown_order import Documents, ShownOrder, moved
+from shuffleproof.core.studies.trained import TrainedRanker, contrasting, list_recipes, trained_on
+from shuffleproof.core.studies.workbench import finished
 
 DOCUMENTS = Documents(
     "q", ("d", "b", "a", "c"), (0.0, 2.0, 2.0, 1.0), (0, 1, 2, 3), {3: (1.0, 4.0, 2.0, 3.0)}
@@ -123,9 +120,10 @@ def test_closing_kills_whoever_is_asked(slow_module):
     assert failed == [True]
 
 
-def test_the_worker_is_found_by_its_package():
-    paths = worker_process.worker_environment(1)["PYTHONPATH"].split(os.pathsep)
-    assert str(Path(sys.modules["core"].__path__[0]).parent) in paths
+def test_a_worker_looks_first_where_it_is_told_to(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", "elsewhere")
+    paths = worker_process.worker_environment(1, [tmp_path])["PYTHONPATH"].split(os.pathsep)
+    assert paths == [str(tmp_path), "elsewhere"]
 
 
 @pytest.mark.parametrize(

@@ -190,7 +190,7 @@ def test_the_server_has_neither_torch_nor_lightgbm(direct):
 
 
 def test_another_address_needs_its_hosts_named():
-    command = [sys.executable, "-m", "app.server", "--host", "0.0.0.0"]  # noqa: S104 (is refused)
+    command = [sys.executable, "-m", "shuffleproof.app.server", "--host", "0.0.0.0"]  # noqa: S104 (is refused)
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert ended.returncode == 2
     assert "opens the dashboard to other machines: name the hosts" in ended.stderr
@@ -263,7 +263,7 @@ def test_behind_nginx_as_the_readme_says(proxy):
 
 
 def test_the_log_line_has_the_id_that_the_page_shows():
-    from app.server import JsonLines
+    from shuffleproof.app.server import JsonLines
 
     record = logging.LogRecord("shuffleproof", logging.ERROR, "", 0, "failed: %s", ("x",), None)
     record.error_id = "ab12"
@@ -275,7 +275,7 @@ def test_the_log_line_has_the_id_that_the_page_shows():
 def test_a_start_says_nothing_that_only_streamlit_understands():
     program = (
         "import streamlit as st\n"
-        "from app import server\n"
+        "from shuffleproof.app import server\n"
         "server.all_lines_as_json()\n"
         "st.session_state.get('x')\n"
         "server.log.warning('ours')\n"
@@ -289,8 +289,7 @@ def test_a_start_says_nothing_that_only_streamlit_understands():
 
 def doorstep():
     import streamlit as st
-
-    from app import login
+    from shuffleproof.app import login
 
     login.required()
     st.title("Inside")

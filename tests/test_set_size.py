@@ -7,18 +7,17 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
-
-from core.cli import set_size as set_size_command
-from core.cli.arguments import main
-from core.data.dataset import RankingDataset
-from core.data.lists import CandidateLists, JudgedLists
-from core.errors import ArtefactError, MissingRankingError, ParameterError, UsageError
-from core.metrics.measure import Measure
-from core.metrics.relevance import evaluate
-from core.rankers.initial import ListRecipe
-from core.seeds import generator
-from core.store.artefacts import Store
-from core.studies import (
+from shuffleproof.core.cli import set_size as set_size_command
+from shuffleproof.core.cli.arguments import main
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.errors import ArtefactError, MissingRankingError, ParameterError, UsageError
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.relevance import evaluate
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies import (
     entrants,
     set_size,
     set_size_queries,
@@ -26,10 +25,10 @@ from core.studies import (
     set_size_table,
     underway,
 )
-from core.studies.result import StudyResult
-from core.studies.set_size_stability import stabilities
-from core.studies.trained import studied_on
-from core.studies.workbench import Workbench, finished
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.set_size_stability import stabilities
+from shuffleproof.core.studies.trained import studied_on
+from shuffleproof.core.studies.workbench import Workbench, finished
 
 RECIPE = ListRecipe(("feature:3",), scores="in-sample")
 SIZES = (5, 20, 60)

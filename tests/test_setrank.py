@@ -4,12 +4,11 @@ from dataclasses import replace
 
 import pytest
 import torch
-
-from core.errors import ParameterError
-from core.models.blocks import IMSAB, MSAB, AttentionBlock
-from core.models.config import SETRANK_PRESETS, SetRankConfig
-from core.models.inputs import GaussianKernels
-from core.models.setrank import SetRank
+from shuffleproof.core.errors import ParameterError
+from shuffleproof.core.models.blocks import IMSAB, MSAB, AttentionBlock
+from shuffleproof.core.models.config import SETRANK_PRESETS, SetRankConfig
+from shuffleproof.core.models.inputs import GaussianKernels
+from shuffleproof.core.models.setrank import SetRank
 
 SMALL = SETRANK_PRESETS["small"]
 MEDIUM = SetRankConfig(width=64, depth=3, heads=4, feed_forward=128, inducing_points=10)
@@ -244,6 +243,6 @@ def test_bfloat16_scores_are_close():
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 @pytest.mark.parametrize("docs", [40, 240])
 def test_a_gpu_gives_the_cpus_scores_losses_and_gradients(docs):
-    from core.bench.gpu import CLOSE, difference_from_cpu
+    from shuffleproof.core.bench.gpu import CLOSE, difference_from_cpu
 
     assert difference_from_cpu("cuda", docs) < CLOSE

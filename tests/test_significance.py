@@ -6,9 +6,8 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jaxtyping import TypeCheckError
-
-from core.errors import ShapeError
-from core.metrics import randomisation, significance
+from shuffleproof.core.errors import ShapeError
+from shuffleproof.core.metrics import randomisation, significance
 
 
 def pair(n=30, shift=0.3, seed=0):

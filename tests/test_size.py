@@ -5,16 +5,15 @@ from dataclasses import replace
 
 import pytest
 import torch
+from shuffleproof.core.models import size
+from shuffleproof.core.models.config import DLCM_PRESETS
+from shuffleproof.core.models.config_groups import GROUP_PRESETS, GroupConfig
+from shuffleproof.core.models.config_univariate import UNIVARIATE_PRESETS, UnivariateConfig
+from shuffleproof.core.rankers.registry import spec
+from shuffleproof.core.studies import cost
+from shuffleproof.core.studies.cost import Sizes
+from shuffleproof.core.training.network import built
 from torch.utils.flop_counter import FlopCounterMode
-
-from core.models import size
-from core.models.config import DLCM_PRESETS
-from core.models.config_groups import GROUP_PRESETS, GroupConfig
-from core.models.config_univariate import UNIVARIATE_PRESETS, UnivariateConfig
-from core.rankers.registry import spec
-from core.studies import cost
-from core.studies.cost import Sizes
-from core.training.network import built
 
 FEATURES = 46
 SIZES = Sizes(lists=470, rows=15556, valid_rows=5000, features=FEATURES)

@@ -3,10 +3,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from core.data import letor, source
-from core.data.dataset import RankingDataset
-from core.errors import DataError, ParameterError
+from shuffleproof.core.data import letor, source
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.errors import DataError, ParameterError
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 needs_data = pytest.mark.skipif(not DATA.exists(), reason="needs the real data folder")

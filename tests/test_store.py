@@ -12,20 +12,19 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from core.errors import ArtefactError, ParameterError
-from core.store import locks, manifest
-from core.store.artefacts import Store, default_store
-from core.store.damaged import damaged, remove
-from core.store.keys import ArtefactKey, canonical_json, key_of
+from shuffleproof.core.errors import ArtefactError, ParameterError
+from shuffleproof.core.store import locks, manifest
+from shuffleproof.core.store.artefacts import Store, default_store
+from shuffleproof.core.store.damaged import damaged, remove
+from shuffleproof.core.store.keys import ArtefactKey, canonical_json, key_of
 
 ROOT = Path(__file__).resolve().parents[1]
 
 PRELUDE = """
 import sys, time
 from pathlib import Path
-from core.store.artefacts import Store
-from core.store.keys import key_of
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import key_of
 store, recipe = Store(Path(sys.argv[1])), {"width": 8}
 key = key_of("thing", recipe)
 def write(directory):
@@ -393,7 +392,7 @@ def test_a_crowd_adding_removing_and_dying_leaves_a_sound_store(tmp_path):
     code = """
 import contextlib
 import random
-from core.errors import ArtefactError
+from shuffleproof.core.errors import ArtefactError
 draws = random.Random(sys.argv[2])
 for _ in range(60):
     recipe = {"number": draws.randrange(12)}

@@ -6,19 +6,19 @@ import time
 
 import numpy as np
 import pytest
+from shuffleproof.core.cli.arguments import main
+from shuffleproof.core.data.catalogue import ingest
+from shuffleproof.core.data.examination import examined
+from shuffleproof.core.perturb.worst_case import Search
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.store import locks, manifest
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.store.tags import Tags
+from shuffleproof.core.store.verified import InBackground
+from shuffleproof.core.studies import benchmark, card, cleaning, perturbations, worst_case
+from shuffleproof.core.studies.workbench import Workbench, finished
 
-from core.cli.arguments import main
-from core.data.catalogue import ingest
-from core.data.examination import examined
-from core.perturb.worst_case import Search
-from core.rankers.initial import ListRecipe
-from core.store import locks, manifest
-from core.store.artefacts import Store
-from core.store.keys import key_of
-from core.store.tags import Tags
-from core.store.verified import InBackground
-from core.studies import benchmark, card, cleaning, perturbations, worst_case
-from core.studies.workbench import Workbench, finished
 from tests.test_library import LETOR
 
 PAIRS = [("transpositions", 5.0)]

@@ -9,19 +9,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from shuffleproof.core.cli.arguments import main
+from shuffleproof.core.data.text import TextColumn
+from shuffleproof.core.errors import ArtefactError, DataError, ParameterError
+from shuffleproof.core.rankers import trees
+from shuffleproof.core.store import archive, archive_read, manifest, plain_json
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.damaged import damaged
+from shuffleproof.core.store.tags import Tags
+from shuffleproof.core.studies import imports, library
+from shuffleproof.core.studies.trained import studied_on, trained_on
+from shuffleproof.core.studies.workbench import finished
 from streamlit.testing.v1 import AppTest
 
-from core.cli.arguments import main
-from core.data.text import TextColumn
-from core.errors import ArtefactError, DataError, ParameterError
-from core.rankers import trees
-from core.store import archive, archive_read, manifest, plain_json
-from core.store.artefacts import Store
-from core.store.damaged import damaged
-from core.store.tags import Tags
-from core.studies import imports, library
-from core.studies.trained import studied_on, trained_on
-from core.studies.workbench import finished
 from tests import small_set
 
 
@@ -154,7 +154,7 @@ def test_recipes_and_facts_that_no_version_writes_are_shown_as_damaged(poisonabl
 def page():
     import sys
 
-    from app.pages import PAGES
+    from shuffleproof.app.pages import PAGES
 
     PAGES[sys.page].draw()
 
@@ -169,7 +169,7 @@ def test_pages_open_on_a_poisoned_store(poisonable, monkeypatch, name):
         path.write_text(poisoned(path.read_text(), {"recipe": None, "facts": "x", "created": 5}))
     (poisonable.root / "names" / "torn").write_text("{")
     monkeypatch.setenv("SHUFFLEPROOF_HOME", str(poisonable.root))
-    monkeypatch.setattr("app.services.default_store", lambda: poisonable)
+    monkeypatch.setattr("shuffleproof.app.services.default_store", lambda: poisonable)
     monkeypatch.setattr("sys.page", name, raising=False)
     st.cache_resource.clear()
     st.cache_data.clear()
@@ -355,7 +355,7 @@ def mode(path):
 
 
 def test_a_store_is_its_owners_alone(tmp_path):
-    from core.store.keys import key_of
+    from shuffleproof.core.store.keys import key_of
 
     def stored(root):
         return Store(root).add(key_of("x", {}), {}, lambda place: (place / "f").touch())

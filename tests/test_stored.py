@@ -4,11 +4,10 @@ import json
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
-
-from core.data import letor, stored
-from core.data.dataset import Fold, RankingDataset
-from core.data.text import TextColumn
-from core.errors import DataError
+from shuffleproof.core.data import letor, stored
+from shuffleproof.core.data.dataset import Fold, RankingDataset
+from shuffleproof.core.data.text import TextColumn
+from shuffleproof.core.errors import DataError
 
 TEXT = (
     b"2 qid:7 1:0.5 3:-2 #docid = GX1 inc = 1\n0 qid:7 2:0.25 # docid = \xc3\xa4\n"

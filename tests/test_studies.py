@@ -6,21 +6,20 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
-
-from core.data.dataset import RankingDataset
-from core.data.lists import CandidateLists, JudgedLists
-from core.metrics.measure import Measure
-from core.perturb.registry import perturbation
-from core.seeds import generator
-from core.store.records import Records
-from core.studies import initial_ranking, invariance, noise, score_floor
-from core.studies.carrying import Carrier, source_of
-from core.studies.certificate import per_query
-from core.studies.result import StudyResult, stored_summary
-from core.studies.run import run_study
-from core.studies.study import Memory, Study, plan
-from core.studies.verdict import UNTOLD
-from core.studies.workbench import finished
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.perturb.registry import perturbation
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.store.records import Records
+from shuffleproof.core.studies import initial_ranking, invariance, noise, score_floor
+from shuffleproof.core.studies.carrying import Carrier, source_of
+from shuffleproof.core.studies.certificate import per_query
+from shuffleproof.core.studies.result import StudyResult, stored_summary
+from shuffleproof.core.studies.run import run_study
+from shuffleproof.core.studies.study import Memory, Study, plan
+from shuffleproof.core.studies.verdict import UNTOLD
+from shuffleproof.core.studies.workbench import finished
 
 LEVELS = (0.0, 1.0, 5.0, 20.0)
 

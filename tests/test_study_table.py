@@ -7,30 +7,29 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
-
-from core.cli import flags_studies
-from core.cli.arguments import parser
-from core.cli.open import scope_of
-from core.data.lists import CandidateLists, JudgedLists
-from core.data.synthetic import planted
-from core.errors import ArtefactError, DataError, UnknownNameError, UsageError
-from core.metrics.measure import Measure
-from core.metrics.relevance import evaluate, mean_of
-from core.metrics.significance import holm
-from core.perturb.registry import perturbation
-from core.rankers.initial import ListRecipe
-from core.seeds import generator
-from core.store.artefacts import Store
-from core.store.keys import key_of
-from core.studies import conventions, initial_ranking, underway
-from core.studies.kinds.ranking_degradation.question import RankingDegradation
-from core.studies.replay import replayed
-from core.studies.reproduce import study_command, study_python
-from core.studies.result import StudyResult
-from core.studies.run import run_study
-from core.studies.study import Memory, Study, levels_of, plan
-from core.studies.table import TESTS, damage, marks
-from core.studies.workbench import Workbench, finished
+from shuffleproof.core.cli import flags_studies
+from shuffleproof.core.cli.arguments import parser
+from shuffleproof.core.cli.open import scope_of
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.data.synthetic import planted
+from shuffleproof.core.errors import ArtefactError, DataError, UnknownNameError, UsageError
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.relevance import evaluate, mean_of
+from shuffleproof.core.metrics.significance import holm
+from shuffleproof.core.perturb.registry import perturbation
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.studies import conventions, initial_ranking, underway
+from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
+from shuffleproof.core.studies.replay import replayed
+from shuffleproof.core.studies.reproduce import study_command, study_python
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.run import run_study
+from shuffleproof.core.studies.study import Memory, Study, levels_of, plan
+from shuffleproof.core.studies.table import TESTS, damage, marks
+from shuffleproof.core.studies.workbench import Workbench, finished
 
 FAMILY, LEVELS = "transpositions", (0.0, 2.0, 8.0)
 

@@ -7,12 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-
-from app.exports import table_as
-from core.cli.arguments import main
-from core.data import csv_text, source, table_write
-from core.data.letor_write import write
-from core.data.synthetic import planted
+from shuffleproof.app.exports import table_as
+from shuffleproof.core.cli.arguments import main
+from shuffleproof.core.data import csv_text, source, table_write
+from shuffleproof.core.data.letor_write import write
+from shuffleproof.core.data.synthetic import planted
 
 FOLD = planted(queries=(6, 3, 4), seed=4, documents=5)
 PARTS = {"train": FOLD.train, "valid": FOLD.valid, "test": FOLD.test}

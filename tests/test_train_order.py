@@ -6,27 +6,26 @@ from itertools import pairwise
 import lightgbm
 import numpy as np
 import pytest
-
-from core.data.dataset import RankingDataset
-from core.data.lists import CandidateLists, JudgedLists
-from core.metrics.measure import Measure
-from core.metrics.relevance import evaluate
-from core.perturb.system import reordered
-from core.progress import finished
-from core.rankers import registry
-from core.rankers.canonical import CanonicalLists, in_file_order
-from core.rankers.initial import ListRecipe
-from core.rankers.recipes import FIXED
-from core.rankers.registry import RANKERS
-from core.seeds import generator
-from core.store.artefacts import Store
-from core.studies import perturbations as study
-from core.studies.initial_ranking import INITIAL
-from core.studies.methods import paragraph
-from core.studies.result import StudyResult
-from core.studies.retraining import Retraining
-from core.studies.study import Trial
-from core.studies.workbench import Workbench
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.relevance import evaluate
+from shuffleproof.core.perturb.system import reordered
+from shuffleproof.core.progress import finished
+from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers.canonical import CanonicalLists, in_file_order
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.rankers.recipes import FIXED
+from shuffleproof.core.rankers.registry import RANKERS
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies import perturbations as study
+from shuffleproof.core.studies.initial_ranking import INITIAL
+from shuffleproof.core.studies.methods import paragraph
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.retraining import Retraining
+from shuffleproof.core.studies.study import Trial
+from shuffleproof.core.studies.workbench import Workbench
 
 NET = "mlp@small"
 FIXING = [

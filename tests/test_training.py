@@ -7,29 +7,28 @@ import sys
 import numpy as np
 import pytest
 import torch
-
-from core.data.batches import ListBatch, held
-from core.data.dataset import RankingDataset
-from core.data.lists import CandidateLists, JudgedLists
-from core.data.synthetic import planted
-from core.errors import (
+from shuffleproof.core.data.batches import ListBatch, held
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.data.synthetic import planted
+from shuffleproof.core.errors import (
     ArtefactError,
     DataError,
     DivergedError,
     MissingRankingError,
     ParameterError,
 )
-from core.metrics.measure import Measure
-from core.metrics.relevance import evaluate, mean_of
-from core.progress import finished
-from core.rankers import neural, registry
-from core.rankers.kept import kept
-from core.seeds import generator
-from core.store.artefacts import Store
-from core.training import checkpoint, network
-from core.training.loop import TrainingData, _batches, _hiding, train
-from core.training.recipe import TrainingRecipe
-from core.training.schedule import ScheduleState, learning_rate
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.relevance import evaluate, mean_of
+from shuffleproof.core.progress import finished
+from shuffleproof.core.rankers import neural, registry
+from shuffleproof.core.rankers.kept import kept
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.training import checkpoint, network
+from shuffleproof.core.training.loop import TrainingData, _batches, _hiding, train
+from shuffleproof.core.training.recipe import TrainingRecipe
+from shuffleproof.core.training.schedule import ScheduleState, learning_rate
 
 SMALL = (60, 20, 40)
 
@@ -316,7 +315,7 @@ def test_hidden_features_are_hidden_from_whole_lists_and_the_others_grow_as_much
 
 
 def test_a_steps_rate_is_that_of_the_middle_of_the_step(monkeypatch):
-    from core.training import loop
+    from shuffleproof.core.training import loop
 
     shares, rate = [], loop.learning_rate
 

@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
-
-from core.data.lists import CandidateLists, JudgedLists
-from core.data.synthetic import planted
-from core.rankers import registry
-from core.rankers.kept import quality
-from core.studies.workbench import finished
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.data.synthetic import planted
+from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers.kept import quality
+from shuffleproof.core.studies.workbench import finished
 
 NETS = (
     "ranknet", "lambdarank", "frank", "listnet", "mlp", "gsf",

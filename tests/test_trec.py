@@ -3,12 +3,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from core.data import letor, trec
-from core.data.lists import CandidateLists
-from core.errors import DataError, LetorError
-from core.progress import finished
-from core.studies import outside_runs
+from shuffleproof.core.data import letor, trec
+from shuffleproof.core.data.lists import CandidateLists
+from shuffleproof.core.errors import DataError, LetorError
+from shuffleproof.core.progress import finished
+from shuffleproof.core.studies import outside_runs
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 needs_data = pytest.mark.skipif(not DATA.exists(), reason="needs the real data folder")

@@ -7,20 +7,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-
-from core.data.dataset import RankingDataset
-from core.data.lists import CandidateLists, JudgedLists
-from core.data.ragged import elements_of, order_within
-from core.data.synthetic import planted
-from core.errors import DataError, ParameterError, ShapeError, UnknownNameError
-from core.metrics.measure import Measure
-from core.metrics.relevance import evaluate, mean_of
-from core.perturb.registry import perturbation
-from core.rankers import trees
-from core.rankers.base import Ranker, RankerSpec
-from core.rankers.canonical import CanonicalLists, Grades
-from core.rankers.trees import LambdaMARTSpec, MARTSpec
-from core.seeds import generator
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.data.ragged import elements_of, order_within
+from shuffleproof.core.data.synthetic import planted
+from shuffleproof.core.errors import DataError, ParameterError, ShapeError, UnknownNameError
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.relevance import evaluate, mean_of
+from shuffleproof.core.perturb.registry import perturbation
+from shuffleproof.core.rankers import trees
+from shuffleproof.core.rankers.base import Ranker, RankerSpec
+from shuffleproof.core.rankers.canonical import CanonicalLists, Grades
+from shuffleproof.core.rankers.trees import LambdaMARTSpec, MARTSpec
+from shuffleproof.core.seeds import generator
 
 FOLD = planted((40, 15, 5), seed=3, documents=25)
 QUICK = {"trees": 12, "leaves": 6, "leaf_documents": 5}
@@ -276,7 +275,7 @@ def test_presets_and_bounds():
 
 def test_recipes_load_without_lightgbm():
     program = (
-        "import sys; from core.rankers.trees import LambdaMARTSpec;"
+        "import sys; from shuffleproof.core.rankers.trees import LambdaMARTSpec;"
         "LambdaMARTSpec.preset('paper').recipe(); sys.exit('lightgbm' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program], check=True)

@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
-
-from core.bench import real_sets, tuned
-from core.data.dataset import Fold
-from core.rankers import registry
-from core.rankers.registry import HELD_OUT, RANKERS
-from core.seeds import generator
+from shuffleproof.core.bench import real_sets, tuned
+from shuffleproof.core.data.dataset import Fold
+from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers.registry import HELD_OUT, RANKERS
+from shuffleproof.core.seeds import generator
 
 absent = pytest.mark.skipif(
     real_sets.there() != list(real_sets.SETS), reason="real data: ../shared/data is absent"

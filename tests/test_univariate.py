@@ -2,14 +2,13 @@
 
 import numpy as np
 import pytest
-
-from core.data.dataset import RankingDataset
-from core.data.lists import CandidateLists, JudgedLists
-from core.errors import ParameterError, ShapeError, UnknownNameError
-from core.perturb.registry import perturbation
-from core.rankers import univariate
-from core.rankers.base import Ranker, RankerSpec
-from core.seeds import generator
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.errors import ParameterError, ShapeError, UnknownNameError
+from shuffleproof.core.perturb.registry import perturbation
+from shuffleproof.core.rankers import univariate
+from shuffleproof.core.rankers.base import Ranker, RankerSpec
+from shuffleproof.core.seeds import generator
 
 NAMES = ("feature:7", "file-order", "random", "ideal")
 OFFSETS = np.array([0, 5, 5, 9], dtype=np.int64)

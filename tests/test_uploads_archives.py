@@ -4,12 +4,11 @@ import io
 import zipfile
 
 import pytest
-
-from app.uploads import FOLDER, WHOLE, Draft, Reading
-from core.errors import ShuffleproofError
-from core.store.artefacts import Store
-from core.studies import jobs
-from core.studies.workbench import finished
+from shuffleproof.app.uploads import FOLDER, WHOLE, Draft, Reading
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies import jobs
+from shuffleproof.core.studies.workbench import finished
 
 LETOR = b"".join(
     b"%d qid:%d 1:0.%d 2:%d #docid = D%d\n" % (row % 3, row // 4, row, row % 7, row)

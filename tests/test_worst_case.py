@@ -5,12 +5,17 @@ from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
-
-from core.perturb import worst_case
-from core.perturb.worst_case import METHODS, UNITS, Search, search, swap_costs
-from core.perturb.worst_moves import exchanges, hashes, inversions, moves_of, usable_moves
-from core.progress import finished
-from core.seeds import generator
+from shuffleproof.core.perturb import worst_case
+from shuffleproof.core.perturb.worst_case import METHODS, UNITS, Search, search, swap_costs
+from shuffleproof.core.perturb.worst_moves import (
+    exchanges,
+    hashes,
+    inversions,
+    moves_of,
+    usable_moves,
+)
+from shuffleproof.core.progress import finished
+from shuffleproof.core.seeds import generator
 
 LENGTHS = (6, 0, 1, 2, 6, 5)
 OFFSETS = np.concatenate([[0], np.cumsum(LENGTHS)]).astype(np.int64)

@@ -3,11 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
-
-from core.cli.perturbations import _dearest
-from core.perturb.worst_case import NONE, _chosen
-from core.studies.initial_ranking import INITIAL
-from core.studies.worst_case_finding import finding
+from shuffleproof.core.cli.perturbations import _dearest
+from shuffleproof.core.perturb.worst_case import NONE, _chosen
+from shuffleproof.core.studies.initial_ranking import INITIAL
+from shuffleproof.core.studies.worst_case_finding import finding
 
 
 def row(ranker, worst, budget=5, *, certified=False):

@@ -6,27 +6,26 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-
-from core.data.dataset import RankingDataset
-from core.data.lists import CandidateLists, JudgedLists
-from core.errors import MissingRankingError, ParameterError
-from core.metrics.measure import Measure
-from core.metrics.relevance import evaluate
-from core.perturb.worst_case import Search
-from core.perturb.worst_moves import inversions
-from core.progress import finished
-from core.rankers.initial import ListRecipe
-from core.seeds import generator
-from core.store.artefacts import Store
-from core.studies import worst_case
-from core.studies.initial_ranking import INITIAL, InitialRanking
-from core.studies.kinds.worst_case.question import WorstCase
-from core.studies.result import StudyResult
-from core.studies.underway import Underway
-from core.studies.workbench import Workbench
-from core.studies.worst_case_plan import RANDOM, Plan
-from core.studies.worst_case_table import COLUMNS, table
-from core.studies.worst_orders import Attack
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.errors import MissingRankingError, ParameterError
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.relevance import evaluate
+from shuffleproof.core.perturb.worst_case import Search
+from shuffleproof.core.perturb.worst_moves import inversions
+from shuffleproof.core.progress import finished
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies import worst_case
+from shuffleproof.core.studies.initial_ranking import INITIAL, InitialRanking
+from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.underway import Underway
+from shuffleproof.core.studies.workbench import Workbench
+from shuffleproof.core.studies.worst_case_plan import RANDOM, Plan
+from shuffleproof.core.studies.worst_case_table import COLUMNS, table
+from shuffleproof.core.studies.worst_orders import Attack
 
 NDCG = Measure("NDCG", 10)
 
@@ -264,7 +263,7 @@ def test_what_makes_no_plan_is_refused(bench):
 
 
 def test_commands_answer(tmp_path, capsys):
-    from core.cli.arguments import main
+    from shuffleproof.core.cli.arguments import main
 
     lists = ["--initial", "feature:3", "--depth", "8", "--store", str(tmp_path), "--json"]
     ask = ["study", "worst-case", "--rankers", "random", "--budgets", "2", "--queries", "5"]

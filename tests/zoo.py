@@ -8,9 +8,8 @@ import copy
 from dataclasses import dataclass, field
 
 import numpy as np
-
-from core.data import ragged
-from core.studies.verdict import INVARIANT, NOT, UNTOLD
+from shuffleproof.core.data import ragged
+from shuffleproof.core.studies.verdict import INVARIANT, NOT, UNTOLD
 
 ALL = frozenset({"features", "order", "ranks", "neighbours"})
 

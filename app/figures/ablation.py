@@ -6,11 +6,10 @@ from typing import Any, Literal
 
 import pandas as pd
 import plotly.graph_objects as go
-
-from app.figures.query_bars import bars
-from app.figures.style import PALETTE, beside, laid_out, put, xaxes, yaxes
-from app.figures.text import plain_text
-from core.studies.ablation_steps import step_of
+from shuffleproof.app.figures.query_bars import bars
+from shuffleproof.app.figures.style import PALETTE, beside, laid_out, put, xaxes, yaxes
+from shuffleproof.app.figures.text import plain_text
+from shuffleproof.core.studies.ablation_steps import step_of
 
 Effect = Literal["quality", "robustness", "seconds", "parameters"]
 ROW, FRAME = 38, 106

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
-
-from app.figures.style import NAMES, laid_out, put, xaxes, yaxes
-from app.figures.text import plain_text
+from shuffleproof.app.figures.style import NAMES, laid_out, put, xaxes, yaxes
+from shuffleproof.app.figures.text import plain_text
 
 WEIGHTS = [
     [0.0, "#f3f0e6"], [0.1, "#cfe0e3"], [0.3, "#7fb3cd"], [0.6, "#2f78ad"], [1.0, "#0b2c5c"],

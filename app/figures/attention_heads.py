@@ -3,10 +3,9 @@
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
-
-from app.figures.attention import ANYWHERE, RING, WEIGHTS
-from app.figures.style import REFERENCE, laid_out, put, stroke, xaxes, yaxes
-from app.figures.text import plain_text
+from shuffleproof.app.figures.attention import ANYWHERE, RING, WEIGHTS
+from shuffleproof.app.figures.style import REFERENCE, laid_out, put, stroke, xaxes, yaxes
+from shuffleproof.app.figures.text import plain_text
 
 ROW, DOTS = 110, 340
 TILE = 0.94

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 import plotly.graph_objects as go
-
-from app.figures.style import beside, end_labels, laid_out, put, shapes, stroke
-from app.figures.text import plain_text
+from shuffleproof.app.figures.style import beside, end_labels, laid_out, put, shapes, stroke
+from shuffleproof.app.figures.text import plain_text
 
 ROW, FRAME = 34, 106
 """Pixels of a ranker, and of axis and margins."""

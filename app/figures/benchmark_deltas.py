@@ -2,10 +2,9 @@
 
 import pandas as pd
 import plotly.graph_objects as go
-
-from app.figures.query_bars import bars
-from app.figures.style import stroke, yaxes
-from app.figures.text import plain_text
+from shuffleproof.app.figures.query_bars import bars
+from shuffleproof.app.figures.style import stroke, yaxes
+from shuffleproof.app.figures.text import plain_text
 
 
 @plain_text

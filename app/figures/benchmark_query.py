@@ -2,10 +2,9 @@
 
 import pandas as pd
 import plotly.graph_objects as go
-
-from app.figures import bump
-from app.figures.style import put, xaxes, yaxes
-from app.figures.text import plain_text
+from shuffleproof.app.figures import bump
+from shuffleproof.app.figures.style import put, xaxes, yaxes
+from shuffleproof.app.figures.text import plain_text
 
 
 @plain_text

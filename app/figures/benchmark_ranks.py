@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import plotly.graph_objects as go
-
-from app.figures.style import NAMES, end_labels, laid_out, put, shapes, stroke
-from app.figures.text import plain_text
+from shuffleproof.app.figures.style import NAMES, end_labels, laid_out, put, shapes, stroke
+from shuffleproof.app.figures.text import plain_text
 
 ROW, LINE, FRAME = 26, 13, 110
 """Pixels of a ranker, of a joining line, and of axis and margins."""

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
-
-from app.figures.style import faded, laid_out, put, stroke, xaxes, yaxes
-from app.figures.text import plain_text
+from shuffleproof.app.figures.style import faded, laid_out, put, stroke, xaxes, yaxes
+from shuffleproof.app.figures.text import plain_text
 
 BEHIND = "rgba(127,127,127,0.4)"
 STAYED = "rgba(127,127,127,0.75)"

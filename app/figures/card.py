@@ -7,11 +7,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
-
-from app.figures.beside import Mark, places
-from app.figures.perturbations import plain_names
-from app.figures.style import end_labels, faded, laid_out, stroke, written, xaxes, yaxes
-from app.figures.text import plain_text
+from shuffleproof.app.figures.beside import Mark, places
+from shuffleproof.app.figures.perturbations import plain_names
+from shuffleproof.app.figures.style import (
+    end_labels,
+    faded,
+    laid_out,
+    stroke,
+    written,
+    xaxes,
+    yaxes,
+)
+from shuffleproof.app.figures.text import plain_text
 
 HEIGHT = 460
 SMALLEST, LARGEST = 11.0, 34.0

@@ -5,9 +5,8 @@ from itertools import accumulate
 import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
-
-from app.figures.style import PALETTE, laid_out, xaxes, yaxes
-from app.figures.text import plain_text
+from shuffleproof.app.figures.style import PALETTE, laid_out, xaxes, yaxes
+from shuffleproof.app.figures.text import plain_text
 
 PART_COLORS = {"train": PALETTE[0], "validation": PALETTE[4], "test": PALETTE[2]}
 PATTERNS = {"train": "", "validation": "/", "test": "."}

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
-
-from app.figures.style import (
+from shuffleproof.app.figures.style import (
     REFERENCE,
     end_labels,
     faded,
@@ -15,7 +14,7 @@ from app.figures.style import (
     xaxes,
     yaxes,
 )
-from app.figures.text import plain_text
+from shuffleproof.app.figures.text import plain_text
 
 DUE = "1/√S"
 INTERVAL = "[%{customdata[1]:.3g}, %{customdata[2]:.3g}]"

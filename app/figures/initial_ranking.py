@@ -4,8 +4,7 @@ from typing import Any, Literal
 
 import pandas as pd
 import plotly.graph_objects as go
-
-from app.figures.style import (
+from shuffleproof.app.figures.style import (
     end_labels,
     faded,
     laid_out,
@@ -15,7 +14,7 @@ from app.figures.style import (
     xaxes,
     yaxes,
 )
-from app.figures.text import plain_text
+from shuffleproof.app.figures.text import plain_text
 
 HEIGHT = 460
 CLOSEST_TICKS = 0.075  # of the axis' length: ticks nearer to their neighbours are left out

@@ -5,9 +5,8 @@ from typing import Any, Literal
 
 import pandas as pd
 import plotly.graph_objects as go
-
-from app.figures.style import REFERENCE, beside, laid_out, put, stroke, xaxes, yaxes
-from app.figures.text import plain_text
+from shuffleproof.app.figures.style import REFERENCE, beside, laid_out, put, stroke, xaxes, yaxes
+from shuffleproof.app.figures.text import plain_text
 
 ROW, FRAME = 26, 96
 """Pixels of a condition, and of axis and margins."""

@@ -2,9 +2,8 @@
 
 import numpy as np
 import plotly.graph_objects as go
-
-from app.figures.style import PALETTE, laid_out, xaxes, yaxes
-from app.figures.text import plain_text
+from shuffleproof.app.figures.style import PALETTE, laid_out, xaxes, yaxes
+from shuffleproof.app.figures.text import plain_text
 
 HEIGHT = 330
 SIMILARITY = "RdBu"

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
-
-from app.figures.style import beside, laid_out, put, written, xaxes, yaxes
-from app.figures.text import plain_text
+from shuffleproof.app.figures.style import beside, laid_out, put, written, xaxes, yaxes
+from shuffleproof.app.figures.text import plain_text
 
 ROW, FRAME = 27, 20
 """Pixels of a row, and of the margins."""

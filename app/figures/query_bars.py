@@ -5,9 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
-
-from app.figures.style import laid_out, xaxes, yaxes
-from app.figures.text import plain_text
+from shuffleproof.app.figures.style import laid_out, xaxes, yaxes
+from shuffleproof.app.figures.text import plain_text
 
 HEIGHT = 300
 CHOSEN = "#D55E00"

@@ -5,10 +5,9 @@ import re
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
-
-from app.figures import perturbations
-from app.figures.style import NAMES, put, xaxes
-from app.figures.text import plain_text
+from shuffleproof.app.figures import perturbations
+from shuffleproof.app.figures.style import NAMES, put, xaxes
+from shuffleproof.app.figures.text import plain_text
 
 LONGEST, UPRIGHT, CHARACTER = 22, 6, 5
 """Characters of a column's name at most, and until it is turned; pixels that each then takes."""

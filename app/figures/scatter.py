@@ -2,9 +2,8 @@
 
 import pandas as pd
 import plotly.graph_objects as go
-
-from app.figures.style import REFERENCE, laid_out, stroke, xaxes, yaxes
-from app.figures.text import plain_text
+from shuffleproof.app.figures.style import REFERENCE, laid_out, stroke, xaxes, yaxes
+from shuffleproof.app.figures.text import plain_text
 
 
 @plain_text

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 import plotly.graph_objects as go
-
-from app.figures.style import (
+from shuffleproof.app.figures.style import (
     end_labels,
     faded,
     laid_out,
@@ -15,7 +14,7 @@ from app.figures.style import (
     xaxes,
     yaxes,
 )
-from app.figures.text import plain_text
+from shuffleproof.app.figures.text import plain_text
 
 HEIGHT = 460
 WORDS = {"ideal": "best possible order", "initial ranking": "initial ranking"}

@@ -7,9 +7,8 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
-
-from app.figures.style import NAMES, laid_out, put, xaxes, yaxes
-from app.figures.text import plain_text
+from shuffleproof.app.figures.style import NAMES, laid_out, put, xaxes, yaxes
+from shuffleproof.app.figures.text import plain_text
 
 ROW, HEAD, FRAME = 34, 26, 84
 """Pixels of a row, of a ranker's name, and of axis and margins."""

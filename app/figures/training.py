@@ -5,9 +5,16 @@ from collections.abc import Mapping
 import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
-
-from app.figures.style import LABEL_HEIGHT, end_labels, laid_out, put, spread, stroke, xaxes
-from app.figures.text import plain_text
+from shuffleproof.app.figures.style import (
+    LABEL_HEIGHT,
+    end_labels,
+    laid_out,
+    put,
+    spread,
+    stroke,
+    xaxes,
+)
+from shuffleproof.app.figures.text import plain_text
 
 HEIGHT = 440
 VALID_SHARE = 0.6

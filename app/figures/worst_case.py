@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
-
-from app.figures.perturbations import plain_names
-from app.figures.style import (
+from shuffleproof.app.figures.perturbations import plain_names
+from shuffleproof.app.figures.style import (
     end_labels,
     faded,
     laid_out,
@@ -17,7 +16,7 @@ from app.figures.style import (
     xaxes,
     yaxes,
 )
-from app.figures.text import plain_text
+from shuffleproof.app.figures.text import plain_text
 
 HEIGHT = 440
 MAP = 540

@@ -7,20 +7,19 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
-
-from app import ablations, address, curves, opened, state
-from app.figures import ablation as figure
-from app.plain import escaped
-from app.views import ablation_queries as queries
-from app.views import ablation_run as run
-from app.views import benchmark_table as switches
-from app.views import parts
-from app.views import study_choice as choice
-from core.metrics.measure import Measure
-from core.store.manifest import Artefact
-from core.studies.ablation import BASE
-from core.studies.registry import STUDIES
-from core.words import counted
+from shuffleproof.app import ablations, address, curves, opened, state
+from shuffleproof.app.figures import ablation as figure
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.views import ablation_queries as queries
+from shuffleproof.app.views import ablation_run as run
+from shuffleproof.app.views import benchmark_table as switches
+from shuffleproof.app.views import parts
+from shuffleproof.app.views import study_choice as choice
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.ablation import BASE
+from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.words import counted
 
 QUESTION = STUDIES["ablation"].title
 EFFECTS: dict[figure.Effect, str] = {

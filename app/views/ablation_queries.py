@@ -5,18 +5,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import streamlit as st
-
-from app import ablations, scoring
-from app.figures import ablation as figure
-from app.figures import benchmark_query
-from app.plain import escaped
-from app.views import parts, query_rows
-from core.errors import ShuffleproofError
-from core.rankers.initial import ListRecipe
-from core.store.manifest import Artefact
-from core.studies.ablation import BASE
-from core.studies.ablation_queries import Effect, finding, telling
-from core.studies.benchmark_query import positions_of
+from shuffleproof.app import ablations, scoring
+from shuffleproof.app.figures import ablation as figure
+from shuffleproof.app.figures import benchmark_query
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.views import parts, query_rows
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.ablation import BASE
+from shuffleproof.core.studies.ablation_queries import Effect, finding, telling
+from shuffleproof.core.studies.benchmark_query import positions_of
 
 BARS = "query bars"
 

@@ -5,26 +5,25 @@ from dataclasses import asdict
 from typing import Any
 
 import streamlit as st
-
-from app import ablations, proposals, services, training
-from app.figures import ablation as figure
-from app.jobs import duration
-from app.plain import escaped
-from app.views import benchmark_job as strip
-from core.errors import ParameterError, ShuffleproofError
-from core.execution.jobs import Job
-from core.numerals import number
-from core.rankers import registry
-from core.rankers.initial import ListRecipe
-from core.rankers.kept import ranker_key
-from core.rankers.recipes import FIXED
-from core.store.manifest import Artefact
-from core.studies import ablation, cost
-from core.studies.ablation import PAPER, TOWARDS, Variant
-from core.studies.kinds.ablation.question import Ablation
-from core.studies.reproduce import command_of
-from core.studies.underway import Underway
-from core.words import counted
+from shuffleproof.app import ablations, proposals, services, training
+from shuffleproof.app.figures import ablation as figure
+from shuffleproof.app.jobs import duration
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.views import benchmark_job as strip
+from shuffleproof.core.errors import ParameterError, ShuffleproofError
+from shuffleproof.core.execution.jobs import Job
+from shuffleproof.core.numerals import number
+from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.rankers.kept import ranker_key
+from shuffleproof.core.rankers.recipes import FIXED
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import ablation, cost
+from shuffleproof.core.studies.ablation import PAPER, TOWARDS, Variant
+from shuffleproof.core.studies.kinds.ablation.question import Ablation
+from shuffleproof.core.studies.reproduce import command_of
+from shuffleproof.core.studies.underway import Underway
+from shuffleproof.core.words import counted
 
 FIRST = "setrank-imsab-init"
 DRAWS, MOST_DRAWS = 5, 1000

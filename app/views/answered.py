@@ -6,12 +6,11 @@ from dataclasses import dataclass
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
-
-from app import scoring
-from app.figures import bump, scatter
-from app.views.shown_list import Shown
-from core.studies.one_list import Answer, moves
-from core.studies.trained import TrainedRanker
+from shuffleproof.app import scoring
+from shuffleproof.app.figures import bump, scatter
+from shuffleproof.app.views.shown_list import Shown
+from shuffleproof.core.studies.one_list import Answer, moves
+from shuffleproof.core.studies.trained import TrainedRanker
 
 
 @dataclass(frozen=True)

@@ -6,21 +6,20 @@ from itertools import chain
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
-
-from app import address, proposals, scoring, state
-from app.figures import attention as figure
-from app.figures import attention_heads as heads_figure
-from app.plain import escaped
-from app.views import (
+from shuffleproof.app import address, proposals, scoring, state
+from shuffleproof.app.figures import attention as figure
+from shuffleproof.app.figures import attention_heads as heads_figure
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.views import (
     attention_asked,
     attention_controls,
     attention_study,
     attention_taken,
     parts,
 )
-from app.views.attention_asked import Heads, Overview, Wanted
-from app.views.attention_cell import opened_cell
-from app.views.attention_map import (
+from shuffleproof.app.views.attention_asked import Heads, Overview, Wanted
+from shuffleproof.app.views.attention_cell import opened_cell
+from shuffleproof.app.views.attention_map import (
     CHART,
     Laid,
     View,
@@ -28,13 +27,13 @@ from app.views.attention_map import (
     pair_in_address,
     take,
 )
-from core.errors import ShuffleproofError
-from core.rankers.attention_kinds import attends
-from core.rankers.attention_summary import MEASURES
-from core.studies.attention_change import Change
-from core.studies.attention_text import verdict
-from core.studies.registry import STUDIES
-from core.studies.trained import TrainedRanker, as_they_came
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.rankers.attention_kinds import attends
+from shuffleproof.core.rankers.attention_summary import MEASURES
+from shuffleproof.core.studies.attention_change import Change
+from shuffleproof.core.studies.attention_text import verdict
+from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.trained import TrainedRanker, as_they_came
 
 QUESTION = STUDIES["attention"].title
 HEADS = "attention heads"

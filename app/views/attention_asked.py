@@ -5,13 +5,12 @@ from typing import Any
 
 import numpy as np
 import streamlit as st
+from shuffleproof.app import scoring, services
+from shuffleproof.app.scoring import List
+from shuffleproof.core.rankers.attention_kinds import KINDS, MapKind
+from shuffleproof.core.studies.attention_list import unpacked
 
-from app import scoring, services
-from app.scoring import List
-from core.rankers.attention_kinds import KINDS, MapKind
-from core.studies.attention_list import unpacked
-
-WORK = "core.studies.attention_list"
+WORK = "shuffleproof.core.studies.attention_list"
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,10 +5,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import streamlit as st
-
-from app.plain import escaped
-from app.scoring import List
-from app.views.attention_asked import Overview, Wanted, differing_features
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.scoring import List
+from shuffleproof.app.views.attention_asked import Overview, Wanted, differing_features
 
 
 def opened_cell(

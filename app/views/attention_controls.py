@@ -3,17 +3,16 @@
 from collections.abc import Sequence
 
 import streamlit as st
-
-from app import address, proposals, scoring, services
-from app.plain import escaped
-from app.views.attention_asked import Overview, Wanted
-from app.views.attention_map import LOOKS, SORTED
-from app.views.shown_list import recipe_words
-from core.errors import ParameterError
-from core.rankers.attention_kinds import KINDS
-from core.rankers.attention_order import Sorting
-from core.studies.attention_change import Change, offered
-from core.studies.trained import TrainedRanker, as_they_came, list_recipes
+from shuffleproof.app import address, proposals, scoring, services
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.views.attention_asked import Overview, Wanted
+from shuffleproof.app.views.attention_map import LOOKS, SORTED
+from shuffleproof.app.views.shown_list import recipe_words
+from shuffleproof.core.errors import ParameterError
+from shuffleproof.core.rankers.attention_kinds import KINDS
+from shuffleproof.core.rankers.attention_order import Sorting
+from shuffleproof.core.studies.attention_change import Change, offered
+from shuffleproof.core.studies.trained import TrainedRanker, as_they_came, list_recipes
 
 FIRST_CHANGE = "shuffled:1"
 CHANGES = tuple(dict.fromkeys((

@@ -6,11 +6,10 @@ from itertools import pairwise
 
 import numpy as np
 import streamlit as st
-
-from app.figures.attention import Cells, Side
-from app.views.attention_asked import Overview, Wanted
-from core.numerals import is_count
-from core.rankers.attention_order import (
+from shuffleproof.app.figures.attention import Cells, Side
+from shuffleproof.app.views.attention_asked import Overview, Wanted
+from shuffleproof.core.numerals import is_count
+from shuffleproof.core.rankers.attention_order import (
     MOST_CELLS,
     Sorting,
     binned,

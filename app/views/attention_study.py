@@ -2,21 +2,20 @@
 
 import pandas as pd
 import streamlit as st
-
-from app import address, jobs, services, training
-from app.figures import attention_heads as figure
-from app.opened import day
-from app.plain import escaped
-from app.proposals import as_asked
-from app.scoring import Described, List
-from app.views import parts, study_choice
-from core.errors import ShuffleproofError
-from core.execution.jobs import Job
-from core.store.manifest import Artefact
-from core.studies.attention_text import MAIN, finding, points, table
-from core.studies.result import StudyResult
-from core.studies.trained import TrainedRanker
-from core.words import counted
+from shuffleproof.app import address, jobs, services, training
+from shuffleproof.app.figures import attention_heads as figure
+from shuffleproof.app.opened import day
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.proposals import as_asked
+from shuffleproof.app.scoring import Described, List
+from shuffleproof.app.views import parts, study_choice
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.execution.jobs import Job
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.attention_text import MAIN, finding, points, table
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.trained import TrainedRanker
+from shuffleproof.core.words import counted
 
 KIND = "attention"
 LEAST_SECONDS, START_SECONDS = 0.005, 5.0

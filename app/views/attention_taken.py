@@ -6,20 +6,19 @@ from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
-
-from app import exports
-from app.exports import File
-from app.figures.style import on_paper
-from app.proposals import as_asked
-from app.scoring import List
-from app.views import parts
-from app.views.attention_asked import Overview, Wanted
-from app.views.attention_cell import documents_table
-from app.views.attention_map import Laid, View
-from core.studies.attention_list_command import list_command, list_python
-from core.studies.kinds.attention.question import Attention
-from core.studies.reproduce import command_of
-from core.studies.trained import TrainedRanker
+from shuffleproof.app import exports
+from shuffleproof.app.exports import File
+from shuffleproof.app.figures.style import on_paper
+from shuffleproof.app.proposals import as_asked
+from shuffleproof.app.scoring import List
+from shuffleproof.app.views import parts
+from shuffleproof.app.views.attention_asked import Overview, Wanted
+from shuffleproof.app.views.attention_cell import documents_table
+from shuffleproof.app.views.attention_map import Laid, View
+from shuffleproof.core.studies.attention_list_command import list_command, list_python
+from shuffleproof.core.studies.kinds.attention.question import Attention
+from shuffleproof.core.studies.reproduce import command_of
+from shuffleproof.core.studies.trained import TrainedRanker
 
 METHODS = (
     "Weights are those that the scores were computed from, recorded on request. Rows say where a "

@@ -4,26 +4,25 @@ from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
-
-from app import address, benchmarks, curves, state
-from app.figures import benchmark as figure
-from app.plain import escaped
-from app.views import benchmark_details as details
-from app.views import benchmark_run as run
-from app.views import benchmark_table as printed
-from app.views import benchmark_taken as taken
-from app.views import parts
-from app.views import study_choice as choice
-from app.views.benchmark_chosen import Chosen, Marked
-from core.errors import ShuffleproofError
-from core.metrics.measure import Measure
-from core.store.manifest import Artefact
-from core.studies.benchmark_rows import groups_of
-from core.studies.command_runs import is_of_runs
-from core.studies.initial_ranking import INITIAL
-from core.studies.outside_runs import warnings
-from core.studies.registry import STUDIES
-from core.studies.table import TESTS
+from shuffleproof.app import address, benchmarks, curves, state
+from shuffleproof.app.figures import benchmark as figure
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.views import benchmark_details as details
+from shuffleproof.app.views import benchmark_run as run
+from shuffleproof.app.views import benchmark_table as printed
+from shuffleproof.app.views import benchmark_taken as taken
+from shuffleproof.app.views import parts
+from shuffleproof.app.views import study_choice as choice
+from shuffleproof.app.views.benchmark_chosen import Chosen, Marked
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.benchmark_rows import groups_of
+from shuffleproof.core.studies.command_runs import is_of_runs
+from shuffleproof.core.studies.initial_ranking import INITIAL
+from shuffleproof.core.studies.outside_runs import warnings
+from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.table import TESTS
 
 QUESTION = STUDIES["benchmark"].title
 CHART = "differences"

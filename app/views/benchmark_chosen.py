@@ -5,12 +5,11 @@ from functools import cached_property
 
 import pandas as pd
 import streamlit as st
-
-from app import benchmarks
-from core.metrics.measure import Measure
-from core.store.manifest import Artefact
-from core.studies.benchmark_table import LETTERS, SYMBOLS
-from core.studies.command_runs import is_of_runs
+from shuffleproof.app import benchmarks
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.benchmark_table import LETTERS, SYMBOLS
+from shuffleproof.core.studies.command_runs import is_of_runs
 
 UNDRAWN = ("ideal", "random")
 """References so far away that the picture would show nothing else."""

@@ -4,16 +4,15 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
-
-from app import benchmarks
-from app.figures import benchmark_ranks
-from app.plain import escaped
-from app.views import benchmark_queries as queries
-from app.views import parts
-from app.views.benchmark_chosen import Chosen
-from core.studies import benchmark_notes
-from core.studies.benchmark_printed import in_words, warning
-from core.studies.benchmark_rows import REFERENCES
+from shuffleproof.app import benchmarks
+from shuffleproof.app.figures import benchmark_ranks
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.views import benchmark_queries as queries
+from shuffleproof.app.views import parts
+from shuffleproof.app.views.benchmark_chosen import Chosen
+from shuffleproof.core.studies import benchmark_notes
+from shuffleproof.core.studies.benchmark_printed import in_words, warning
+from shuffleproof.core.studies.benchmark_rows import REFERENCES
 
 
 def section(chosen: Chosen) -> None:

@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
-
-from app import services
-from app.jobs import act, far, submit, table
-from app.plain import escaped
-from core.errors import ShuffleproofError
-from core.execution.jobs import Job
-from core.store.keys import ArtefactKey
-from core.studies.underway import Underway, underway
+from shuffleproof.app import services
+from shuffleproof.app.jobs import act, far, submit, table
+from shuffleproof.app.plain import escaped
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.execution.jobs import Job
+from shuffleproof.core.store.keys import ArtefactKey
+from shuffleproof.core.studies.underway import Underway, underway
 
 EVERY_SECONDS = 1.0
 """How often work under way is drawn again."""

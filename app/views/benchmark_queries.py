@@ -4,16 +4,15 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
-
-from app import address, benchmarks
-from app.figures import benchmark_deltas, benchmark_query, query_bars
-from app.plain import escaped
-from app.views import parts, query_rows
-from app.views.benchmark_chosen import Chosen
-from core.errors import ShuffleproofError
-from core.studies.benchmark_finding import signed
-from core.studies.benchmark_rows import REFERENCES
-from core.studies.initial_ranking import INITIAL
+from shuffleproof.app import address, benchmarks
+from shuffleproof.app.figures import benchmark_deltas, benchmark_query, query_bars
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.views import parts, query_rows
+from shuffleproof.app.views.benchmark_chosen import Chosen
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.studies.benchmark_finding import signed
+from shuffleproof.core.studies.benchmark_rows import REFERENCES
+from shuffleproof.core.studies.initial_ranking import INITIAL
 
 BARS, ROWS, BUMP, FEATURES = "deltas", "queries", "answers", "features"
 

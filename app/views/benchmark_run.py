@@ -7,25 +7,24 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import streamlit as st
-
-from app import benchmarks, proposals, services, training
-from app.forms import drawn
-from app.jobs import duration
-from app.plain import escaped
-from app.views import benchmark_job as strip
-from app.views import benchmark_table as printed
-from app.views import combination
-from app.views import study_fields as fields
-from core.data.folds import folds_of
-from core.errors import ShuffleproofError, UsageError
-from core.execution.jobs import Job
-from core.metrics.measure import Measure
-from core.parameters import parsed
-from core.rankers import ensemble, registry
-from core.rankers.initial import ListRecipe
-from core.store.keys import key_of
-from core.store.manifest import Artefact
-from core.studies import (
+from shuffleproof.app import benchmarks, proposals, services, training
+from shuffleproof.app.forms import drawn
+from shuffleproof.app.jobs import duration
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.views import benchmark_job as strip
+from shuffleproof.app.views import benchmark_table as printed
+from shuffleproof.app.views import combination
+from shuffleproof.app.views import study_fields as fields
+from shuffleproof.core.data.folds import folds_of
+from shuffleproof.core.errors import ShuffleproofError, UsageError
+from shuffleproof.core.execution.jobs import Job
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.parameters import parsed
+from shuffleproof.core.rankers import ensemble, registry
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import (
     benchmark,
     benchmark_lists,
     benchmark_rows,
@@ -33,8 +32,8 @@ from core.studies import (
     benchmark_text,
     cost,
 )
-from core.studies.ranker_sets import NAMED, expanded
-from core.studies.underway import Underway
+from shuffleproof.core.studies.ranker_sets import NAMED, expanded
+from shuffleproof.core.studies.underway import Underway
 
 SEEDS, MOST_SEEDS = 3, 100
 MADE = "new combinations"

@@ -5,15 +5,14 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
-
-from app import curves
-from app.plain import escaped
-from core.metrics.measure import Measure
-from core.parameters import parameters
-from core.studies.benchmark_notes import heads
-from core.studies.benchmark_rows import GROUPS
-from core.studies.benchmark_text import Cell
-from core.studies.conventions import SWITCHED
+from shuffleproof.app import curves
+from shuffleproof.app.plain import escaped
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.parameters import parameters
+from shuffleproof.core.studies.benchmark_notes import heads
+from shuffleproof.core.studies.benchmark_rows import GROUPS
+from shuffleproof.core.studies.benchmark_text import Cell
+from shuffleproof.core.studies.conventions import SWITCHED
 
 CHOOSABLE = ("ideal", "empty", "ties", "discount")
 SAID = {

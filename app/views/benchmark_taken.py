@@ -3,12 +3,12 @@
 from dataclasses import replace
 from typing import Any
 
-from app import benchmarks, exports, opened
-from app.views import parts
-from app.views import study_choice as choice
-from app.views.benchmark_chosen import Chosen, Marked
-from core.studies import benchmark_text
-from core.studies.benchmark_numbers import numbers
+from shuffleproof.app import benchmarks, exports, opened
+from shuffleproof.app.views import parts
+from shuffleproof.app.views import study_choice as choice
+from shuffleproof.app.views.benchmark_chosen import Chosen, Marked
+from shuffleproof.core.studies import benchmark_text
+from shuffleproof.core.studies.benchmark_numbers import numbers
 
 
 def row(chosen: Chosen, drawn: Any) -> None:

@@ -7,22 +7,21 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
-
-from app import disturbed, opened, state
-from app.figures import card as figure
-from app.plain import escaped
-from app.views import card_run as run
-from app.views import card_table as table
-from app.views import disturbed_queries as queries
-from app.views import parts
-from app.views import study_choice as choice
-from app.views.set_size_measure import choice as measure_choice
-from core.metrics.measure import Measure
-from core.store.manifest import Artefact
-from core.studies import card_table
-from core.studies.initial_ranking import INITIAL
-from core.studies.registry import STUDIES
-from core.words import counted
+from shuffleproof.app import disturbed, opened, state
+from shuffleproof.app.figures import card as figure
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.views import card_run as run
+from shuffleproof.app.views import card_table as table
+from shuffleproof.app.views import disturbed_queries as queries
+from shuffleproof.app.views import parts
+from shuffleproof.app.views import study_choice as choice
+from shuffleproof.app.views.set_size_measure import choice as measure_choice
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import card_table
+from shuffleproof.core.studies.initial_ranking import INITIAL
+from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.words import counted
 
 QUESTION = STUDIES["card"].title
 CHART = "pareto"

@@ -4,20 +4,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
-
-from app import disturbed, proposals, services
-from app.figures import card as figure
-from app.plain import escaped
-from app.views import benchmark_job as strip
-from app.views import disturbed_form as shared
-from core.errors import ShuffleproofError
-from core.execution.jobs import Job
-from core.perturb.registry import PERTURBATIONS
-from core.store.manifest import Artefact
-from core.studies import card, card_table
-from core.studies.initial_ranking import PAPER_FAMILY
-from core.studies.underway import Underway
-from core.words import counted
+from shuffleproof.app import disturbed, proposals, services
+from shuffleproof.app.figures import card as figure
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.views import benchmark_job as strip
+from shuffleproof.app.views import disturbed_form as shared
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.execution.jobs import Job
+from shuffleproof.core.perturb.registry import PERTURBATIONS
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import card, card_table
+from shuffleproof.core.studies.initial_ranking import PAPER_FAMILY
+from shuffleproof.core.studies.underway import Underway
+from shuffleproof.core.words import counted
 
 DRAWS, MOST_DRAWS = 5, 1000
 OFFERED = [name for name, entry in PERTURBATIONS.items() if entry.changes <= card.ALLOWED]

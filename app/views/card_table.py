@@ -4,11 +4,10 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
-
-from app import disturbed, opened
-from app.views import parts
-from core.studies import card_table
-from core.studies.card import FLIPS, MOVED
+from shuffleproof.app import disturbed, opened
+from shuffleproof.app.views import parts
+from shuffleproof.core.studies import card_table
+from shuffleproof.core.studies.card import FLIPS, MOVED
 
 INTERVAL = "95 % interval over queries (bootstrap, rankers paired)."
 CROSSING = "Where the curves cross, taken as straight between the levels measured."

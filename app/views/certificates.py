@@ -1,23 +1,22 @@
 """The invariance page's second half: certificates over the whole test part, queries by damage."""
 
 import streamlit as st
-
-from app import address, services, training
-from app.opened import day
-from app.plain import escaped
-from app.proposals import as_asked
-from app.scoring import Described
-from app.services import Certified
-from app.views import group_shuffles_run, parts, shown_list, study_choice
-from core.errors import ShuffleproofError
-from core.execution.jobs import Job, State
-from core.rankers.initial import ListRecipe
-from core.studies import jobs
-from core.studies.certificate import Certificate, percent
-from core.studies.one_list import amount, spoken
-from core.studies.trained import TrainedRanker
-from core.studies.verdict import INVARIANT, NOT, UNTOLD
-from core.words import counted
+from shuffleproof.app import address, services, training
+from shuffleproof.app.opened import day
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.proposals import as_asked
+from shuffleproof.app.scoring import Described
+from shuffleproof.app.services import Certified
+from shuffleproof.app.views import group_shuffles_run, parts, shown_list, study_choice
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.execution.jobs import Job, State
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.studies import jobs
+from shuffleproof.core.studies.certificate import Certificate, percent
+from shuffleproof.core.studies.one_list import amount, spoken
+from shuffleproof.core.studies.trained import TrainedRanker
+from shuffleproof.core.studies.verdict import INVARIANT, NOT, UNTOLD
+from shuffleproof.core.words import counted
 
 PERMUTATIONS = 20
 

@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 
 import streamlit as st
-
-from app import combinations
-from app.plain import escaped
-from core.rankers.ensemble import Combination, Fusion
-from core.rankers.shuffled import Shuffling
+from shuffleproof.app import combinations
+from shuffleproof.app.plain import escaped
+from shuffleproof.core.rankers.ensemble import Combination, Fusion
+from shuffleproof.core.rankers.shuffled import Shuffling
 
 WAYS = {
     "rrf": "Reciprocal rank fusion of several",

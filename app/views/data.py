@@ -1,18 +1,17 @@
 """The page about data: what it holds, what is wrong with it, and how more of it comes in."""
 
 import streamlit as st
-
-from app import data_sets, services, state
-from app.figures import distributions
-from app.plain import escaped
-from app.views import data_browser, data_manage, data_upload
-from core.data import examination
-from core.data.doctor import Finding
-from core.data.examination import Examination
-from core.errors import ShuffleproofError
-from core.store.manifest import Artefact
-from core.studies import jobs
-from core.studies.workbench import finished
+from shuffleproof.app import data_sets, services, state
+from shuffleproof.app.figures import distributions
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.views import data_browser, data_manage, data_upload
+from shuffleproof.core.data import examination
+from shuffleproof.core.data.doctor import Finding
+from shuffleproof.core.data.examination import Examination
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import jobs
+from shuffleproof.core.studies.workbench import finished
 
 QUESTION = "What is in this data, and what in it could mislead a study?"
 TABS = ("Facts", "Queries", "Features", "Side by side", "Add data", "Manage")

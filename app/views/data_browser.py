@@ -3,16 +3,15 @@
 import numpy as np
 import pandas as pd
 import streamlit as st
-
-from app import data_sets, services
-from app.figures import distributions
-from app.plain import escaped
-from core.data import browse
-from core.data.dataset import RankingDataset
-from core.data.doctor import Finding
-from core.numerals import is_count
-from core.store.manifest import Artefact
-from core.words import counted
+from shuffleproof.app import data_sets, services
+from shuffleproof.app.figures import distributions
+from shuffleproof.app.plain import escaped
+from shuffleproof.core.data import browse
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.doctor import Finding
+from shuffleproof.core.numerals import is_count
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.words import counted
 
 FIRST_FEATURES = 6
 ANY = "any"

@@ -7,17 +7,16 @@ from pathlib import Path
 
 import pandas as pd
 import streamlit as st
-
-from app import address, data_sets, services, state, uploads
-from app.plain import escaped
-from core.data import examination, letor, trec
-from core.data.catalogue import SAMPLE
-from core.data.dataset import RankingDataset
-from core.errors import ShuffleproofError
-from core.store.manifest import Artefact
-from core.studies import jobs
-from core.studies.trained import studied_on, trained_on
-from core.words import counted
+from shuffleproof.app import address, data_sets, services, state, uploads
+from shuffleproof.app.plain import escaped
+from shuffleproof.core.data import examination, letor, trec
+from shuffleproof.core.data.catalogue import SAMPLE
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import jobs
+from shuffleproof.core.studies.trained import studied_on, trained_on
+from shuffleproof.core.words import counted
 
 DIFFERS = "background-color: rgba(230, 159, 0, 0.22)"
 

@@ -1,15 +1,14 @@
 """Bringing data in: files are chosen, leave the session's memory at once, and a job reads them."""
 
 import streamlit as st
+from shuffleproof.app import received, services, uploads
+from shuffleproof.app.data_sets import WORDS
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.uploads import FOLDER, PARTS, WHOLE, Draft, Reading, Spooled
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.execution.jobs import Job, Jobs
+from shuffleproof.core.studies import jobs
 from streamlit.runtime.uploaded_file_manager import UploadedFile
-
-from app import received, services, uploads
-from app.data_sets import WORDS
-from app.plain import escaped
-from app.uploads import FOLDER, PARTS, WHOLE, Draft, Reading, Spooled
-from core.errors import ShuffleproofError
-from core.execution.jobs import Job, Jobs
-from core.studies import jobs
 
 WAYS = {
     "Files of each part": PARTS,

@@ -4,20 +4,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from app import disturbed, proposals, state, training
-from app.forms import drawn
-from app.jobs import duration
-from app.plain import escaped
-from app.views import study_fields as fields
-from core.errors import ShuffleproofError
-from core.execution.jobs import Job
-from core.parameters import parsed
-from core.rankers import registry
-from core.rankers.initial import ListRecipe
-from core.store.manifest import Artefact
-from core.studies import cost
-from core.studies.initial_ranking import INITIAL
-from core.studies.underway import Underway
+from shuffleproof.app import disturbed, proposals, state, training
+from shuffleproof.app.forms import drawn
+from shuffleproof.app.jobs import duration
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.views import study_fields as fields
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.execution.jobs import Job
+from shuffleproof.core.parameters import parsed
+from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import cost
+from shuffleproof.core.studies.initial_ranking import INITIAL
+from shuffleproof.core.studies.underway import Underway
 
 HELP = "Add @preset (dlcm@tuned), #digits of a trained ranker's key, or feature:<id>."
 """What may be written into the field of rankers."""

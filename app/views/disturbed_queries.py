@@ -4,13 +4,12 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
-
-from app import disturbed
-from app.figures import perturbations as figure
-from app.plain import escaped
-from app.views import list_again, parts, query_rows
-from core.store.manifest import Artefact
-from core.words import counted
+from shuffleproof.app import disturbed
+from shuffleproof.app.figures import perturbations as figure
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.views import list_again, parts, query_rows
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.words import counted
 
 MAP = "query map"
 

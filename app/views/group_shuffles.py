@@ -5,15 +5,14 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
-
-from app import groups, opened, state
-from app.figures import gsf as figure
-from app.views import group_shuffles_run as run
-from app.views import parts
-from app.views import study_choice as choice
-from core.store.manifest import Artefact
-from core.studies.registry import STUDIES
-from core.words import counted
+from shuffleproof.app import groups, opened, state
+from shuffleproof.app.figures import gsf as figure
+from shuffleproof.app.views import group_shuffles_run as run
+from shuffleproof.app.views import parts
+from shuffleproof.app.views import study_choice as choice
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.words import counted
 
 QUESTION = STUDIES[groups.KIND].title
 READING = (

@@ -4,21 +4,20 @@ from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
-
-from app import groups, proposals, services, training
-from app.figures import gsf as figure
-from app.jobs import duration
-from app.plain import escaped
-from app.proposals import Proposal
-from app.views import benchmark_job as strip
-from app.views import disturbed_form as shared
-from core.errors import ParameterError, ShuffleproofError, UsageError
-from core.execution.jobs import Job
-from core.numerals import whole
-from core.store.manifest import Artefact
-from core.studies import group_shuffles, group_shuffles_table
-from core.studies.trained import as_they_came
-from core.studies.underway import Underway
+from shuffleproof.app import groups, proposals, services, training
+from shuffleproof.app.figures import gsf as figure
+from shuffleproof.app.jobs import duration
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.proposals import Proposal
+from shuffleproof.app.views import benchmark_job as strip
+from shuffleproof.app.views import disturbed_form as shared
+from shuffleproof.core.errors import ParameterError, ShuffleproofError, UsageError
+from shuffleproof.core.execution.jobs import Job
+from shuffleproof.core.numerals import whole
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import group_shuffles, group_shuffles_table
+from shuffleproof.core.studies.trained import as_they_came
+from shuffleproof.core.studies.underway import Underway
 
 GSF = "gsf"
 MOST_ORDERS = 1000

@@ -7,22 +7,21 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
-
-from app import address, curves, proposals, state
-from app.figures import initial_ranking as figure
-from app.plain import escaped
-from app.views import initial_ranking_point as behind
-from app.views import initial_ranking_run as run
-from app.views import parts
-from app.views import study_choice as choice
-from core.metrics.measure import Measure
-from core.parameters import parameters
-from core.store.manifest import Artefact
-from core.studies.benchmark_finding import signed
-from core.studies.conventions import SWITCHED
-from core.studies.initial_ranking import INITIAL
-from core.studies.registry import STUDIES
-from core.studies.table import TESTS
+from shuffleproof.app import address, curves, proposals, state
+from shuffleproof.app.figures import initial_ranking as figure
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.views import initial_ranking_point as behind
+from shuffleproof.app.views import initial_ranking_run as run
+from shuffleproof.app.views import parts
+from shuffleproof.app.views import study_choice as choice
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.parameters import parameters
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.benchmark_finding import signed
+from shuffleproof.core.studies.conventions import SWITCHED
+from shuffleproof.core.studies.initial_ranking import INITIAL
+from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.table import TESTS
 
 QUESTION = STUDIES["initial-ranking"].title
 CHOOSABLE = ("ideal", "empty", "ties", "discount", "gain")

@@ -2,11 +2,10 @@
 
 import pandas as pd
 import streamlit as st
-
-from app import curves
-from app.plain import escaped
-from app.views import list_again, parts, query_rows
-from core.store.manifest import Artefact
+from shuffleproof.app import curves
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.views import list_again, parts, query_rows
+from shuffleproof.core.store.manifest import Artefact
 
 CHART = "curves"
 

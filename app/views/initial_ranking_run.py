@@ -5,24 +5,23 @@ from dataclasses import replace
 from typing import Any
 
 import streamlit as st
-
-from app import curves, proposals, services, training
-from app.figures import initial_ranking as figure
-from app.forms import drawn
-from app.jobs import duration
-from app.plain import escaped
-from app.views import benchmark_job as strip
-from app.views import disturbed_form as shared
-from app.views import study_fields as fields
-from core.errors import ShuffleproofError
-from core.execution.jobs import Job
-from core.metrics.measure import Measure
-from core.parameters import parsed
-from core.perturb.registry import PERTURBATIONS
-from core.store.manifest import Artefact
-from core.studies.initial_ranking import INITIAL
-from core.studies.study import levels_of
-from core.studies.underway import Underway
+from shuffleproof.app import curves, proposals, services, training
+from shuffleproof.app.figures import initial_ranking as figure
+from shuffleproof.app.forms import drawn
+from shuffleproof.app.jobs import duration
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.views import benchmark_job as strip
+from shuffleproof.app.views import disturbed_form as shared
+from shuffleproof.app.views import study_fields as fields
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.execution.jobs import Job
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.parameters import parsed
+from shuffleproof.core.perturb.registry import PERTURBATIONS
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.initial_ranking import INITIAL
+from shuffleproof.core.studies.study import levels_of
+from shuffleproof.core.studies.underway import Underway
 
 DRAWS, MOST_DRAWS = 10, 1000
 DISTURBING = [name for name, entry in PERTURBATIONS.items() if "ranking" in entry.changes]

@@ -7,20 +7,19 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
-
-from app import opened, rankings, state
-from app.figures import initial_rankings as figure
-from app.plain import escaped
-from app.views import initial_rankings_details as details
-from app.views import initial_rankings_geometry as geometry
-from app.views import initial_rankings_queries as queries
-from app.views import initial_rankings_run as run
-from app.views import parts
-from app.views import study_choice as choice
-from app.views.set_size_measure import choice as measure_choice
-from core.metrics.measure import Measure
-from core.store.manifest import Artefact
-from core.studies.registry import STUDIES
+from shuffleproof.app import opened, rankings, state
+from shuffleproof.app.figures import initial_rankings as figure
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.views import initial_rankings_details as details
+from shuffleproof.app.views import initial_rankings_geometry as geometry
+from shuffleproof.app.views import initial_rankings_queries as queries
+from shuffleproof.app.views import initial_rankings_run as run
+from shuffleproof.app.views import parts
+from shuffleproof.app.views import study_choice as choice
+from shuffleproof.app.views.set_size_measure import choice as measure_choice
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.registry import STUDIES
 
 QUESTION = STUDIES["initial-rankings"].title
 CHART = "conditions"

@@ -4,13 +4,12 @@ from dataclasses import asdict
 
 import pandas as pd
 import streamlit as st
-
-from app import rankings
-from app.plain import escaped
-from app.views import initial_rankings_queries as queries
-from app.views import parts
-from core.store.manifest import Artefact
-from core.studies import initial_rankings_table
+from shuffleproof.app import rankings
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.views import initial_rankings_queries as queries
+from shuffleproof.app.views import parts
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import initial_rankings_table
 
 ADJUSTED = "Intervals of changes are adjusted as p is: they leave out 0 where p ≤ .05."
 

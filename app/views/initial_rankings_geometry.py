@@ -3,15 +3,14 @@
 from typing import Any
 
 import streamlit as st
-
-from app import rankings
-from app.figures import initial_rankings_geometry as figure
-from app.plain import escaped
-from app.rankings import Learnt
-from app.views import parts
-from core.errors import ShuffleproofError
-from core.rankers import ordinal_geometry
-from core.rankers.ordinal_geometry import OrdinalGeometry
+from shuffleproof.app import rankings
+from shuffleproof.app.figures import initial_rankings_geometry as figure
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.rankings import Learnt
+from shuffleproof.app.views import parts
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.rankers import ordinal_geometry
+from shuffleproof.core.rankers.ordinal_geometry import OrdinalGeometry
 
 RANKS = 40
 

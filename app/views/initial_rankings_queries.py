@@ -4,14 +4,13 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
-
-from app import rankings
-from app.figures import query_map
-from app.figures.perturbations import MOST_QUERIES
-from app.plain import escaped
-from app.views import parts, query_rows, two_answers
-from core.store.manifest import Artefact
-from core.studies.exchanged import TRAINED
+from shuffleproof.app import rankings
+from shuffleproof.app.figures import query_map
+from shuffleproof.app.figures.perturbations import MOST_QUERIES
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.views import parts, query_rows, two_answers
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.exchanged import TRAINED
 
 POINT, DOT, MAP = "behind dot", "dot", "query map"
 Point = tuple[str, str]

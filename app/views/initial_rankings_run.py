@@ -5,26 +5,25 @@ from dataclasses import replace
 from typing import Any
 
 import streamlit as st
-
-from app import proposals, rankings, services, training
-from app.figures import initial_rankings as figure
-from app.forms import drawn
-from app.plain import escaped
-from app.views import benchmark_job as strip
-from app.views import study_fields as fields
-from app.views import table_trainings as trainings
-from core.errors import MissingRankingError, ShuffleproofError, UsageError
-from core.execution.jobs import Job
-from core.metrics.measure import Measure
-from core.parameters import parsed
-from core.rankers import registry
-from core.rankers.initial import ListRecipe
-from core.store.manifest import Artefact
-from core.studies import exchanged, initial_rankings_table
-from core.studies.exchanged import SWAPS
-from core.studies.initial_rankings import FOUR, TABLE4
-from core.studies.ranker_sets import expanded
-from core.studies.underway import Underway
+from shuffleproof.app import proposals, rankings, services, training
+from shuffleproof.app.figures import initial_rankings as figure
+from shuffleproof.app.forms import drawn
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.views import benchmark_job as strip
+from shuffleproof.app.views import study_fields as fields
+from shuffleproof.app.views import table_trainings as trainings
+from shuffleproof.core.errors import MissingRankingError, ShuffleproofError, UsageError
+from shuffleproof.core.execution.jobs import Job
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.parameters import parsed
+from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import exchanged, initial_rankings_table
+from shuffleproof.core.studies.exchanged import SWAPS
+from shuffleproof.core.studies.initial_rankings import FOUR, TABLE4
+from shuffleproof.core.studies.ranker_sets import expanded
+from shuffleproof.core.studies.underway import Underway
 
 MOST_SEEDS = 100
 SAID = {

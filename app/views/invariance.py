@@ -4,19 +4,17 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
-
-from app import address, proposals, scoring, services, state
-from app.figures import bump, scatter
-from app.plain import escaped
-from app.views import certificates, invariance_taken, parts, shown_list
-from app.views.answered import Answered, answered
-from app.views.invariance_taken import numbers
-from app.views.shown_list import Shown
-from core.errors import ShuffleproofError
-from core.rankers.initial import ListRecipe
-from core.studies.one_list import explanation, verdicts
-from core.studies.trained import (
+from shuffleproof.app import address, proposals, scoring, services, state
+from shuffleproof.app.figures import bump, scatter
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.views import certificates, invariance_taken, parts, shown_list
+from shuffleproof.app.views.answered import Answered, answered
+from shuffleproof.app.views.invariance_taken import numbers
+from shuffleproof.app.views.shown_list import Shown
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.studies.one_list import explanation, verdicts
+from shuffleproof.core.studies.trained import (
     CONTRAST,
     TrainedRanker,
     as_they_came,
@@ -24,6 +22,7 @@ from core.studies.trained import (
     contrasting,
     list_recipes,
 )
+from streamlit.delta_generator import DeltaGenerator
 
 QUESTION = "Does the order in which documents are shown change a ranker's answer?"
 CHART = {"displayModeBar": False}

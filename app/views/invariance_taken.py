@@ -5,16 +5,15 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pandas as pd
-
-from app import address, exports, report, services
-from app.proposals import as_asked
-from app.scoring import List
-from app.views import parts
-from app.views.answered import Answered
-from app.views.shown_list import Shown
-from core.studies.kinds.invariance.question import Invariance
-from core.studies.reproduce import command_of, python_of
-from core.studies.trained import TrainedRanker
+from shuffleproof.app import address, exports, report, services
+from shuffleproof.app.proposals import as_asked
+from shuffleproof.app.scoring import List
+from shuffleproof.app.views import parts
+from shuffleproof.app.views.answered import Answered
+from shuffleproof.app.views.shown_list import Shown
+from shuffleproof.core.studies.kinds.invariance.question import Invariance
+from shuffleproof.core.studies.reproduce import command_of, python_of
+from shuffleproof.core.studies.trained import TrainedRanker
 
 
 def row(one: List, shown: Shown, found: Sequence[Answered]) -> None:

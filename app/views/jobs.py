@@ -7,13 +7,12 @@ from datetime import UTC, datetime
 
 import pandas as pd
 import streamlit as st
-
-from app import jobs, services, state, uploads
-from app.plain import escaped
-from app.views import parts
-from app.when import age_in_words
-from core.errors import ShuffleproofError
-from core.execution.jobs import STATES, Job
+from shuffleproof.app import jobs, services, state, uploads
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.views import parts
+from shuffleproof.app.when import age_in_words
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.execution.jobs import STATES, Job
 
 QUESTION = "What is being computed, what waits, and what became of the rest?"
 SHOWN = 20

@@ -3,17 +3,16 @@
 from functools import partial
 
 import streamlit as st
-
-from app import library, state
-from app.library import Filter
-from app.plain import escaped
-from app.views import library_bring as bring
-from app.views import library_chosen as chosen_entries
-from app.views import library_store as store_care
-from app.views import parts
-from core.errors import ShuffleproofError
-from core.studies.library import KINDS, Entry
-from core.words import counted
+from shuffleproof.app import library, state
+from shuffleproof.app.library import Filter
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.views import library_bring as bring
+from shuffleproof.app.views import library_chosen as chosen_entries
+from shuffleproof.app.views import library_store as store_care
+from shuffleproof.app.views import parts
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.studies.library import KINDS, Entry
+from shuffleproof.core.words import counted
 
 QUESTION = "What is stored here, what made it, and what would be lost with it?"
 MOST_HEIGHT = 460

@@ -1,12 +1,11 @@
 """Bringing an archive in: spooled to the store as it arrives, checked and unpacked by a job."""
 
 import streamlit as st
-
-from app import jobs, received, services
-from app.plain import escaped
-from core.errors import ShuffleproofError
-from core.execution.jobs import Job
-from core.studies import uploads
+from shuffleproof.app import jobs, received, services
+from shuffleproof.app.plain import escaped
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.execution.jobs import Job
+from shuffleproof.core.studies import uploads
 
 KIND = "library-import"
 MINE, TURN = "archive handed in", "archive turn"

@@ -3,19 +3,18 @@
 from collections.abc import Sequence
 
 import streamlit as st
-
-from app import exports, library, report, services, state, uploads
-from app.exports import File
-from app.jobs import duration
-from app.plain import escaped
-from app.views import library_delete as deleting
-from app.views import library_export as exporting
-from app.views import parts
-from core.errors import ShuffleproofError
-from core.studies import library as shelf
-from core.studies.library import KINDS, Entry
-from core.studies.methods import paragraph, references
-from core.words import counted
+from shuffleproof.app import exports, library, report, services, state, uploads
+from shuffleproof.app.exports import File
+from shuffleproof.app.jobs import duration
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.views import library_delete as deleting
+from shuffleproof.app.views import library_export as exporting
+from shuffleproof.app.views import parts
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.studies import library as shelf
+from shuffleproof.core.studies.library import KINDS, Entry
+from shuffleproof.core.studies.methods import paragraph, references
+from shuffleproof.core.words import counted
 
 
 def section(chosen: Sequence[Entry], every: Sequence[Entry]) -> None:

@@ -4,14 +4,13 @@ from collections import Counter
 from collections.abc import Sequence
 
 import streamlit as st
-
-from app import library, services, state
-from app.plain import escaped
-from core.data import examination
-from core.data.catalogue import SAMPLE
-from core.errors import ShuffleproofError
-from core.studies import library as shelf
-from core.studies.library import KINDS, Entry
+from shuffleproof.app import library, services, state
+from shuffleproof.app.plain import escaped
+from shuffleproof.core.data import examination
+from shuffleproof.core.data.catalogue import SAMPLE
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.studies import library as shelf
+from shuffleproof.core.studies.library import KINDS, Entry
 
 PLURAL = {"data set": "data sets", "ranker": "rankers", "study": "studies", "scores": "scores"}
 

@@ -4,12 +4,11 @@ import shlex
 from collections.abc import Sequence
 
 import streamlit as st
-
-from app import jobs, library, services
-from app.plain import escaped
-from core.errors import ShuffleproofError
-from core.studies import jobs_library
-from core.studies.library import Entry
+from shuffleproof.app import jobs, library, services
+from shuffleproof.app.plain import escaped
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.studies import jobs_library
+from shuffleproof.core.studies.library import Entry
 
 KIND = "library-export"
 LARGEST = 500_000_000

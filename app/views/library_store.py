@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 
 import streamlit as st
-
-from app import library, services
-from app.plain import escaped
-from core.errors import ShuffleproofError
-from core.store.damaged import Damaged, remove
-from core.studies import cleaning
-from core.words import counted
+from shuffleproof.app import library, services
+from shuffleproof.app.plain import escaped
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.store.damaged import Damaged, remove
+from shuffleproof.core.studies import cleaning
+from shuffleproof.core.words import counted
 
 MOST_SHOWN = 50
 

@@ -5,12 +5,11 @@ from typing import Any, TypeVar
 
 import pandas as pd
 import streamlit as st
-
-from app import disturbed
-from app.figures import bump
-from app.plain import escaped
-from app.views import parts
-from core.errors import ShuffleproofError
+from shuffleproof.app import disturbed
+from shuffleproof.app.figures import bump
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.views import parts
+from shuffleproof.core.errors import ShuffleproofError
 
 BUMP, FEATURES = "bump", "features"
 Found = TypeVar("Found")

@@ -1,9 +1,8 @@
 """The page of rankers that were made elsewhere: runs, scores, models, functions."""
 
 import streamlit as st
-
-from app import state
-from app.views import outside_ranker, outside_runs, parts
+from shuffleproof.app import state
+from shuffleproof.app.views import outside_ranker, outside_runs, parts
 
 QUESTION = "You have a ranker of your own: how good is it, and does it survive?"
 RUNS, FILE, FUNCTION = "TREC runs", "Scores or a model", "A Python function"

@@ -3,12 +3,11 @@
 from collections.abc import Callable
 
 import streamlit as st
-
-from app import jobs
-from app.plain import escaped
-from app.views import outside_files
-from core.errors import ShuffleproofError
-from core.execution.jobs import Job
+from shuffleproof.app import jobs
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.views import outside_files
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.execution.jobs import Job
 
 EVERY_SECONDS = 1.0
 

@@ -1,15 +1,14 @@
 """A ranker from outside by its file: scores, a LightGBM or an XGBoost model of a data set."""
 
 import streamlit as st
-
-from app import outside, proposals, services, state
-from app.plain import escaped
-from app.views import outside_files as files
-from app.views import outside_job, parts
-from core.errors import ShuffleproofError
-from core.execution.jobs import Job
-from core.rankers.outside import LIGHTGBM, SCORES, WORDS, XGBOOST
-from core.studies.jobs_outside import FILE
+from shuffleproof.app import outside, proposals, services, state
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.views import outside_files as files
+from shuffleproof.app.views import outside_job, parts
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.execution.jobs import Job
+from shuffleproof.core.rankers.outside import LIGHTGBM, SCORES, WORDS, XGBOOST
+from shuffleproof.core.studies.jobs_outside import FILE
 
 DRAFT, MINE = "ranker chosen", "ranker handed in"
 KINDS = {SCORES: "Scores in a file", LIGHTGBM: "LightGBM text model", XGBOOST: "XGBoost JSON"}

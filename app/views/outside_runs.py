@@ -1,17 +1,16 @@
 """Runs from outside: chosen with their judgments, compared by a job, opened where tables live."""
 
 import streamlit as st
-
-from app import outside
-from app.plain import escaped
-from app.views import outside_files as files
-from app.views import outside_job, parts
-from app.views.benchmark_table import CHOOSABLE, conventions
-from core.execution.jobs import Job
-from core.metrics.measure import Measure
-from core.store.keys import ArtefactKey
-from core.studies import outside_runs
-from core.studies.jobs_outside import MEASURES, QRELS, RUNS
+from shuffleproof.app import outside
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.views import outside_files as files
+from shuffleproof.app.views import outside_job, parts
+from shuffleproof.app.views.benchmark_table import CHOOSABLE, conventions
+from shuffleproof.core.execution.jobs import Job
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.store.keys import ArtefactKey
+from shuffleproof.core.studies import outside_runs
+from shuffleproof.core.studies.jobs_outside import MEASURES, QRELS, RUNS
 
 DRAFT, MINE = "runs chosen", "runs handed in"
 OFFERED = (

@@ -3,16 +3,15 @@
 from collections.abc import Mapping
 
 import streamlit as st
-
-from app import address, recent, scoring
-from app.figures import bump
-from app.plain import escaped
-from app.views import parts
-from core.data.catalogue import SAMPLE
-from core.errors import ParameterError, ShuffleproofError
-from core.studies.one_list import moves, verdicts
-from core.studies.shown_order import ShownOrder
-from core.studies.trained import contrast, list_recipes
+from shuffleproof.app import address, recent, scoring
+from shuffleproof.app.figures import bump
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.views import parts
+from shuffleproof.core.data.catalogue import SAMPLE
+from shuffleproof.core.errors import ParameterError, ShuffleproofError
+from shuffleproof.core.studies.one_list import moves, verdicts
+from shuffleproof.core.studies.shown_order import ShownOrder
+from shuffleproof.core.studies.trained import contrast, list_recipes
 
 QUESTION = "Will my ranker survive when its input changes?"
 WHAT = (

@@ -6,13 +6,12 @@ from typing import Any
 from urllib.parse import urlencode
 
 import streamlit as st
+from shuffleproof.app import address
+from shuffleproof.app.exports import File
+from shuffleproof.app.figures.text import unescaped
+from shuffleproof.app.plain import escaped
+from shuffleproof.core.errors import ShuffleproofError
 from streamlit.delta_generator import DeltaGenerator
-
-from app import address
-from app.exports import File
-from app.figures.text import unescaped
-from app.plain import escaped
-from core.errors import ShuffleproofError
 
 CLICKABLE = {"displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso2d"]}
 """Of every picture that takes clicks."""

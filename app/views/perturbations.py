@@ -7,21 +7,20 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
-
-from app import disturbed, opened, state
-from app.figures import perturbations as figure
-from app.plain import escaped
-from app.views import parts
-from app.views import perturbations_details as details
-from app.views import perturbations_run as run
-from app.views import study_choice as choice
-from app.views.set_size_measure import choice as measure_choice
-from core.metrics.measure import Measure
-from core.store.manifest import Artefact
-from core.studies import perturbations_table
-from core.studies.perturbations_table import STRENGTHS
-from core.studies.registry import STUDIES
-from core.words import counted
+from shuffleproof.app import disturbed, opened, state
+from shuffleproof.app.figures import perturbations as figure
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.views import parts
+from shuffleproof.app.views import perturbations_details as details
+from shuffleproof.app.views import perturbations_run as run
+from shuffleproof.app.views import study_choice as choice
+from shuffleproof.app.views.set_size_measure import choice as measure_choice
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import perturbations_table
+from shuffleproof.core.studies.perturbations_table import STRENGTHS
+from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.words import counted
 
 QUESTION = STUDIES["perturbations"].title
 SHORT = {"last": "Last", "worst": "Worst", "mean": "Mean"}

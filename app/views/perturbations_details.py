@@ -4,17 +4,16 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
-
-from app import disturbed
-from app.figures import initial_ranking as curves
-from app.figures.perturbations import fitted_axis
-from app.plain import escaped
-from app.views import disturbed_queries as queries
-from app.views import parts
-from core.perturb.registry import ATTACK, PERTURBATIONS
-from core.store.manifest import Artefact
-from core.studies import perturbations_notes
-from core.studies.perturbations_table import headed
+from shuffleproof.app import disturbed
+from shuffleproof.app.figures import initial_ranking as curves
+from shuffleproof.app.figures.perturbations import fitted_axis
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.views import disturbed_queries as queries
+from shuffleproof.app.views import parts
+from shuffleproof.core.perturb.registry import ATTACK, PERTURBATIONS
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import perturbations_notes
+from shuffleproof.core.studies.perturbations_table import headed
 
 MAP, CURVES = "losses", "curves"
 

@@ -4,23 +4,22 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
-
-from app import disturbed, proposals, services, training
-from app.figures import perturbations as figure
-from app.jobs import duration
-from app.plain import escaped
-from app.views import benchmark_job as strip
-from app.views import disturbed_form as shared
-from app.views import study_fields as fields
-from core.errors import ShuffleproofError
-from core.execution.jobs import Job
-from core.metrics.measure import Measure
-from core.perturb.registry import PERTURBATIONS, entry_of
-from core.rankers.initial import ListRecipe
-from core.store.manifest import Artefact
-from core.studies import cost, perturbations, perturbations_notes, perturbations_table
-from core.studies.underway import Underway
-from core.words import counted
+from shuffleproof.app import disturbed, proposals, services, training
+from shuffleproof.app.figures import perturbations as figure
+from shuffleproof.app.jobs import duration
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.views import benchmark_job as strip
+from shuffleproof.app.views import disturbed_form as shared
+from shuffleproof.app.views import study_fields as fields
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.execution.jobs import Job
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.perturb.registry import PERTURBATIONS, entry_of
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import cost, perturbations, perturbations_notes, perturbations_table
+from shuffleproof.core.studies.underway import Underway
+from shuffleproof.core.words import counted
 
 DRAWS, MOST_DRAWS = 5, 1000
 FIRST = ("shuffle-shown", "transpositions", "sample", "distractors", "feature-noise")

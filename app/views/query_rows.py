@@ -5,9 +5,8 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
-
-from core.studies.benchmark_finding import signed
-from core.words import counted
+from shuffleproof.core.studies.benchmark_finding import signed
+from shuffleproof.core.words import counted
 
 
 def said(frame: pd.DataFrame, start: str, measure: str) -> str:

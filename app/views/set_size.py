@@ -4,20 +4,19 @@ from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
-
-from app import opened, set_sizes, state
-from app.figures import set_size as figure
-from app.plain import escaped
-from app.views import parts
-from app.views import set_size_details as details
-from app.views import set_size_run as run
-from app.views import study_choice as choice
-from app.views.set_size_chosen import Chosen
-from app.views.set_size_measure import choice as measure_choice
-from core.metrics.measure import Measure
-from core.store.manifest import Artefact
-from core.studies import set_size_table
-from core.studies.registry import STUDIES
+from shuffleproof.app import opened, set_sizes, state
+from shuffleproof.app.figures import set_size as figure
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.views import parts
+from shuffleproof.app.views import set_size_details as details
+from shuffleproof.app.views import set_size_run as run
+from shuffleproof.app.views import study_choice as choice
+from shuffleproof.app.views.set_size_chosen import Chosen
+from shuffleproof.app.views.set_size_measure import choice as measure_choice
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import set_size_table
+from shuffleproof.core.studies.registry import STUDIES
 
 QUESTION = STUDIES["set-size"].title
 CHART = "sizes"

@@ -4,11 +4,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import pandas as pd
-
-from app import set_sizes
-from core.metrics.measure import Measure
-from core.store.manifest import Artefact
-from core.studies.set_size import ANY
+from shuffleproof.app import set_sizes
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.set_size import ANY
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,12 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
-
-from app import set_sizes
-from app.figures import set_size_map
-from app.plain import escaped
-from app.views import parts
-from app.views import set_size_queries as queries
-from app.views.set_size_chosen import Chosen
+from shuffleproof.app import set_sizes
+from shuffleproof.app.figures import set_size_map
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.views import parts
+from shuffleproof.app.views import set_size_queries as queries
+from shuffleproof.app.views.set_size_chosen import Chosen
 
 MAP = "map"
 SHOWN = {

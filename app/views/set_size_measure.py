@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
-
-from app import address, curves
-from app.views import benchmark_table as conventions
-from core.metrics.measure import Measure
+from shuffleproof.app import address, curves
+from shuffleproof.app.views import benchmark_table as conventions
+from shuffleproof.core.metrics.measure import Measure
 
 
 def choice(recipe: Mapping[str, Any]) -> Measure:

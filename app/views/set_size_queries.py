@@ -4,14 +4,13 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
-
-from app import set_sizes
-from app.figures import query_map
-from app.figures.perturbations import MOST_QUERIES
-from app.plain import escaped
-from app.set_sizes import Point, Side
-from app.views import parts, query_rows, two_answers
-from app.views.set_size_chosen import Chosen
+from shuffleproof.app import set_sizes
+from shuffleproof.app.figures import query_map
+from shuffleproof.app.figures.perturbations import MOST_QUERIES
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.set_sizes import Point, Side
+from shuffleproof.app.views import parts, query_rows, two_answers
+from shuffleproof.app.views.set_size_chosen import Chosen
 
 CELL, MAP, AGAINST = "cell", "query map", "against"
 

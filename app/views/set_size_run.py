@@ -5,28 +5,27 @@ from dataclasses import replace
 from typing import Any
 
 import streamlit as st
-
-from app import proposals, services, set_sizes, training
-from app.figures import set_size as figure
-from app.forms import drawn
-from app.plain import escaped
-from app.views import benchmark_job as strip
-from app.views import study_fields as fields
-from app.views import table_trainings as trainings
-from app.views.set_size_chosen import of_home
-from core.errors import ParameterError, ShuffleproofError
-from core.execution.jobs import Job
-from core.metrics.measure import Measure
-from core.numerals import whole
-from core.parameters import parsed
-from core.rankers import registry
-from core.rankers.initial import ListRecipe
-from core.store.manifest import Artefact
-from core.studies import set_size_reach as reach
-from core.studies import set_size_table
-from core.studies.ranker_sets import expanded
-from core.studies.underway import Underway
-from core.words import counted
+from shuffleproof.app import proposals, services, set_sizes, training
+from shuffleproof.app.figures import set_size as figure
+from shuffleproof.app.forms import drawn
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.views import benchmark_job as strip
+from shuffleproof.app.views import study_fields as fields
+from shuffleproof.app.views import table_trainings as trainings
+from shuffleproof.app.views.set_size_chosen import of_home
+from shuffleproof.core.errors import ParameterError, ShuffleproofError
+from shuffleproof.core.execution.jobs import Job
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.numerals import whole
+from shuffleproof.core.parameters import parsed
+from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import set_size_reach as reach
+from shuffleproof.core.studies import set_size_table
+from shuffleproof.core.studies.ranker_sets import expanded
+from shuffleproof.core.studies.underway import Underway
+from shuffleproof.core.words import counted
 
 MOST_SEEDS = 100
 CLAIMED = ("setrank-imsab", "setrank-msab", "dlcm-without-init")

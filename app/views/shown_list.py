@@ -8,12 +8,11 @@ from dataclasses import asdict, dataclass
 from functools import partial
 
 import streamlit as st
-
-from app import address, scoring
-from app.plain import escaped
-from core.errors import ParameterError
-from core.rankers.initial import ListRecipe
-from core.studies.shown_order import Documents, ShownOrder, moved
+from shuffleproof.app import address, scoring
+from shuffleproof.app.plain import escaped
+from shuffleproof.core.errors import ParameterError
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.studies.shown_order import Documents, ShownOrder, moved
 
 START = {"order": "shuffled:1", "before": "initial"}
 """What an address that says nothing means."""

@@ -4,11 +4,10 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import streamlit as st
-
-from app import proposals, training
-from core.errors import ShuffleproofError
-from core.rankers import registry
-from core.rankers.initial import ListRecipe
+from shuffleproof.app import proposals, training
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers.initial import ListRecipe
 
 FIRST_MEASURE = "NDCG@10"
 

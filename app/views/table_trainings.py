@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 
-from app import proposals, training
-from app.jobs import duration
-from app.training import Plan
-from core.rankers import ensemble
-from core.studies import cost
-from core.studies.cost import Cost
-from core.studies.ranker_sets import expanded
+from shuffleproof.app import proposals, training
+from shuffleproof.app.jobs import duration
+from shuffleproof.app.training import Plan
+from shuffleproof.core.rankers import ensemble
+from shuffleproof.core.studies import cost
+from shuffleproof.core.studies.cost import Cost
+from shuffleproof.core.studies.ranker_sets import expanded
 
 HELP = (
     "Add @preset (dlcm@tuned), #digits of a trained or brought ranker's key, or combine "

@@ -5,20 +5,19 @@ from datetime import UTC, datetime
 
 import pandas as pd
 import streamlit as st
-
-from app import address, jobs, proposals, state, training
-from app.figures import compared
-from app.figures.training import alt_text, curves
-from app.jobs import duration
-from app.plain import escaped
-from app.training import Fitting
-from app.views import parts, train_form
-from app.when import age_in_words
-from core.errors import JobError, ShuffleproofError
-from core.execution.jobs import Job
-from core.execution.jobs_history import Step
-from core.metrics.measure import Measure
-from core.rankers.kept import ALL_DOCUMENTS
+from shuffleproof.app import address, jobs, proposals, state, training
+from shuffleproof.app.figures import compared
+from shuffleproof.app.figures.training import alt_text, curves
+from shuffleproof.app.jobs import duration
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.training import Fitting
+from shuffleproof.app.views import parts, train_form
+from shuffleproof.app.when import age_in_words
+from shuffleproof.core.errors import JobError, ShuffleproofError
+from shuffleproof.core.execution.jobs import Job
+from shuffleproof.core.execution.jobs_history import Step
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.rankers.kept import ALL_DOCUMENTS
 
 QUESTION = "Which rankers should learn from this data set, and how do they come along?"
 CHART = {"displayModeBar": False}

@@ -8,17 +8,16 @@ from dataclasses import fields, replace
 from typing import Any
 
 import streamlit as st
-
-from app import address, combinations, forms, jobs, proposals, state, training
-from app.jobs import duration
-from app.plain import escaped
-from app.training import Fitting, Plan
-from app.views import combination
-from core.errors import ShuffleproofError
-from core.parameters import parsed
-from core.rankers import ensemble, registry
-from core.rankers.initial import ListRecipe
-from core.rankers.recipes import FIXED, NeuralSpec
+from shuffleproof.app import address, combinations, forms, jobs, proposals, state, training
+from shuffleproof.app.jobs import duration
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.training import Fitting, Plan
+from shuffleproof.app.views import combination
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.parameters import parsed
+from shuffleproof.core.rankers import ensemble, registry
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.rankers.recipes import FIXED, NeuralSpec
 
 OPENED = "settings opened"
 RUNS, DIGITS = "runs", 16

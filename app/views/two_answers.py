@@ -5,11 +5,10 @@ from dataclasses import dataclass
 
 import pandas as pd
 import streamlit as st
-
-from app import address
-from app.plain import escaped
-from app.views import list_again, query_rows
-from core.studies.benchmark_finding import signed
+from shuffleproof.app import address
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.views import list_again, query_rows
+from shuffleproof.core.studies.benchmark_finding import signed
 
 LONG, FIRST = 100, 10
 """Documents beyond which a list is drawn in part, and how many of each answer always are."""

@@ -7,20 +7,19 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
-
-from app import disturbed, opened, state
-from app.figures import worst_case as figure
-from app.plain import escaped
-from app.views import parts
-from app.views import study_choice as choice
-from app.views import worst_case_queries as queries
-from app.views import worst_case_run as run
-from core.metrics.measure import Measure
-from core.store.manifest import Artefact
-from core.studies.registry import STUDIES
-from core.studies.worst_case_finding import finding
-from core.studies.worst_case_plan import KIND
-from core.words import counted
+from shuffleproof.app import disturbed, opened, state
+from shuffleproof.app.figures import worst_case as figure
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.views import parts
+from shuffleproof.app.views import study_choice as choice
+from shuffleproof.app.views import worst_case_queries as queries
+from shuffleproof.app.views import worst_case_run as run
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.worst_case_finding import finding
+from shuffleproof.core.studies.worst_case_plan import KIND
+from shuffleproof.core.words import counted
 
 QUESTION = STUDIES["worst-case"].title
 

@@ -5,15 +5,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import streamlit as st
-
-from app import disturbed
-from app.figures import worst_case as figure
-from app.plain import escaped
-from app.views import list_again, parts, query_rows
-from app.views.disturbed_queries import both_lists
-from core.store.manifest import Artefact
-from core.studies.worst_case_finding import steps
-from core.words import counted
+from shuffleproof.app import disturbed
+from shuffleproof.app.figures import worst_case as figure
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.views import list_again, parts, query_rows
+from shuffleproof.app.views.disturbed_queries import both_lists
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.worst_case_finding import steps
+from shuffleproof.core.words import counted
 
 CHART, MAP = "damages", "swaps"
 PLACES = (10, 20, 40)

@@ -4,26 +4,25 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
-
-from app import disturbed, proposals, services
-from app.figures import worst_case as figure
-from app.forms import drawn
-from app.jobs import duration
-from app.plain import escaped
-from app.views import benchmark_job as strip
-from app.views import disturbed_form as shared
-from core.errors import ParameterError, ShuffleproofError
-from core.execution.jobs import Job
-from core.metrics.measure import Measure
-from core.numerals import whole
-from core.parameters import parsed
-from core.perturb.worst_case import Search
-from core.store.manifest import Artefact
-from core.studies import worst_case_table
-from core.studies.initial_ranking import INITIAL
-from core.studies.underway import Underway
-from core.studies.worst_case_plan import BUDGETS, KIND
-from core.words import counted
+from shuffleproof.app import disturbed, proposals, services
+from shuffleproof.app.figures import worst_case as figure
+from shuffleproof.app.forms import drawn
+from shuffleproof.app.jobs import duration
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.views import benchmark_job as strip
+from shuffleproof.app.views import disturbed_form as shared
+from shuffleproof.core.errors import ParameterError, ShuffleproofError
+from shuffleproof.core.execution.jobs import Job
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.numerals import whole
+from shuffleproof.core.parameters import parsed
+from shuffleproof.core.perturb.worst_case import Search
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import worst_case_table
+from shuffleproof.core.studies.initial_ranking import INITIAL
+from shuffleproof.core.studies.underway import Underway
+from shuffleproof.core.studies.worst_case_plan import BUDGETS, KIND
+from shuffleproof.core.words import counted
 
 DRAWS, MOST_DRAWS = 10, 1000
 FEW = 100

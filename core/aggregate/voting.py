@@ -10,9 +10,8 @@ from typing import no_type_check
 import numba
 import numpy as np
 from jaxtyping import Float32, Float64, Int64
-
-from core.data.falling import falling_order
-from core.metrics.pairs import tied_ranks
+from shuffleproof.core.data.falling import falling_order
+from shuffleproof.core.metrics.pairs import tied_ranks
 
 SWEEPS = 1000
 

@@ -16,23 +16,22 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Float32
-
-from core.bench.result import BenchRow
-from core.data import ragged
-from core.data.dataset import RankingDataset
-from core.data.features import Normalisation
-from core.data.lists import CandidateLists, JudgedLists
-from core.execution.devices import device
-from core.metrics.measure import Measure
-from core.models.dlcm import DLCM
-from core.perturb.registry import perturbation
-from core.rankers import registry
-from core.rankers.neural import NeuralRanker
-from core.rankers.recipes import NeuralSpec
-from core.seeds import generator
-from core.studies.initial_ranking import measured_by
-from core.studies.run import run_study
-from core.studies.study import Memory, Study
+from shuffleproof.core.bench.result import BenchRow
+from shuffleproof.core.data import ragged
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.features import Normalisation
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.execution.devices import device
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.models.dlcm import DLCM
+from shuffleproof.core.perturb.registry import perturbation
+from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers.neural import NeuralRanker
+from shuffleproof.core.rankers.recipes import NeuralSpec
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.studies.initial_ranking import measured_by
+from shuffleproof.core.studies.run import run_study
+from shuffleproof.core.studies.study import Memory, Study
 
 QUERIES, DOCUMENTS, LEVELS, DRAWS, FEATURES = 1000, 40, 20, 10, 46
 FORWARDS = QUERIES * LEVELS * DRAWS

@@ -9,13 +9,12 @@ from collections.abc import Callable
 from statistics import median
 
 import torch
+from shuffleproof.core.bench.peak import MatrixProduct, scoring_operations
+from shuffleproof.core.bench.result import BenchRow
+from shuffleproof.core.losses.listwise import attention_rank
+from shuffleproof.core.models.config import SETRANK_PRESETS
+from shuffleproof.core.models.setrank import SetRank
 from torch import Tensor
-
-from core.bench.peak import MatrixProduct, scoring_operations
-from core.bench.result import BenchRow
-from core.losses.listwise import attention_rank
-from core.models.config import SETRANK_PRESETS
-from core.models.setrank import SetRank
 
 CONFIG = SETRANK_PRESETS["paper"]
 FEATURES = 136

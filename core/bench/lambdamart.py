@@ -4,12 +4,11 @@ from collections.abc import Callable
 
 import lightgbm
 import numpy as np
-
-from core.bench.result import BenchRow, compared, interleaved
-from core.data.dataset import RankingDataset
-from core.data.lists import CandidateLists, JudgedLists
-from core.rankers.trees import LambdaMART, LambdaMARTSpec, threads
-from core.seeds import generator
+from shuffleproof.core.bench.result import BenchRow, compared, interleaved
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.rankers.trees import LambdaMART, LambdaMARTSpec, threads
+from shuffleproof.core.seeds import generator
 
 FLOOR = 1 / 1.05
 FEATURES = 136  # as MSLR has

@@ -9,13 +9,19 @@ from collections.abc import Callable
 import numpy as np
 import torch
 from jaxtyping import Int64
-
-from core.bench.result import BenchRow, compared, interleaved
-from core.data import ragged
-from core.data.batches import HeldLists, held, scoring_plan, training_plan, waste_of
-from core.data.lists import CandidateLists
-from core.models.config import SETRANK_PRESETS
-from core.training.network import BUDGET, Network, arithmetic, built, held_scores, scores_of
+from shuffleproof.core.bench.result import BenchRow, compared, interleaved
+from shuffleproof.core.data import ragged
+from shuffleproof.core.data.batches import HeldLists, held, scoring_plan, training_plan, waste_of
+from shuffleproof.core.data.lists import CandidateLists
+from shuffleproof.core.models.config import SETRANK_PRESETS
+from shuffleproof.core.training.network import (
+    BUDGET,
+    Network,
+    arithmetic,
+    built,
+    held_scores,
+    scores_of,
+)
 
 MEDIAN, LONGEST, SPREAD = 105, 1251, 0.6
 FEATURES, SEED = 136, 5

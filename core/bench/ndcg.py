@@ -4,12 +4,11 @@ from collections.abc import Callable
 
 import numpy as np
 from jaxtyping import Float32
-
-from core.bench.result import BenchRow, compared, interleaved
-from core.data.dataset import RankingDataset
-from core.data.lists import CandidateLists
-from core.metrics.measure import Measure
-from core.metrics.relevance import evaluate
+from shuffleproof.core.bench.result import BenchRow, compared, interleaved
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.lists import CandidateLists
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.relevance import evaluate
 
 CUTOFFS = (1, 3, 5, 10)
 FLOOR = 10.0

@@ -6,13 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-
-from core.bench.result import BenchRow, interleaved
-from core.data import letor, stored
-from core.data.dataset import RankingDataset
-from core.data.letor_stream import Limits, blocks
-from core.data.ragged import offsets_of
-from core.seeds import generator
+from shuffleproof.core.bench.result import BenchRow, interleaved
+from shuffleproof.core.data import letor, stored
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.letor_stream import Limits, blocks
+from shuffleproof.core.data.ragged import offsets_of
+from shuffleproof.core.seeds import generator
 
 FEATURES = 136
 BYTES_A_ROW = 1_350  # of the generated text

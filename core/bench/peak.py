@@ -1,8 +1,7 @@
 """The machine's own limit: the rate of a large matrix product, and what a network needs of it."""
 
 import torch
-
-from core.models.config import SetRankConfig
+from shuffleproof.core.models.config import SetRankConfig
 
 SIDE = 1536  # of the square matrices on a CPU
 GPU_SIDE = 8192
@@ -36,7 +35,7 @@ class MatrixProduct:
 def scoring_operations(config: SetRankConfig, lists: int, docs: int) -> int:
     """Multiplications and additions in the blocks of SetRank, for lists of one length.
 
-    >>> from core.models.config import SETRANK_PRESETS
+    >>> from shuffleproof.core.models.config import SETRANK_PRESETS
     >>> layers = 3 * 256 * 256 + 2 * 256 * 1024  # Q, K, V and the two of the feed-forward net
     >>> by_hand = 6 * (2 * 40 * layers + 4 * 40 * 40 * 256)  # and Q Kᵀ, then its product with V
     >>> scoring_operations(SETRANK_PRESETS["paper"], 1, 40) == by_hand

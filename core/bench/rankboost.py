@@ -3,13 +3,12 @@
 from collections.abc import Callable
 
 import lightgbm
-
-from core.bench.lambdamart import FEATURES, judged
-from core.bench.result import BenchRow, compared, interleaved
-from core.data.lists import JudgedLists
-from core.progress import finished
-from core.rankers.boosting import RankBoostSpec
-from core.rankers.trees import threads
+from shuffleproof.core.bench.lambdamart import FEATURES, judged
+from shuffleproof.core.bench.result import BenchRow, compared, interleaved
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.progress import finished
+from shuffleproof.core.rankers.boosting import RankBoostSpec
+from shuffleproof.core.rankers.trees import threads
 
 FLOOR = 1 / 3
 

@@ -8,16 +8,15 @@ from time import sleep
 
 import numpy as np
 from jaxtyping import Float32, Float64, Int64
-
-from core.bench.result import BenchRow, compared, interleaved
-from core.data.dataset import RankingDataset
-from core.data.lists import CandidateLists, JudgedLists
-from core.progress import finished
-from core.rankers.canonical import CanonicalLists
-from core.rankers.linear import LinearRanker, RankSVMSpec
-from core.rankers.linear_pairs import PairedLists
-from core.rankers.linear_products import column_sums, row_sums
-from core.seeds import generator
+from shuffleproof.core.bench.result import BenchRow, compared, interleaved
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.progress import finished
+from shuffleproof.core.rankers.canonical import CanonicalLists
+from shuffleproof.core.rankers.linear import LinearRanker, RankSVMSpec
+from shuffleproof.core.rankers.linear_pairs import PairedLists
+from shuffleproof.core.rankers.linear_products import column_sums, row_sums
+from shuffleproof.core.seeds import generator
 
 DOCUMENTS, FEATURES = 120, 136
 GRADES = (0.52, 0.32, 0.13, 0.02, 0.01)  # as MSLR's
@@ -113,7 +112,8 @@ def fit_bytes(queries: int) -> int:
     """The peak of a fit's memory beside the data and the libraries, sampled every millisecond."""
     import psutil  # noqa: PLC0415 (a development dependency, used here alone)
 
-    program = f"from core.bench.ranksvm import fitted_when_told; fitted_when_told({queries})"
+    program = "from shuffleproof.core.bench.ranksvm import fitted_when_told\n"
+    program += f"fitted_when_told({queries})"
     command = [sys.executable, "-c", program]
     with Popen(command, stdin=PIPE, stdout=PIPE, text=True) as child:
         if child.stdin is None or child.stdout is None or child.stdout.readline() != "ready\n":

@@ -10,11 +10,10 @@ from pathlib import Path
 
 import numpy as np
 from jaxtyping import Int64
-
-from core.data import letor
-from core.data.dataset import Fold, RankingDataset
-from core.data.ragged import offsets_of
-from core.seeds import generator
+from shuffleproof.core.data import letor
+from shuffleproof.core.data.dataset import Fold, RankingDataset
+from shuffleproof.core.data.ragged import offsets_of
+from shuffleproof.core.seeds import generator
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 VALIDATION = 0.2

@@ -10,13 +10,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
+from shuffleproof.core.bench.peak import MatrixProduct, scoring_operations
+from shuffleproof.core.bench.result import BenchRow, interleaved
+from shuffleproof.core.losses.listwise import attention_rank
+from shuffleproof.core.models.config import SETRANK_PRESETS, SetRankConfig
+from shuffleproof.core.models.setrank import SetRank
 from torch import Tensor, nn
-
-from core.bench.peak import MatrixProduct, scoring_operations
-from core.bench.result import BenchRow, interleaved
-from core.losses.listwise import attention_rank
-from core.models.config import SETRANK_PRESETS, SetRankConfig
-from core.models.setrank import SetRank
 
 PEER = "nn.TransformerEncoder fp32"
 PAPER = SETRANK_PRESETS["paper"]

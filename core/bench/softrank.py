@@ -9,15 +9,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-
-from core.bench.result import BenchRow, interleaved
-from core.data.batches import held
-from core.data.dataset import RankingDataset
-from core.data.lists import CandidateLists, JudgedLists
-from core.rankers.recipes import NeuralSpec
-from core.seeds import generator
-from core.training.loop import TrainingData, train
-from core.training.network import built
+from shuffleproof.core.bench.result import BenchRow, interleaved
+from shuffleproof.core.data.batches import held
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.rankers.recipes import NeuralSpec
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.training.loop import TrainingData, train
+from shuffleproof.core.training.network import built
 
 FEATURES = 46
 ALLOWED = 20.0

@@ -12,18 +12,17 @@ from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Float64
-
-from core.bench import real_sets
-from core.bench.result import BenchRow
-from core.data.dataset import Fold, RankingDataset
-from core.data.lists import CandidateLists, JudgedLists
-from core.metrics.measure import Measure
-from core.metrics.relevance import evaluate
-from core.progress import finished
-from core.rankers import registry
-from core.rankers.base import Ranker, RankerSpec
-from core.rankers.initial import part_of_query
-from core.studies.claims_intervals import t_interval
+from shuffleproof.core.bench import real_sets
+from shuffleproof.core.bench.result import BenchRow
+from shuffleproof.core.data.dataset import Fold, RankingDataset
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.relevance import evaluate
+from shuffleproof.core.progress import finished
+from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers.base import Ranker, RankerSpec
+from shuffleproof.core.rankers.initial import part_of_query
+from shuffleproof.core.studies.claims_intervals import t_interval
 
 MEASURES = ("NDCG@1", "NDCG@3", "NDCG@5", "NDCG@10")
 RANKERS = ("ranksvm", "irsvm", "rankboost", "frank-additive", "lambdamart", "mart", "listnet")

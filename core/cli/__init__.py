@@ -1,1 +1,1 @@
-"""The command line: `shuffleproof`, also `python -m core`. Prints and exit codes, no logic."""
+"""The command line: `shuffleproof`, also `python -m shuffleproof`. No logic is here."""

@@ -2,11 +2,11 @@
 
 import argparse
 
-from core.cli.answer import Answer, records
-from core.cli.open import asked, done
-from core.metrics.measure import Measure
-from core.studies import ablation
-from core.studies.result import StudyResult, stored_summary
+from shuffleproof.core.cli.answer import Answer, records
+from shuffleproof.core.cli.open import asked, done
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.studies import ablation
+from shuffleproof.core.studies.result import StudyResult, stored_summary
 
 SHOWN = {
     "mean": "{:.3f}", "change": "{:+.3f}", "change_p": "{:.2g}", "loss": "{:.3f}",

@@ -7,11 +7,11 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from core.cli import flags_measures, flags_studies
-from core.cli.answer import Answer, show, warn
-from core.errors import ShuffleproofError
-from core.numerals import is_count, number, whole
-from core.store.manifest import remedy_of
+from shuffleproof.core.cli import flags_measures, flags_studies
+from shuffleproof.core.cli.answer import Answer, show, warn
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.numerals import is_count, number, whole
+from shuffleproof.core.store.manifest import remedy_of
 
 RUNS = "NDCG@10,AP,P@10,RR"
 BENCH_JOBS = (
@@ -31,7 +31,8 @@ def main(arguments: Sequence[str]) -> int:
     chosen = parser().parse_args(list(arguments))
     module, _, name = chosen.answer.partition(":")
     try:
-        answer: Answer = getattr(importlib.import_module(f"core.cli.{module}"), name)(chosen)
+        answers = importlib.import_module(f"shuffleproof.core.cli.{module}")
+        answer: Answer = getattr(answers, name)(chosen)
         show(answer, chosen.command if chosen.json else None)
     except ShuffleproofError as error:
         warn(f"shuffleproof: {error}")

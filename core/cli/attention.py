@@ -6,19 +6,18 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-
-from core.cli.answer import Answer, records
-from core.cli.open import asked, done, rankers_in
-from core.data.lists import JudgedLists
-from core.errors import ParameterError, UsageError
-from core.rankers.attention_kinds import AttentionRecord, attends
-from core.rankers.attention_summary import MEASURES, POINT
-from core.studies import attention, attention_text
-from core.studies.attention_change import NO_CHANGE, Change
-from core.studies.attention_look import Look, looked
-from core.studies.result import StudyResult, stored_summary
-from core.studies.shown_order import document_names
-from core.studies.workbench import Workbench
+from shuffleproof.core.cli.answer import Answer, records
+from shuffleproof.core.cli.open import asked, done, rankers_in
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.errors import ParameterError, UsageError
+from shuffleproof.core.rankers.attention_kinds import AttentionRecord, attends
+from shuffleproof.core.rankers.attention_summary import MEASURES, POINT
+from shuffleproof.core.studies import attention, attention_text
+from shuffleproof.core.studies.attention_change import NO_CHANGE, Change
+from shuffleproof.core.studies.attention_look import Look, looked
+from shuffleproof.core.studies.result import StudyResult, stored_summary
+from shuffleproof.core.studies.shown_order import document_names
+from shuffleproof.core.studies.workbench import Workbench
 
 SHOWN = {
     "neighbours": "{:.1f}", "entropy": "{:.2f}", "relevant": "{:.3f}", "chance": "{:.3f}",

@@ -4,12 +4,12 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from core.cli.answer import Answer, records
-from core.cli.open import asked, done, rankers_in
-from core.data.published import CUTOFFS
-from core.errors import UnknownNameError
-from core.parameters import parts_of
-from core.studies import (
+from shuffleproof.core.cli.answer import Answer, records
+from shuffleproof.core.cli.open import asked, done, rankers_in
+from shuffleproof.core.data.published import CUTOFFS
+from shuffleproof.core.errors import UnknownNameError
+from shuffleproof.core.parameters import parts_of
+from shuffleproof.core.studies import (
     benchmark,
     benchmark_notes,
     benchmark_printed,
@@ -17,8 +17,8 @@ from core.studies import (
     benchmark_table,
     benchmark_text,
 )
-from core.studies.benchmark_text import DIGITS
-from core.studies.result import StudyResult, stored_summary
+from shuffleproof.core.studies.benchmark_text import DIGITS
+from shuffleproof.core.studies.result import StudyResult, stored_summary
 
 
 class How(NamedTuple):

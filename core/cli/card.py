@@ -4,13 +4,12 @@ import argparse
 from typing import Any
 
 import pandas as pd
-
-from core.cli.answer import Answer, records
-from core.cli.figures import short
-from core.cli.open import asked, done
-from core.perturb.registry import entry_of
-from core.studies import card, card_table
-from core.studies.result import StudyResult, stored_summary
+from shuffleproof.core.cli.answer import Answer, records
+from shuffleproof.core.cli.figures import short
+from shuffleproof.core.cli.open import asked, done
+from shuffleproof.core.perturb.registry import entry_of
+from shuffleproof.core.studies import card, card_table
+from shuffleproof.core.studies.result import StudyResult, stored_summary
 
 MEASURE = "NDCG@10"
 

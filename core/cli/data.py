@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from core.cli.answer import Answer, table
-from core.cli.open import done, one_fold, store_of
-from core.data import catalogue, doctor, examination
-from core.data.dataset import RankingDataset
-from core.data.source import Parts
-from core.errors import ParameterError, UsageError
-from core.numerals import number
-from core.store.artefacts import Store
+from shuffleproof.core.cli.answer import Answer, table
+from shuffleproof.core.cli.open import done, one_fold, store_of
+from shuffleproof.core.data import catalogue, doctor, examination
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.source import Parts
+from shuffleproof.core.errors import ParameterError, UsageError
+from shuffleproof.core.numerals import number
+from shuffleproof.core.store.artefacts import Store
 
 PROBLEM = 3
 """The exit status of `doctor` where there is a problem."""

@@ -3,17 +3,17 @@
 import argparse
 from pathlib import Path
 
-from core.cli import export_data, export_tables
-from core.cli.answer import Answer
-from core.cli.open import done, measures_of, store_of, workbench_of
-from core.cli.work import report
-from core.data import trec
-from core.data.table_write import WRITERS
-from core.errors import UsageError
-from core.metrics.bundles import moved
-from core.rankers import registry
-from core.store.manifest import Artefact
-from core.studies.result import StudyResult, stored_summary
+from shuffleproof.core.cli import export_data, export_tables
+from shuffleproof.core.cli.answer import Answer
+from shuffleproof.core.cli.open import done, measures_of, store_of, workbench_of
+from shuffleproof.core.cli.work import report
+from shuffleproof.core.data import trec
+from shuffleproof.core.data.table_write import WRITERS
+from shuffleproof.core.errors import UsageError
+from shuffleproof.core.metrics.bundles import moved
+from shuffleproof.core.rankers import registry
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.result import StudyResult, stored_summary
 
 NAMES = frozenset(name.partition(":")[0] for name in registry.RANKERS)
 ENDINGS = {

@@ -3,11 +3,11 @@
 import argparse
 from pathlib import Path
 
-from core.cli.open import one_fold, store_of
-from core.data import catalogue, letor_write, table_write, trec
-from core.data.dataset import RankingDataset
-from core.errors import UsageError
-from core.store.artefacts import Store
+from shuffleproof.core.cli.open import one_fold, store_of
+from shuffleproof.core.data import catalogue, letor_write, table_write, trec
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.errors import UsageError
+from shuffleproof.core.store.artefacts import Store
 
 ALL = "all"
 FILES = {"train": "train.txt", "valid": "vali.txt", "test": "test.txt"}

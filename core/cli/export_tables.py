@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
-
-from core.cli.answer import records
-from core.cli.open import measures_of
-from core.data.csv_text import csv
-from core.errors import ArtefactError, UsageError
-from core.metrics.bundles import moved
-from core.parameters import parts_of
-from core.store.artefacts import Store
-from core.store.manifest import Artefact
-from core.studies import (
+from shuffleproof.core.cli.answer import records
+from shuffleproof.core.cli.open import measures_of
+from shuffleproof.core.data.csv_text import csv
+from shuffleproof.core.errors import ArtefactError, UsageError
+from shuffleproof.core.metrics.bundles import moved
+from shuffleproof.core.parameters import parts_of
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import (
     ablation,
     benchmark,
     benchmark_measured,
@@ -25,10 +24,10 @@ from core.studies import (
     benchmark_table,
     benchmark_text,
 )
-from core.studies.benchmark_table import LETTERS
-from core.studies.benchmark_text import DIGITS
-from core.studies.initial_ranking import INITIAL
-from core.studies.result import StudyResult
+from shuffleproof.core.studies.benchmark_table import LETTERS
+from shuffleproof.core.studies.benchmark_text import DIGITS
+from shuffleproof.core.studies.initial_ranking import INITIAL
+from shuffleproof.core.studies.result import StudyResult
 
 FORMATS = frozenset({"latex", "markdown", "run", "csv", "parquet", "json"})
 """What such a study has a form of its own for."""

@@ -2,7 +2,7 @@
 
 import argparse
 
-from core.metrics.bundles import BUNDLES
+from shuffleproof.core.metrics.bundles import BUNDLES
 
 DIGITS = 3
 

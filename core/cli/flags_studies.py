@@ -3,11 +3,11 @@
 import argparse
 from collections.abc import Callable, Mapping
 
-from core.cli import flags_measures
-from core.parameters import parameters
-from core.studies.flags import said
-from core.studies.question import Question
-from core.studies.registry import STUDIES
+from shuffleproof.core.cli import flags_measures
+from shuffleproof.core.parameters import parameters
+from shuffleproof.core.studies.flags import said
+from shuffleproof.core.studies.question import Question
+from shuffleproof.core.studies.registry import STUDIES
 
 ANSWERS = {
     "invariance": "studies:invariance",

@@ -3,11 +3,11 @@
 import argparse
 from typing import Any
 
-from core.cli.answer import Answer, records
-from core.cli.open import asked, done, rankers_in
-from core.studies import group_shuffles, group_shuffles_table
-from core.studies.result import StudyResult, stored_summary
-from core.words import counted
+from shuffleproof.core.cli.answer import Answer, records
+from shuffleproof.core.cli.open import asked, done, rankers_in
+from shuffleproof.core.studies import group_shuffles, group_shuffles_table
+from shuffleproof.core.studies.result import StudyResult, stored_summary
+from shuffleproof.core.words import counted
 
 SHOWN = {"error": "{:.3g}", "low": "{:.3g}", "high": "{:.3g}", "tau": "{:.3f}", "seconds": "{:.1f}"}
 

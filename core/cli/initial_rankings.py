@@ -5,14 +5,14 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
-from core.cli.answer import Answer, records
-from core.cli.figures import fixed
-from core.cli.open import asked, done
-from core.metrics.measure import Measure
-from core.rankers.ordinal_geometry import geometries, words
-from core.store.artefacts import Store
-from core.studies import initial_rankings, initial_rankings_table
-from core.studies.result import StudyResult, stored_summary
+from shuffleproof.core.cli.answer import Answer, records
+from shuffleproof.core.cli.figures import fixed
+from shuffleproof.core.cli.open import asked, done
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.rankers.ordinal_geometry import geometries, words
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies import initial_rankings, initial_rankings_table
+from shuffleproof.core.studies.result import StudyResult, stored_summary
 
 RANKS = 40
 """Ranks of the geometry where lists have no depth."""

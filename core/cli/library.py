@@ -5,18 +5,18 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from core.cli.answer import Answer
-from core.cli.open import done, store_of
-from core.data import catalogue
-from core.errors import UsageError
-from core.store import archive
-from core.store.artefacts import Store
-from core.store.damaged import Damaged
-from core.store.damaged import remove as remove_damaged
-from core.store.tags import Tags
-from core.studies import imports, library, methods, reproduce, side_by_side
-from core.studies.library import Entry
-from core.words import counted
+from shuffleproof.core.cli.answer import Answer
+from shuffleproof.core.cli.open import done, store_of
+from shuffleproof.core.data import catalogue
+from shuffleproof.core.errors import UsageError
+from shuffleproof.core.store import archive
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.damaged import Damaged
+from shuffleproof.core.store.damaged import remove as remove_damaged
+from shuffleproof.core.store.tags import Tags
+from shuffleproof.core.studies import imports, library, methods, reproduce, side_by_side
+from shuffleproof.core.studies.library import Entry
+from shuffleproof.core.words import counted
 
 MOST_LETTERS = 44
 """Of a cell in a table; --json tells everything."""

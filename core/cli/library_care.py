@@ -4,12 +4,12 @@ import argparse
 from collections import defaultdict
 from collections.abc import Sequence
 
-from core.cli.answer import Answer, table
-from core.cli.open import done, store_of
-from core.store.verified import verifying
-from core.studies import cleaning, library
-from core.studies.cleaning import Waste
-from core.words import counted
+from shuffleproof.core.cli.answer import Answer, table
+from shuffleproof.core.cli.open import done, store_of
+from shuffleproof.core.store.verified import verifying
+from shuffleproof.core.studies import cleaning, library
+from shuffleproof.core.studies.cleaning import Waste
+from shuffleproof.core.words import counted
 
 
 def verify(arguments: argparse.Namespace) -> Answer:

@@ -6,22 +6,22 @@ from collections.abc import Generator
 from dataclasses import replace
 from typing import TypeVar
 
-from core.cli.answer import warn
-from core.cli.flags_studies import question_of
-from core.cli.progress import ProgressLine
-from core.data.folds import folds_of
-from core.execution import devices
-from core.metrics.bundles import under
-from core.parameters import fields_of, parameters, parts_of
-from core.progress import Progress
-from core.rankers import registry
-from core.rankers.initial import ListRecipe
-from core.store.artefacts import Store, default_store
-from core.studies import names
-from core.studies.question import Question, Scope
-from core.studies.question import preset_of as usual_preset
-from core.studies.registry import STUDIES
-from core.studies.workbench import Workbench, finished
+from shuffleproof.core.cli.answer import warn
+from shuffleproof.core.cli.flags_studies import question_of
+from shuffleproof.core.cli.progress import ProgressLine
+from shuffleproof.core.data.folds import folds_of
+from shuffleproof.core.execution import devices
+from shuffleproof.core.metrics.bundles import under
+from shuffleproof.core.parameters import fields_of, parameters, parts_of
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.store.artefacts import Store, default_store
+from shuffleproof.core.studies import names
+from shuffleproof.core.studies.question import Question, Scope
+from shuffleproof.core.studies.question import preset_of as usual_preset
+from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.workbench import Workbench, finished
 
 Value = TypeVar("Value")
 

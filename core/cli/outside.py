@@ -2,14 +2,14 @@
 
 import argparse
 
-from core.cli.answer import Answer
-from core.cli.benchmark import How, table
-from core.cli.open import done, measures_of, store_of
-from core.data.catalogue import resolve
-from core.metrics.tied import merged_in_words
-from core.parameters import parts_of
-from core.studies import benchmark_text, outside_runs
-from core.studies.brought import bring as brought
+from shuffleproof.core.cli.answer import Answer
+from shuffleproof.core.cli.benchmark import How, table
+from shuffleproof.core.cli.open import done, measures_of, store_of
+from shuffleproof.core.data.catalogue import resolve
+from shuffleproof.core.metrics.tied import merged_in_words
+from shuffleproof.core.parameters import parts_of
+from shuffleproof.core.studies import benchmark_text, outside_runs
+from shuffleproof.core.studies.brought import bring as brought
 
 
 def bring(arguments: argparse.Namespace) -> Answer:

@@ -7,22 +7,21 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-
-from core.cli.answer import Answer, records
-from core.cli.figures import fixed, printed, short
-from core.cli.flags_measures import DIGITS
-from core.cli.open import asked, done, rankers_in
-from core.metrics.measure import Measure
-from core.perturb.registry import entry_of
-from core.rankers.base import Ranker
-from core.studies import perturbations as study
-from core.studies import perturbations_notes as notes
-from core.studies import perturbations_table, worst_case_plan, worst_case_table
-from core.studies import worst_case as search
-from core.studies.answer_changes import OWN
-from core.studies.initial_ranking import INITIAL, InitialRanking
-from core.studies.result import StudyResult, stored_summary
-from core.studies.workbench import Workbench
+from shuffleproof.core.cli.answer import Answer, records
+from shuffleproof.core.cli.figures import fixed, printed, short
+from shuffleproof.core.cli.flags_measures import DIGITS
+from shuffleproof.core.cli.open import asked, done, rankers_in
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.perturb.registry import entry_of
+from shuffleproof.core.rankers.base import Ranker
+from shuffleproof.core.studies import perturbations as study
+from shuffleproof.core.studies import perturbations_notes as notes
+from shuffleproof.core.studies import perturbations_table, worst_case_plan, worst_case_table
+from shuffleproof.core.studies import worst_case as search
+from shuffleproof.core.studies.answer_changes import OWN
+from shuffleproof.core.studies.initial_ranking import INITIAL, InitialRanking
+from shuffleproof.core.studies.result import StudyResult, stored_summary
+from shuffleproof.core.studies.workbench import Workbench
 
 DEAREST = 10
 """Exchanges of a map that are printed; JSON has all."""

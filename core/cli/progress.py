@@ -3,7 +3,7 @@
 import sys
 import time
 
-from core.progress import Progress
+from shuffleproof.core.progress import Progress
 
 EVERY = 0.2
 FEW, EARLY = 3, 0.05

@@ -6,29 +6,28 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-
-from core.cli.answer import Answer, table
-from core.cli.answer_keys import ANSWERS
-from core.cli.open import done, store_of, workbench_of
-from core.cli.studies import certificates_of
-from core.data.lists import JudgedLists
-from core.losses.registry import LOSSES
-from core.metrics.bundles import BUNDLES
-from core.metrics.measure import MEASURES
-from core.parameters import fields_of
-from core.perturb.base import disturbed
-from core.perturb.registry import PERTURBATIONS, perturbation
-from core.rankers.foreign import is_callable
-from core.rankers.registry import RANKERS
-from core.seeds import generator
-from core.store.manifest import Artefact
-from core.studies import library
-from core.studies.certificate import EXIT_CODES
-from core.studies.differences import from_preset
-from core.studies.invariance import certified
-from core.studies.precomputed_scores import refuse
-from core.studies.registry import STUDIES
-from core.studies.workbench import Workbench
+from shuffleproof.core.cli.answer import Answer, table
+from shuffleproof.core.cli.answer_keys import ANSWERS
+from shuffleproof.core.cli.open import done, store_of, workbench_of
+from shuffleproof.core.cli.studies import certificates_of
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.losses.registry import LOSSES
+from shuffleproof.core.metrics.bundles import BUNDLES
+from shuffleproof.core.metrics.measure import MEASURES
+from shuffleproof.core.parameters import fields_of
+from shuffleproof.core.perturb.base import disturbed
+from shuffleproof.core.perturb.registry import PERTURBATIONS, perturbation
+from shuffleproof.core.rankers.foreign import is_callable
+from shuffleproof.core.rankers.registry import RANKERS
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import library
+from shuffleproof.core.studies.certificate import EXIT_CODES
+from shuffleproof.core.studies.differences import from_preset
+from shuffleproof.core.studies.invariance import certified
+from shuffleproof.core.studies.precomputed_scores import refuse
+from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.workbench import Workbench
 
 DUPLICATES = 3
 """Copies of documents that `--lists duplicates` plants in every list."""

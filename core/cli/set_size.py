@@ -4,13 +4,12 @@ import argparse
 from functools import partial
 
 import pandas as pd
-
-from core.cli.answer import Answer, records
-from core.cli.figures import fixed
-from core.cli.open import asked, done
-from core.metrics.measure import Measure
-from core.studies import set_size, set_size_table
-from core.studies.result import StudyResult, stored_summary
+from shuffleproof.core.cli.answer import Answer, records
+from shuffleproof.core.cli.figures import fixed
+from shuffleproof.core.cli.open import asked, done
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.studies import set_size, set_size_table
+from shuffleproof.core.studies.result import StudyResult, stored_summary
 
 SHOWN = {
     "mean": "{} on lists of N1",

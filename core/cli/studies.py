@@ -3,15 +3,15 @@
 import argparse
 from pathlib import Path
 
-from core.cli.answer import Answer, records, table
-from core.cli.flags_measures import DIGITS
-from core.cli.open import asked, done
-from core.metrics.measure import Measure
-from core.perturb.registry import entry_of
-from core.store.manifest import Artefact
-from core.studies import initial_ranking as figure
-from core.studies.certificate import Certificate, certificates
-from core.studies.result import StudyResult, stored_summary
+from shuffleproof.core.cli.answer import Answer, records, table
+from shuffleproof.core.cli.flags_measures import DIGITS
+from shuffleproof.core.cli.open import asked, done
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.perturb.registry import entry_of
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import initial_ranking as figure
+from shuffleproof.core.studies.certificate import Certificate, certificates
+from shuffleproof.core.studies.result import StudyResult, stored_summary
 
 
 def initial_ranking(arguments: argparse.Namespace) -> Answer:

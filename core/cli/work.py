@@ -11,16 +11,16 @@ from dataclasses import asdict
 from pathlib import Path
 from subprocess import run
 
-import core.bench
-from core.bench.result import BenchRow
-from core.cli.answer import Answer, table, warn
-from core.cli.open import done, store_of
-from core.cli.studies import CARD, certificates_of, figure_text, summary_of
-from core.errors import DataError, UnknownNameError, UsageError
-from core.store.artefacts import Store
-from core.store.manifest import Artefact
-from core.studies.study import levels_of
-from core.studies.workbench import Workbench
+from shuffleproof.core import bench as benchmarks
+from shuffleproof.core.bench.result import BenchRow
+from shuffleproof.core.cli.answer import Answer, table, warn
+from shuffleproof.core.cli.open import done, store_of
+from shuffleproof.core.cli.studies import CARD, certificates_of, figure_text, summary_of
+from shuffleproof.core.errors import DataError, UnknownNameError, UsageError
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.study import levels_of
+from shuffleproof.core.studies.workbench import Workbench
 
 DEMO = ("lambdamart", "dlcm", "setrank-imsab", "setrank-imsab-init")
 FAMILY = "transpositions"
@@ -46,7 +46,7 @@ def bench(arguments: argparse.Namespace) -> Answer:
 
 def _jobs() -> dict[str, Callable[[bool], list[BenchRow]]]:
     found: dict[str, Callable[[bool], list[BenchRow]]] = {}
-    for module in pkgutil.iter_modules(core.bench.__path__, "core.bench."):
+    for module in pkgutil.iter_modules(benchmarks.__path__, f"{benchmarks.__name__}."):
         found |= getattr(importlib.import_module(module.name), "JOBS", {})
     return found
 
@@ -86,7 +86,7 @@ def report(studies: list[Artefact], out: Path) -> None:
         DataError: the report's process failed.
     """
     paths = [str(study.path) for study in studies]
-    command = [sys.executable, "-m", "app.report", *paths, str(out)]
+    command = [sys.executable, "-m", "shuffleproof.app.report", *paths, str(out)]
     finished = run(command, capture_output=True, text=True, check=False)
     if finished.returncode:
         raise DataError(
@@ -103,7 +103,7 @@ def app(arguments: argparse.Namespace) -> Answer:
             f"the dashboard is not installed beside the core (no app in {home}): "
             "install the whole project, or start it from its folder"
         )
-    command = [sys.executable, "-m", "app.server"]
+    command = [sys.executable, "-m", "shuffleproof.app.server"]
     command += [f"--host={arguments.host}", f"--port={arguments.port}"]
     if arguments.allow_host:
         command += ["--allow-host", *arguments.allow_host]

@@ -7,8 +7,8 @@ import re
 import zipfile
 from pathlib import Path
 
-from core.data.letor_stream import BROKEN, Limits
-from core.errors import DataError
+from shuffleproof.core.data.letor_stream import BROKEN, Limits
+from shuffleproof.core.errors import DataError
 
 CHUNK = 1 << 20
 CHECKED_FROM = 1 << 26

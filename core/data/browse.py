@@ -9,10 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float32, Int64
-
-from core.data import ragged
-from core.data.dataset import RankingDataset
-from core.data.text import TextColumn
+from shuffleproof.core.data import ragged
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.text import TextColumn
 
 MOST_FOUND = 1000
 

@@ -12,16 +12,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from core.data import archive, layout, source, stored
-from core.data.dataset import Fold
-from core.data.letor import Missing
-from core.data.source import FRACTIONS, LoadedFold, Parts
-from core.errors import ArtefactError, DataError, ParameterError
-from core.progress import Progress, finished
-from core.store import locks
-from core.store.artefacts import Store
-from core.store.keys import ArtefactKey, key_of
-from core.store.manifest import Artefact
+from shuffleproof.core.data import archive, layout, source, stored
+from shuffleproof.core.data.dataset import Fold
+from shuffleproof.core.data.letor import Missing
+from shuffleproof.core.data.source import FRACTIONS, LoadedFold, Parts
+from shuffleproof.core.errors import ArtefactError, DataError, ParameterError
+from shuffleproof.core.progress import Progress, finished
+from shuffleproof.core.store import locks
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import ArtefactKey, key_of
+from shuffleproof.core.store.manifest import Artefact
 
 KIND = "data"
 SAMPLE = "sample"

@@ -4,8 +4,7 @@ from csv import QUOTE_MINIMAL, QUOTE_NONNUMERIC
 from typing import Any, Literal
 
 import pandas as pd
-
-from core.numerals import NUMBER
+from shuffleproof.core.numerals import NUMBER
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """What spreadsheets take the first letter of a formula for."""

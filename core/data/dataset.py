@@ -5,10 +5,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Float32, Int64
-
-from core.data import ragged
-from core.data.text import TextColumn
-from core.errors import ShapeError
+from shuffleproof.core.data import ragged
+from shuffleproof.core.data.text import TextColumn
+from shuffleproof.core.errors import ShapeError
 
 
 @dataclass(frozen=True, eq=False)

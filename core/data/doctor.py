@@ -6,11 +6,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
 import numpy as np
-
-from core.data import doctor_counts
-from core.data.benchmarks import Size, likeliest, sentence
-from core.data.dataset import Fold, RankingDataset
-from core.words import counted
+from shuffleproof.core.data import doctor_counts
+from shuffleproof.core.data.benchmarks import Size, likeliest, sentence
+from shuffleproof.core.data.dataset import Fold, RankingDataset
+from shuffleproof.core.words import counted
 
 Severity = Literal["info", "warning", "problem"]
 LARGEST = float(np.finfo(np.float32).max)

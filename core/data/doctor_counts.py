@@ -6,9 +6,8 @@ import numba
 import numpy as np
 from jaxtyping import Float32, Float64, Int64, UInt64
 from scipy.special import ndtri, stdtrit
-
-from core.data import ragged
-from core.data.dataset import RankingDataset
+from shuffleproof.core.data import ragged
+from shuffleproof.core.data.dataset import RankingDataset
 
 CUTOFF = 10
 _MIX, _SEED, _SHIFT = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x9E3779B97F4A7C15), np.uint64(29)

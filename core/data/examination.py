@@ -12,15 +12,14 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float32
-
-from core.data import doctor, doctor_counts, stored
-from core.data.dataset import RankingDataset
-from core.data.doctor import HUGE, LARGEST, Finding
-from core.errors import ArtefactError
-from core.progress import Progress
-from core.store.artefacts import Store
-from core.store.keys import ArtefactKey, key_of
-from core.store.manifest import Artefact
+from shuffleproof.core.data import doctor, doctor_counts, stored
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.doctor import HUGE, LARGEST, Finding
+from shuffleproof.core.errors import ArtefactError
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import ArtefactKey, key_of
+from shuffleproof.core.store.manifest import Artefact
 
 KIND = "examination"
 VERSION = 3  # of what is examined; raise it when a finding or a figure is added

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float32, Float64, Int64
-
-from core.data import ragged
-from core.data.dataset import RankingDataset
-from core.errors import ShapeError, UnknownNameError
+from shuffleproof.core.data import ragged
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.errors import ShapeError, UnknownNameError
 
 NORMALISATIONS: dict[str, str] = {
     "none": "the features as they are",

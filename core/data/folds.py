@@ -3,9 +3,9 @@
 import re
 from pathlib import Path
 
-from core.data.catalogue import SAMPLE
-from core.data.source import Parts, find
-from core.store.artefacts import Store
+from shuffleproof.core.data.catalogue import SAMPLE
+from shuffleproof.core.data.source import Parts, find
+from shuffleproof.core.store.artefacts import Store
 
 
 def folds_of(data: str, store: Store) -> list[str]:

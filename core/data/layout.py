@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from core.errors import DataError
+from shuffleproof.core.errors import DataError
 
 TRAIN, VALID, TEST = "train", "valid", "test"
 PART_WORDS = {

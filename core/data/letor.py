@@ -24,14 +24,13 @@ from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float32, Int64
-
-from core.data import letor_errors
-from core.data.dataset import RankingDataset
-from core.data.letor_kernel import parse
-from core.data.letor_numbers import BEYOND, LARGEST
-from core.data.letor_room import Room
-from core.data.letor_runs import Runs
-from core.data.letor_sink import (
+from shuffleproof.core.data import letor_errors
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.letor_kernel import parse
+from shuffleproof.core.data.letor_numbers import BEYOND, LARGEST
+from shuffleproof.core.data.letor_room import Room
+from shuffleproof.core.data.letor_runs import Runs
+from shuffleproof.core.data.letor_sink import (
     BAD_LABEL,
     CLIPPINGS,
     DONE,
@@ -45,10 +44,15 @@ from core.data.letor_sink import (
     Rules,
     addresses,
 )
-from core.data.letor_stream import Block, Limits, Source, blocks
-from core.data.letor_table import GrowingTable, column_totals, fill_missing, mark_features
-from core.data.letor_write import write
-from core.errors import DataError
+from shuffleproof.core.data.letor_stream import Block, Limits, Source, blocks
+from shuffleproof.core.data.letor_table import (
+    GrowingTable,
+    column_totals,
+    fill_missing,
+    mark_features,
+)
+from shuffleproof.core.data.letor_write import write
+from shuffleproof.core.errors import DataError
 
 __all__ = [
     "LetorTable",

@@ -4,8 +4,7 @@ from typing import no_type_check
 
 import numba
 import numpy as np
-
-from core.data.letor_memory import (
+from shuffleproof.core.data.letor_memory import (
     byte_at,
     integer_of,
     load,
@@ -14,7 +13,7 @@ from core.data.letor_memory import (
     put_word,
     word_of,
 )
-from core.data.letor_numbers import (
+from shuffleproof.core.data.letor_numbers import (
     BAD,
     CLIPPED,
     COLON,
@@ -29,7 +28,7 @@ from core.data.letor_numbers import (
     number,
     short_number,
 )
-from core.data.letor_sink import (
+from shuffleproof.core.data.letor_sink import (
     BAD_CELL,
     BAD_VALUE,
     CLIPPINGS,
@@ -46,7 +45,7 @@ from core.data.letor_sink import (
     Addresses,
     Rules,
 )
-from core.data.letor_words import (
+from shuffleproof.core.data.letor_words import (
     past_blanks,
 )
 

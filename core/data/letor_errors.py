@@ -3,9 +3,16 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from core.data import letor_sink as sink
-from core.data.letor_stream import LONE_RETURN, Block, Limits, Source, blocks, long_line
-from core.errors import DataError, LetorError
+from shuffleproof.core.data import letor_sink as sink
+from shuffleproof.core.data.letor_stream import (
+    LONE_RETURN,
+    Block,
+    Limits,
+    Source,
+    blocks,
+    long_line,
+)
+from shuffleproof.core.errors import DataError, LetorError
 
 EXAMPLE = "A row reads: label qid:query feature:value … # comment."
 MESSAGES = {

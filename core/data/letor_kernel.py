@@ -8,13 +8,12 @@ from typing import no_type_check
 
 import numba
 import numpy as np
-
-from core.data.letor_cells import (
+from shuffleproof.core.data.letor_cells import (
     note_patch,
     take_cells,
     take_unordered_cells,
 )
-from core.data.letor_memory import (
+from shuffleproof.core.data.letor_memory import (
     byte_at,
     integer_of,
     load,
@@ -22,13 +21,13 @@ from core.data.letor_memory import (
     put_integer,
     put_single,
 )
-from core.data.letor_numbers import (
+from shuffleproof.core.data.letor_numbers import (
     FINE,
     HASH,
     UNDECIDED,
     number,
 )
-from core.data.letor_sink import (
+from shuffleproof.core.data.letor_sink import (
     BAD_END,
     BAD_LABEL,
     BARE_RETURN,
@@ -46,7 +45,7 @@ from core.data.letor_sink import (
     Addresses,
     Rules,
 )
-from core.data.letor_words import (
+from shuffleproof.core.data.letor_words import (
     bare_return,
     ends_line,
     next_line,

@@ -9,8 +9,7 @@ from typing import no_type_check
 
 import numba
 import numpy as np
-
-from core.data.letor_memory import byte_at, load, trailing_zeros
+from shuffleproof.core.data.letor_memory import byte_at, load, trailing_zeros
 
 # What became of one number token.
 FINE, MISSING, BAD, OVERFLOW, UNDECIDED, CLIPPED = range(6)

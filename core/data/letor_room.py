@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from core.data.letor_stream import Limits
+from shuffleproof.core.data.letor_stream import Limits
 
 MEMORY = Path("/proc/meminfo")
 GROUP, GROUP_USED = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")

@@ -12,18 +12,26 @@ from typing import no_type_check
 import numba
 import numpy as np
 from jaxtyping import Float32, Int32, Int64
-
-from core.data.letor_comment import document_name
-from core.data.letor_numbers import COLON, HASH, NEWLINE, NINE, RETURN, SPACE, TAB, ZERO
-from core.data.letor_sink import (
+from shuffleproof.core.data.letor_comment import document_name
+from shuffleproof.core.data.letor_numbers import (
+    COLON,
+    HASH,
+    NEWLINE,
+    NINE,
+    RETURN,
+    SPACE,
+    TAB,
+    ZERO,
+)
+from shuffleproof.core.data.letor_sink import (
     COMMENT_END,
     COMMENTED,
     ROW,
     STATES,
     Sink,
 )
-from core.data.letor_stream import Block, Limits
-from core.data.text import TextColumn, span_type
+from shuffleproof.core.data.letor_stream import Block, Limits
+from shuffleproof.core.data.text import TextColumn, span_type
 
 GROWTH, TEXT_GROWTH, FILE_GROWTH = 1.125, 1.03, 1.25
 DEAR = 4  # cells a byte of text

@@ -3,21 +3,20 @@
 from typing import no_type_check
 
 import numba
-
-from core.data.letor_memory import (
+from shuffleproof.core.data.letor_memory import (
     byte_at,
     integer_of,
     put_byte,
     put_integer,
 )
-from core.data.letor_numbers import (
+from shuffleproof.core.data.letor_numbers import (
     HASH,
     NEWLINE,
     RETURN,
     SPACE,
     TAB,
 )
-from core.data.letor_sink import (
+from shuffleproof.core.data.letor_sink import (
     COMMENT_END,
     COMMENTED,
     DONE,

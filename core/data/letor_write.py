@@ -8,11 +8,10 @@ from typing import no_type_check
 import numba
 import numpy as np
 from jaxtyping import Float32
-
-from core.data.dataset import RankingDataset
-from core.data.letor_comment import document_of
-from core.data.letor_numbers import NEWLINE, RETURN
-from core.errors import DataError
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.letor_comment import document_of
+from shuffleproof.core.data.letor_numbers import NEWLINE, RETURN
+from shuffleproof.core.errors import DataError
 
 WIDEST = 48  # bytes that one cell can take: an id of 20 digits, a colon, a number, a space
 MOST_DECIMALS = 15

@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float32, Int32, Int64
-
-from core.data import ragged
-from core.data.dataset import RankingDataset
-from core.data.falling import falling_order
-from core.errors import ShapeError
+from shuffleproof.core.data import ragged
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.falling import falling_order
+from shuffleproof.core.errors import ShapeError
 
 
 @dataclass(frozen=True, eq=False)

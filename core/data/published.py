@@ -7,7 +7,7 @@ documents, a query without relevant documents counts 0. The candidates are Lambd
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from core.data.benchmarks import BENCHMARKS
+from shuffleproof.core.data.benchmarks import BENCHMARKS
 
 SOURCE = "Pang et al., SIGIR 2020, Table 2"
 CONVENTIONS: Mapping[str, str] = {

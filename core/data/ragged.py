@@ -2,8 +2,7 @@
 
 import numpy as np
 from jaxtyping import Int64, Shaped
-
-from core.data.falling import blocks_of, falling_order
+from shuffleproof.core.data.falling import blocks_of, falling_order
 
 
 def lengths_of(offsets: Int64[np.ndarray, " bounds"]) -> Int64[np.ndarray, " segments"]:

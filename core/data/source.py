@@ -10,14 +10,22 @@ from pathlib import Path
 
 import numpy as np
 from jaxtyping import Int64
-
-from core.data.dataset import Fold, RankingDataset
-from core.data.layout import GROUP_SUFFIXES, PACKED, TEST, TRAIN, VALID, Parts, find, group_file
-from core.data.letor import LetorTable, Limits, Missing, ParsedLetor, Split
-from core.errors import DataError, ParameterError
-from core.progress import Progress, finished
-from core.seeds import generator
-from core.words import counted
+from shuffleproof.core.data.dataset import Fold, RankingDataset
+from shuffleproof.core.data.layout import (
+    GROUP_SUFFIXES,
+    PACKED,
+    TEST,
+    TRAIN,
+    VALID,
+    Parts,
+    find,
+    group_file,
+)
+from shuffleproof.core.data.letor import LetorTable, Limits, Missing, ParsedLetor, Split
+from shuffleproof.core.errors import DataError, ParameterError
+from shuffleproof.core.progress import Progress, finished
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.words import counted
 
 __all__ = [
     "FRACTIONS",

@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-from core.data.dataset import Fold, RankingDataset
-from core.data.text import TextColumn
-from core.errors import DataError
+from shuffleproof.core.data.dataset import Fold, RankingDataset
+from shuffleproof.core.data.text import TextColumn
+from shuffleproof.core.errors import DataError
 
 ALIGNMENT = 64
 FORMAT = "shuffleproof-dataset-1"

@@ -14,11 +14,10 @@ from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float32, Int64
-
-from core.data import ragged
-from core.data.dataset import Fold, RankingDataset
-from core.data.text import TextColumn
-from core.seeds import generator
+from shuffleproof.core.data import ragged
+from shuffleproof.core.data.dataset import Fold, RankingDataset
+from shuffleproof.core.data.text import TextColumn
+from shuffleproof.core.seeds import generator
 
 FEATURES = (
     "strong: pulls up in half of the queries, down in the others",
@@ -176,5 +175,5 @@ def _short(value: float) -> str:
 
 if __name__ == "__main__":
     if len(sys.argv) != 2:
-        raise SystemExit("usage: python -m core.data.synthetic DIRECTORY")
+        raise SystemExit("usage: python -m shuffleproof.core.data.synthetic DIRECTORY")
     write_sample(Path(sys.argv[1]))

@@ -8,9 +8,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
-
-from core.data import csv_text, ragged
-from core.data.dataset import RankingDataset
+from shuffleproof.core.data import csv_text, ragged
+from shuffleproof.core.data.dataset import RankingDataset
 
 ROWS = 1 << 15
 """Rows that are turned into text or columns at a time."""

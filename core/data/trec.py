@@ -14,13 +14,12 @@ from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float32
-
-from core.data import ragged
-from core.data.dataset import RankingDataset
-from core.data.letor_stream import LONE_RETURN, Limits, Source, blocks
-from core.data.lists import CandidateLists
-from core.errors import DataError, LetorError, quoted
-from core.numerals import number, whole
+from shuffleproof.core.data import ragged
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.letor_stream import LONE_RETURN, Limits, Source, blocks
+from shuffleproof.core.data.lists import CandidateLists
+from shuffleproof.core.errors import DataError, LetorError, quoted
+from shuffleproof.core.numerals import number, whole
 
 RUN_COLUMNS, QRELS_COLUMNS = 6, 4
 HIGHEST_GRADE = 1 << 24

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from core.errors import UsageError
-from core.execution.work import Failure, answered, outcome
+from shuffleproof.core.errors import UsageError
+from shuffleproof.core.execution.work import Failure, answered, outcome
 
 RETRIES = 1
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
-from core.errors import ParameterError
+from shuffleproof.core.errors import ParameterError
 
 if TYPE_CHECKING:
     from torch import Tensor

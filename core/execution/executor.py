@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-from core.errors import UnknownNameError
-from core.execution.work import answered, outcome
+from shuffleproof.core.errors import UnknownNameError
+from shuffleproof.core.execution.work import answered, outcome
 
 EXECUTORS: dict[str, str] = {
     "serial": "one after the other in this process",
@@ -63,7 +63,7 @@ def executor(name: str, workers: int | None = None) -> Executor:
     if name == "serial":
         return Serial()
     module, kind = {
-        "processes": ("core.execution.processes", "Processes"),
-        "ray": ("core.execution.cluster", "Ray"),
+        "processes": ("shuffleproof.core.execution.processes", "Processes"),
+        "ray": ("shuffleproof.core.execution.cluster", "Ray"),
     }[name]
     return getattr(importlib.import_module(module), kind)(workers)

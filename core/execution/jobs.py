@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from core.errors import JobError, ParameterError, UnknownNameError
-from core.execution import jobs_history
-from core.execution.jobs_database import Database
-from core.execution.jobs_history import Step
-from core.execution.jobs_log import tail
+from shuffleproof.core.errors import JobError, ParameterError, UnknownNameError
+from shuffleproof.core.execution import jobs_history
+from shuffleproof.core.execution.jobs_database import Database
+from shuffleproof.core.execution.jobs_history import Step
+from shuffleproof.core.execution.jobs_log import tail
 
 State = Literal["waiting", "running", "done", "failed", "cancelled"]
 STATES: tuple[State, ...] = get_args(State)

@@ -11,7 +11,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
-from core.errors import JobError
+from shuffleproof.core.errors import JobError
 
 VERSION = 1
 PATIENCE = 10.0

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.execution.jobs_lease import plain
-from core.progress import Progress
+from shuffleproof.core.execution.jobs_lease import plain
+from shuffleproof.core.progress import Progress
 
 HISTORY_BYTES = 1 << 19
 """Past 512 KiB every second line is dropped; curves stay whole."""

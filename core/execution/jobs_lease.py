@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from core.execution.jobs_database import Database
+from shuffleproof.core.execution.jobs_database import Database
 
 PATIENCE = 20
 """A job is given up when the deaths in a row without getting any further weigh so much."""

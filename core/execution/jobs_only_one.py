@@ -9,15 +9,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
 
-from core.errors import JobError
-from core.execution.jobs import folder_of
-from core.execution.jobs_log import LOG_BYTES, tail
+from shuffleproof.core.errors import JobError
+from shuffleproof.core.execution.jobs import folder_of
+from shuffleproof.core.execution.jobs_log import LOG_BYTES, tail
 
 START_SECONDS = 10.0
 LOOK = 0.02
 TRIES = 10
 HOME = Path(__file__).resolve().parents[2]
-"""The folder that holds `core`: processes start there, so that `-m core.…` finds it."""
+"""The folder that holds `core` and `app`: processes start there, where no stranger's files lie."""
 
 
 @contextmanager

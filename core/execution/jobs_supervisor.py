@@ -18,14 +18,14 @@ from datetime import datetime
 from pathlib import Path
 from threading import Event
 
-from core.errors import JobError
-from core.execution import jobs_lease as lease
-from core.execution.jobs import SHOWN_DIGITS, folder_of, log_path
-from core.execution.jobs_database import Database
-from core.execution.jobs_log import LogPump, tail
-from core.execution.jobs_only_one import HOME, only_one
-from core.execution.jobs_slots import Slot, slots
-from core.execution.jobs_worker import STOPPED
+from shuffleproof.core.errors import JobError
+from shuffleproof.core.execution import jobs_lease as lease
+from shuffleproof.core.execution.jobs import SHOWN_DIGITS, folder_of, log_path
+from shuffleproof.core.execution.jobs_database import Database
+from shuffleproof.core.execution.jobs_log import LogPump, tail
+from shuffleproof.core.execution.jobs_only_one import HOME, only_one
+from shuffleproof.core.execution.jobs_slots import Slot, slots
+from shuffleproof.core.execution.jobs_worker import STOPPED
 
 TICK = 0.2
 CANCEL_SECONDS = 2.0

@@ -15,12 +15,12 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any, NoReturn
 
-from core.errors import JobError, ShuffleproofError, UnknownNameError
-from core.execution import jobs_history
-from core.execution import jobs_lease as lease
-from core.execution.jobs import folder_of
-from core.execution.jobs_database import Database
-from core.progress import Progress
+from shuffleproof.core.errors import JobError, ShuffleproofError, UnknownNameError
+from shuffleproof.core.execution import jobs_history
+from shuffleproof.core.execution import jobs_lease as lease
+from shuffleproof.core.execution.jobs import folder_of
+from shuffleproof.core.execution.jobs_database import Database
+from shuffleproof.core.progress import Progress
 
 TICK = 0.5
 """Seconds between two reports to the table."""

@@ -4,7 +4,7 @@ import functools
 import platform
 from pathlib import Path
 
-from core.execution.jobs_slots import cores, gpus
+from shuffleproof.core.execution.jobs_slots import cores, gpus
 
 PROCESSORS = Path("/proc/cpuinfo")
 

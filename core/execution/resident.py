@@ -10,9 +10,9 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from core.errors import ScoringError
-from core.execution.work import Failure, outcome
-from core.execution.worker_process import WorkerProcess, worker_environment
+from shuffleproof.core.errors import ScoringError
+from shuffleproof.core.execution.work import Failure, outcome
+from shuffleproof.core.execution.worker_process import WorkerProcess, worker_environment
 
 LIMIT = 20.0
 """Seconds for one answer, the wait for earlier askers included."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from core.errors import ParameterError, ShuffleproofError
+from shuffleproof.core.errors import ParameterError, ShuffleproofError
 
 LONGEST_DETAILS = 4000
 

@@ -10,7 +10,7 @@ import os
 import threading
 import time
 
-from core.execution.work import answered
+from shuffleproof.core.execution.work import answered
 
 
 def serve() -> None:

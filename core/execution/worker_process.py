@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, cast
 
-from core.execution.work import LONGEST_DETAILS
+from shuffleproof.core.execution.work import LONGEST_DETAILS
 
 LAST_BREATH = 10.0
 """Seconds a worker that was told to end, or stopped answering, is given to end by itself."""
@@ -34,7 +34,7 @@ class WorkerProcess:
         """Start a worker with these environment variables."""
         self.stderr = tempfile.TemporaryFile()  # noqa: SIM115 (closed in close)
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "core.execution.worker"],
+            [sys.executable, "-m", "shuffleproof.core.execution.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.stderr,
@@ -97,9 +97,8 @@ def worker_environment(threads: int, paths: Iterable[Path] = ()) -> dict[str, st
         threads: numeric threads.
         paths: folders in which it looks for modules, beside the usual ones.
     """
-    package = Path(__file__).resolve().parents[2]
     given = os.environ.get("PYTHONPATH")
-    found = [*map(str, paths), str(package), *([given] if given else [])]
+    found = [*map(str, paths), *([given] if given else [])]
     return {
         **os.environ,
         "PYTHONPATH": os.pathsep.join(found),

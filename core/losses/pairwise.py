@@ -11,10 +11,9 @@ from functools import partial
 import torch
 import torch.nn.functional as F  # noqa: N812 (the field's name for it)
 from jaxtyping import Bool, Float
+from shuffleproof.core.losses.pairs import pairwise
+from shuffleproof.core.losses.weights import chosen, delta_ndcg
 from torch import Tensor
-
-from core.losses.pairs import pairwise
-from core.losses.weights import chosen, delta_ndcg
 
 
 def hinge(

@@ -2,9 +2,8 @@
 
 import torch
 from jaxtyping import Bool, Float
+from shuffleproof.core.losses.masked import exact
 from torch import Tensor
-
-from core.losses.masked import exact
 
 
 def mse(

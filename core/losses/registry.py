@@ -6,7 +6,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from core.errors import UnknownNameError
+from shuffleproof.core.errors import UnknownNameError
 
 Option = int | float | bool | str | None
 
@@ -34,8 +34,8 @@ class LossEntry:
     absolute: bool = False
 
 
-_PAIRWISE = "core.losses.pairwise"
-_SMOOTH = "core.losses.smooth_ndcg"
+_PAIRWISE = "shuffleproof.core.losses.pairwise"
+_SMOOTH = "shuffleproof.core.losses.smooth_ndcg"
 _PAIRS: tuple[tuple[str, Option], ...] = (("pair_weights", "queries"),)
 
 
@@ -46,14 +46,14 @@ LOSSES: dict[str, LossEntry] = {
             "attention-rank",
             "attention by scores against attention by labels, both terms of the cross entropy",
             "Ai et al., SIGIR 2018, Eq. 11; Pang et al., SIGIR 2020, section 4.5",
-            "core.losses.listwise",
+            "shuffleproof.core.losses.listwise",
             "attention_rank",
         ),
         LossEntry(
             "softmax-ce",
             "softmax cross entropy with rectified exponential targets, as released for SetRank",
             "Pang et al., SIGIR 2020, released code",
-            "core.losses.listwise",
+            "shuffleproof.core.losses.listwise",
             "softmax_ce",
             (("temper", 1.0),),
         ),
@@ -61,7 +61,7 @@ LOSSES: dict[str, LossEntry] = {
             "list-mle",
             "negative log-likelihood of the label order, Efron's terms for tied labels",
             "Xia et al., ICML 2008; Efron, JASA 1977 (ties)",
-            "core.losses.listwise",
+            "shuffleproof.core.losses.listwise",
             "list_mle",
             (("unit_norm", False),),
         ),
@@ -69,7 +69,7 @@ LOSSES: dict[str, LossEntry] = {
             "softrank",
             "1 − expected NDCG when every score carries Gaussian noise",
             "Taylor et al., WSDM 2008; Ai et al., SIGIR 2018, Eq. 8",
-            "core.losses.softrank",
+            "shuffleproof.core.losses.softrank",
             "softrank",
             (("deviation", 0.1), ("unit_norm", False)),
         ),
@@ -77,7 +77,7 @@ LOSSES: dict[str, LossEntry] = {
             "listnet",
             "cross entropy of the top document: softmax of labels against softmax of scores",
             "Cao et al., ICML 2007, with k = 1",
-            "core.losses.listwise",
+            "shuffleproof.core.losses.listwise",
             "listnet",
         ),
         LossEntry(
@@ -132,7 +132,7 @@ LOSSES: dict[str, LossEntry] = {
             "mse",
             "squared error of the grades, document by document",
             "Cossock & Zhang, COLT 2006",
-            "core.losses.pointwise",
+            "shuffleproof.core.losses.pointwise",
             "mse",
             absolute=True,
         ),

@@ -9,12 +9,11 @@ from functools import partial
 
 import torch
 from jaxtyping import Bool, Float
+from shuffleproof.core.losses.masked import exact, grades_differ
+from shuffleproof.core.losses.pairs import in_pieces
+from shuffleproof.core.losses.sinkhorn import doubly_stochastic
+from shuffleproof.core.losses.weights import discount
 from torch import Tensor
-
-from core.losses.masked import exact, grades_differ
-from core.losses.pairs import in_pieces
-from core.losses.sinkhorn import doubly_stochastic
-from core.losses.weights import discount
 
 
 def approx_ndcg(

@@ -7,11 +7,10 @@ import math
 
 import torch
 from jaxtyping import Bool, Float
+from shuffleproof.core.losses.masked import exact
+from shuffleproof.core.losses.masked import unit_norm as normalised
+from shuffleproof.core.losses.rank_distribution import expected_discount
 from torch import Tensor
-
-from core.losses.masked import exact
-from core.losses.masked import unit_norm as normalised
-from core.losses.rank_distribution import expected_discount
 
 
 def softrank(

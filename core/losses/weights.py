@@ -6,9 +6,8 @@ weights that spread over the squares [lists, docs, docs] of pairs (see `core.los
 
 import torch
 from jaxtyping import Bool, Float
+from shuffleproof.core.losses.pairs import Weigh, pair_mask
 from torch import Tensor
-
-from core.losses.pairs import Weigh, pair_mask
 
 CHOICES = ("queries", "pairs", "grades")
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float64, Int64, Real
-
-from core.metrics import pairs, segments
+from shuffleproof.core.metrics import pairs, segments
 
 Scores = Real[np.ndarray, " elements"]
 Bounds = Int64[np.ndarray, " bounds"]

@@ -7,8 +7,8 @@ tool does beyond a measure of one list (which queries it averages over, say) is 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from core.errors import UnknownNameError
-from core.metrics.measure import Measure
+from shuffleproof.core.errors import UnknownNameError
+from shuffleproof.core.metrics.measure import Measure
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 from jaxtyping import Int64
-
-from core.data.dataset import RankingDataset
-from core.errors import DataError
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.errors import DataError
 
 
 class DocumentOrder(NamedTuple):
@@ -36,7 +35,7 @@ def document_order(dataset: RankingDataset) -> DocumentOrder:
     Raises:
         DataError: a document without an id.
 
-    >>> from core.data.text import TextColumn
+    >>> from shuffleproof.core.data.text import TextColumn
     >>> none, two = np.zeros((2, 0), np.float32), np.array([0, 2])
     >>> names = TextColumn.of(["a", "b"])
     >>> dataset = RankingDataset(none, np.zeros(2, np.float32), two, ("1",), (), names)

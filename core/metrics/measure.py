@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from core.errors import ParameterError, UnknownNameError, quoted
-from core.parameters import check, parameter, parameters, parsed
+from shuffleproof.core.errors import ParameterError, UnknownNameError, quoted
+from shuffleproof.core.parameters import check, parameter, parameters, parsed
 
 EVERY = ("ideal", "empty", "ties")
 

@@ -2,8 +2,7 @@
 
 import numpy as np
 from jaxtyping import Float64
-
-from core.metrics.significance import paired_randomisation
+from shuffleproof.core.metrics.significance import paired_randomisation
 
 RESAMPLES = 10_000
 NUMBERS_AT_ONCE = 2**23

@@ -11,13 +11,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from jaxtyping import Bool, Float32, Float64, Int64, UInt64
-
-from core.data.dataset import RankingDataset
-from core.data.lists import CandidateLists
-from core.errors import DataError, ShapeError
-from core.metrics import blocks, segments
-from core.metrics.document_order import DocumentOrder, document_order
-from core.metrics.measure import Measure
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.lists import CandidateLists
+from shuffleproof.core.errors import DataError, ShapeError
+from shuffleproof.core.metrics import blocks, segments
+from shuffleproof.core.metrics.document_order import DocumentOrder, document_order
+from shuffleproof.core.metrics.measure import Measure
 
 BLANKS = {"zero": 0.0, "one": 1.0, "skip": np.nan, "nan": np.nan}
 

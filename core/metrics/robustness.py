@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float64, Real
-
-from core.errors import ShapeError
+from shuffleproof.core.errors import ShapeError
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float64, Real
 from scipy.special import ndtr, ndtri, stdtr
-
-from core.errors import ShapeError
+from shuffleproof.core.errors import ShapeError
 
 Queries = Real[np.ndarray, " queries"]
 DRAWN_AT_ONCE = 2**22  # random numbers held at a time

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 from jaxtyping import Float, Int64
-
-from core.words import counted
+from shuffleproof.core.words import counted
 
 SAID = 0.01
 """The share of tied pairs above which it is said: the treatment of ties can move the measures."""

@@ -2,11 +2,10 @@
 
 import torch
 from jaxtyping import Bool, Float
+from shuffleproof.core.models.attention import MultiHeadAttention
+from shuffleproof.core.models.config import SetRankConfig
+from shuffleproof.core.models.dense import dense, dense_added
 from torch import Tensor, nn
-
-from core.models.attention import MultiHeadAttention
-from core.models.config import SetRankConfig
-from core.models.dense import dense, dense_added
 
 
 class FeedForward(nn.Module):

@@ -7,8 +7,8 @@ of features is a fact of the data and stands in no config.
 from dataclasses import dataclass
 from typing import Literal
 
-from core.errors import ParameterError
-from core.parameters import check, parameter
+from shuffleproof.core.errors import ParameterError
+from shuffleproof.core.parameters import check, parameter
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from core.errors import ParameterError
-from core.models.config_univariate import widths_of
-from core.parameters import check, parameter
+from shuffleproof.core.errors import ParameterError
+from shuffleproof.core.models.config_univariate import widths_of
+from shuffleproof.core.parameters import check, parameter
 
 
 @dataclass(frozen=True)

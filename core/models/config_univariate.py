@@ -4,8 +4,8 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from core.errors import ParameterError
-from core.parameters import check, parameter
+from shuffleproof.core.errors import ParameterError
+from shuffleproof.core.parameters import check, parameter
 
 LAYERS = re.compile(r"[1-9]\d{0,4}(x[1-9]\d{0,4})*")
 

@@ -7,12 +7,11 @@ Tensors are [lists, docs, …], documents in the order shown, real ones first; m
 import torch
 import torch.nn.functional as F  # noqa: N812 (the field's name for it)
 from jaxtyping import Bool, Float
+from shuffleproof.core.models.config import DLCMConfig
+from shuffleproof.core.models.dense import dense
+from shuffleproof.core.models.memory import MemoryRecurrence
+from shuffleproof.core.models.recurrence import GatedRecurrence
 from torch import Tensor, nn
-
-from core.models.config import DLCMConfig
-from core.models.dense import dense
-from core.models.memory import MemoryRecurrence
-from core.models.recurrence import GatedRecurrence
 
 
 class LocalRanking(nn.Module):
@@ -61,7 +60,7 @@ class DLCM(nn.Module):
         features: α, how many features a document has.
         config: the architecture.
 
-    >>> from core.models.config import DLCM_PRESETS
+    >>> from shuffleproof.core.models.config import DLCM_PRESETS
     >>> DLCM(3, DLCM_PRESETS["small"])(torch.ones(2, 5, 3)).shape
     torch.Size([2, 5])
     """

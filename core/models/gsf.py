@@ -10,12 +10,11 @@ from itertools import pairwise
 
 import torch
 from jaxtyping import Bool, Float, Int64
+from shuffleproof.core.models.config_groups import GroupConfig
+from shuffleproof.core.models.dense import dense
+from shuffleproof.core.models.mlp import Layer, unit
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
-
-from core.models.config_groups import GroupConfig
-from core.models.dense import dense
-from core.models.mlp import Layer, unit
 
 KEPT = 1 << 26  # hidden numbers of all groups that training keeps; above it they are made again
 
@@ -31,7 +30,7 @@ class GSF(nn.Module):
         features: how many features a document has.
         config: the architecture.
 
-    >>> from core.models.config_groups import GROUP_PRESETS
+    >>> from shuffleproof.core.models.config_groups import GROUP_PRESETS
     >>> GSF(3, GROUP_PRESETS["small"])(torch.ones(2, 5, 3)).shape
     torch.Size([2, 5])
     """

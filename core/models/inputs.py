@@ -2,9 +2,8 @@
 
 import torch
 from jaxtyping import Float
+from shuffleproof.core.models.config import SetRankConfig
 from torch import Tensor, nn
-
-from core.models.config import SetRankConfig
 
 
 class GaussianKernels(nn.Module):

@@ -4,10 +4,9 @@ from itertools import pairwise
 
 import torch
 from jaxtyping import Bool, Float
+from shuffleproof.core.models.config_univariate import UnivariateConfig
+from shuffleproof.core.models.dense import dense
 from torch import Tensor, nn
-
-from core.models.config_univariate import UnivariateConfig
-from core.models.dense import dense
 
 ACTIVATIONS = {"relu": nn.ReLU, "elu": nn.ELU, "tanh": nn.Tanh}
 
@@ -57,7 +56,7 @@ class UnivariateNet(nn.Module):
         features: how many features a document has.
         config: the architecture.
 
-    >>> from core.models.config_univariate import UNIVARIATE_PRESETS
+    >>> from shuffleproof.core.models.config_univariate import UNIVARIATE_PRESETS
     >>> UnivariateNet(3, UNIVARIATE_PRESETS["small"])(torch.ones(2, 5, 3)).shape
     torch.Size([2, 5])
     """

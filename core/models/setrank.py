@@ -6,13 +6,12 @@ SIGIR 2020, section 4. Tensors are [lists, docs, …]; mask True = a real docume
 
 import torch
 from jaxtyping import Bool, Float, Int64
+from shuffleproof.core.models.blocks import IMSAB, MSAB
+from shuffleproof.core.models.config import SetRankConfig
+from shuffleproof.core.models.dense import dense
+from shuffleproof.core.models.inputs import input_layer
+from shuffleproof.core.models.ordinal import OrdinalEmbedding
 from torch import Tensor, nn
-
-from core.models.blocks import IMSAB, MSAB
-from core.models.config import SetRankConfig
-from core.models.dense import dense
-from core.models.inputs import input_layer
-from core.models.ordinal import OrdinalEmbedding
 
 
 class SetRank(nn.Module):
@@ -22,7 +21,7 @@ class SetRank(nn.Module):
         features: how many features a document has.
         config: the architecture.
 
-    >>> from core.models.config import SETRANK_PRESETS
+    >>> from shuffleproof.core.models.config import SETRANK_PRESETS
     >>> model = SetRank(3, SETRANK_PRESETS["small"])
     >>> model(torch.ones(2, 5, 3), None, *[torch.zeros(2, 5, 0, dtype=torch.long)] * 2).shape
     torch.Size([2, 5])

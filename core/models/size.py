@@ -5,10 +5,10 @@ FLOPs count a multiply and an add as two and matrix products only: the rest is s
 
 from itertools import pairwise
 
-from core.models.architectures import Architecture
-from core.models.config import DLCMConfig, SetRankConfig
-from core.models.config_groups import GroupConfig
-from core.models.config_univariate import UnivariateConfig
+from shuffleproof.core.models.architectures import Architecture
+from shuffleproof.core.models.config import DLCMConfig, SetRankConfig
+from shuffleproof.core.models.config_groups import GroupConfig
+from shuffleproof.core.models.config_univariate import UnivariateConfig
 
 
 def parameters(config: Architecture, features: int) -> int:

@@ -11,10 +11,9 @@ from typing import no_type_check
 import numba
 import numpy as np
 from jaxtyping import Float32, Int64
-
-from core.data import ragged
-from core.data.falling import falling_order
-from core.perturb.mallows import dispersion, insertion_depths
+from shuffleproof.core.data import ragged
+from shuffleproof.core.data.falling import falling_order
+from shuffleproof.core.perturb.mallows import dispersion, insertion_depths
 
 Arrangement = Callable[[np.ndarray, np.ndarray, float, np.random.Generator], np.ndarray]
 """(bounds, falling scores of the places, level, generator) → old place of each place."""

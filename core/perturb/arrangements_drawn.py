@@ -5,9 +5,8 @@ from typing import no_type_check
 import numba
 import numpy as np
 from jaxtyping import Float32, Int64
-
-from core.data import ragged
-from core.data.falling import falling_order
+from shuffleproof.core.data import ragged
+from shuffleproof.core.data.falling import falling_order
 
 TOP = 10
 """Places that count as the top of a ranking."""

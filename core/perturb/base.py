@@ -11,10 +11,9 @@ from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Int64
-
-from core.data import ragged
-from core.data.lists import CandidateLists, JudgedLists
-from core.errors import UsageError
+from shuffleproof.core.data import ragged
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.errors import UsageError
 
 Change = Literal["order", "ranking", "set", "features", "labels", "system"]
 
@@ -83,7 +82,7 @@ class NeedsData:
         del lists, generator
         raise UsageError(
             f"{self} needs the data set beside the lists: "
-            "core.perturb.base.disturbed takes both, and so does `study perturbations`"
+            "shuffleproof.core.perturb.base.disturbed takes both, and so does `study perturbations`"
         )
 
 

@@ -4,11 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-
-from core.data.lists import JudgedLists
-from core.errors import ParameterError
-from core.perturb.base import Change, Perturbation
-from core.perturb.reach import Reach
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.errors import ParameterError
+from shuffleproof.core.perturb.base import Change, Perturbation
+from shuffleproof.core.perturb.reach import Reach
 
 INFINITE = float("inf")
 SHARES = (0.0, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)

@@ -1,12 +1,22 @@
 """The families that change the initial ranking, and those that change the order shown alone."""
 
-from core.perturb import arrangements, arrangements_drawn, arrangements_judged, presentation, reach
-from core.perturb.arrangements import Arrangement
-from core.perturb.arrangements_judged import JudgedArrangement
-from core.perturb.entry import INFINITE, SHARES, PerturbationEntry
-from core.perturb.presentation import PresentationPerturbation, SortedPresentation
-from core.perturb.ranking import JudgedRankingPerturbation, RankingPerturbation, TieStorm
-from core.perturb.reach import Reach, any_level
+from shuffleproof.core.perturb import (
+    arrangements,
+    arrangements_drawn,
+    arrangements_judged,
+    presentation,
+    reach,
+)
+from shuffleproof.core.perturb.arrangements import Arrangement
+from shuffleproof.core.perturb.arrangements_judged import JudgedArrangement
+from shuffleproof.core.perturb.entry import INFINITE, SHARES, PerturbationEntry
+from shuffleproof.core.perturb.presentation import PresentationPerturbation, SortedPresentation
+from shuffleproof.core.perturb.ranking import (
+    JudgedRankingPerturbation,
+    RankingPerturbation,
+    TieStorm,
+)
+from shuffleproof.core.perturb.reach import Reach, any_level
 
 INVARIANCE = "permutation invariance (SetRank, section 3)"
 

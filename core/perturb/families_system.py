@@ -1,8 +1,15 @@
 """The families that change how a ranker is trained or asked, and nothing of its input."""
 
-from core.perturb.entry import INFINITE, PerturbationEntry
-from core.perturb.reach import all_lists, any_level
-from core.perturb.system import BATCHES, BFLOAT16, ORDER, SEED, THREADS, SystemPerturbation
+from shuffleproof.core.perturb.entry import INFINITE, PerturbationEntry
+from shuffleproof.core.perturb.reach import all_lists, any_level
+from shuffleproof.core.perturb.system import (
+    BATCHES,
+    BFLOAT16,
+    ORDER,
+    SEED,
+    THREADS,
+    SystemPerturbation,
+)
 
 MOST_THREADS = 256.0
 

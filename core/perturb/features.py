@@ -10,10 +10,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jaxtyping import Float32, Float64, Int64
-
-from core.data.lists import JudgedLists
-from core.errors import UsageError
-from core.perturb.base import Change, NeedsData
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.errors import UsageError
+from shuffleproof.core.perturb.base import Change, NeedsData
 
 FEATURES: frozenset[Change] = frozenset({"features"})
 LARGEST = float(np.finfo(np.float32).max)

@@ -9,13 +9,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jaxtyping import Float32, Float64, Int64
-
-from core.data import ragged
-from core.data.dataset import RankingDataset
-from core.data.lists import CandidateLists, JudgedLists
-from core.perturb.base import Change, NeedsData
-from core.perturb.features import moments
-from core.perturb.sets import SET, assembled, best_first, by_chance
+from shuffleproof.core.data import ragged
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.perturb.base import Change, NeedsData
+from shuffleproof.core.perturb.features import moments
+from shuffleproof.core.perturb.sets import SET, assembled, best_first, by_chance
 
 POOL = 256
 """Documents of other queries among which hard distractors are looked for."""

@@ -9,13 +9,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jaxtyping import Float32, Float64, Int64
-
-from core.data.falling import falling_order
-from core.data.lists import JudgedLists
-from core.errors import ParameterError, ShapeError
-from core.numerals import number
-from core.perturb.base import Change, NeedsData
-from core.perturb.sets import best_first
+from shuffleproof.core.data.falling import falling_order
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.errors import ParameterError, ShapeError
+from shuffleproof.core.numerals import number
+from shuffleproof.core.perturb.base import Change, NeedsData
+from shuffleproof.core.perturb.sets import best_first
 
 LABELS: frozenset[Change] = frozenset({"labels"})
 NOISE_CLICKS = 0.1

@@ -5,11 +5,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Float32, Shaped
-
-from core.data import ragged
-from core.data.lists import CandidateLists, JudgedLists
-from core.perturb.arrangements import Arrangement
-from core.perturb.base import Change, NeedsData
+from shuffleproof.core.data import ragged
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.perturb.arrangements import Arrangement
+from shuffleproof.core.perturb.base import Change, NeedsData
 
 ORDER: frozenset[Change] = frozenset({"order"})
 

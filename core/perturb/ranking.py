@@ -12,13 +12,12 @@ from typing import no_type_check
 import numba
 import numpy as np
 from jaxtyping import Float32, Int64
-
-from core.data.falling import falling_order
-from core.data.lists import CandidateLists, JudgedLists
-from core.errors import UsageError
-from core.perturb.arrangements import Arrangement
-from core.perturb.arrangements_judged import JudgedArrangement
-from core.perturb.base import Change, NeedsData, Perturbation
+from shuffleproof.core.data.falling import falling_order
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.errors import UsageError
+from shuffleproof.core.perturb.arrangements import Arrangement
+from shuffleproof.core.perturb.arrangements_judged import JudgedArrangement
+from shuffleproof.core.perturb.base import Change, NeedsData, Perturbation
 
 RANKING: frozenset[Change] = frozenset({"ranking", "order"})
 

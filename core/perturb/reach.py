@@ -8,11 +8,10 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
-
-from core.data import ragged
-from core.data.falling import falling_order
-from core.data.lists import JudgedLists
-from core.perturb.arrangements_drawn import TOP
+from shuffleproof.core.data import ragged
+from shuffleproof.core.data.falling import falling_order
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.perturb.arrangements_drawn import TOP
 
 Reach = Callable[[JudgedLists], np.ndarray]
 """(judged lists as they are) → the greatest level that each can take."""

@@ -4,18 +4,17 @@ from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Float64
-
-from core.data import ragged
-from core.data.lists import CandidateLists, JudgedLists
-from core.errors import ParameterError, UnknownNameError, UsageError
-from core.metrics.agreement import kendall_tau
-from core.numerals import number
-from core.perturb import families_data, families_order, families_system
-from core.perturb.base import Chain, Perturbation, origins, sources
-from core.perturb.entry import PerturbationEntry
-from core.perturb.features import SignAttack
-from core.perturb.labels import LabelPerturbation, flips_by, matrix_of
-from core.perturb.reach import any_level
+from shuffleproof.core.data import ragged
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.errors import ParameterError, UnknownNameError, UsageError
+from shuffleproof.core.metrics.agreement import kendall_tau
+from shuffleproof.core.numerals import number
+from shuffleproof.core.perturb import families_data, families_order, families_system
+from shuffleproof.core.perturb.base import Chain, Perturbation, origins, sources
+from shuffleproof.core.perturb.entry import PerturbationEntry
+from shuffleproof.core.perturb.features import SignAttack
+from shuffleproof.core.perturb.labels import LabelPerturbation, flips_by, matrix_of
+from shuffleproof.core.perturb.reach import any_level
 
 __all__ = [
     "PERTURBATIONS", "PerturbationEntry", "entry_of", "parse", "perturbation", "tau_left",

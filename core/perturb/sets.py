@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Bool, Int32, Int64
-
-from core.data import ragged
-from core.data.falling import falling_order
-from core.data.lists import CandidateLists
-from core.perturb.base import Change
+from shuffleproof.core.data import ragged
+from shuffleproof.core.data.falling import falling_order
+from shuffleproof.core.data.lists import CandidateLists
+from shuffleproof.core.perturb.base import Change
 
 SET: frozenset[Change] = frozenset({"set"})
 

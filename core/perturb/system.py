@@ -8,11 +8,10 @@ floor under every other family, for what is smaller than these changes is arithm
 from dataclasses import dataclass, replace
 
 import numpy as np
-
-from core.data import ragged
-from core.data.falling import falling_order
-from core.data.lists import CandidateLists, JudgedLists
-from core.perturb.base import Change
+from shuffleproof.core.data import ragged
+from shuffleproof.core.data.falling import falling_order
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.perturb.base import Change
 
 SYSTEM: frozenset[Change] = frozenset({"system"})
 SEED, ORDER, BFLOAT16, BATCHES, THREADS = (

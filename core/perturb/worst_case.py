@@ -11,10 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float64, Int64, UInt64
-
-from core.data import ragged
-from core.parameters import check, parameter
-from core.perturb.worst_moves import (
+from shuffleproof.core.data import ragged
+from shuffleproof.core.parameters import check, parameter
+from shuffleproof.core.perturb.worst_moves import (
     NONE,
     hashes,
     moves_of,

@@ -8,15 +8,14 @@ features; a normalisation that keeps order keeps its sign.
 import numpy as np
 import torch
 from jaxtyping import Float32
-
-from core.data.batches import held, scoring_plan
-from core.data.lists import JudgedLists
-from core.errors import UsageError
-from core.losses.listwise import softmax_ce
-from core.rankers.base import Ranker
-from core.rankers.neural import NeuralRanker
-from core.rankers.neural_feed import document_features, fed, groups_of, read_rankings
-from core.training.network import BUDGET, arithmetic, scores_of
+from shuffleproof.core.data.batches import held, scoring_plan
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.errors import UsageError
+from shuffleproof.core.losses.listwise import softmax_ce
+from shuffleproof.core.rankers.base import Ranker
+from shuffleproof.core.rankers.neural import NeuralRanker
+from shuffleproof.core.rankers.neural_feed import document_features, fed, groups_of, read_rankings
+from shuffleproof.core.training.network import BUDGET, arithmetic, scores_of
 
 
 def directions(ranker: Ranker, judged: JudgedLists) -> Float32[np.ndarray, "docs features"]:

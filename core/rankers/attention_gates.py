@@ -10,11 +10,10 @@ from typing import cast
 
 import torch
 from jaxtyping import Float
+from shuffleproof.core.models.dlcm import DLCM, LocalRanking
+from shuffleproof.core.models.memory import MemoryRecurrence
+from shuffleproof.core.models.recurrence import GatedRecurrence
 from torch import Tensor
-
-from core.models.dlcm import DLCM, LocalRanking
-from core.models.memory import MemoryRecurrence
-from core.models.recurrence import GatedRecurrence
 
 
 def gates_and_parts(

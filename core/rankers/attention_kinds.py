@@ -7,11 +7,10 @@ from typing import Literal
 
 import numpy as np
 from jaxtyping import Float32
-
-from core.errors import UnknownNameError
-from core.models.config import DLCMConfig, SetRankConfig
-from core.rankers import attention_measures as measures
-from core.rankers.recipes import FIXED, NeuralSpec
+from shuffleproof.core.errors import UnknownNameError
+from shuffleproof.core.models.config import DLCMConfig, SetRankConfig
+from shuffleproof.core.rankers import attention_measures as measures
+from shuffleproof.core.rankers.recipes import FIXED, NeuralSpec
 
 Axis = Literal["documents", "points", "units", "heads"]
 

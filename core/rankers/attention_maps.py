@@ -8,20 +8,19 @@ the rounding of one product.
 import numpy as np
 import torch
 from jaxtyping import Float32
+from shuffleproof.core.data.batches import held
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.errors import UsageError
+from shuffleproof.core.models.dlcm import DLCM
+from shuffleproof.core.models.setrank import SetRank
+from shuffleproof.core.rankers import attention_gates
+from shuffleproof.core.rankers.attention_kinds import KINDS, AttentionRecord
+from shuffleproof.core.rankers.attention_order import reindexed
+from shuffleproof.core.rankers.base import Ranker
+from shuffleproof.core.rankers.neural import NeuralRanker
+from shuffleproof.core.rankers.neural_feed import document_features, fed, read_rankings
+from shuffleproof.core.training.network import arithmetic
 from torch import Tensor
-
-from core.data.batches import held
-from core.data.lists import JudgedLists
-from core.errors import UsageError
-from core.models.dlcm import DLCM
-from core.models.setrank import SetRank
-from core.rankers import attention_gates
-from core.rankers.attention_kinds import KINDS, AttentionRecord
-from core.rankers.attention_order import reindexed
-from core.rankers.base import Ranker
-from core.rankers.neural import NeuralRanker
-from core.rankers.neural_feed import document_features, fed, read_rankings
-from core.training.network import arithmetic
 
 Weights = dict[str, list[Tensor]]
 

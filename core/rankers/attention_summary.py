@@ -4,9 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float32, Float64
-
-from core.rankers import attention_measures as measures
-from core.rankers.attention_kinds import KINDS, AttentionRecord
+from shuffleproof.core.rankers import attention_measures as measures
+from shuffleproof.core.rankers.attention_kinds import KINDS, AttentionRecord
 
 MEASURES = ("entropy", "neighbours", "relevant", "chance", "redundancy", "received", "dead")
 """Entropy in nats and its exponential, mass on relevant documents and that of equal weights,

@@ -11,18 +11,22 @@ from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float32, Float64
-
-from core.data.lists import JudgedLists
-from core.errors import DataError, UnknownNameError
-from core.metrics.measure import Measure
-from core.metrics.relevance import evaluate, mean_of
-from core.parameters import check, parameter, replaced, written
-from core.progress import Progress
-from core.rankers.base import Input
-from core.rankers.boosting_bins import MOST_BINS, BinnedDocuments, comparable
-from core.rankers.boosting_rounds import Chosen, exponential_round, fidelity_round, graded_lists
-from core.rankers.boosting_stumps import BoostedRanker, Stumps, opened
-from core.rankers.canonical import LATER, CanonicalLists, row_order_parameter
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.errors import DataError, UnknownNameError
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.relevance import evaluate, mean_of
+from shuffleproof.core.parameters import check, parameter, replaced, written
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.rankers.base import Input
+from shuffleproof.core.rankers.boosting_bins import MOST_BINS, BinnedDocuments, comparable
+from shuffleproof.core.rankers.boosting_rounds import (
+    Chosen,
+    exponential_round,
+    fidelity_round,
+    graded_lists,
+)
+from shuffleproof.core.rankers.boosting_stumps import BoostedRanker, Stumps, opened
+from shuffleproof.core.rankers.canonical import LATER, CanonicalLists, row_order_parameter
 
 NDCG = Measure.parse("NDCG@10")
 

@@ -5,11 +5,10 @@ from math import atanh
 
 import numpy as np
 from jaxtyping import Float32, Float64, Int64
-
-from core.data.ragged import offsets_of
-from core.rankers.boosting_bins import BinnedDocuments
-from core.rankers.boosting_pairs import GradedLists
-from core.rankers.linear_weights import grade_counts, graded, pairs_of
+from shuffleproof.core.data.ragged import offsets_of
+from shuffleproof.core.rankers.boosting_bins import BinnedDocuments
+from shuffleproof.core.rankers.boosting_pairs import GradedLists
+from shuffleproof.core.rankers.linear_weights import grade_counts, graded, pairs_of
 
 CLIP = 1.0 - 1e-6
 """|r| is held below 1, where a threshold ranker orders every pair rightly."""

@@ -10,12 +10,11 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Float32, Float64, Int64
 from safetensors.numpy import load_file, save_file
-
-from core.data.dataset import RankingDataset
-from core.data.lists import CandidateLists
-from core.errors import ShapeError
-from core.rankers.base import Input, RankerSpec
-from core.rankers.boosting_bins import comparable
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.lists import CandidateLists
+from shuffleproof.core.errors import ShapeError
+from shuffleproof.core.rankers.base import Input, RankerSpec
+from shuffleproof.core.rankers.boosting_bins import comparable
 
 FAMILY = "boosting"
 FILE = "ranker.json"

@@ -12,13 +12,12 @@ from typing import Any, no_type_check
 import numba
 import numpy as np
 from jaxtyping import Float32, Float64, Int64, UInt64
-
-from core.data import ragged
-from core.data.dataset import RankingDataset
-from core.data.falling import falling_order
-from core.data.lists import JudgedLists
-from core.parameters import parameter
-from core.rankers.base import RankerSpec
+from shuffleproof.core.data import ragged
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.falling import falling_order
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.parameters import parameter
+from shuffleproof.core.rankers.base import RankerSpec
 
 CANONICAL, FILE = "canonical", "file"
 LATER = {"row_order": CANONICAL}

@@ -12,15 +12,14 @@ from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float32, Float64
-
-from core.aggregate.voting import mean_ranks
-from core.data.dataset import RankingDataset
-from core.data.lists import CandidateLists
-from core.errors import ParameterError, UsageError
-from core.parameters import check, parameter
-from core.rankers.base import Input, Ranker
-from core.rankers.ensemble_saved import opened, save
-from core.rankers.shuffled import AGGREGATES, ShuffledRanker, Shuffling
+from shuffleproof.core.aggregate.voting import mean_ranks
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.lists import CandidateLists
+from shuffleproof.core.errors import ParameterError, UsageError
+from shuffleproof.core.parameters import check, parameter
+from shuffleproof.core.rankers.base import Input, Ranker
+from shuffleproof.core.rankers.ensemble_saved import opened, save
+from shuffleproof.core.rankers.shuffled import AGGREGATES, ShuffledRanker, Shuffling
 
 _NAME = re.compile(
     rf"(?P<kind>rrf|mean-rank|shuffled)(?:-(?P<way>{'|'.join(AGGREGATES)}))?"

@@ -4,16 +4,16 @@ import re
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import asdict
 
-from core.data.lists import JudgedLists
-from core.errors import UsageError
-from core.execution.machine import machine
-from core.progress import Progress
-from core.rankers import registry
-from core.rankers.ensemble import Combination, combined, parse
-from core.rankers.ensemble_saved import FAMILY
-from core.rankers.kept import Kept, quality
-from core.store.artefacts import Store
-from core.store.keys import key_of
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.errors import UsageError
+from shuffleproof.core.execution.machine import machine
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers.ensemble import Combination, combined, parse
+from shuffleproof.core.rankers.ensemble_saved import FAMILY
+from shuffleproof.core.rankers.kept import Kept, quality
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import key_of
 
 _AT_THE_END = re.compile(r"[^#]*#([0-9a-f]+)")
 

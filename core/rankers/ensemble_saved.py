@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from core.rankers import registry
-from core.rankers.base import Ranker
+from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers.base import Ranker
 
 FAMILY = "ensemble"
 FILE = "ranker.json"

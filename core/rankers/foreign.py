@@ -8,16 +8,15 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float32, Int64
-
-from core.data.dataset import RankingDataset
-from core.data.lists import CandidateLists
-from core.errors import DataError
-from core.rankers import ensemble, outside, registry
-from core.rankers.base import Input
-from core.rankers.foreign_asked import FunctionProcess, seconds_allowed
-from core.rankers.foreign_process import ABSENT, FAILED, FILES, MASKED
-from core.rankers.outside import LARGEST
-from core.words import counted
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.lists import CandidateLists
+from shuffleproof.core.errors import DataError
+from shuffleproof.core.rankers import ensemble, outside, registry
+from shuffleproof.core.rankers.base import Input
+from shuffleproof.core.rankers.foreign_asked import FunctionProcess, seconds_allowed
+from shuffleproof.core.rankers.foreign_process import ABSENT, FAILED, FILES, MASKED
+from shuffleproof.core.rankers.outside import LARGEST
+from shuffleproof.core.words import counted
 
 TOGETHER = 64
 """Lists of one length that a function with a mask is given at once."""

@@ -24,11 +24,18 @@ from typing import IO, Any
 
 import numpy as np
 from jaxtyping import Bool, Float32, Int32
-
-from core.errors import DataError, ParameterError
-from core.execution.worker_process import THREAD_SETTINGS
-from core.numerals import number
-from core.rankers.foreign_process import ABSENT, EXPECTED, FAILED, SCORES, SHAPE, TYPE, place
+from shuffleproof.core.errors import DataError, ParameterError
+from shuffleproof.core.execution.worker_process import THREAD_SETTINGS
+from shuffleproof.core.numerals import number
+from shuffleproof.core.rankers.foreign_process import (
+    ABSENT,
+    EXPECTED,
+    FAILED,
+    SCORES,
+    SHAPE,
+    TYPE,
+    place,
+)
 
 SECONDS = 120.0
 """A call that has not answered by then is taken to hang."""
@@ -36,6 +43,7 @@ SECONDS = 120.0
 ALLOWED = "SHUFFLEPROOF_FUNCTION_SECONDS"
 """The environment variable that allows a call more or fewer seconds."""
 
+PROGRAM = "shuffleproof.core.rankers.foreign_process"
 TEMPORARY, XDG = ("TMPDIR", "TEMP", "TMP"), ("XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
 LONGEST = 1e7  # seconds that a call may be allowed
 LAST_BREATH = 10.0  # seconds for a process to end that has closed its connection
@@ -104,7 +112,7 @@ class FunctionProcess:
         self._room = TemporaryDirectory(ignore_cleanup_errors=True) if self.own_folders else None
         files = (theirs.fileno(), self._faults.fileno())
         limits = (self.seconds + LAST_BREATH, *files)
-        program = ["-P", "-m", "core.rankers.foreign_process", self.target, *map(str, limits)]
+        program = ["-P", "-m", PROGRAM, self.target, *map(str, limits)]
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, *program], stdin=subprocess.DEVNULL, pass_fds=files,
@@ -212,11 +220,9 @@ def _time_value(seconds: float) -> bytes:
 def _environment(
     threads: int | None, room: "TemporaryDirectory[str] | None" = None
 ) -> dict[str, str]:
-    home = str(Path(__file__).resolve().parents[2])
-    paths = os.pathsep.join(filter(None, [home, os.environ.get("PYTHONPATH")]))
     limits = {} if threads is None else dict.fromkeys(THREAD_SETTINGS, str(threads))
     own = {} if room is None else _folders(Path(room.name))
-    return os.environ | {"OMP_WAIT_POLICY": "passive", "PYTHONPATH": paths} | limits | own
+    return os.environ | {"OMP_WAIT_POLICY": "passive"} | limits | own
 
 
 def _folders(room: Path) -> dict[str, str]:

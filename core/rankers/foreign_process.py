@@ -1,8 +1,9 @@
 """The process in which somebody's function runs: it imports it, answers what it is sent and ends.
 
-`python -P -m core.rankers.foreign_process MODULE:FUNCTION SECONDS CONNECTION FAULTS`: how long a
-call may take before the process ends by itself, should nobody be left to end it, then the numbers
-of two open files: a connection that carries messages, and where a crash says where it was.
+`python -P -m shuffleproof.core.rankers.foreign_process MODULE:FUNCTION SECONDS CONNECTION FAULTS`:
+how long a call may take before the process ends by itself, should nobody be left to end it, then
+the numbers of two open files: a connection that carries messages, and where a crash says where it
+was.
 """
 
 import faulthandler

@@ -15,19 +15,18 @@ import numpy as np
 from jaxtyping import Float32, Int64
 from safetensors import safe_open
 from safetensors.numpy import save_file
-
-from core.data.dataset import Fold, RankingDataset
-from core.data.lists import CandidateLists, JudgedLists
-from core.errors import DataError, ParameterError, UsageError
-from core.parameters import check, parameter
-from core.progress import Progress, saying
-from core.rankers import preset_digests, registry, univariate
-from core.rankers.base import Ranker, RankerSpec
-from core.rankers.kept import ALL_DOCUMENTS, kept
-from core.seeds import derived_seed
-from core.store.artefacts import Store
-from core.store.keys import ArtefactKey, key_of
-from core.words import counted
+from shuffleproof.core.data.dataset import Fold, RankingDataset
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.errors import DataError, ParameterError, UsageError
+from shuffleproof.core.parameters import check, parameter
+from shuffleproof.core.progress import Progress, saying
+from shuffleproof.core.rankers import preset_digests, registry, univariate
+from shuffleproof.core.rankers.base import Ranker, RankerSpec
+from shuffleproof.core.rankers.kept import ALL_DOCUMENTS, kept
+from shuffleproof.core.seeds import derived_seed
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import ArtefactKey, key_of
+from shuffleproof.core.words import counted
 
 SCORES = "scores.safetensors"
 PARTS = ("train", "valid", "test")

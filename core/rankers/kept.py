@@ -9,17 +9,17 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
 
-from core.data.lists import JudgedLists
-from core.execution.machine import machine
-from core.metrics.measure import Measure
-from core.metrics.relevance import evaluate, mean_of
-from core.progress import Progress
-from core.rankers import registry
-from core.rankers.base import Ranker, RankerSpec
-from core.rankers.lessons import check_lessons, check_selection
-from core.store.artefacts import Store
-from core.store.keys import ArtefactKey, key_of
-from core.store.manifest import Artefact
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.execution.machine import machine
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.relevance import evaluate, mean_of
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers.base import Ranker, RankerSpec
+from shuffleproof.core.rankers.lessons import check_lessons, check_selection
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import ArtefactKey, key_of
+from shuffleproof.core.store.manifest import Artefact
 
 ALL_DOCUMENTS = "all documents"
 VALID_MEASURES = ("NDCG@1", "NDCG@3", "NDCG@5", "NDCG@10")

@@ -1,13 +1,12 @@
 """Whether there is anything to learn or to select on: labels that tell documents apart."""
 
 import numpy as np
-
-from core.data.lists import JudgedLists
-from core.errors import DataError
-from core.losses.registry import LOSSES
-from core.rankers.base import RankerSpec
-from core.rankers.registry import RANKERS
-from core.words import counted
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.errors import DataError
+from shuffleproof.core.losses.registry import LOSSES
+from shuffleproof.core.rankers.base import RankerSpec
+from shuffleproof.core.rankers.registry import RANKERS
+from shuffleproof.core.words import counted
 
 REMEDY = "Train on a part whose queries have documents of different labels."
 LARGEST = 1023.0
@@ -99,7 +98,7 @@ def _have_order(judged: JudgedLists) -> bool:
 def _selects(spec: RankerSpec) -> str:
     """How to do without what a recipe selects on validation lists; empty where it selects nothing.
 
-    >>> from core.rankers import registry
+    >>> from shuffleproof.core.rankers import registry
     >>> [_selects(registry.spec(name, "tuned")) for name in ("mart", "dlcm")]
     ['train without patience', 'train one epoch']
     >>> _selects(registry.spec("ranksvm", tried=8))

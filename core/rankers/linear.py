@@ -14,24 +14,23 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Float32, Float64
 from safetensors.numpy import load_file, save_file
-
-from core.data import features
-from core.data.dataset import RankingDataset
-from core.data.features import NORMALISATIONS, Normalisation
-from core.data.lists import CandidateLists, JudgedLists
-from core.data.ragged import offsets_of
-from core.errors import DataError, ShapeError, UnknownNameError
-from core.metrics.measure import Measure
-from core.metrics.relevance import evaluate, mean_of
-from core.parameters import check, parameter, replaced, written
-from core.progress import Progress
-from core.rankers import linear_weights
-from core.rankers.base import Input
-from core.rankers.canonical import LATER, CanonicalLists, row_order_parameter
-from core.rankers.linear_newton import NewtonStep, newton
-from core.rankers.linear_pairs import PairedLists
-from core.rankers.linear_products import row_sums
-from core.words import counted
+from shuffleproof.core.data import features
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.features import NORMALISATIONS, Normalisation
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.data.ragged import offsets_of
+from shuffleproof.core.errors import DataError, ShapeError, UnknownNameError
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.relevance import evaluate, mean_of
+from shuffleproof.core.parameters import check, parameter, replaced, written
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.rankers import linear_weights
+from shuffleproof.core.rankers.base import Input
+from shuffleproof.core.rankers.canonical import LATER, CanonicalLists, row_order_parameter
+from shuffleproof.core.rankers.linear_newton import NewtonStep, newton
+from shuffleproof.core.rankers.linear_pairs import PairedLists
+from shuffleproof.core.rankers.linear_products import row_sums
+from shuffleproof.core.words import counted
 
 FAMILY = "linear"
 FILE = "ranker.json"

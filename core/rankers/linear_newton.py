@@ -11,9 +11,8 @@ from functools import partial
 
 import numpy as np
 from jaxtyping import Float32, Float64
-
-from core.rankers.linear_pairs import HingePoint, PairedLists
-from core.rankers.linear_products import column_sums, row_sums
+from shuffleproof.core.rankers.linear_pairs import HingePoint, PairedLists
+from shuffleproof.core.rankers.linear_products import column_sums, row_sums
 
 CONJUGATE_STEPS = 500
 SUFFICIENT = 1e-4

@@ -15,8 +15,7 @@ from typing import no_type_check
 import numba
 import numpy as np
 from jaxtyping import Float64, Int64
-
-from core.data.falling import falling_order
+from shuffleproof.core.data.falling import falling_order
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,10 +7,9 @@ of pairs of any query over its own.
 
 import numpy as np
 from jaxtyping import Float32, Float64, Int64
-
-from core.data.ragged import offsets_of, segment_ids
-from core.errors import DataError
-from core.rankers.linear_pairs import PairedLists
+from shuffleproof.core.data.ragged import offsets_of, segment_ids
+from shuffleproof.core.errors import DataError
+from shuffleproof.core.rankers.linear_pairs import PairedLists
 
 MOST_GRADES = 1024
 

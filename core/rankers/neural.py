@@ -16,22 +16,20 @@ import torch
 from jaxtyping import Float32, Float64, Int64
 from safetensors import safe_open
 from safetensors.torch import save_file
-from torch import Tensor, from_numpy
-
-from core.data.batches import HeldLists, held, with_slot
-from core.data.dataset import RankingDataset
-from core.data.features import Normalisation
-from core.data.features import fit as fit_normalisation
-from core.data.lists import CandidateLists, JudgedLists
-from core.errors import MissingRankingError, ParameterError, ShapeError
-from core.execution.devices import device
-from core.progress import Progress
-from core.rankers.base import Input
-from core.rankers.neural_feed import document_features, fed, groups_of, read_rankings
-from core.rankers.neural_variants import FittedNetwork, variant_scores
-from core.rankers.recipes import NeuralSpec
-from core.training.loop import EpochReport, StepReport, TrainingData, train
-from core.training.network import (
+from shuffleproof.core.data.batches import HeldLists, held, with_slot
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.features import Normalisation
+from shuffleproof.core.data.features import fit as fit_normalisation
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.errors import MissingRankingError, ParameterError, ShapeError
+from shuffleproof.core.execution.devices import device
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.rankers.base import Input
+from shuffleproof.core.rankers.neural_feed import document_features, fed, groups_of, read_rankings
+from shuffleproof.core.rankers.neural_variants import FittedNetwork, variant_scores
+from shuffleproof.core.rankers.recipes import NeuralSpec
+from shuffleproof.core.training.loop import EpochReport, StepReport, TrainingData, train
+from shuffleproof.core.training.network import (
     Network,
     Precision,
     built,
@@ -39,6 +37,7 @@ from core.training.network import (
     held_scores,
     weights_of,
 )
+from torch import Tensor, from_numpy
 
 FAMILY = "neural"
 

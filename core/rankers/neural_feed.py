@@ -6,16 +6,15 @@ from dataclasses import replace
 import numpy as np
 import torch
 from jaxtyping import Float32, Int64, UInt64
-
-from core.data import ragged
-from core.data.batches import HeldLists
-from core.data.dataset import RankingDataset
-from core.data.features import Normalisation
-from core.data.lists import CandidateLists
-from core.models.config import DLCMConfig
-from core.models.config_groups import GroupConfig
-from core.rankers.recipes import NeuralSpec
-from core.seeds import derived_seed
+from shuffleproof.core.data import ragged
+from shuffleproof.core.data.batches import HeldLists
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.features import Normalisation
+from shuffleproof.core.data.lists import CandidateLists
+from shuffleproof.core.models.config import DLCMConfig
+from shuffleproof.core.models.config_groups import GroupConfig
+from shuffleproof.core.rankers.recipes import NeuralSpec
+from shuffleproof.core.seeds import derived_seed
 
 GROUP = 1 << 18  # candidates whose features are held at once
 

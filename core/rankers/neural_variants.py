@@ -10,16 +10,15 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float32, Int64, UInt64
+from shuffleproof.core.data import ragged
+from shuffleproof.core.data.batches import reheld
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.lists import CandidateLists
+from shuffleproof.core.errors import ShapeError
+from shuffleproof.core.rankers.neural_feed import fed, mixed, read_rankings
+from shuffleproof.core.rankers.recipes import NeuralSpec
+from shuffleproof.core.training.network import Network, Precision, held_embeddings, held_scores
 from torch import Tensor
-
-from core.data import ragged
-from core.data.batches import reheld
-from core.data.dataset import RankingDataset
-from core.data.lists import CandidateLists
-from core.errors import ShapeError
-from core.rankers.neural_feed import fed, mixed, read_rankings
-from core.rankers.recipes import NeuralSpec
-from core.training.network import Network, Precision, held_embeddings, held_scores
 
 GROUP = 1 << 13  # documents embedded at once
 STACK = 1 << 21  # candidates of all variants stacked at once

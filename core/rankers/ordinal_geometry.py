@@ -10,9 +10,8 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float32, Float64
 from safetensors import safe_open
-
-from core.errors import DataError
-from core.models.config import SetRankConfig
+from shuffleproof.core.errors import DataError
+from shuffleproof.core.models.config import SetRankConfig
 
 WEIGHTS, TABLES = "network.safetensors", "network/ordinal.tables"
 

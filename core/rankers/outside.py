@@ -20,14 +20,13 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 from jaxtyping import Float32, Float64, Int64
-
-from core.data import ragged
-from core.data.dataset import RankingDataset
-from core.data.letor_stream import LONE_RETURN, Limits, blocks
-from core.data.lists import CandidateLists
-from core.errors import ArtefactError, DataError, LetorError, NotAskedAgainError
-from core.numerals import number
-from core.rankers.base import Input
+from shuffleproof.core.data import ragged
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.letor_stream import LONE_RETURN, Limits, blocks
+from shuffleproof.core.data.lists import CandidateLists
+from shuffleproof.core.errors import ArtefactError, DataError, LetorError, NotAskedAgainError
+from shuffleproof.core.numerals import number
+from shuffleproof.core.rankers.base import Input
 
 SCORES, LIGHTGBM, XGBOOST = "scores", "lightgbm", "xgboost"
 KINDS = (SCORES, LIGHTGBM, XGBOOST)
@@ -219,10 +218,8 @@ def opened(directories: Sequence[Path]) -> str:
 
 def _lacking(arguments: Sequence[str]) -> str:
     """Run `core.rankers.outside_process`; why it did not end well, empty if it did."""
-    program = [sys.executable, "-P", "-m", "core.rankers.outside_process", *arguments]
-    home = str(Path(__file__).resolve().parents[2])
-    paths = os.pathsep.join(filter(None, [home, os.environ.get("PYTHONPATH")]))
-    environment = os.environ | {"OMP_WAIT_POLICY": "passive", "PYTHONPATH": paths}
+    program = [sys.executable, "-P", "-m", "shuffleproof.core.rankers.outside_process", *arguments]
+    environment = os.environ | {"OMP_WAIT_POLICY": "passive"}
     try:
         ended = subprocess.run(
             program, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,

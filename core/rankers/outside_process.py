@@ -42,7 +42,8 @@ def open_rankers(directories: list[Path]) -> None:
         ValueError: trees of LightGBM that reach outside of themselves.
     """
     resource.setrlimit(resource.RLIMIT_DATA, (MOST_BYTES, MOST_BYTES))
-    registry, trees = (import_module(f"core.rankers.{name}") for name in ("registry", "trees"))
+    package = "shuffleproof.core.rankers"
+    registry, trees = (import_module(f"{package}.{name}") for name in ("registry", "trees"))
     for directory in directories:
         registry.load(directory)
         for head in directory.rglob(trees.FILE):

@@ -9,10 +9,10 @@ before, and what was made from the recipe of before is told apart: it is stale.
 import hashlib
 from collections.abc import Iterable, Mapping
 
-from core.errors import ShuffleproofError, UsageError
-from core.rankers import registry
-from core.rankers.base import RankerSpec
-from core.store.keys import canonical_json
+from shuffleproof.core.errors import ShuffleproofError, UsageError
+from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers.base import RankerSpec
+from shuffleproof.core.store.keys import canonical_json
 
 MARK = "~"
 DIGITS = 12

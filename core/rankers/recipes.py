@@ -10,16 +10,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from core.data.lists import JudgedLists
-from core.errors import ParameterError, UnknownNameError
-from core.models.architectures import Architecture
-from core.models.config import DLCM_PRESETS, SETRANK_PRESETS, DLCMConfig, SetRankConfig
-from core.models.config_groups import GROUP_PRESETS, GroupConfig
-from core.models.config_univariate import UNIVARIATE_PRESETS, UnivariateConfig
-from core.parameters import parameters, replaced, written
-from core.progress import Progress
-from core.rankers.base import Input, Ranker
-from core.training.recipe import (
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.errors import ParameterError, UnknownNameError
+from shuffleproof.core.models.architectures import Architecture
+from shuffleproof.core.models.config import DLCM_PRESETS, SETRANK_PRESETS, DLCMConfig, SetRankConfig
+from shuffleproof.core.models.config_groups import GROUP_PRESETS, GroupConfig
+from shuffleproof.core.models.config_univariate import UNIVARIATE_PRESETS, UnivariateConfig
+from shuffleproof.core.parameters import parameters, replaced, written
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.rankers.base import Input, Ranker
+from shuffleproof.core.training.recipe import (
     DLCM_TRAINING,
     GROUP_TRAINING,
     SETRANK_TRAINING,
@@ -194,7 +194,7 @@ class NeuralSpec:
             valid: lists to select on.
             workspace: a directory that outlives a killed process; with it, training is resumed.
         """
-        from core.rankers.neural import fit  # noqa: PLC0415 (torch)
+        from shuffleproof.core.rankers.neural import fit  # noqa: PLC0415 (torch)
 
         return (yield from fit(self, train, valid, workspace))
 

@@ -10,10 +10,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from core.errors import ArtefactError, UnknownNameError
-from core.numerals import is_count
-from core.rankers.base import Ranker, RankerSpec
-from core.rankers.recipes import PRESETS
+from shuffleproof.core.errors import ArtefactError, UnknownNameError
+from shuffleproof.core.numerals import is_count
+from shuffleproof.core.rankers.base import Ranker, RankerSpec
+from shuffleproof.core.rankers.recipes import PRESETS
 
 FEATURE = "feature:<id>"
 
@@ -67,8 +67,10 @@ class RankerEntry:
 
 _SETRANK = "Pang et al., SIGIR 2020"
 _DLCM = "Ai et al., SIGIR 2018"
-_NEURAL, _TREES, _PLAIN = "core.rankers.recipes", "core.rankers.trees", "core.rankers.univariate"
-_LINEAR, _BOOSTING = "core.rankers.linear", "core.rankers.boosting"
+_NEURAL, _TREES, _PLAIN, _LINEAR, _BOOSTING = (
+    f"shuffleproof.core.rankers.{name}"
+    for name in ("recipes", "trees", "univariate", "linear", "boosting")
+)
 _TREE_PRESETS = ("paper", "released", "tuned", "small")
 
 _SETRANKS, _DLCMS, _BOOSTED, _GIVEN = "SetRank", "DLCM", "Boosted trees", "Not trained"
@@ -234,10 +236,10 @@ RANKERS: dict[str, RankerEntry] = {
 
 FAMILIES: Mapping[str, str] = {
     "boosting": _BOOSTING,
-    "ensemble": "core.rankers.ensemble",
+    "ensemble": "shuffleproof.core.rankers.ensemble",
     "linear": _LINEAR,
-    "neural": "core.rankers.neural",
-    "outside": "core.rankers.outside",
+    "neural": "shuffleproof.core.rankers.neural",
+    "outside": "shuffleproof.core.rankers.outside",
     "trees": _TREES,
     "univariate": _PLAIN,
 }

@@ -13,16 +13,15 @@ from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float32, Float64, Int64
-
-from core.aggregate.voting import borda, kemeny
-from core.data.dataset import RankingDataset
-from core.data.lists import CandidateLists
-from core.data.ragged import order_within
-from core.parameters import check, parameter
-from core.rankers.base import Input, Ranker
-from core.rankers.canonical import document_digests
-from core.rankers.ensemble_saved import save
-from core.seeds import generator
+from shuffleproof.core.aggregate.voting import borda, kemeny
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.lists import CandidateLists
+from shuffleproof.core.data.ragged import order_within
+from shuffleproof.core.parameters import check, parameter
+from shuffleproof.core.rankers.base import Input, Ranker
+from shuffleproof.core.rankers.canonical import document_digests
+from shuffleproof.core.rankers.ensemble_saved import save
+from shuffleproof.core.seeds import generator
 
 AGGREGATES: Mapping[str, str] = {
     "mean": "the mean of the scores",

@@ -8,13 +8,13 @@ Nothing is claimed of rankers from outside.
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from core.models.config import SetRankConfig
-from core.models.config_groups import GroupConfig
-from core.models.config_univariate import UnivariateConfig
-from core.rankers.base import Ranker
+from shuffleproof.core.models.config import SetRankConfig
+from shuffleproof.core.models.config_groups import GroupConfig
+from shuffleproof.core.models.config_univariate import UnivariateConfig
+from shuffleproof.core.rankers.base import Ranker
 
 if TYPE_CHECKING:
-    from core.rankers.neural import NeuralRanker
+    from shuffleproof.core.rankers.neural import NeuralRanker
 
 OURS = ("boosting", "linear", "trees", "univariate")
 """Modules of this package whose rankers compute each score from the document's own features."""
@@ -60,7 +60,7 @@ def theorem_of(ranker: Ranker) -> Theorem | None:
     if "order" in ranker.reads:
         return None
     package, _, module = type(ranker).__module__.rpartition(".")
-    if package != "core.rankers":
+    if package != "shuffleproof.core.rankers":
         return None
     if module in OURS:
         return _alone(("each score is computed from one row of features",))
@@ -113,7 +113,8 @@ def _setrank(model: SetRankConfig, checked: tuple[str, ...]) -> Theorem:
 def _checked(ranker: "NeuralRanker") -> tuple[str, ...] | None:
     """The conditions that hold of a network; None where one does not."""
     network, parts = ranker.network, list(ranker.network.modules())
-    ours = all(type(part).__module__.startswith(("core.models.", "torch.nn.")) for part in parts)
+    places = ("shuffleproof.core.models.", "torch.nn.")
+    ours = all(type(part).__module__.startswith(places) for part in parts)
     kinds = {type(part).__name__ for part in parts}
     hooked = any(part._forward_hooks or part._forward_pre_hooks for part in parts)  # noqa: SLF001
     finite = all(bool(weight.isfinite().all()) for weight in network.parameters())

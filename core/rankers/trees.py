@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float32
-
-from core.data.dataset import RankingDataset
-from core.data.lists import CandidateLists, JudgedLists
-from core.errors import DataError, ShapeError, UnknownNameError
-from core.parameters import check, parameter, replaced, written
-from core.progress import Progress
-from core.rankers.base import Input
-from core.rankers.canonical import LATER, CanonicalLists, Grades, row_order_parameter
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.errors import DataError, ShapeError, UnknownNameError
+from shuffleproof.core.parameters import check, parameter, replaced, written
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.rankers.base import Input
+from shuffleproof.core.rankers.canonical import LATER, CanonicalLists, Grades, row_order_parameter
 
 if TYPE_CHECKING:
     from lightgbm import Booster

@@ -13,16 +13,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float32, Int64
-
-from core.data import ragged
-from core.data.dataset import RankingDataset
-from core.data.lists import CandidateLists, JudgedLists
-from core.errors import ParameterError, UnknownNameError
-from core.numerals import whole
-from core.parameters import check, parameter
-from core.progress import Progress
-from core.rankers.base import Input
-from core.seeds import generator
+from shuffleproof.core.data import ragged
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.errors import ParameterError, UnknownNameError
+from shuffleproof.core.numerals import whole
+from shuffleproof.core.parameters import check, parameter
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.rankers.base import Input
+from shuffleproof.core.seeds import generator
 
 FAMILY = "univariate"
 FILE = "ranker.json"

@@ -12,14 +12,14 @@ from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Any
 
-from core.errors import ArtefactError, DataError
-from core.progress import Progress
-from core.store import archive_read, manifest, names, plain_json, tags
-from core.store.archive_read import REMEDY
-from core.store.artefacts import Store
-from core.store.keys import ArtefactKey
-from core.store.manifest import Artefact
-from core.store.tags import Tags
+from shuffleproof.core.errors import ArtefactError, DataError
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.store import archive_read, manifest, names, plain_json, tags
+from shuffleproof.core.store.archive_read import REMEDY
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import ArtefactKey
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.store.tags import Tags
 
 HEAD = "shuffleproof.json"
 VERSION = 1

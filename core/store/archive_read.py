@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from core.errors import DataError
-from core.store import manifest, plain_json
+from shuffleproof.core.errors import DataError
+from shuffleproof.core.store import manifest, plain_json
 
 MOST_FILES = 100_000
 MOST_BYTES = 1 << 40

@@ -1,7 +1,7 @@
 """In which order artefacts came: what is chosen by it, later work does not choose otherwise."""
 
-from core.store.artefacts import Store
-from core.store.manifest import Artefact
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.manifest import Artefact
 
 Arrival = tuple[bool, str, str]
 """Whether it came after the installation, when it came here, and its key."""

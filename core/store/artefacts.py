@@ -18,11 +18,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from core.errors import ArtefactError
-from core.store import locks, manifest, names, private
-from core.store.keys import ArtefactKey
-from core.store.manifest import Artefact
-from core.store.records import Records
+from shuffleproof.core.errors import ArtefactError
+from shuffleproof.core.store import locks, manifest, names, private
+from shuffleproof.core.store.keys import ArtefactKey
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.store.records import Records
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.errors import ArtefactError
-from core.store import manifest, names, tags
-from core.store.artefacts import Store
+from shuffleproof.core.errors import ArtefactError
+from shuffleproof.core.store import manifest, names, tags
+from shuffleproof.core.store.artefacts import Store
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from core.errors import ParameterError
+from shuffleproof.core.errors import ParameterError
 
 FORMAT = 1
 """Version of the stored formats; raising it makes every older artefact a stranger."""

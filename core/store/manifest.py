@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from core.errors import ArtefactError
-from core.store import plain_json, shapes
-from core.store.keys import FORMAT, ArtefactKey
+from shuffleproof.core.errors import ArtefactError
+from shuffleproof.core.store import plain_json, shapes
+from shuffleproof.core.store.keys import FORMAT, ArtefactKey
 
 MANIFEST = "manifest.json"
 CHECKED_ON_FIND = 1 << 20

@@ -4,9 +4,9 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
-from core.errors import ArtefactError, ParameterError
-from core.store import plain_json
-from core.store.keys import ArtefactKey
+from shuffleproof.core.errors import ArtefactError, ParameterError
+from shuffleproof.core.store import plain_json
+from shuffleproof.core.store.keys import ArtefactKey
 
 NAME = re.compile(r"\w[\w .+@=-]{0,59}")
 RESERVED = frozenset({"sample"})

@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
-
-from core.errors import ArtefactError, ParameterError
-from core.store import private
-from core.store.keys import canonical_json
-from core.store.manifest import explained
+from shuffleproof.core.errors import ArtefactError, ParameterError
+from shuffleproof.core.store import private
+from shuffleproof.core.store.keys import canonical_json
+from shuffleproof.core.store.manifest import explained
 
 DIGEST = re.compile(r"[0-9a-f]{16,128}")
 ABANDONED_AFTER = 3600.0

@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import PurePosixPath
 from typing import Any
 
-from core.store.keys import DIGEST, FORMAT, KIND
+from shuffleproof.core.store.keys import DIGEST, FORMAT, KIND
 
 NUMBER = (int, float)
 MOST_DEPTH = 32

@@ -7,9 +7,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.errors import ArtefactError, ParameterError
-from core.store import manifest, plain_json
-from core.store.keys import ArtefactKey
+from shuffleproof.core.errors import ArtefactError, ParameterError
+from shuffleproof.core.store import manifest, plain_json
+from shuffleproof.core.store.keys import ArtefactKey
 
 TAG = re.compile(r"\w[\w .+@=-]{0,39}")
 MOST_BYTES = 1 << 16

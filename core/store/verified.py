@@ -8,12 +8,12 @@ import threading
 from collections.abc import Generator
 from dataclasses import dataclass, field
 
-from core.errors import ArtefactError
-from core.progress import Progress, finished
-from core.store import manifest
-from core.store.artefacts import Store
-from core.store.damaged import Damaged
-from core.store.manifest import Artefact
+from shuffleproof.core.errors import ArtefactError
+from shuffleproof.core.progress import Progress, finished
+from shuffleproof.core.store import manifest
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.damaged import Damaged
+from shuffleproof.core.store.manifest import Artefact
 
 
 def verifying(store: Store, artefacts: list[Artefact]) -> Generator[Progress, None, list[Damaged]]:

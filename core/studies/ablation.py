@@ -13,25 +13,24 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from jaxtyping import Float64
-
-from core.data.lists import JudgedLists
-from core.errors import MissingRankingError
-from core.metrics.measure import Measure
-from core.metrics.significance import bootstrap_intervals, holm, paired_t
-from core.models import size
-from core.progress import Progress, saying
-from core.rankers.kept import Kept, kept, ranker_key
-from core.rankers.recipes import NeuralSpec
-from core.seeds import generator
-from core.store.manifest import Artefact
-from core.studies import ablation_steps, conventions, engine
-from core.studies.ablation_sources import BATCHES, SIZES
-from core.studies.ablation_steps import check, claimed, differences
-from core.studies.initial_ranking import PAPER_FAMILY, measured_by
-from core.studies.result import StudyResult
-from core.studies.run import query_ids_of, run_study
-from core.studies.study import Study
-from core.studies.workbench import Workbench
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.errors import MissingRankingError
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.significance import bootstrap_intervals, holm, paired_t
+from shuffleproof.core.models import size
+from shuffleproof.core.progress import Progress, saying
+from shuffleproof.core.rankers.kept import Kept, kept, ranker_key
+from shuffleproof.core.rankers.recipes import NeuralSpec
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import ablation_steps, conventions, engine
+from shuffleproof.core.studies.ablation_sources import BATCHES, SIZES
+from shuffleproof.core.studies.ablation_steps import check, claimed, differences
+from shuffleproof.core.studies.initial_ranking import PAPER_FAMILY, measured_by
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.run import query_ids_of, run_study
+from shuffleproof.core.studies.study import Study
+from shuffleproof.core.studies.workbench import Workbench
 
 KIND = "ablation"
 LEVELS = (0.0, 5.0, 20.0)

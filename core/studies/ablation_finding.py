@@ -1,12 +1,11 @@
 """What an ablation's numbers amount to, in words: which single difference matters, and for what."""
 
 import pandas as pd
-
-from core.metrics.measure import Measure
-from core.studies import ablation
-from core.studies.benchmark_finding import signed
-from core.studies.result import StudyResult
-from core.studies.table import LEVEL_OF_SIGNIFICANCE
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.studies import ablation
+from shuffleproof.core.studies.benchmark_finding import signed
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.table import LEVEL_OF_SIGNIFICANCE
 
 NAMED = 3
 """Differences that a sentence names; more are counted."""

@@ -4,11 +4,10 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
-
-from core.studies.ablation import BASE, MEASURE, points
-from core.studies.benchmark_finding import signed
-from core.studies.result import StudyResult
-from core.words import counted
+from shuffleproof.core.studies.ablation import BASE, MEASURE, points
+from shuffleproof.core.studies.benchmark_finding import signed
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.words import counted
 
 Effect = Literal["quality", "robustness"]
 

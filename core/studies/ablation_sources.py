@@ -5,10 +5,10 @@ The lines are those of the papers' reading list; what no line decides is said to
 
 from dataclasses import dataclass
 
-from core.models.config import DLCMConfig
-from core.models.config_groups import GroupConfig
-from core.models.config_univariate import UnivariateConfig
-from core.rankers.recipes import NeuralSpec
+from shuffleproof.core.models.config import DLCMConfig
+from shuffleproof.core.models.config_groups import GroupConfig
+from shuffleproof.core.models.config_univariate import UnivariateConfig
+from shuffleproof.core.rankers.recipes import NeuralSpec
 
 SIZES = (
     "width", "depth", "heads", "feed_forward", "inducing_points", "kernels", "kernel_layer",

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from core.errors import UsageError
-from core.models.config import DLCMConfig, SetRankConfig
-from core.rankers.recipes import FIXED, NeuralSpec
-from core.studies.ablation_sources import STEPS
+from shuffleproof.core.errors import UsageError
+from shuffleproof.core.models.config import DLCMConfig, SetRankConfig
+from shuffleproof.core.rankers.recipes import FIXED, NeuralSpec
+from shuffleproof.core.studies.ablation_sources import STEPS
 
 BASE, PAPER = "paper", "claims"
 """The recipe that all others are compared with, and what its paper compares beside it."""

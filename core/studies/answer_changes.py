@@ -5,15 +5,14 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float32
-
-from core.data import ragged
-from core.data.lists import JudgedLists
-from core.metrics.agreement import kendall_tau, overlap
-from core.metrics.measure import Measure
-from core.metrics.segments import largest_deviations
-from core.rankers.base import Ranker
-from core.studies.carrying import Carrier, shared_source
-from core.studies.initial_ranking import values_of
+from shuffleproof.core.data import ragged
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.metrics.agreement import kendall_tau, overlap
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.segments import largest_deviations
+from shuffleproof.core.rankers.base import Ranker
+from shuffleproof.core.studies.carrying import Carrier, shared_source
+from shuffleproof.core.studies.initial_ranking import values_of
 
 OWN = ("answer-tau", "kept-top-1", "kept-top-10", "score-change")
 """Kendall's τ-b of the two answers, the expected share of the first 1 and 10 that are still

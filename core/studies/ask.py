@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from core.store.artefacts import Store, default_store
-from core.studies.question import SAMPLE, Question, Scope
-from core.studies.result import StudyResult
-from core.studies.workbench import finished
+from shuffleproof.core.store.artefacts import Store, default_store
+from shuffleproof.core.studies.question import SAMPLE, Question, Scope
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.workbench import finished
 
 
 def ask(

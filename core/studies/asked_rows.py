@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from core.studies.ranker_sets import NAMED
+from shuffleproof.core.studies.ranker_sets import NAMED
 
 REFERENCES = frozenset({"ideal", "initial ranking", "random"})
 """Rows of a table that nobody asked for."""

@@ -10,11 +10,10 @@ from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-
-from core.data.lists import CandidateLists, JudgedLists
-from core.rankers.base import Ranker
-from core.studies.carrying import scores_of_all, source_of
-from core.studies.score_floor import checked
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.rankers.base import Ranker
+from shuffleproof.core.studies.carrying import scores_of_all, source_of
+from shuffleproof.core.studies.score_floor import checked
 
 Anew = Callable[[int | None], Ranker]
 """(numeric threads, or None) → the same ranker without what it may remember."""
@@ -67,7 +66,7 @@ class Asking:
     @property
     def ours(self) -> bool:
         """Whether it is one of our rankers, which run in this process and remember nothing."""
-        return self._anew is None and type(self.ranker).__module__.startswith("core.")
+        return self._anew is None and type(self.ranker).__module__.startswith("shuffleproof.core.")
 
     @property
     def afresh(self) -> bool:
@@ -125,7 +124,7 @@ def _anew(ranker: Ranker) -> Anew | None:
     """
     if isinstance(ranker, Fresh):
         return ranker.fresh
-    if type(ranker).__module__.startswith("core."):
+    if type(ranker).__module__.startswith("shuffleproof.core."):
         return None
     try:
         untouched = copy.deepcopy(ranker)

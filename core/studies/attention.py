@@ -14,21 +14,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy.stats import t as student
-
-from core.data.lists import JudgedLists
-from core.errors import ParameterError, UsageError
-from core.progress import Progress
-from core.rankers.attention_kinds import attends
-from core.rankers.attention_summary import DEAD_BELOW, MEASURES, POINT, Row, summary
-from core.rankers.base import Ranker
-from core.store.keys import key_of
-from core.store.manifest import Artefact
-from core.studies import engine
-from core.studies.cells import Cell, CellPlan, by_cells
-from core.studies.result import SUMMARY_COLUMNS, StudyResult
-from core.studies.run import query_ids_of
-from core.studies.study import Found, Trial
-from core.studies.workbench import Workbench
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.errors import ParameterError, UsageError
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.rankers.attention_kinds import attends
+from shuffleproof.core.rankers.attention_summary import DEAD_BELOW, MEASURES, POINT, Row, summary
+from shuffleproof.core.rankers.base import Ranker
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import engine
+from shuffleproof.core.studies.cells import Cell, CellPlan, by_cells
+from shuffleproof.core.studies.result import SUMMARY_COLUMNS, StudyResult
+from shuffleproof.core.studies.run import query_ids_of
+from shuffleproof.core.studies.study import Found, Trial
+from shuffleproof.core.studies.workbench import Workbench
 
 KIND = "attention"
 CHUNK = 64
@@ -194,7 +193,7 @@ def interval(values: np.ndarray) -> tuple[float, float]:
 def _worked(
     plan: Plan, cell: Cell, ranker: Ranker, base: JudgedLists
 ) -> Generator[Progress, None, Found]:
-    from core.rankers.attention_maps import recorded  # noqa: PLC0415 (torch, for who looks)
+    from shuffleproof.core.rankers.attention_maps import recorded  # noqa: PLC0415 (torch, for who looks)
 
     found = []
     for at in range(*plan.lists_of(cell.part)):

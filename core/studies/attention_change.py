@@ -4,15 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-
-from core.data.lists import JudgedLists
-from core.errors import ParameterError
-from core.numerals import number, whole
-from core.perturb.base import Change as Touched
-from core.perturb.base import disturbed
-from core.perturb.registry import ATTACK, PERTURBATIONS, perturbation
-from core.seeds import generator
-from core.studies.shown_order import Documents, ShownOrder, document_names
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.errors import ParameterError
+from shuffleproof.core.numerals import number, whole
+from shuffleproof.core.perturb.base import Change as Touched
+from shuffleproof.core.perturb.base import disturbed
+from shuffleproof.core.perturb.registry import ATTACK, PERTURBATIONS, perturbation
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.studies.shown_order import Documents, ShownOrder, document_names
 
 NO_CHANGE = "initial"
 ORDERS = ("initial", "shuffled", "label", "id")

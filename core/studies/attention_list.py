@@ -14,12 +14,11 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float32
-
-from core.data.lists import JudgedLists
-from core.studies import scoring
-from core.studies.attention_change import NO_CHANGE, Change
-from core.studies.attention_look import Look, looked
-from core.studies.shown_order import document_names
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.studies import scoring
+from shuffleproof.core.studies.attention_change import NO_CHANGE, Change
+from shuffleproof.core.studies.attention_look import Look, looked
+from shuffleproof.core.studies.shown_order import document_names
 
 MOST_FEATURES = 8
 

@@ -4,8 +4,8 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from core.studies.kinds.attention.question import Attention
-from core.studies.reproduce import changed_lists, command_of, opened
+from shuffleproof.core.studies.kinds.attention.question import Attention
+from shuffleproof.core.studies.reproduce import changed_lists, command_of, opened
 
 Facts = Mapping[str, Any]
 
@@ -42,12 +42,13 @@ def list_python(ranker: str, query: str, which: Mapping[str, Any], facts: Facts)
         which: `kind`, `block` and `head` of the map, and `change`.
         facts: `data`, `lists`, `preset`.
     """
-    lines = ["import numpy as np", "", "from core.data.lists import JudgedLists"]
-    lines += ["from core.rankers.initial import ListRecipe"] if changed_lists(facts) else []
+    lines = ["import numpy as np", "", "from shuffleproof.core.data.lists import JudgedLists"]
+    if changed_lists(facts):
+        lines.append("from shuffleproof.core.rankers.initial import ListRecipe")
     lines += [
-        "from core.studies.attention_change import Change",
-        "from core.studies.attention_look import looked",
-        "from core.studies.workbench import Workbench, finished",
+        "from shuffleproof.core.studies.attention_change import Change",
+        "from shuffleproof.core.studies.attention_look import looked",
+        "from shuffleproof.core.studies.workbench import Workbench, finished",
         "",
         f"bench = {opened(facts)}",
         f"ranker = finished(bench.trained({ranker!r})).ranker",

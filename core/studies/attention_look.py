@@ -5,15 +5,14 @@ from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float32, Int64
-
-from core.data.lists import JudgedLists
-from core.perturb.base import origins, sources
-from core.rankers import attention_measures as measures
-from core.rankers.attention_kinds import AttentionRecord
-from core.rankers.attention_order import binned, bounds, largest_change
-from core.rankers.attention_summary import Summary, summary
-from core.rankers.base import Ranker
-from core.studies.attention_change import Change
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.perturb.base import origins, sources
+from shuffleproof.core.rankers import attention_measures as measures
+from shuffleproof.core.rankers.attention_kinds import AttentionRecord
+from shuffleproof.core.rankers.attention_order import binned, bounds, largest_change
+from shuffleproof.core.rankers.attention_summary import Summary, summary
+from shuffleproof.core.rankers.base import Ranker
+from shuffleproof.core.studies.attention_change import Change
 
 THUMBNAIL = 16
 """Rows and columns of a head's small picture."""
@@ -75,7 +74,7 @@ def looked(ranker: Ranker, judged: JudgedLists, change: Change) -> Look:
     Raises:
         UsageError: the ranker has no weights to show.
     """
-    from core.rankers.attention_maps import by_document, recorded  # noqa: PLC0415 (torch)
+    from shuffleproof.core.rankers.attention_maps import by_document, recorded  # noqa: PLC0415 (torch)
 
     changed = change.of(judged)
     places = sources(judged.lists, changed.lists.offsets, origins(judged, changed))

@@ -5,13 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 from jaxtyping import Float64
-
-from core.rankers.attention_kinds import KINDS
-from core.rankers.attention_summary import MEASURES, POINT
-from core.studies.attention_change import WORDS, Change
-from core.studies.claims_intervals import ALPHA, adjusted
-from core.studies.one_list import amount, spoken
-from core.studies.result import StudyResult
+from shuffleproof.core.rankers.attention_kinds import KINDS
+from shuffleproof.core.rankers.attention_summary import MEASURES, POINT
+from shuffleproof.core.studies.attention_change import WORDS, Change
+from shuffleproof.core.studies.claims_intervals import ALPHA, adjusted
+from shuffleproof.core.studies.one_list import amount, spoken
+from shuffleproof.core.studies.result import StudyResult
 
 COLUMNS = (
     "ranker", "map", "block", "head", "neighbours", "entropy", "relevant", "chance", "lift",

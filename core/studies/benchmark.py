@@ -11,19 +11,18 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
-
-from core.data.lists import JudgedLists
-from core.errors import ShuffleproofError
-from core.metrics.measure import Measure
-from core.metrics.relevance import evaluate
-from core.metrics.tied import tied_share
-from core.progress import Progress, saying
-from core.rankers.foreign import is_from_outside
-from core.store.artefacts import Store
-from core.store.keys import key_of
-from core.store.manifest import Artefact
-from core.studies import benchmark_lists, cells, conventions, engine
-from core.studies.benchmark_rows import (
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.relevance import evaluate
+from shuffleproof.core.metrics.tied import tied_share
+from shuffleproof.core.progress import Progress, saying
+from shuffleproof.core.rankers.foreign import is_from_outside
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import benchmark_lists, cells, conventions, engine
+from shuffleproof.core.studies.benchmark_rows import (
     GROUPS,
     REFERENCES,
     Row,
@@ -32,12 +31,12 @@ from core.studies.benchmark_rows import (
     rows_of,
     trained_at,
 )
-from core.studies.cells import Cell
-from core.studies.initial_ranking import INITIAL, InitialRanking
-from core.studies.result import StudyResult
-from core.studies.run import query_ids_of
-from core.studies.study import Found, Trial
-from core.studies.workbench import Workbench
+from shuffleproof.core.studies.cells import Cell
+from shuffleproof.core.studies.initial_ranking import INITIAL, InitialRanking
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.run import query_ids_of
+from shuffleproof.core.studies.study import Found, Trial
+from shuffleproof.core.studies.workbench import Workbench
 
 __all__ = [
     "GROUPS", "KIND", "MEASURES", "REFERENCES", "RUNS", "Plan", "Row", "group_of",

@@ -3,13 +3,12 @@
 import math
 
 import pandas as pd
-
-from core.metrics.measure import Measure
-from core.studies import benchmark_table
-from core.studies.benchmark_rows import GROUPS
-from core.studies.initial_ranking import INITIAL
-from core.studies.result import StudyResult
-from core.studies.table import LEVEL_OF_SIGNIFICANCE
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.studies import benchmark_table
+from shuffleproof.core.studies.benchmark_rows import GROUPS
+from shuffleproof.core.studies.initial_ranking import INITIAL
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.table import LEVEL_OF_SIGNIFICANCE
 
 NAMED = 6
 """Rankers that a sentence names; more are counted."""

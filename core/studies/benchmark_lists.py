@@ -9,16 +9,16 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from core.errors import UsageError
-from core.numerals import is_count
-from core.progress import Progress, saying
-from core.rankers import ensemble
-from core.rankers.initial import prepare
-from core.rankers.preset_digests import marked
-from core.studies.benchmark_rows import Row
-from core.studies.initial_rankings import FOUR
-from core.studies.workbench import Workbench
-from core.words import counted
+from shuffleproof.core.errors import UsageError
+from shuffleproof.core.numerals import is_count
+from shuffleproof.core.progress import Progress, saying
+from shuffleproof.core.rankers import ensemble
+from shuffleproof.core.rankers.initial import prepare
+from shuffleproof.core.rankers.preset_digests import marked
+from shuffleproof.core.studies.benchmark_rows import Row
+from shuffleproof.core.studies.initial_rankings import FOUR
+from shuffleproof.core.studies.workbench import Workbench
+from shuffleproof.core.words import counted
 
 WIDER = "initial"
 """In a row's recipe: the initial rankings of its lists, where they are more than the others'."""

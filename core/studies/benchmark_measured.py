@@ -12,19 +12,18 @@ from typing import TypeAlias
 import numpy as np
 from jaxtyping import Float
 from safetensors.numpy import load_file
-
-from core.data.dataset import Fold, RankingDataset
-from core.data.lists import CandidateLists
-from core.metrics.measure import Measure
-from core.metrics.relevance import evaluate
-from core.store.artefacts import Store
-from core.studies.benchmark import RUNS
-from core.studies.benchmark_retrieved import judged_by
-from core.studies.benchmark_runs import lists_of, made_on
-from core.studies.command_runs import is_of_runs
-from core.studies.conventions import derivable
-from core.studies.outside_runs import as_ranked
-from core.studies.result import StudyResult
+from shuffleproof.core.data.dataset import Fold, RankingDataset
+from shuffleproof.core.data.lists import CandidateLists
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.relevance import evaluate
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies.benchmark import RUNS
+from shuffleproof.core.studies.benchmark_retrieved import judged_by
+from shuffleproof.core.studies.benchmark_runs import lists_of, made_on
+from shuffleproof.core.studies.command_runs import is_of_runs
+from shuffleproof.core.studies.conventions import derivable
+from shuffleproof.core.studies.outside_runs import as_ranked
+from shuffleproof.core.studies.result import StudyResult
 
 
 def with_measures(

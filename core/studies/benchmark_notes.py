@@ -5,14 +5,14 @@ Where columns differ in their convention or in the queries that they count, each
 
 from collections.abc import Sequence
 
-from core.metrics.measure import Measure
-from core.metrics.tied import tied_in_words
-from core.studies import benchmark_table
-from core.studies.benchmark_table import LETTERS
-from core.studies.benchmark_values import rankers_of
-from core.studies.command_runs import is_of_runs
-from core.studies.result import StudyResult
-from core.words import counted
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.tied import tied_in_words
+from shuffleproof.core.studies import benchmark_table
+from shuffleproof.core.studies.benchmark_table import LETTERS
+from shuffleproof.core.studies.benchmark_values import rankers_of
+from shuffleproof.core.studies.command_runs import is_of_runs
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.words import counted
 
 CONVENTIONS = ("gain", "discount", "ideal", "empty", "ties", "relevant", "top_grade", "short")
 

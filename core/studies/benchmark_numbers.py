@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 
 import pandas as pd
-
-from core.studies import benchmark_table
-from core.studies.benchmark_table import LETTERS
-from core.studies.result import StudyResult
+from shuffleproof.core.studies import benchmark_table
+from shuffleproof.core.studies.benchmark_table import LETTERS
+from shuffleproof.core.studies.result import StudyResult
 
 
 def numbers(

@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-
-from core.data.published import (
+from shuffleproof.core.data.published import (
     CONVENTION,
     CONVENTIONS,
     CUTOFFS,
@@ -16,9 +15,9 @@ from core.data.published import (
     Published,
     table_for,
 )
-from core.metrics.measure import Measure
-from core.studies import benchmark_table
-from core.studies.result import StudyResult
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.studies import benchmark_table
+from shuffleproof.core.studies.result import StudyResult
 
 COLUMNS = ("ranker", "measure", "printed", "here", "difference")
 

@@ -8,12 +8,11 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int64
 from safetensors import safe_open
-
-from core.data.dataset import RankingDataset
-from core.errors import DataError
-from core.studies.benchmark import RUNS
-from core.studies.result import StudyResult
-from core.studies.shown_order import document_names
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.errors import DataError
+from shuffleproof.core.studies.benchmark import RUNS
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.shown_order import document_names
 
 
 @dataclass(frozen=True)

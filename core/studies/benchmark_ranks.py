@@ -7,12 +7,11 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float64
 from scipy import stats
-
-from core.metrics.measure import Measure
-from core.studies.benchmark_rows import GROUPS, groups_of
-from core.studies.benchmark_values import values_of
-from core.studies.result import StudyResult
-from core.studies.table import LEVEL_OF_SIGNIFICANCE
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.studies.benchmark_rows import GROUPS, groups_of
+from shuffleproof.core.studies.benchmark_values import values_of
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.table import LEVEL_OF_SIGNIFICANCE
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,11 @@ import numpy as np
 import pandas as pd
 from safetensors import safe_open
 from safetensors.numpy import load_file
-
-from core.data.dataset import RankingDataset
-from core.data.lists import CandidateLists
-from core.data.text import TextColumn
-from core.errors import DataError
-from core.studies.benchmark_query import Place, positions_of
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.lists import CandidateLists
+from shuffleproof.core.data.text import TextColumn
+from shuffleproof.core.errors import DataError
+from shuffleproof.core.studies.benchmark_query import Place, positions_of
 
 FILE = "retrieved.safetensors"
 

@@ -8,18 +8,18 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from core.errors import UsageError
-from core.progress import Progress, finished
-from core.rankers import ensemble, registry
-from core.rankers.base import RankerSpec
-from core.rankers.ensemble_kept import combination
-from core.rankers.foreign import is_from_outside
-from core.rankers.kept import Kept
-from core.studies.entrants import FROM
-from core.studies.initial_ranking import INITIAL
-from core.studies.precomputed_scores import is_precomputed
-from core.studies.ranker_sets import expanded
-from core.studies.workbench import Workbench
+from shuffleproof.core.errors import UsageError
+from shuffleproof.core.progress import Progress, finished
+from shuffleproof.core.rankers import ensemble, registry
+from shuffleproof.core.rankers.base import RankerSpec
+from shuffleproof.core.rankers.ensemble_kept import combination
+from shuffleproof.core.rankers.foreign import is_from_outside
+from shuffleproof.core.rankers.kept import Kept
+from shuffleproof.core.studies.entrants import FROM
+from shuffleproof.core.studies.initial_ranking import INITIAL
+from shuffleproof.core.studies.precomputed_scores import is_precomputed
+from shuffleproof.core.studies.ranker_sets import expanded
+from shuffleproof.core.studies.workbench import Workbench
 
 REFERENCES = ("ideal", INITIAL, "random")
 GROUPS = (

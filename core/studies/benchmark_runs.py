@@ -8,16 +8,15 @@ from typing import Any
 
 import numpy as np
 from safetensors.numpy import load_file
-
-from core.data import trec
-from core.data.catalogue import KIND, SAMPLE, find
-from core.data.dataset import Fold
-from core.data.lists import CandidateLists
-from core.data.stored import open_fold
-from core.errors import DataError
-from core.store.artefacts import Store
-from core.studies.benchmark import RUNS
-from core.studies.result import StudyResult
+from shuffleproof.core.data import trec
+from shuffleproof.core.data.catalogue import KIND, SAMPLE, find
+from shuffleproof.core.data.dataset import Fold
+from shuffleproof.core.data.lists import CandidateLists
+from shuffleproof.core.data.stored import open_fold
+from shuffleproof.core.errors import DataError
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies.benchmark import RUNS
+from shuffleproof.core.studies.result import StudyResult
 
 
 def made_on(facts: Mapping[str, Any], store: Store) -> list[Fold]:

@@ -10,18 +10,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from jaxtyping import Float32, Float64
-
-from core.errors import UnknownNameError, UsageError
-from core.metrics.measure import Measure
-from core.metrics.randomisation import randomised
-from core.metrics.relevance import mean_of
-from core.metrics.robustness import win_tie_loss
-from core.metrics.significance import bootstrap_intervals, effect_size, holm, paired_t
-from core.seeds import generator
-from core.studies.benchmark_rows import GROUPS, groups_of
-from core.studies.benchmark_values import per_query, rankers_of, values_of
-from core.studies.result import StudyResult
-from core.studies.table import LEVEL_OF_SIGNIFICANCE, TESTS
+from shuffleproof.core.errors import UnknownNameError, UsageError
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.randomisation import randomised
+from shuffleproof.core.metrics.relevance import mean_of
+from shuffleproof.core.metrics.robustness import win_tie_loss
+from shuffleproof.core.metrics.significance import bootstrap_intervals, effect_size, holm, paired_t
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.studies.benchmark_rows import GROUPS, groups_of
+from shuffleproof.core.studies.benchmark_values import per_query, rankers_of, values_of
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.table import LEVEL_OF_SIGNIFICANCE, TESTS
 
 __all__ = [
     "COMPARISON", "LETTERS", "SYMBOLS", "check_baselines", "compared", "deltas",

@@ -4,11 +4,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.studies import benchmark_notes, benchmark_table
-from core.studies.benchmark_rows import GROUPS, groups_of
-from core.studies.benchmark_table import LETTERS
-from core.studies.result import StudyResult
-from core.words import one_line
+from shuffleproof.core.studies import benchmark_notes, benchmark_table
+from shuffleproof.core.studies.benchmark_rows import GROUPS, groups_of
+from shuffleproof.core.studies.benchmark_table import LETTERS
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.words import one_line
 
 DIGITS = 3
 """Decimals of a table where nobody asks for others."""

@@ -9,10 +9,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 from jaxtyping import Float32, Float64, Int64
-
-from core.studies.benchmark_rows import GROUPS, groups_of
-from core.studies.conventions import derived
-from core.studies.result import StudyResult
+from shuffleproof.core.studies.benchmark_rows import GROUPS, groups_of
+from shuffleproof.core.studies.conventions import derived
+from shuffleproof.core.studies.result import StudyResult
 
 DECODED = 24
 """Measures of a result whose values are remembered: a switch back and forth decodes nothing."""

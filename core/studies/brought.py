@@ -3,15 +3,15 @@
 from collections.abc import Generator
 from pathlib import Path
 
-from core.data.dataset import Fold
-from core.data.lists import CandidateLists, JudgedLists
-from core.errors import UnknownNameError
-from core.progress import Progress
-from core.rankers import outside
-from core.rankers.kept import ALL_DOCUMENTS, quality
-from core.store.artefacts import Store
-from core.store.keys import key_of
-from core.store.manifest import Artefact
+from shuffleproof.core.data.dataset import Fold
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.errors import UnknownNameError
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.rankers import outside
+from shuffleproof.core.rankers.kept import ALL_DOCUMENTS, quality
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.store.manifest import Artefact
 
 
 def bring(

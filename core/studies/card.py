@@ -13,25 +13,29 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from jaxtyping import Float32
-
-from core.data.lists import JudgedLists
-from core.errors import UsageError
-from core.metrics.agreement import positions
-from core.metrics.measure import Measure
-from core.perturb.registry import entry_of
-from core.progress import Progress
-from core.rankers.base import Ranker
-from core.store.manifest import Artefact
-from core.studies import conventions, engine
-from core.studies.carrying import Carrier, source_of
-from core.studies.initial_ranking import INITIAL, INITIAL_DIGEST, PAPER_FAMILY, values_of
-from core.studies.noise import Noise
-from core.studies.precomputed_scores import is_as_is, is_precomputed
-from core.studies.result import StudyResult
-from core.studies.run import query_ids_of, run_study
-from core.studies.study import Study, TrialRecords, levels_of
-from core.studies.workbench import Workbench, with_initial
-from core.studies.worst_orders import Attack
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.errors import UsageError
+from shuffleproof.core.metrics.agreement import positions
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.perturb.registry import entry_of
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.rankers.base import Ranker
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import conventions, engine
+from shuffleproof.core.studies.carrying import Carrier, source_of
+from shuffleproof.core.studies.initial_ranking import (
+    INITIAL,
+    INITIAL_DIGEST,
+    PAPER_FAMILY,
+    values_of,
+)
+from shuffleproof.core.studies.noise import Noise
+from shuffleproof.core.studies.precomputed_scores import is_as_is, is_precomputed
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.run import query_ids_of, run_study
+from shuffleproof.core.studies.study import Study, TrialRecords, levels_of
+from shuffleproof.core.studies.workbench import Workbench, with_initial
+from shuffleproof.core.studies.worst_orders import Attack
 
 KIND = "card"
 FLIPS = {"flip-top-1": 1, "flip-top-10": 10}

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float64
-
-from core.metrics.robustness import area_under_curve
-from core.studies.result import CONFIDENCE, RESAMPLES
+from shuffleproof.core.metrics.robustness import area_under_curve
+from shuffleproof.core.studies.result import CONFIDENCE, RESAMPLES
 
 AT_ONCE = 2**22
 """Query counts held at a time."""

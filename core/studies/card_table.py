@@ -8,23 +8,22 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from jaxtyping import Float64
-
-from core.metrics.measure import Measure
-from core.metrics.relevance import mean_of
-from core.metrics.robustness import (
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.relevance import mean_of
+from shuffleproof.core.metrics.robustness import (
     area_under_curve,
     breakdown_point,
     conditional_value_at_risk,
     worst_query,
 )
-from core.perturb.registry import entry_of
-from core.seeds import generator
-from core.studies.card import FLIPS, MOVED, TIMED_LISTS, TIMINGS
-from core.studies.card_intervals import Resampled, resampled
-from core.studies.initial_ranking import INITIAL
-from core.studies.noise import within
-from core.studies.precomputed_scores import NOT_ASKED, is_precomputed
-from core.studies.result import RESAMPLES, StudyResult
+from shuffleproof.core.perturb.registry import entry_of
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.studies.card import FLIPS, MOVED, TIMED_LISTS, TIMINGS
+from shuffleproof.core.studies.card_intervals import Resampled, resampled
+from shuffleproof.core.studies.initial_ranking import INITIAL
+from shuffleproof.core.studies.noise import within
+from shuffleproof.core.studies.precomputed_scores import NOT_ASKED, is_precomputed
+from shuffleproof.core.studies.result import RESAMPLES, StudyResult
 
 RISK = 0.05
 SEPARATOR = ", "

@@ -11,12 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float32, Int64
-
-from core.data import ragged
-from core.data.lists import CandidateLists, JudgedLists
-from core.perturb.base import origins, sources
-from core.rankers.base import Input, Ranker
-from core.studies.score_floor import difference, unchanged
+from shuffleproof.core.data import ragged
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.perturb.base import origins, sources
+from shuffleproof.core.rankers.base import Input, Ranker
+from shuffleproof.core.studies.score_floor import difference, unchanged
 
 PROOFS = 3
 

@@ -12,13 +12,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-
-from core.errors import DataError, DivergedError, ShuffleproofError
-from core.progress import Progress
-from core.studies.codec import Described
-from core.studies.engine import Work
-from core.studies.result import StudyResult
-from core.studies.study import Found, Trial, TrialRecords
+from shuffleproof.core.errors import DataError, DivergedError, ShuffleproofError
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.studies.codec import Described
+from shuffleproof.core.studies.engine import Work
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.study import Found, Trial, TrialRecords
 
 
 @dataclass(frozen=True)

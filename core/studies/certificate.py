@@ -7,12 +7,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy.special import betaincinv
-
-from core.studies import verdict as judging
-from core.studies.examination import MEASURES
-from core.studies.result import StudyResult
-from core.studies.verdict import INVARIANT, NOT, UNTOLD, Judged, Verdict, most, systematic_of
-from core.words import counted
+from shuffleproof.core.studies import verdict as judging
+from shuffleproof.core.studies.examination import MEASURES
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.verdict import (
+    INVARIANT,
+    NOT,
+    UNTOLD,
+    Judged,
+    Verdict,
+    most,
+    systematic_of,
+)
+from shuffleproof.core.words import counted
 
 EXIT_CODES: Mapping[str, int] = {INVARIANT: 0, NOT: 3, UNTOLD: 4}
 """Of the command `certify`."""

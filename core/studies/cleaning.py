@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from core.data import catalogue, examination
-from core.errors import JobError
-from core.store import locks, manifest, plain_json
-from core.store.artefacts import Store
-from core.store.damaged import damaged, size_of
-from core.studies import jobs, uploads
-from core.studies.library import damaged as undescribed
-from core.studies.made_from import STRANGE
-from core.studies.registry import STUDIES
-from core.studies.underway import planned, underway
+from shuffleproof.core.data import catalogue, examination
+from shuffleproof.core.errors import JobError
+from shuffleproof.core.store import locks, manifest, plain_json
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.damaged import damaged, size_of
+from shuffleproof.core.studies import jobs, uploads
+from shuffleproof.core.studies.library import damaged as undescribed
+from shuffleproof.core.studies.made_from import STRANGE
+from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.underway import planned, underway
 
 YOUNG_SECONDS = 3600.0
 """What changed within the hour may belong to work under way and is left alone."""

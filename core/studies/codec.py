@@ -32,7 +32,7 @@ def recipe_of(plan: Any) -> dict[str, Any]:
     Tuples become lists, dataclasses mappings; a field that is empty by default is left out while
     it is empty, so that recipes from before it was there keep their keys.
 
-    >>> from core.studies.study import Study
+    >>> from shuffleproof.core.studies.study import Study
     >>> study = Study("card", (("a", "1"),), "l", (), (("cut", 1.0),), ("RR",), draws=2, seed=0)
     >>> recipe = recipe_of(study)
     >>> recipe["rankers"], "stored" in recipe, plan_of(Study, recipe) == study

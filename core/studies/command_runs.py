@@ -38,8 +38,8 @@ def runs_python(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     lines = [
         "from pathlib import Path",
         "",
-        "from core.store.artefacts import default_store",
-        "from core.studies import benchmark_text, outside_runs",
+        "from shuffleproof.core.store.artefacts import default_store",
+        "from shuffleproof.core.studies import benchmark_text, outside_runs",
         "",
         f"qrels = Path({str(facts['data'])!r})",
         f"runs = [Path(name) for name in {_files(recipe, facts)!r}]",

@@ -10,10 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from jaxtyping import Float32
-
-from core.errors import DataError
-from core.metrics.measure import Measure
-from core.metrics.relevance import converted
+from shuffleproof.core.errors import DataError
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.relevance import converted
 
 CUTOFFS = (1, 3, 5, 10)
 SWITCHED: Mapping[str, tuple[str, ...]] = {

@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
-from core.data.lists import JudgedLists
-from core.errors import ShuffleproofError
-from core.execution.machine import machine
-from core.models import size
-from core.models.config import DLCMConfig, SetRankConfig
-from core.models.config_groups import GroupConfig
-from core.rankers.base import RankerSpec
-from core.rankers.recipes import NeuralSpec
-from core.rankers.trees import LambdaMARTSpec, MARTSpec
-from core.store.artefacts import Store
-from core.studies import cost_classical
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.execution.machine import machine
+from shuffleproof.core.models import size
+from shuffleproof.core.models.config import DLCMConfig, SetRankConfig
+from shuffleproof.core.models.config_groups import GroupConfig
+from shuffleproof.core.rankers.base import RankerSpec
+from shuffleproof.core.rankers.recipes import NeuralSpec
+from shuffleproof.core.rankers.trees import LambdaMARTSpec, MARTSpec
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies import cost_classical
 
 BACKWARD = 3.0
 """A training step costs so many forward passes."""

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from core.errors import UnknownNameError
-from core.rankers import outside, registry
-from core.rankers.initial import ListRecipe
+from shuffleproof.core.errors import UnknownNameError
+from shuffleproof.core.rankers import outside, registry
+from shuffleproof.core.rankers.initial import ListRecipe
 
 
 def from_preset(recipe: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:

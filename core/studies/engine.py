@@ -7,14 +7,14 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from core.errors import UsageError
-from core.progress import Progress
-from core.store.artefacts import Store
-from core.store.keys import key_of
-from core.store.manifest import Artefact
-from core.studies.result import StudyResult
-from core.studies.study import Plan
-from core.studies.underway import announce
+from shuffleproof.core.errors import UsageError
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.study import Plan
+from shuffleproof.core.studies.underway import announce
 
 Work = Callable[[dict[str, Any]], Generator[Progress, None, StudyResult | None]]
 """Facts → the result that carries them, those it adds among them; None where nothing was found."""

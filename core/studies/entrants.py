@@ -9,13 +9,13 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from core.errors import UsageError
-from core.progress import Progress, finished
-from core.rankers import outside, registry
-from core.rankers.base import Ranker
-from core.rankers.ensemble_kept import combination_of
-from core.rankers.foreign import is_callable
-from core.studies.workbench import Workbench
+from shuffleproof.core.errors import UsageError
+from shuffleproof.core.progress import Progress, finished
+from shuffleproof.core.rankers import outside, registry
+from shuffleproof.core.rankers.base import Ranker
+from shuffleproof.core.rankers.ensemble_kept import combination_of
+from shuffleproof.core.rankers.foreign import is_callable
+from shuffleproof.core.studies.workbench import Workbench
 
 FROM = "from"
 """In a recipe: the ranker is from outside and was named by its file or function."""

@@ -14,18 +14,17 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int64
-
-from core.data.lists import CandidateLists, JudgedLists
-from core.errors import ShuffleproofError
-from core.metrics import rounding, segments
-from core.metrics.agreement import kendall_tau
-from core.metrics.passing import documents_passed, pairs_within, smallest_gap
-from core.metrics.significance import paired_t
-from core.rankers.base import Ranker
-from core.studies import score_floor
-from core.studies.asking import Asked, Asking, as_in
-from core.studies.score_floor import Floor, difference
-from core.studies.systematic_orders import summarised, systematic
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.metrics import rounding, segments
+from shuffleproof.core.metrics.agreement import kendall_tau
+from shuffleproof.core.metrics.passing import documents_passed, pairs_within, smallest_gap
+from shuffleproof.core.metrics.significance import paired_t
+from shuffleproof.core.rankers.base import Ranker
+from shuffleproof.core.studies import score_floor
+from shuffleproof.core.studies.asking import Asked, Asking, as_in
+from shuffleproof.core.studies.score_floor import Floor, difference
+from shuffleproof.core.studies.systematic_orders import summarised, systematic
 
 MEASURES = (
     "score-deviation", "documents-moved", "tau", "smallest-gap", "deviation-over-floor",

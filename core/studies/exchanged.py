@@ -11,17 +11,16 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float32, Int64
-
-from core.data.dataset import RankingDataset
-from core.data.lists import CandidateLists, JudgedLists
-from core.data.ragged import order_within
-from core.errors import UsageError
-from core.progress import Progress, saying
-from core.rankers import ensemble, registry
-from core.rankers.base import Ranker
-from core.rankers.initial import initial_spec
-from core.rankers.shuffled import ShuffledRanker
-from core.studies.workbench import Workbench
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.data.ragged import order_within
+from shuffleproof.core.errors import UsageError
+from shuffleproof.core.progress import Progress, saying
+from shuffleproof.core.rankers import ensemble, registry
+from shuffleproof.core.rankers.base import Ranker
+from shuffleproof.core.rankers.initial import initial_spec
+from shuffleproof.core.rankers.shuffled import ShuffledRanker
+from shuffleproof.core.studies.workbench import Workbench
 
 TRAINED, NONE = "as trained", "without any"
 ORACLE, ANTI, RANDOM = "oracle", "anti-oracle", "random"

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
-from core.errors import ParameterError, UsageError
-from core.parameters import Parameter, parts_of, text_of, value_of
+from shuffleproof.core.errors import ParameterError, UsageError
+from shuffleproof.core.parameters import Parameter, parts_of, text_of, value_of
 
 Given = Mapping[str, Any]
 """The flags that somebody gave, by their names without dashes in front."""
@@ -156,7 +156,7 @@ class Levels:
 def flag_of(field: Parameter) -> str:
     """The name of a field's own flag.
 
-    >>> from core.parameters import Parameter
+    >>> from shuffleproof.core.parameters import Parameter
     >>> flag_of(Parameter("dead_below", float, 0.1, ""))
     'dead-below'
     """
@@ -169,7 +169,7 @@ def said(field: Parameter) -> Said:
 
 
 def _pairs(families: Sequence[str], levels: str | None) -> tuple[tuple[str, float], ...]:
-    from core.studies.study import levels_of  # noqa: PLC0415 (the registry of families: NumPy)
+    from shuffleproof.core.studies.study import levels_of  # noqa: PLC0415 (the registry of families: NumPy)
 
     return tuple((family, level) for family in families for level in levels_of(family, levels))
 

@@ -12,21 +12,21 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float32
-
-from core.data.lists import JudgedLists
-from core.errors import ParameterError, UsageError
-from core.progress import Progress
-from core.rankers.base import Ranker
-from core.store.keys import key_of
-from core.store.manifest import Artefact
-from core.studies import engine
-from core.studies.cells import Cell, CellPlan, by_cells
-from core.studies.result import StudyResult
-from core.studies.run import query_ids_of
-from core.studies.study import Found, Trial
-from core.studies.workbench import Workbench
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.errors import ParameterError, UsageError
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.rankers.base import Ranker
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import engine
+from shuffleproof.core.studies.cells import Cell, CellPlan, by_cells
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.run import query_ids_of
+from shuffleproof.core.studies.study import Found, Trial
+from shuffleproof.core.studies.workbench import Workbench
 
 KIND = "group-shuffles"
+EQUIVARIANCE = "shuffleproof.core.studies.gsf_equivariance"
 SHUFFLES = (1, 2, 4, 8, 16, 32, 64)
 MOST_SHUFFLES = 4096
 ORDERS = 8
@@ -114,7 +114,7 @@ def run(  # noqa: PLR0913 (what a study of it asks for)
         UsageError: a ranker that is no GSF, or none at all.
         ParameterError: numbers out of bounds, or a GSF of groups of one document.
     """
-    from core.studies import gsf_equivariance  # noqa: PLC0415 (torch, for who trains)
+    from shuffleproof.core.studies import gsf_equivariance  # noqa: PLC0415 (torch, for who trains)
 
     check(shuffles, orders)
     if not names:
@@ -190,7 +190,7 @@ def _spreads(
 
     A change is measured besides, so that the first cell's seconds hold no start of a library.
     """
-    from core.studies.gsf_equivariance import changes, spread  # noqa: PLC0415 (torch)
+    from shuffleproof.core.studies.gsf_equivariance import changes, spread  # noqa: PLC0415 (torch)
 
     todo = (cell for cell in work if bench.store.records.get(cell.digest) is None)
     left = list(dict.fromkeys(cell.row.ranker for cell in todo))
@@ -202,7 +202,7 @@ def _spreads(
 def _computed(
     plan: Plan, rankers: Mapping[str, Ranker], scored: tuple[JudgedLists, Spreads], cell: Cell
 ) -> Generator[Progress, None, Found]:
-    from core.studies.gsf_equivariance import changes  # noqa: PLC0415 (torch)
+    from shuffleproof.core.studies.gsf_equivariance import changes  # noqa: PLC0415 (torch)
 
     work, (base, spreads), name = plan.cells(), scored, cell.row.ranker
     asked = changes(rankers[name], base, int(cell.row.level), plan.orders, plan.seed)

@@ -7,11 +7,10 @@ import pandas as pd
 from jaxtyping import Float64
 from scipy.stats import linregress
 from scipy.stats import t as student
-
-from core.metrics.significance import bootstrap_intervals
-from core.seeds import generator
-from core.studies.group_shuffles import KIND, MEASURES, PAIRS, REFERENCE, SAMPLED
-from core.studies.result import StudyResult
+from shuffleproof.core.metrics.significance import bootstrap_intervals
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.studies.group_shuffles import KIND, MEASURES, PAIRS, REFERENCE, SAMPLED
+from shuffleproof.core.studies.result import StudyResult
 
 DUE = -0.5
 """The exponent of the mean of S independent shuffles."""

@@ -9,15 +9,14 @@ from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Float32, Float64
-
-from core.data import ragged
-from core.data.lists import CandidateLists, JudgedLists
-from core.errors import ParameterError
-from core.metrics.agreement import kendall_tau
-from core.models.config_groups import GroupConfig
-from core.rankers.base import Ranker
-from core.rankers.neural import NeuralRanker
-from core.seeds import generator
+from shuffleproof.core.data import ragged
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.errors import ParameterError
+from shuffleproof.core.metrics.agreement import kendall_tau
+from shuffleproof.core.models.config_groups import GroupConfig
+from shuffleproof.core.rankers.base import Ranker
+from shuffleproof.core.rankers.neural import NeuralRanker
+from shuffleproof.core.seeds import generator
 
 
 def group_config(ranker: Ranker) -> GroupConfig:

@@ -11,20 +11,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-
-from core.data import catalogue, examination, stored
-from core.data.dataset import Fold
-from core.data.text import TextColumn
-from core.errors import DataError, ParameterError, ShuffleproofError
-from core.progress import Progress
-from core.rankers import outside
-from core.rankers.ensemble_saved import FAMILY
-from core.store import archive
-from core.store.artefacts import Store
-from core.store.keys import ArtefactKey, key_of
-from core.store.manifest import Artefact
-from core.studies.methods import paragraph
-from core.studies.result import StudyResult
+from shuffleproof.core.data import catalogue, examination, stored
+from shuffleproof.core.data.dataset import Fold
+from shuffleproof.core.data.text import TextColumn
+from shuffleproof.core.errors import DataError, ParameterError, ShuffleproofError
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.rankers import outside
+from shuffleproof.core.rankers.ensemble_saved import FAMILY
+from shuffleproof.core.store import archive
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import ArtefactKey, key_of
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.methods import paragraph
+from shuffleproof.core.studies.result import StudyResult
 
 REMEDY = "Ask who exported it for another export."
 NO_DATA = (

@@ -11,22 +11,21 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float32
-
-from core.data.dataset import RankingDataset
-from core.data.lists import CandidateLists, JudgedLists
-from core.errors import MissingRankingError
-from core.metrics.measure import Measure
-from core.metrics.relevance import evaluate, evaluate_many, mean_of
-from core.metrics.significance import holm, paired_t
-from core.perturb.registry import entry_of
-from core.rankers.base import Input, Ranker
-from core.store.keys import key_of
-from core.studies.carrying import Carrier
-from core.studies.claims_intervals import p_words, t_interval
-from core.studies.noise import Noise, within
-from core.studies.question import INITIAL as INITIAL  # noqa: PLC0414 (asked for here)
-from core.studies.result import StudyResult
-from core.words import counted
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.errors import MissingRankingError
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.relevance import evaluate, evaluate_many, mean_of
+from shuffleproof.core.metrics.significance import holm, paired_t
+from shuffleproof.core.perturb.registry import entry_of
+from shuffleproof.core.rankers.base import Input, Ranker
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.studies.carrying import Carrier
+from shuffleproof.core.studies.claims_intervals import p_words, t_interval
+from shuffleproof.core.studies.noise import Noise, within
+from shuffleproof.core.studies.question import INITIAL as INITIAL  # noqa: PLC0414 (asked for here)
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.words import counted
 
 INITIAL_DIGEST = key_of("ranker", {"ranker": INITIAL}).digest
 PAPER_FAMILY = "transpositions"

@@ -9,23 +9,30 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from core.data.lists import JudgedLists
-from core.errors import UsageError
-from core.metrics.measure import Measure
-from core.metrics.relevance import evaluate
-from core.progress import Progress, saying
-from core.rankers.initial import ListRecipe, initial_spec, prepare
-from core.store.artefacts import Store
-from core.store.keys import key_of
-from core.store.manifest import Artefact
-from core.studies import conventions, engine
-from core.studies.cells import Cell, CellPlan, by_cells
-from core.studies.entrants import entrant, trained
-from core.studies.exchanged import SWAPS, TRAINED, answered, conditions, extended, swap_named
-from core.studies.ranker_sets import expanded
-from core.studies.run import query_ids_of
-from core.studies.study import Found, Trial
-from core.studies.workbench import Workbench
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.errors import UsageError
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.relevance import evaluate
+from shuffleproof.core.progress import Progress, saying
+from shuffleproof.core.rankers.initial import ListRecipe, initial_spec, prepare
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import conventions, engine
+from shuffleproof.core.studies.cells import Cell, CellPlan, by_cells
+from shuffleproof.core.studies.entrants import entrant, trained
+from shuffleproof.core.studies.exchanged import (
+    SWAPS,
+    TRAINED,
+    answered,
+    conditions,
+    extended,
+    swap_named,
+)
+from shuffleproof.core.studies.ranker_sets import expanded
+from shuffleproof.core.studies.run import query_ids_of
+from shuffleproof.core.studies.study import Found, Trial
+from shuffleproof.core.studies.workbench import Workbench
 
 KIND = "initial-rankings"
 TABLE4 = ("setrank-imsab", "setrank-imsab-init", "setrank-imsab-multi-init")

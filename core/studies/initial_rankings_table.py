@@ -7,18 +7,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from jaxtyping import Float64
-
-from core.metrics.significance import bootstrap_intervals
-from core.seeds import generator
-from core.studies.benchmark_finding import signed
-from core.studies.claims import Verdict, rising
-from core.studies.claims_intervals import adjusted, p_words
-from core.studies.damage import most_damaged
-from core.studies.exchanged import NONE, TRAINED
-from core.studies.initial_rankings import TABLE4
-from core.studies.result import StudyResult
-from core.studies.table import LEVEL_OF_SIGNIFICANCE
-from core.words import counted
+from shuffleproof.core.metrics.significance import bootstrap_intervals
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.studies.benchmark_finding import signed
+from shuffleproof.core.studies.claims import Verdict, rising
+from shuffleproof.core.studies.claims_intervals import adjusted, p_words
+from shuffleproof.core.studies.damage import most_damaged
+from shuffleproof.core.studies.exchanged import NONE, TRAINED
+from shuffleproof.core.studies.initial_rankings import TABLE4
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.table import LEVEL_OF_SIGNIFICANCE
+from shuffleproof.core.words import counted
 
 COLUMNS = (
     "ranker", "condition", "mean", "low", "high", "change", "change_low", "change_high",

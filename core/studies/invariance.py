@@ -11,18 +11,17 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-
-from core.data.lists import JudgedLists
-from core.progress import Progress
-from core.rankers.base import Ranker
-from core.rankers.theorems import theorem_of
-from core.studies import examination, systematic_orders
-from core.studies.certificate import Certificate, certificates
-from core.studies.precomputed_scores import refuse
-from core.studies.result import StudyResult
-from core.studies.run import run_study
-from core.studies.study import Memory, Study
-from core.studies.verdict import most, systematic_of
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.rankers.base import Ranker
+from shuffleproof.core.rankers.theorems import theorem_of
+from shuffleproof.core.studies import examination, systematic_orders
+from shuffleproof.core.studies.certificate import Certificate, certificates
+from shuffleproof.core.studies.precomputed_scores import refuse
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.run import run_study
+from shuffleproof.core.studies.study import Memory, Study
+from shuffleproof.core.studies.verdict import most, systematic_of
 
 STORED = examination.MEASURES
 MEASURES = STORED[:4]

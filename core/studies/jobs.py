@@ -14,25 +14,37 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from core.errors import ArtefactError, ParameterError, ShuffleproofError, UnknownNameError
-from core.execution import jobs_only_one, jobs_supervisor, jobs_worker
-from core.execution.jobs import Job, Jobs
-from core.store.artefacts import Store, default_store
-from core.store.keys import ArtefactKey
-from core.studies import uploads
-from core.studies.jobs_library import export, take
-from core.studies.jobs_opened import SAMPLE, Lists, Reports, StudyJob, preset_of, text_of
-from core.studies.jobs_outside import bring, runs
-from core.studies.question import Scope
-from core.studies.registry import STUDIES
+from shuffleproof.core.errors import (
+    ArtefactError,
+    ParameterError,
+    ShuffleproofError,
+    UnknownNameError,
+)
+from shuffleproof.core.execution import jobs_only_one, jobs_supervisor, jobs_worker
+from shuffleproof.core.execution.jobs import Job, Jobs
+from shuffleproof.core.store.artefacts import Store, default_store
+from shuffleproof.core.store.keys import ArtefactKey
+from shuffleproof.core.studies import uploads
+from shuffleproof.core.studies.jobs_library import export, take
+from shuffleproof.core.studies.jobs_opened import (
+    SAMPLE,
+    Lists,
+    Reports,
+    StudyJob,
+    preset_of,
+    text_of,
+)
+from shuffleproof.core.studies.jobs_outside import bring, runs
+from shuffleproof.core.studies.question import Scope
+from shuffleproof.core.studies.registry import STUDIES
 
 if TYPE_CHECKING:
-    from core.data.source import Parts
+    from shuffleproof.core.data.source import Parts
 
 IDLE_SECONDS = 600.0
 """A supervisor that the app started ends after so long without work; the next job starts one."""
 
-PROGRAM = (sys.executable, "-m", "core.studies.jobs")
+PROGRAM = (sys.executable, "-m", "shuffleproof.core.studies.jobs")
 WORKER = (*PROGRAM, "work")
 
 
@@ -58,9 +70,9 @@ def ingest(  # noqa: PLR0913 (a job's parameters are its keywords)
         fractions: of the queries for train, validation and test where one file is split.
         seed: of that split.
     """
-    from core.data import examination  # noqa: PLC0415 (only who works pays for it)
-    from core.data.catalogue import Reading  # noqa: PLC0415 (likewise)
-    from core.data.catalogue import ingest as read  # noqa: PLC0415 (likewise)
+    from shuffleproof.core.data import examination  # noqa: PLC0415 (only who works pays for it)
+    from shuffleproof.core.data.catalogue import Reading  # noqa: PLC0415 (likewise)
+    from shuffleproof.core.data.catalogue import ingest as read  # noqa: PLC0415 (likewise)
 
     uploads.clear(store, jobs_of(store))
     folder = uploads.folder_of(store, upload)
@@ -85,14 +97,14 @@ def examine(store: Store, *, artefact: str) -> Reports:
         store: where both are.
         artefact: the data set's key.
     """
-    from core.data import examination  # noqa: PLC0415 (only who works pays for it)
+    from shuffleproof.core.data import examination  # noqa: PLC0415 (only who works pays for it)
 
     found = yield from examination.examined(store.resolve(artefact, "data"), store)
     return {"artefact": text_of(examination.key_for(found.fingerprint))}
 
 
 def _place(folder: Path, files: Mapping[str, Sequence[str]] | None) -> "Path | Parts":
-    from core.data.source import Parts, group_file  # noqa: PLC0415 (only who works pays for it)
+    from shuffleproof.core.data.source import Parts, group_file  # noqa: PLC0415 (only who works pays for it)
 
     if files is not None:
         parts = ("train", "valid", "test")
@@ -211,7 +223,7 @@ def _check(store: Store, kind: str, parameters: Mapping[str, Any]) -> None:
         question, scope = job.asked(store, parameters)
         question.check(scope)
     elif kind == "train":
-        from core.studies import names  # noqa: PLC0415 (NumPy and numba: only at submission)
+        from shuffleproof.core.studies import names  # noqa: PLC0415 (NumPy and numba: only at submission)
 
         initial = (parameters["lists"] or {}).get("initial", ())
         changes = parameters["changes"] or {}
@@ -221,7 +233,7 @@ def _check(store: Store, kind: str, parameters: Mapping[str, Any]) -> None:
 
 def _pinned(store: Store, kind: str, data: str) -> str | None:
     """The key of what a name means now; for what runs over folds, the keys of all of them."""
-    from core.data.folds import folds_of  # noqa: PLC0415 (NumPy: only at submission)
+    from shuffleproof.core.data.folds import folds_of  # noqa: PLC0415 (NumPy: only at submission)
 
     if data == SAMPLE:
         return None

@@ -4,12 +4,12 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from core.errors import DataError, ShuffleproofError
-from core.store import archive
-from core.store.artefacts import Store
-from core.store.keys import key_of
-from core.studies import uploads
-from core.studies.jobs_opened import Reports, text_of
+from shuffleproof.core.errors import DataError, ShuffleproofError
+from shuffleproof.core.store import archive
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.studies import uploads
+from shuffleproof.core.studies.jobs_opened import Reports, text_of
 
 FOLDER = "exports"
 
@@ -24,7 +24,7 @@ def export(store: Store, *, keys: Sequence[str]) -> Reports:
     Raises:
         ArtefactError: one of them is not in the store (any more).
     """
-    from core.studies import library  # noqa: PLC0415 (only who works pays for it)
+    from shuffleproof.core.studies import library  # noqa: PLC0415 (only who works pays for it)
 
     every = library.entries(store)
     wanted = [store.resolve(text).key for text in keys]
@@ -52,7 +52,7 @@ def take(store: Store, *, upload: str, name: str) -> Reports:
     Raises:
         DataError: no archive of a library, or one that is damaged or made to harm.
     """
-    from core.studies import imports  # noqa: PLC0415 (only who works pays for it)
+    from shuffleproof.core.studies import imports  # noqa: PLC0415 (only who works pays for it)
 
     folder = uploads.folder_of(store, upload)
     files = [path for path in folder.rglob("*") if path.is_file()]

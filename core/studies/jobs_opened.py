@@ -4,12 +4,12 @@ import inspect
 from collections.abc import Generator, Mapping
 from typing import Any
 
-from core.parameters import parameters
-from core.progress import Progress
-from core.store.artefacts import Store
-from core.store.keys import ArtefactKey
-from core.store.manifest import Artefact
-from core.studies.question import SAMPLE, Question, Scope, preset_of
+from shuffleproof.core.parameters import parameters
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import ArtefactKey
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.question import SAMPLE, Question, Scope, preset_of
 
 __all__ = ["SAMPLE", "Lists", "Reports", "StudyJob", "answer", "preset_of", "text_of"]
 

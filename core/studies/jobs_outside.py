@@ -6,12 +6,12 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from core.errors import ShuffleproofError
-from core.progress import Progress
-from core.store.artefacts import Store
-from core.store.manifest import Artefact
-from core.studies import uploads
-from core.studies.jobs_opened import Reports, answer
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import uploads
+from shuffleproof.core.studies.jobs_opened import Reports, answer
 
 MEASURES = ("NDCG@10", "AP", "P@10", "RR")
 QRELS, RUNS, FILE = "qrels", "runs", "file"
@@ -39,8 +39,8 @@ def bring(  # noqa: PLR0913 (a job's parameters are its keywords)
         preset: plays no part.
         pinned: the data set's key, which `submit` finds from its name.
     """
-    from core.data.catalogue import resolve  # noqa: PLC0415 (only who works pays for it)
-    from core.studies.brought import bring as brought  # noqa: PLC0415 (likewise)
+    from shuffleproof.core.data.catalogue import resolve  # noqa: PLC0415 (only who works pays for it)
+    from shuffleproof.core.studies.brought import bring as brought  # noqa: PLC0415 (likewise)
 
     del preset
     folder = uploads.folder_of(store, upload)
@@ -68,7 +68,7 @@ def runs(store: Store, *, upload: str, name: str, measures: Sequence[str] = MEAS
 def _compared(
     folder: Path, measures: Sequence[str], store: Store
 ) -> Generator[Progress, None, Artefact]:
-    from core.studies import outside_runs  # noqa: PLC0415 (only who works pays for it)
+    from shuffleproof.core.studies import outside_runs  # noqa: PLC0415 (only who works pays for it)
 
     (qrels,) = sorted((folder / QRELS).iterdir())
     files = sorted((folder / RUNS).iterdir())

@@ -6,13 +6,13 @@ other families of a study go on. A 0 is always a measured one.
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from core.errors import DataError, ShuffleproofError, UsageError
-from core.perturb.registry import ATTACK, entry_of
-from core.rankers import registry
-from core.studies.initial_ranking import INITIAL
-from core.studies.precomputed_scores import beyond
-from core.studies.retraining import untrainable
-from core.studies.system import meaningless, said
+from shuffleproof.core.errors import DataError, ShuffleproofError, UsageError
+from shuffleproof.core.perturb.registry import ATTACK, entry_of
+from shuffleproof.core.rankers import registry
+from shuffleproof.core.studies.initial_ranking import INITIAL
+from shuffleproof.core.studies.precomputed_scores import beyond
+from shuffleproof.core.studies.retraining import untrainable
+from shuffleproof.core.studies.system import meaningless, said
 
 LeftOut = dict[str, dict[str, str]]
 """By family, the rankers without values under it and the reason of each."""

@@ -4,21 +4,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from core.data.catalogue import SAMPLE, SAMPLE_FOLDER
-from core.errors import ArtefactError
-from core.rankers import outside, preset_digests
-from core.store.artefacts import Store
-from core.store.damaged import Damaged
-from core.store.damaged import damaged as unreadable
-from core.store.keys import ArtefactKey
-from core.store.manifest import Artefact
-from core.store.tags import Tags
-from core.studies.command_runs import is_of_runs
-from core.studies.differences import from_preset, from_usual_lists, in_words
-from core.studies.list_sources import recipe_of
-from core.studies.made_from import STRANGE, dependencies, trials_of
-from core.studies.methods import rankers_of
-from core.words import counted
+from shuffleproof.core.data.catalogue import SAMPLE, SAMPLE_FOLDER
+from shuffleproof.core.errors import ArtefactError
+from shuffleproof.core.rankers import outside, preset_digests
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.damaged import Damaged
+from shuffleproof.core.store.damaged import damaged as unreadable
+from shuffleproof.core.store.keys import ArtefactKey
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.store.tags import Tags
+from shuffleproof.core.studies.command_runs import is_of_runs
+from shuffleproof.core.studies.differences import from_preset, from_usual_lists, in_words
+from shuffleproof.core.studies.list_sources import recipe_of
+from shuffleproof.core.studies.made_from import STRANGE, dependencies, trials_of
+from shuffleproof.core.studies.methods import rankers_of
+from shuffleproof.core.words import counted
 
 KINDS = {"data": "data set", "ranker": "ranker", "study": "study", "scores": "scores"}
 """The kinds of artefacts that a person has to do with, in words."""

@@ -9,14 +9,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from core.data.dataset import Fold
-from core.errors import DataError, ShuffleproofError
-from core.progress import finished
-from core.rankers import ensemble, registry, univariate
-from core.rankers.initial import PARTS, ListRecipe, PreparedFold, initial_spec, prepare, scores_key
-from core.rankers.kept import ALL_DOCUMENTS, ranker_key
-from core.store.artefacts import Store
-from core.store.keys import ArtefactKey
+from shuffleproof.core.data.dataset import Fold
+from shuffleproof.core.errors import DataError, ShuffleproofError
+from shuffleproof.core.progress import finished
+from shuffleproof.core.rankers import ensemble, registry, univariate
+from shuffleproof.core.rankers.initial import (
+    PARTS,
+    ListRecipe,
+    PreparedFold,
+    initial_spec,
+    prepare,
+    scores_key,
+)
+from shuffleproof.core.rankers.kept import ALL_DOCUMENTS, ranker_key
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import ArtefactKey
 
 REMEDY = (
     "Nothing is trained while a page is looked at: run the study again or train a ranker on these "

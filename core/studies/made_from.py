@@ -5,16 +5,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from core.data import stored
-from core.errors import DataError, ShuffleproofError
-from core.rankers.initial import ListRecipe, lists_digest
-from core.rankers.kept import ALL_DOCUMENTS
-from core.store import plain_json
-from core.store.artefacts import Store
-from core.store.keys import ArtefactKey, key_of
-from core.store.manifest import Artefact
-from core.studies.initial_ranking import INITIAL
-from core.studies.list_sources import recipe_of, replacing, sources
+from shuffleproof.core.data import stored
+from shuffleproof.core.errors import DataError, ShuffleproofError
+from shuffleproof.core.rankers.initial import ListRecipe, lists_digest
+from shuffleproof.core.rankers.kept import ALL_DOCUMENTS
+from shuffleproof.core.store import plain_json
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import ArtefactKey, key_of
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.initial_ranking import INITIAL
+from shuffleproof.core.studies.list_sources import recipe_of, replacing, sources
 
 STRANGE = (
     ShuffleproofError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError,

@@ -8,17 +8,17 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from core.metrics.measure import MEASURES, Measure
-from core.perturb.registry import PERTURBATIONS
-from core.rankers import outside
-from core.rankers.foreign import is_callable
-from core.rankers.registry import RANKERS
-from core.studies import methods_changed
-from core.studies.command_runs import is_of_runs
-from core.studies.initial_ranking import INITIAL
-from core.studies.methods_changed import listed
-from core.studies.registry import STUDIES
-from core.words import counted
+from shuffleproof.core.metrics.measure import MEASURES, Measure
+from shuffleproof.core.perturb.registry import PERTURBATIONS
+from shuffleproof.core.rankers import outside
+from shuffleproof.core.rankers.foreign import is_callable
+from shuffleproof.core.rankers.registry import RANKERS
+from shuffleproof.core.studies import methods_changed
+from shuffleproof.core.studies.command_runs import is_of_runs
+from shuffleproof.core.studies.initial_ranking import INITIAL
+from shuffleproof.core.studies.methods_changed import listed
+from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.words import counted
 
 GIVEN = frozenset({INITIAL, "ideal", "random"})
 BOOTSTRAP, HOLM = "Efron & Tibshirani 1993", "Holm 1979"

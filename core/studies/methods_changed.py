@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from core.perturb.registry import PERTURBATIONS, entry_of
-from core.perturb.system import BATCHES, BFLOAT16, ORDER, SEED, THREADS
-from core.studies import perturbations_notes
-from core.words import counted
+from shuffleproof.core.perturb.registry import PERTURBATIONS, entry_of
+from shuffleproof.core.perturb.system import BATCHES, BFLOAT16, ORDER, SEED, THREADS
+from shuffleproof.core.studies import perturbations_notes
+from shuffleproof.core.words import counted
 
 ASKED = {
     BFLOAT16: "networks score in bfloat16 instead of float32",

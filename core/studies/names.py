@@ -4,15 +4,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from core.errors import DataError
-from core.metrics.measure import Measure
-from core.perturb.registry import ATTACK, entry_of, perturbation
-from core.rankers import ensemble, outside, registry
-from core.rankers.foreign import is_callable
-from core.rankers.initial import initial_spec
-from core.store.artefacts import Store
-from core.studies.exchanged import swap_named
-from core.studies.ranker_sets import expanded
+from shuffleproof.core.errors import DataError
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.perturb.registry import ATTACK, entry_of, perturbation
+from shuffleproof.core.rankers import ensemble, outside, registry
+from shuffleproof.core.rankers.foreign import is_callable
+from shuffleproof.core.rankers.initial import initial_spec
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies.exchanged import swap_named
+from shuffleproof.core.studies.ranker_sets import expanded
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float64
-
-from core.data.lists import JudgedLists
-from core.metrics.measure import Measure
-from core.metrics.relevance import evaluate
-from core.metrics.significance import paired_t
-from core.rankers.base import Ranker
-from core.studies.result import StudyResult
-from core.studies.score_floor import unchanged
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.relevance import evaluate
+from shuffleproof.core.metrics.significance import paired_t
+from shuffleproof.core.rankers.base import Ranker
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.score_floor import unchanged
 
 REPEATS = 2
 SIGNIFICANT = 0.05

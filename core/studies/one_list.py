@@ -5,10 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-
-from core.numerals import is_count
-from core.studies.scoring import answered_order, documents_moved
-from core.studies.shown_order import Documents
+from shuffleproof.core.numerals import is_count
+from shuffleproof.core.studies.scoring import answered_order, documents_moved
+from shuffleproof.core.studies.shown_order import Documents
 
 SPOKEN = {
     "dlcm": "DLCM",

@@ -12,24 +12,23 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from jaxtyping import Float, Float32, Float64
-
-from core.data import ragged, trec
-from core.data.dataset import RankingDataset
-from core.data.lists import CandidateLists
-from core.data.text import TextColumn
-from core.data.trec import Run
-from core.errors import DataError
-from core.metrics.measure import Measure
-from core.metrics.relevance import evaluate
-from core.metrics.tied import merged_in_words, tied_in_words, tied_share
-from core.progress import Progress, finished
-from core.store.artefacts import Store
-from core.store.keys import key_of
-from core.store.manifest import Artefact
-from core.studies import benchmark_retrieved, conventions
-from core.studies.benchmark import GROUPS, KIND, REFERENCES
-from core.studies.result import StudyResult
-from core.words import counted
+from shuffleproof.core.data import ragged, trec
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.lists import CandidateLists
+from shuffleproof.core.data.text import TextColumn
+from shuffleproof.core.data.trec import Run
+from shuffleproof.core.errors import DataError
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.relevance import evaluate
+from shuffleproof.core.metrics.tied import merged_in_words, tied_in_words, tied_share
+from shuffleproof.core.progress import Progress, finished
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import benchmark_retrieved, conventions
+from shuffleproof.core.studies.benchmark import GROUPS, KIND, REFERENCES
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.words import counted
 
 OUTSIDE = GROUPS[-1]
 MEASURES = ("NDCG@10", "AP", "P@10", "RR")

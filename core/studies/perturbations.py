@@ -13,27 +13,26 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float32
-
-from core.data.lists import JudgedLists
-from core.errors import UsageError
-from core.metrics.measure import Measure
-from core.perturb.registry import ATTACK, entry_of
-from core.progress import Progress
-from core.rankers.base import Ranker
-from core.rankers.recipes import NeuralSpec
-from core.store.manifest import Artefact
-from core.studies import conventions, engine
-from core.studies import left_out as without
-from core.studies.answer_changes import OWN
-from core.studies.initial_ranking import INITIAL
-from core.studies.perturbations_trials import Armed as Armed  # noqa: PLC0414 (asked for here)
-from core.studies.perturbations_trials import Trials
-from core.studies.precomputed_scores import is_as_is, is_precomputed
-from core.studies.result import StudyResult
-from core.studies.run import query_ids_of
-from core.studies.study import Study, levels_of
-from core.studies.underway import so_far
-from core.studies.workbench import Identified, Workbench, digests_of, with_initial
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.errors import UsageError
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.perturb.registry import ATTACK, entry_of
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.rankers.base import Ranker
+from shuffleproof.core.rankers.recipes import NeuralSpec
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import conventions, engine
+from shuffleproof.core.studies import left_out as without
+from shuffleproof.core.studies.answer_changes import OWN
+from shuffleproof.core.studies.initial_ranking import INITIAL
+from shuffleproof.core.studies.perturbations_trials import Armed as Armed  # noqa: PLC0414 (asked for here)
+from shuffleproof.core.studies.perturbations_trials import Trials
+from shuffleproof.core.studies.precomputed_scores import is_as_is, is_precomputed
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.run import query_ids_of
+from shuffleproof.core.studies.study import Study, levels_of
+from shuffleproof.core.studies.underway import so_far
+from shuffleproof.core.studies.workbench import Identified, Workbench, digests_of, with_initial
 
 KIND = "perturbations"
 Pairs = Sequence[tuple[str, int | float]]

@@ -8,19 +8,18 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Float32
-
-from core.metrics.measure import Measure
-from core.metrics.relevance import evaluate
-from core.perturb.registry import entry_of
-from core.progress import Progress, saying
-from core.rankers.base import Ranker
-from core.seeds import generator
-from core.studies.answer_changes import answer_changes
-from core.studies.cells import Cell
-from core.studies.initial_ranking import INITIAL
-from core.studies.retraining import Retraining
-from core.studies.study import Found, Trial
-from core.studies.system import answered
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.relevance import evaluate
+from shuffleproof.core.perturb.registry import entry_of
+from shuffleproof.core.progress import Progress, saying
+from shuffleproof.core.rankers.base import Ranker
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.studies.answer_changes import answer_changes
+from shuffleproof.core.studies.cells import Cell
+from shuffleproof.core.studies.initial_ranking import INITIAL
+from shuffleproof.core.studies.retraining import Retraining
+from shuffleproof.core.studies.study import Found, Trial
+from shuffleproof.core.studies.system import answered
 
 Scores = Float32[np.ndarray, " candidates"]
 

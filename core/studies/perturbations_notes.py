@@ -5,11 +5,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-
-from core.perturb.registry import ATTACK
-from core.studies import left_out as without
-from core.studies.initial_ranking import INITIAL
-from core.studies.system import said
+from shuffleproof.core.perturb.registry import ATTACK
+from shuffleproof.core.studies import left_out as without
+from shuffleproof.core.studies.initial_ranking import INITIAL
+from shuffleproof.core.studies.system import said
 
 CANNOT = "cannot be "
 """How a reason begins that is no want of meaning: `cannot be re-scored, …`."""

@@ -6,16 +6,15 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-
-from core.metrics.measure import Measure
-from core.metrics.relevance import mean_of
-from core.perturb.registry import ATTACK, entry_of
-from core.studies.answer_changes import OWN
-from core.studies.benchmark_finding import signed
-from core.studies.conventions import derived
-from core.studies.initial_ranking import INITIAL
-from core.studies.perturbations import as_is
-from core.studies.result import StudyResult
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.relevance import mean_of
+from shuffleproof.core.perturb.registry import ATTACK, entry_of
+from shuffleproof.core.studies.answer_changes import OWN
+from shuffleproof.core.studies.benchmark_finding import signed
+from shuffleproof.core.studies.conventions import derived
+from shuffleproof.core.studies.initial_ranking import INITIAL
+from shuffleproof.core.studies.perturbations import as_is
+from shuffleproof.core.studies.result import StudyResult
 
 COLUMNS = ("ranker", "family", "level", "tau", "as_is", "mean", "loss", *OWN)
 STRENGTHS = {

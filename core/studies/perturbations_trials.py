@@ -4,24 +4,24 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from core.data.lists import JudgedLists
-from core.errors import ShuffleproofError
-from core.metrics.measure import Measure
-from core.perturb.base import Make, Perturbation
-from core.perturb.features import SignAttack
-from core.perturb.registry import entry_of, perturbation
-from core.progress import Progress
-from core.rankers.base import Ranker
-from core.studies import cells
-from core.studies.answer_changes import OWN, measured_by
-from core.studies.cells import Cell
-from core.studies.left_out import LeftOut, failed
-from core.studies.perturbations_cells import Otherwise
-from core.studies.precomputed_scores import is_as_is, is_precomputed
-from core.studies.retraining import Retraining
-from core.studies.run import run_study
-from core.studies.study import Found, Study, TrialRecords, plan
-from core.studies.workbench import Workbench
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.perturb.base import Make, Perturbation
+from shuffleproof.core.perturb.features import SignAttack
+from shuffleproof.core.perturb.registry import entry_of, perturbation
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.rankers.base import Ranker
+from shuffleproof.core.studies import cells
+from shuffleproof.core.studies.answer_changes import OWN, measured_by
+from shuffleproof.core.studies.cells import Cell
+from shuffleproof.core.studies.left_out import LeftOut, failed
+from shuffleproof.core.studies.perturbations_cells import Otherwise
+from shuffleproof.core.studies.precomputed_scores import is_as_is, is_precomputed
+from shuffleproof.core.studies.retraining import Retraining
+from shuffleproof.core.studies.run import run_study
+from shuffleproof.core.studies.study import Found, Study, TrialRecords, plan
+from shuffleproof.core.studies.workbench import Workbench
 
 
 @dataclass
@@ -43,7 +43,7 @@ class Armed:
         if not isinstance(change, SignAttack) or level == 0:
             return change
         if change.attacked not in self._directions:
-            from core.rankers.attack import directions  # noqa: PLC0415 (torch, only when attacking)
+            from shuffleproof.core.rankers.attack import directions  # noqa: PLC0415 (torch, only when attacking)
 
             found = directions(self.rankers[change.attacked], self.base)
             self._directions[change.attacked] = found

@@ -12,25 +12,24 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float32
-
-from core.data.dataset import RankingDataset
-from core.data.lists import CandidateLists, JudgedLists
-from core.errors import DataError, UsageError
-from core.metrics.agreement import positions
-from core.metrics.measure import Measure
-from core.perturb.base import disturbed
-from core.perturb.registry import ATTACK, entry_of
-from core.rankers.base import Ranker
-from core.seeds import generator
-from core.store.artefacts import Store, default_store
-from core.studies.carrying import shared_source
-from core.studies.initial_ranking import INITIAL, InitialRanking
-from core.studies.perturbations import Armed
-from core.studies.scoring import check_same_data, lists_for, ranker_for
-from core.studies.shown_order import document_names
-from core.studies.system import answered
-from core.studies.worst_case import worst_orders
-from core.studies.worst_orders import READ, Attack
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.errors import DataError, UsageError
+from shuffleproof.core.metrics.agreement import positions
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.perturb.base import disturbed
+from shuffleproof.core.perturb.registry import ATTACK, entry_of
+from shuffleproof.core.rankers.base import Ranker
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.store.artefacts import Store, default_store
+from shuffleproof.core.studies.carrying import shared_source
+from shuffleproof.core.studies.initial_ranking import INITIAL, InitialRanking
+from shuffleproof.core.studies.perturbations import Armed
+from shuffleproof.core.studies.scoring import check_same_data, lists_for, ranker_for
+from shuffleproof.core.studies.shown_order import document_names
+from shuffleproof.core.studies.system import answered
+from shuffleproof.core.studies.worst_case import worst_orders
+from shuffleproof.core.studies.worst_orders import READ, Attack
 
 MOST_CANDIDATES = 50_000
 """Lists of more documents are not all asked again for one of them: its batch is then its own."""

@@ -6,10 +6,10 @@ reads, so no disturbed input has an answer: looking the old one up would be a fa
 
 from collections.abc import Iterable
 
-from core.errors import NotAskedAgainError
-from core.perturb.registry import entry_of
-from core.rankers.ensemble import leaves
-from core.rankers.outside import SCORES
+from shuffleproof.core.errors import NotAskedAgainError
+from shuffleproof.core.perturb.registry import entry_of
+from shuffleproof.core.rankers.ensemble import leaves
+from shuffleproof.core.rankers.outside import SCORES
 
 REASON = "cannot be re-scored, its scores are in a file"
 NOT_ASKED = "not asked"

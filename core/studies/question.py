@@ -10,16 +10,16 @@ from collections.abc import Generator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from core.parameters import check, parameters, plain_of
-from core.progress import Progress
-from core.store.artefacts import Store
-from core.store.manifest import Artefact
+from shuffleproof.core.parameters import check, parameters, plain_of
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.manifest import Artefact
 
 if TYPE_CHECKING:
-    from core.rankers.initial import ListRecipe
-    from core.studies.names import Names
-    from core.studies.study import Plan
-    from core.studies.workbench import Workbench
+    from shuffleproof.core.rankers.initial import ListRecipe
+    from shuffleproof.core.studies.names import Names
+    from shuffleproof.core.studies.study import Plan
+    from shuffleproof.core.studies.workbench import Workbench
 
 SAMPLE = "sample"
 INITIAL = "initial ranking"
@@ -71,7 +71,7 @@ class Scope:
         Args:
             initial: initial rankers where `lists` names none.
         """
-        from core.rankers.initial import ListRecipe  # noqa: PLC0415 (only who works pays for it)
+        from shuffleproof.core.rankers.initial import ListRecipe  # noqa: PLC0415 (only who works pays for it)
 
         made = asdict(ListRecipe(tuple(f"{name}@{self.usual}" for name in initial)))
         made |= dict(self.lists or {})
@@ -79,7 +79,7 @@ class Scope:
 
     def opened(self) -> Generator[Progress, None, "Workbench"]:
         """The workbench of the data set."""
-        from core.studies.workbench import Workbench  # noqa: PLC0415 (only who works pays for it)
+        from shuffleproof.core.studies.workbench import Workbench  # noqa: PLC0415 (only who works pays for it)
 
         data = self.pinned or self.data
         found = yield from Workbench.opened(data, self.recipe(), self.store, self.usual)
@@ -157,13 +157,13 @@ class Question:
     @classmethod
     def planned(cls, recipe: Facts) -> "Plan":
         """The plan of a study that was asked it: its records, and what they make."""
-        from core.studies.study import Study  # noqa: PLC0415 (only who reads pays for it)
+        from shuffleproof.core.studies.study import Study  # noqa: PLC0415 (only who reads pays for it)
 
         return Study.of(recipe)
 
     def named(self) -> "Names":
         """Everything that it names, to be looked up before anything is made."""
-        from core.studies.names import Names  # noqa: PLC0415 (only who asks pays for it)
+        from shuffleproof.core.studies.names import Names  # noqa: PLC0415 (only who asks pays for it)
 
         found: dict[str, Any] = {}
         for field in parameters(self):
@@ -183,7 +183,7 @@ class Question:
             UnknownNameError: a name that nothing has.
             UsageError, ParameterError: what it asks cannot be.
         """
-        from core.studies import names  # noqa: PLC0415 (only who asks pays for it)
+        from shuffleproof.core.studies import names  # noqa: PLC0415 (only who asks pays for it)
 
         initial = scope.recipe(self.initial).initial
         asked = replace(self.named(), initial=initial, from_outside=from_outside)

@@ -8,24 +8,23 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-
-from core.data.lists import CandidateLists, JudgedLists
-from core.errors import DataError, UsageError
-from core.perturb.base import disturbed
-from core.perturb.registry import perturbation
-from core.rankers.base import Ranker
-from core.seeds import generator
-from core.studies import score_floor
-from core.studies.carrying import source_of
-from core.studies.initial_ranking import INITIAL, InitialRanking
-from core.studies.scoring import (
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.errors import DataError, UsageError
+from shuffleproof.core.perturb.base import disturbed
+from shuffleproof.core.perturb.registry import perturbation
+from shuffleproof.core.rankers.base import Ranker
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.studies import score_floor
+from shuffleproof.core.studies.carrying import source_of
+from shuffleproof.core.studies.initial_ranking import INITIAL, InitialRanking
+from shuffleproof.core.studies.scoring import (
     answered_order,
     check_same_data,
     documents_moved,
     lists_for,
     ranker_for,
 )
-from core.studies.shown_order import document_names
+from shuffleproof.core.studies.shown_order import document_names
 
 
 def replayed(item: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,15 +5,15 @@ from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
-from core.errors import UsageError
-from core.parameters import parameters, text_of
-from core.rankers import outside
-from core.rankers.initial import ListRecipe
-from core.studies import command_runs
-from core.studies.differences import from_preset
-from core.studies.flags import said
-from core.studies.question import SAMPLE, Facts, Question, preset_of
-from core.studies.registry import STUDIES
+from shuffleproof.core.errors import UsageError
+from shuffleproof.core.parameters import parameters, text_of
+from shuffleproof.core.rankers import outside
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.studies import command_runs
+from shuffleproof.core.studies.differences import from_preset
+from shuffleproof.core.studies.flags import said
+from shuffleproof.core.studies.question import SAMPLE, Facts, Question, preset_of
+from shuffleproof.core.studies.registry import STUDIES
 
 SAID_BY_FLAGS = frozenset({"initial", "depth", "scores"})
 
@@ -84,13 +84,8 @@ def python_of(question: Question, facts: Facts) -> str:
     scope |= changed_lists(facts, question.initial)
     name, (imported, told) = type(question).__name__, question.printed()
     lines = [
-        *sorted(
-            [
-                "from core.studies.ask import ask",
-                f"from {type(question).__module__} import {name}",
-                *filter(None, [imported]),
-            ]
-        ),
+        f"from shuffleproof import {name}, ask",
+        *filter(None, [imported]),
         "",
         f"question = {name}(",
         *(f"    {field}={value!r}," for field, value in given.items()),
@@ -111,7 +106,7 @@ def ranker_command(recipe: Facts, data: str) -> str:
     Raises:
         UsageError: no flags say how its lists are made.
 
-    >>> from core.rankers import registry
+    >>> from shuffleproof.core.rankers import registry
     >>> recipe = {"ranker": registry.spec("dlcm", "small", epochs=3).recipe(), "lists": "all"}
     >>> ranker_command(recipe, "mine")
     'shuffleproof train dlcm@small --data mine --set epochs=3'

@@ -10,12 +10,11 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float32
 from safetensors.numpy import save_file
-
-from core.metrics.measure import Measure
-from core.metrics.relevance import mean_of
-from core.metrics.significance import bootstrap_interval
-from core.seeds import generator
-from core.studies.conventions import derived
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.relevance import mean_of
+from shuffleproof.core.metrics.significance import bootstrap_interval
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.studies.conventions import derived
 
 CONFIDENCE = 0.95
 RESAMPLES = 2000

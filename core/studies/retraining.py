@@ -7,21 +7,21 @@ candidate lists stay what they were.
 from collections.abc import Generator, Iterable
 from dataclasses import asdict, dataclass, replace
 
-from core.data.lists import CandidateLists, JudgedLists
-from core.errors import UsageError
-from core.perturb.base import disturbed
-from core.perturb.registry import perturbation
-from core.perturb.system import ORDER, SEED, reordered
-from core.progress import Progress
-from core.rankers import registry
-from core.rankers.base import RankerSpec
-from core.rankers.canonical import in_file_order
-from core.rankers.ensemble import parse
-from core.rankers.foreign import is_from_outside
-from core.rankers.kept import ALL_DOCUMENTS, Kept, kept
-from core.seeds import generator
-from core.studies.study import Trial
-from core.studies.workbench import Workbench
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.errors import UsageError
+from shuffleproof.core.perturb.base import disturbed
+from shuffleproof.core.perturb.registry import perturbation
+from shuffleproof.core.perturb.system import ORDER, SEED, reordered
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers.base import RankerSpec
+from shuffleproof.core.rankers.canonical import in_file_order
+from shuffleproof.core.rankers.ensemble import parse
+from shuffleproof.core.rankers.foreign import is_from_outside
+from shuffleproof.core.rankers.kept import ALL_DOCUMENTS, Kept, kept
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.studies.study import Trial
+from shuffleproof.core.studies.workbench import Workbench
 
 STEP = 1000
 """A study's own seed moves the seeds of its trainings by so many, more than a level has draws."""

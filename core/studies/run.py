@@ -8,16 +8,15 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float64
-
-from core.data.lists import JudgedLists
-from core.errors import UsageError
-from core.perturb.base import Make, Perturbation, disturbed
-from core.perturb.registry import perturbation, tau_shared
-from core.progress import Progress
-from core.rankers.base import Ranker
-from core.seeds import generator
-from core.studies.result import StudyResult
-from core.studies.study import Found, Study, Trial, TrialRecords, plan
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.errors import UsageError
+from shuffleproof.core.perturb.base import Make, Perturbation, disturbed
+from shuffleproof.core.perturb.registry import perturbation, tau_shared
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.rankers.base import Ranker
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.study import Found, Study, Trial, TrialRecords, plan
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float64, Int64, Real
-
-from core.data import ragged
-from core.data.dataset import RankingDataset
-from core.data.lists import CandidateLists, JudgedLists
-from core.errors import DataError, ShuffleproofError
-from core.metrics import rounding, segments
-from core.rankers.base import Ranker
-from core.seeds import generator
+from shuffleproof.core.data import ragged
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.errors import DataError, ShuffleproofError
+from shuffleproof.core.metrics import rounding, segments
+from shuffleproof.core.rankers.base import Ranker
+from shuffleproof.core.seeds import generator
 
 RELATIVE, SLIGHT = 1e-5, 1e-3
 """Of a list's spread, where no float64 scores tell: how much of a change float32 may explain, and

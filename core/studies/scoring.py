@@ -15,25 +15,24 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float32, Float64, Int64
-
-from core.data.catalogue import resolve
-from core.data.dataset import Fold
-from core.data.lists import JudgedLists
-from core.errors import DataError, ParameterError
-from core.metrics import segments
-from core.metrics.passing import documents_passed
-from core.rankers import registry
-from core.rankers.base import Ranker
-from core.rankers.initial import ListRecipe, lists_digest
-from core.store.artefacts import Store, default_store
-from core.studies import list_sources, score_floor
-from core.studies.carrying import scores_of_all
-from core.studies.shown_order import document_names
+from shuffleproof.core.data.catalogue import resolve
+from shuffleproof.core.data.dataset import Fold
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.errors import DataError, ParameterError
+from shuffleproof.core.metrics import segments
+from shuffleproof.core.metrics.passing import documents_passed
+from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers.base import Ranker
+from shuffleproof.core.rankers.initial import ListRecipe, lists_digest
+from shuffleproof.core.store.artefacts import Store, default_store
+from shuffleproof.core.studies import list_sources, score_floor
+from shuffleproof.core.studies.carrying import scores_of_all
+from shuffleproof.core.studies.shown_order import document_names
 
 
 def libraries_loaded(item: Any) -> list[str]:
     """Load what scoring needs and answer its names; a fresh process does this first."""
-    names = ["core.rankers.neural", "core.rankers.trees", "core.rankers.univariate"]
+    names = [f"shuffleproof.core.rankers.{name}" for name in ("neural", "trees", "univariate")]
     for name in names:
         import_module(name)
     return [*names, *(item or [])]

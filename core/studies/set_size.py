@@ -11,26 +11,25 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-
-from core.data.lists import JudgedLists
-from core.errors import MissingRankingError, UsageError
-from core.metrics.measure import Measure
-from core.metrics.relevance import evaluate
-from core.progress import Progress, saying
-from core.rankers.base import Ranker
-from core.rankers.initial import ListRecipe
-from core.store.artefacts import Store
-from core.store.keys import key_of
-from core.store.manifest import Artefact
-from core.studies import conventions, engine, set_size_reach
-from core.studies.cells import Cell, CellPlan, by_cells
-from core.studies.entrants import Entrant, entrant, trained
-from core.studies.initial_ranking import INITIAL, InitialRanking
-from core.studies.ranker_sets import expanded
-from core.studies.run import query_ids_of
-from core.studies.set_size_stability import stabilities
-from core.studies.study import Found, Trial
-from core.studies.workbench import Workbench
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.errors import MissingRankingError, UsageError
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.relevance import evaluate
+from shuffleproof.core.progress import Progress, saying
+from shuffleproof.core.rankers.base import Ranker
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import conventions, engine, set_size_reach
+from shuffleproof.core.studies.cells import Cell, CellPlan, by_cells
+from shuffleproof.core.studies.entrants import Entrant, entrant, trained
+from shuffleproof.core.studies.initial_ranking import INITIAL, InitialRanking
+from shuffleproof.core.studies.ranker_sets import expanded
+from shuffleproof.core.studies.run import query_ids_of
+from shuffleproof.core.studies.set_size_stability import stabilities
+from shuffleproof.core.studies.study import Found, Trial
+from shuffleproof.core.studies.workbench import Workbench
 
 KIND = "set-size"
 CEILING = "ideal"

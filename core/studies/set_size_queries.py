@@ -2,11 +2,10 @@
 
 import numpy as np
 import pandas as pd
-
-from core.numerals import is_count
-from core.studies.damage import most_damaged
-from core.studies.result import StudyResult
-from core.studies.set_size import ORDER, SHIFT
+from shuffleproof.core.numerals import is_count
+from shuffleproof.core.studies.damage import most_damaged
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.set_size import ORDER, SHIFT
 
 
 def queries(

@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Integer
-
-from core.data.catalogue import resolve
-from core.errors import ParameterError
-from core.store.artefacts import Store
-from core.words import counted
+from shuffleproof.core.data.catalogue import resolve
+from shuffleproof.core.errors import ParameterError
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.words import counted
 
 SIZES = (40, 240, 500)
 """The paper's."""

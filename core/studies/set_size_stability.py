@@ -4,9 +4,8 @@ from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Float32, Int64
-
-from core.data.lists import JudgedLists
-from core.metrics.agreement import kendall_tau
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.metrics.agreement import kendall_tau
 
 
 def stabilities(

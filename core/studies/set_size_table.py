@@ -11,15 +11,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from jaxtyping import Float32, Float64
-
-from core.studies import set_size_reach as reach
-from core.studies.benchmark_finding import signed
-from core.studies.claims import rising
-from core.studies.claims_intervals import adjusted
-from core.studies.initial_ranking import INITIAL
-from core.studies.result import StudyResult
-from core.studies.set_size import ANY, CEILING, ORDER, SHIFT
-from core.words import counted
+from shuffleproof.core.studies import set_size_reach as reach
+from shuffleproof.core.studies.benchmark_finding import signed
+from shuffleproof.core.studies.claims import rising
+from shuffleproof.core.studies.claims_intervals import adjusted
+from shuffleproof.core.studies.initial_ranking import INITIAL
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.set_size import ANY, CEILING, ORDER, SHIFT
+from shuffleproof.core.words import counted
 
 ORDERED = (("setrank-imsab", "SetRank IMSAB"), ("setrank-msab", "SetRank MSAB"), ("dlcm", "DLCM"))
 """Who drops least to most, by the paper."""

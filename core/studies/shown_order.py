@@ -10,10 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-
-from core.data.text import TextColumn
-from core.errors import ParameterError
-from core.seeds import generator
+from shuffleproof.core.data.text import TextColumn
+from shuffleproof.core.errors import ParameterError
+from shuffleproof.core.seeds import generator
 
 FORM = re.compile(r"(-?)(?:(initial|label|id)|(feature|shuffled):([0-9]{1,9})|(by-hand):([0-9.]+))")
 ALLOWED = "initial, label, id, feature:3, shuffled:7 or by-hand:2.0.1, or one of them after a minus"

@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from core.studies.library import Entry
-from core.studies.list_sources import recipe_of
-from core.studies.methods import rankers_of
-from core.studies.result import stored_summary
+from shuffleproof.core.studies.library import Entry
+from shuffleproof.core.studies.list_sources import recipe_of
+from shuffleproof.core.studies.methods import rankers_of
+from shuffleproof.core.studies.result import stored_summary
 
 FIRST_MEASURE = "NDCG@10"
 MOST_RESULTS = 12

@@ -6,13 +6,12 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
-
-from core.errors import ParameterError
-from core.numerals import number
-from core.perturb.registry import ATTACK, entry_of
-from core.store.keys import key_of
-from core.studies.codec import Described
-from core.studies.result import StudyResult
+from shuffleproof.core.errors import ParameterError
+from shuffleproof.core.numerals import number
+from shuffleproof.core.perturb.registry import ATTACK, entry_of
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.studies.codec import Described
+from shuffleproof.core.studies.result import StudyResult
 
 Found = tuple[dict[str, Any], dict[str, np.ndarray]]
 """A record: plain facts, and arrays by name."""

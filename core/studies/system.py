@@ -10,16 +10,15 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float32, Int64
-
-from core.data import ragged
-from core.data.lists import JudgedLists
-from core.perturb.registry import entry_of
-from core.perturb.system import BATCHES, BFLOAT16, ORDER, SEED, THREADS
-from core.rankers import registry
-from core.rankers.base import Ranker
-from core.rankers.recipes import FIXED
-from core.studies.initial_ranking import INITIAL
-from core.studies.retraining import seed_of
+from shuffleproof.core.data import ragged
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.perturb.registry import entry_of
+from shuffleproof.core.perturb.system import BATCHES, BFLOAT16, ORDER, SEED, THREADS
+from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers.base import Ranker
+from shuffleproof.core.rankers.recipes import FIXED
+from shuffleproof.core.studies.initial_ranking import INITIAL
+from shuffleproof.core.studies.retraining import seed_of
 
 NETWORKS = frozenset({BFLOAT16, THREADS})
 

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float64, Int64, Real
-
-from core.data import ragged
-from core.data.falling import falling_order
-from core.data.lists import CandidateLists
+from shuffleproof.core.data import ragged
+from shuffleproof.core.data.falling import falling_order
+from shuffleproof.core.data.lists import CandidateLists
 
 REVERSED, ROTATED, BACK, SWAPPED = "reversed", "rotated by one", "rotated back", "first two swapped"
 FALLING, RISING, ROWS = "best first", "best last", "as in the data set"

@@ -10,15 +10,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-
-from core.errors import UnknownNameError
-from core.metrics.measure import Measure
-from core.metrics.randomisation import randomised
-from core.metrics.relevance import mean_of
-from core.metrics.significance import PairedTest, holm, paired_t
-from core.seeds import generator
-from core.studies.initial_ranking import INITIAL
-from core.studies.result import StudyResult
+from shuffleproof.core.errors import UnknownNameError
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.randomisation import randomised
+from shuffleproof.core.metrics.relevance import mean_of
+from shuffleproof.core.metrics.significance import PairedTest, holm, paired_t
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.studies.initial_ranking import INITIAL
+from shuffleproof.core.studies.result import StudyResult
 
 LEVEL_OF_SIGNIFICANCE = 0.05
 TESTS = {

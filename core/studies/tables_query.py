@@ -10,20 +10,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-from core.data.catalogue import resolve
-from core.data.lists import JudgedLists
-from core.errors import DataError
-from core.metrics.agreement import positions
-from core.rankers.base import Ranker
-from core.rankers.initial import ListRecipe
-from core.store.artefacts import Store, default_store
-from core.studies import list_sources
-from core.studies.exchanged import answered, extended
-from core.studies.initial_ranking import INITIAL, InitialRanking
-from core.studies.perturbed_query import compared
-from core.studies.scoring import check_same_data, lists_for, named, ranker_for
-from core.studies.workbench import Workbench, finished
+from shuffleproof.core.data.catalogue import resolve
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.errors import DataError
+from shuffleproof.core.metrics.agreement import positions
+from shuffleproof.core.rankers.base import Ranker
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.store.artefacts import Store, default_store
+from shuffleproof.core.studies import list_sources
+from shuffleproof.core.studies.exchanged import answered, extended
+from shuffleproof.core.studies.initial_ranking import INITIAL, InitialRanking
+from shuffleproof.core.studies.perturbed_query import compared
+from shuffleproof.core.studies.scoring import check_same_data, lists_for, named, ranker_for
+from shuffleproof.core.studies.workbench import Workbench, finished
 
 BEFORE = ("answered_before", "score_before")
 """What the second ranker of a comparison answers of `compared`."""

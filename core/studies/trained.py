@@ -6,15 +6,15 @@ from functools import lru_cache
 from operator import attrgetter, itemgetter
 from typing import Any
 
-from core.errors import UnknownNameError
-from core.rankers import outside, registry
-from core.rankers.initial import ListRecipe, lists_digest
-from core.rankers.kept import ALL_DOCUMENTS
-from core.store.arrival import Arrival, arrival
-from core.store.artefacts import Store
-from core.store.keys import canonical_json, key_of
-from core.store.manifest import Artefact
-from core.studies.list_sources import recipe_of
+from shuffleproof.core.errors import UnknownNameError
+from shuffleproof.core.rankers import outside, registry
+from shuffleproof.core.rankers.initial import ListRecipe, lists_digest
+from shuffleproof.core.rankers.kept import ALL_DOCUMENTS
+from shuffleproof.core.store.arrival import Arrival, arrival
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import canonical_json, key_of
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.list_sources import recipe_of
 
 CONTRAST = (
     ("dlcm", "dlcm-without-init"),

@@ -12,12 +12,12 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from core.store import manifest
-from core.store.artefacts import Store
-from core.store.keys import ArtefactKey, key_of
-from core.studies.registry import STUDIES
-from core.studies.result import StudyResult
-from core.studies.study import Plan, Study, TrialRecords
+from shuffleproof.core.store import manifest
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import ArtefactKey, key_of
+from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.study import Plan, Study, TrialRecords
 
 ANNOUNCEMENT = "study.json"
 REMEMBERED = 4

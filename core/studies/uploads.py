@@ -14,9 +14,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from core.errors import DataError
-from core.execution.jobs import Jobs
-from core.store.artefacts import Store
+from shuffleproof.core.errors import DataError
+from shuffleproof.core.execution.jobs import Jobs
+from shuffleproof.core.store.artefacts import Store
 
 CHUNK = 1 << 20
 SHOWN_DIGITS = 32

@@ -12,9 +12,8 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-
-from core.studies.examination import EXACT, MEASURES, Examined
-from core.words import counted
+from shuffleproof.core.studies.examination import EXACT, MEASURES, Examined
+from shuffleproof.core.words import counted
 
 Verdict = Literal["invariant", "not invariant", "cannot be told"]
 INVARIANT, NOT, UNTOLD = Verdict.__args__  # type: ignore[attr-defined]

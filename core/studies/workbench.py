@@ -11,27 +11,26 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
-
-from core.data.catalogue import resolve
-from core.data.dataset import Fold
-from core.data.lists import CandidateLists, JudgedLists
-from core.errors import ArtefactError, MissingRankingError, UsageError
-from core.metrics.measure import Measure
-from core.progress import Progress, finished
-from core.rankers import outside, registry
-from core.rankers.base import Ranker, RankerSpec
-from core.rankers.ensemble_kept import combination, combination_of
-from core.rankers.foreign import CallableRanker, is_callable
-from core.rankers.initial import ListRecipe, PreparedFold, lists_digest, prepare
-from core.rankers.kept import ALL_DOCUMENTS, Kept, kept
-from core.rankers.theorems import theorem_of
-from core.store.artefacts import Store, default_store
-from core.store.keys import key_of
-from core.store.manifest import Artefact
-from core.studies import conventions, engine, initial_ranking, invariance
-from core.studies.precomputed_scores import is_as_is, refuse
-from core.studies.run import Measured, query_ids_of, run_study
-from core.studies.study import Memory, Study, TrialRecords, counted_draws
+from shuffleproof.core.data.catalogue import resolve
+from shuffleproof.core.data.dataset import Fold
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.errors import ArtefactError, MissingRankingError, UsageError
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.progress import Progress, finished
+from shuffleproof.core.rankers import outside, registry
+from shuffleproof.core.rankers.base import Ranker, RankerSpec
+from shuffleproof.core.rankers.ensemble_kept import combination, combination_of
+from shuffleproof.core.rankers.foreign import CallableRanker, is_callable
+from shuffleproof.core.rankers.initial import ListRecipe, PreparedFold, lists_digest, prepare
+from shuffleproof.core.rankers.kept import ALL_DOCUMENTS, Kept, kept
+from shuffleproof.core.rankers.theorems import theorem_of
+from shuffleproof.core.store.artefacts import Store, default_store
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import conventions, engine, initial_ranking, invariance
+from shuffleproof.core.studies.precomputed_scores import is_as_is, refuse
+from shuffleproof.core.studies.run import Measured, query_ids_of, run_study
+from shuffleproof.core.studies.study import Memory, Study, TrialRecords, counted_draws
 
 __all__ = ["Workbench", "finished"]
 

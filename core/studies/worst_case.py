@@ -12,23 +12,22 @@ from typing import Any
 
 import numpy as np
 from safetensors.numpy import load_file
-
-from core.errors import ParameterError
-from core.metrics.measure import Measure
-from core.perturb.worst_case import Search
-from core.progress import Progress
-from core.rankers.base import Ranker
-from core.store.manifest import Artefact
-from core.studies import cells, engine
-from core.studies.cells import Cell
-from core.studies.precomputed_scores import refuse
-from core.studies.result import StudyResult
-from core.studies.run import query_ids_of
-from core.studies.study import Found, TrialRecords
-from core.studies.workbench import Workbench, digests_of, with_initial
-from core.studies.worst_case_cells import computed
-from core.studies.worst_case_plan import BUDGETS, RANDOM, Plan, check_budgets
-from core.studies.worst_orders import Attack
+from shuffleproof.core.errors import ParameterError
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.perturb.worst_case import Search
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.rankers.base import Ranker
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import cells, engine
+from shuffleproof.core.studies.cells import Cell
+from shuffleproof.core.studies.precomputed_scores import refuse
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.run import query_ids_of
+from shuffleproof.core.studies.study import Found, TrialRecords
+from shuffleproof.core.studies.workbench import Workbench, digests_of, with_initial
+from shuffleproof.core.studies.worst_case_cells import computed
+from shuffleproof.core.studies.worst_case_plan import BUDGETS, RANDOM, Plan, check_budgets
+from shuffleproof.core.studies.worst_orders import Attack
 
 ORDERS = "orders.safetensors"
 

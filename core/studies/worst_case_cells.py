@@ -6,15 +6,14 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float64, Int64
-
-from core.data import ragged
-from core.perturb.worst_case import Worst
-from core.perturb.worst_moves import inversions
-from core.progress import Progress
-from core.studies.cells import Cell
-from core.studies.study import Found
-from core.studies.worst_case_plan import PART, RANDOM, Plan
-from core.studies.worst_orders import Attack
+from shuffleproof.core.data import ragged
+from shuffleproof.core.perturb.worst_case import Worst
+from shuffleproof.core.perturb.worst_moves import inversions
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.studies.cells import Cell
+from shuffleproof.core.studies.study import Found
+from shuffleproof.core.studies.worst_case_plan import PART, RANDOM, Plan
+from shuffleproof.core.studies.worst_orders import Attack
 
 
 def computed(attack: Attack, plan: Plan, cell: Cell) -> Generator[Progress, None, Found]:

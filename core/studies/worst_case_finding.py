@@ -3,8 +3,7 @@
 from typing import Any
 
 import pandas as pd
-
-from core.studies.initial_ranking import INITIAL
+from shuffleproof.core.studies.initial_ranking import INITIAL
 
 
 def finding(table: pd.DataFrame, measure: str, unit: str) -> str:

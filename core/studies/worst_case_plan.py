@@ -6,15 +6,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-
-from core.errors import ParameterError
-from core.perturb.worst_case import Search
-from core.store.keys import key_of
-from core.studies.cells import Cell
-from core.studies.codec import Described
-from core.studies.result import StudyResult
-from core.studies.study import Found, Trial
-from core.studies.worst_orders import TARGETS
+from shuffleproof.core.errors import ParameterError
+from shuffleproof.core.perturb.worst_case import Search
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.studies.cells import Cell
+from shuffleproof.core.studies.codec import Described
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.study import Found, Trial
+from shuffleproof.core.studies.worst_orders import TARGETS
 
 KIND = "worst-case"
 RANDOM = "random"

@@ -2,11 +2,10 @@
 
 import numpy as np
 import pandas as pd
-
-from core.metrics.significance import bootstrap_interval
-from core.seeds import generator
-from core.studies.result import CONFIDENCE, RESAMPLES, StudyResult
-from core.studies.worst_case_plan import RANDOM
+from shuffleproof.core.metrics.significance import bootstrap_interval
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.studies.result import CONFIDENCE, RESAMPLES, StudyResult
+from shuffleproof.core.studies.worst_case_plan import RANDOM
 
 COLUMNS = (
     "ranker", "budget", "as_is", "random", "worst", "random_damage", "worst_damage", "low", "high",

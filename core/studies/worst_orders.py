@@ -6,22 +6,28 @@ from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float64, Int64
-
-from core.data import ragged
-from core.data.falling import falling_order
-from core.data.lists import CandidateLists, JudgedLists
-from core.errors import MissingRankingError
-from core.metrics.measure import Measure
-from core.metrics.relevance import evaluate_many
-from core.perturb import arrangements
-from core.perturb.worst_case import Objective, Search, Worst, most_rounds, search, swap_costs
-from core.progress import Progress
-from core.rankers.base import Input, Ranker
-from core.rankers.theorems import theorem_of
-from core.seeds import generator
-from core.studies.carrying import scores_of_all
-from core.studies.examination import examine
-from core.studies.verdict import INVARIANT, verdict_of
+from shuffleproof.core.data import ragged
+from shuffleproof.core.data.falling import falling_order
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.errors import MissingRankingError
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.relevance import evaluate_many
+from shuffleproof.core.perturb import arrangements
+from shuffleproof.core.perturb.worst_case import (
+    Objective,
+    Search,
+    Worst,
+    most_rounds,
+    search,
+    swap_costs,
+)
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.rankers.base import Input, Ranker
+from shuffleproof.core.rankers.theorems import theorem_of
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.studies.carrying import scores_of_all
+from shuffleproof.core.studies.examination import examine
+from shuffleproof.core.studies.verdict import INVARIANT, verdict_of
 
 TARGETS = ("ranking", "shown")
 READ: dict[str, frozenset[Input]] = {

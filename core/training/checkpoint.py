@@ -14,11 +14,10 @@ from typing import Any
 import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
+from shuffleproof.core.errors import ArtefactError
+from shuffleproof.core.training.network import Network, weights_of
+from shuffleproof.core.training.schedule import ScheduleState
 from torch import Tensor
-
-from core.errors import ArtefactError
-from core.training.network import Network, weights_of
-from core.training.schedule import ScheduleState
 
 FILE = "checkpoint.safetensors"
 

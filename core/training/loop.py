@@ -14,17 +14,16 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Int64
-
-from core.data.batches import HeldLists, ListBatch, scoring_plan, training_plan
-from core.data.lists import JudgedLists
-from core.errors import DataError, DivergedError
-from core.losses.registry import loss as loss_named
-from core.metrics.measure import Measure
-from core.metrics.relevance import evaluate, mean_of
-from core.seeds import generator
-from core.training import checkpoint
-from core.training.checkpoint import RunState
-from core.training.network import (
+from shuffleproof.core.data.batches import HeldLists, ListBatch, scoring_plan, training_plan
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.errors import DataError, DivergedError
+from shuffleproof.core.losses.registry import loss as loss_named
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.relevance import evaluate, mean_of
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.training import checkpoint
+from shuffleproof.core.training.checkpoint import RunState
+from shuffleproof.core.training.network import (
     BUDGET,
     Network,
     arithmetic,
@@ -33,8 +32,8 @@ from core.training.network import (
     scores_of,
     weights_of,
 )
-from core.training.recipe import TrainingRecipe
-from core.training.schedule import learning_rate
+from shuffleproof.core.training.recipe import TrainingRecipe
+from shuffleproof.core.training.schedule import learning_rate
 
 
 @dataclass(frozen=True, eq=False)

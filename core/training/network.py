@@ -11,21 +11,20 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from jaxtyping import Float, Float32, Int64
+from shuffleproof.core.data.batches import HeldLists, ListBatch, scoring_plan
+from shuffleproof.core.errors import DataError
+from shuffleproof.core.execution import devices
+from shuffleproof.core.models.architectures import Architecture
+from shuffleproof.core.models.config import DLCMConfig, SetRankConfig
+from shuffleproof.core.models.config_groups import GroupConfig
+from shuffleproof.core.models.config_univariate import UnivariateConfig
+from shuffleproof.core.models.dlcm import DLCM
+from shuffleproof.core.models.gsf import GSF
+from shuffleproof.core.models.mlp import UnivariateNet
+from shuffleproof.core.models.setrank import SetRank
+from shuffleproof.core.seeds import derived_seed
+from shuffleproof.core.store.artefacts import default_store
 from torch import Tensor, nn
-
-from core.data.batches import HeldLists, ListBatch, scoring_plan
-from core.errors import DataError
-from core.execution import devices
-from core.models.architectures import Architecture
-from core.models.config import DLCMConfig, SetRankConfig
-from core.models.config_groups import GroupConfig
-from core.models.config_univariate import UnivariateConfig
-from core.models.dlcm import DLCM
-from core.models.gsf import GSF
-from core.models.mlp import UnivariateNet
-from core.models.setrank import SetRank
-from core.seeds import derived_seed
-from core.store.artefacts import default_store
 
 Network = SetRank | DLCM | GSF | UnivariateNet
 Precision = Literal["fp32", "bf16", "auto"]

@@ -7,9 +7,9 @@ do is in PAPERS.md, what neither says is said here.
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from core.data.features import NORMALISATIONS
-from core.losses.registry import LOSSES, Option
-from core.parameters import check, parameter
+from shuffleproof.core.data.features import NORMALISATIONS
+from shuffleproof.core.losses.registry import LOSSES, Option
+from shuffleproof.core.parameters import check, parameter
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 
-from core.training.recipe import TrainingRecipe
+from shuffleproof.core.training.recipe import TrainingRecipe
 
 
 @dataclass(frozen=True)

@@ -20,15 +20,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+from shuffleproof.core.data.catalogue import ingest
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.store import archive, manifest, plain_json
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies import imports, library
+from shuffleproof.core.studies.trained import studied_on, trained_on
+from shuffleproof.core.studies.workbench import Workbench, finished
 
-from core.data.catalogue import ingest
-from core.errors import ShuffleproofError
-from core.rankers.initial import ListRecipe
-from core.store import archive, manifest, plain_json
-from core.store.artefacts import Store
-from core.studies import imports, library
-from core.studies.trained import studied_on, trained_on
-from core.studies.workbench import Workbench, finished
 from tests.soak import fuzzing
 from tests.soak.fuzzing import UnclearError, WrongError
 

@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+from shuffleproof.core.data import letor, stored
+from shuffleproof.core.data.letor import ParsedLetor
+from shuffleproof.core.data.letor_room import UNCHECKED
+from shuffleproof.core.errors import DataError, ShuffleproofError
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies import jobs, uploads
+from shuffleproof.core.studies.workbench import finished
 
-from core.data import letor, stored
-from core.data.letor import ParsedLetor
-from core.data.letor_room import UNCHECKED
-from core.errors import DataError, ShuffleproofError
-from core.store.artefacts import Store
-from core.studies import jobs, uploads
-from core.studies.workbench import finished
 from tests.soak import fuzzing
 from tests.soak.fuzzing import UnclearError, WrongError
 

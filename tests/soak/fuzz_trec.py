@@ -9,12 +9,12 @@ from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
+from shuffleproof.core.data import ragged, trec
+from shuffleproof.core.errors import DataError, ShuffleproofError
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies import jobs, outside_runs, uploads
+from shuffleproof.core.studies.workbench import finished
 
-from core.data import ragged, trec
-from core.errors import DataError, ShuffleproofError
-from core.store.artefacts import Store
-from core.studies import jobs, outside_runs, uploads
-from core.studies.workbench import finished
 from tests.soak import fuzz_letor, fuzzing
 from tests.soak.fuzz_letor import NUMBER, UnsoundError
 from tests.soak.fuzzing import UnclearError, WrongError

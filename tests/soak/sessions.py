@@ -132,7 +132,7 @@ def free_port():
 def server(home, *flags, log=subprocess.DEVNULL):
     """(address, process) of a server on a free port with a store of its own."""
     port = free_port()
-    command = [sys.executable, "-m", "app.server", f"--port={port}", *flags]
+    command = [sys.executable, "-m", "shuffleproof.app.server", f"--port={port}", *flags]
     environment = os.environ | {"SHUFFLEPROOF_HOME": str(home), "OMP_WAIT_POLICY": "passive"}
     with subprocess.Popen(command, cwd=ROOT, env=environment, stderr=log, stdout=log) as process:
         try:

@@ -205,13 +205,13 @@ def imports(file: str, module: str) -> bool:
         return file.removesuffix(".py").replace("/", ".") == module
     text = (ROOT / file).read_text()
     package, _, name = module.rpartition(".")
-    return module in text or (f"from {package} import" in text and name in text)
+    return module in text or (f"{package} import" in text and name in text)
 
 
 def is_kin(file: str, module: str) -> bool:
     """Whether a file of tests is called after a module or its family.
 
-    >>> is_kin("tests/test_letor.py", "core.data.letor_cells")
+    >>> is_kin("tests/test_letor.py", "shuffleproof.core.data.letor_cells")
     True
     """
     word = Path(file).stem.removeprefix("test_").partition("_")[0]

@@ -4,15 +4,15 @@ from collections.abc import Generator, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from core.errors import UsageError
-from core.parameters import Parameter, parameter
-from core.progress import Progress
-from core.store.manifest import Artefact
-from core.studies.flags import Flag, Given
-from core.studies.question import Facts, Question, Scope
+from shuffleproof.core.errors import UsageError
+from shuffleproof.core.parameters import Parameter, parameter
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.flags import Flag, Given
+from shuffleproof.core.studies.question import Facts, Question, Scope
 
 if TYPE_CHECKING:
-    from core.studies.workbench import Workbench
+    from shuffleproof.core.studies.workbench import Workbench
 
 
 class Sizes:
@@ -90,16 +90,16 @@ class Ablation(Question):
 
     def run(self, bench: "Workbench") -> Generator[Progress, None, Artefact]:
         """Train, measure and disturb every variant."""
-        from core.studies import ablation  # noqa: PLC0415 (only who works pays for it)
+        from shuffleproof.core.studies import ablation  # noqa: PLC0415 (only who works pays for it)
 
         levels = sorted({0.0, *map(float, self.levels)})
         return (yield from ablation.run(bench, self._variants(), levels, self.draws, self.seed))
 
     def _variants(self) -> list[Any]:
-        from core.studies import ablation  # noqa: PLC0415 (only who works pays for it)
+        from shuffleproof.core.studies import ablation  # noqa: PLC0415 (only who works pays for it)
 
         return ablation.variants(self.ranker, self.sizes, self.towards, self.seed)
 
     def printed(self) -> tuple[str, str]:
         """The table of variants."""
-        return "from core.studies.ablation import table", "table(result)"
+        return "from shuffleproof.core.studies.ablation import table", "table(result)"

@@ -4,14 +4,14 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from core.parameters import parameter
-from core.progress import Progress
-from core.store.manifest import Artefact
-from core.studies.question import Facts, Question
+from shuffleproof.core.parameters import parameter
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.question import Facts, Question
 
 if TYPE_CHECKING:
-    from core.studies.study import Plan
-    from core.studies.workbench import Workbench
+    from shuffleproof.core.studies.study import Plan
+    from shuffleproof.core.studies.workbench import Workbench
 
 
 @dataclass(frozen=True)
@@ -40,18 +40,18 @@ class Attention(Question):
 
     def run(self, bench: "Workbench") -> Generator[Progress, None, Artefact]:
         """Ask every ranker for the weights of every test list."""
-        from core.studies import attention  # noqa: PLC0415 (only who works pays for it)
+        from shuffleproof.core.studies import attention  # noqa: PLC0415 (only who works pays for it)
 
         return (yield from attention.run(bench, self.rankers, self.queries, self.dead_below))
 
     @classmethod
     def planned(cls, recipe: Facts) -> "Plan":
         """The plan of a study that was asked it."""
-        from core.studies import attention  # noqa: PLC0415 (only who reads pays for it)
+        from shuffleproof.core.studies import attention  # noqa: PLC0415 (only who reads pays for it)
 
         return attention.Plan.of(recipe)
 
     def printed(self) -> tuple[str, str]:
         """What is found of the first ranker."""
         told = f"finding(result, {self.rankers[0]!r})"
-        return "from core.studies.attention_text import finding", told
+        return "from shuffleproof.core.studies.attention_text import finding", told

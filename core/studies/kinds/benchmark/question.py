@@ -5,14 +5,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from core.parameters import parameter
-from core.progress import Progress
-from core.store.manifest import Artefact
-from core.studies.asked_rows import named_rankers, seeds_of
-from core.studies.question import Facts, Question, Scope
+from shuffleproof.core.parameters import parameter
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.asked_rows import named_rankers, seeds_of
+from shuffleproof.core.studies.question import Facts, Question, Scope
 
 if TYPE_CHECKING:
-    from core.studies.study import Plan
+    from shuffleproof.core.studies.study import Plan
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,8 @@ class Benchmark(Question):
 
     def study(self, scope: Scope) -> Generator[Progress, None, Artefact]:
         """Open every fold; train and measure on each."""
-        from core.data.folds import folds_of  # noqa: PLC0415 (only who works pays for it)
-        from core.studies import benchmark  # noqa: PLC0415 (likewise)
+        from shuffleproof.core.data.folds import folds_of  # noqa: PLC0415 (only who works pays for it)
+        from shuffleproof.core.studies import benchmark  # noqa: PLC0415 (likewise)
 
         names = folds_of(scope.data, scope.store)
         keys = scope.pinned.split(",") if scope.pinned else [None] * len(names)
@@ -65,11 +65,11 @@ class Benchmark(Question):
     @classmethod
     def planned(cls, recipe: Facts) -> "Plan":
         """The plan of a study that was asked it."""
-        from core.studies import benchmark  # noqa: PLC0415 (only who reads pays for it)
+        from shuffleproof.core.studies import benchmark  # noqa: PLC0415 (only who reads pays for it)
 
         return benchmark.Plan.of(recipe)
 
     def printed(self) -> tuple[str, str]:
         """The table, with marks against the initial ranking."""
         told = f"markdown(result, {list(self.measures)!r}, ['initial ranking'])"
-        return "from core.studies.benchmark_text import markdown", told
+        return "from shuffleproof.core.studies.benchmark_text import markdown", told

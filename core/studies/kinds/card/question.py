@@ -4,13 +4,13 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from core.parameters import parameter
-from core.progress import Progress
-from core.store.manifest import Artefact
-from core.studies.question import RANKERS, Facts, Question, Scope, rankers_of
+from shuffleproof.core.parameters import parameter
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.question import RANKERS, Facts, Question, Scope, rankers_of
 
 if TYPE_CHECKING:
-    from core.studies.workbench import Workbench
+    from shuffleproof.core.studies.workbench import Workbench
 
 
 @dataclass(frozen=True)
@@ -38,18 +38,18 @@ class Card(Question):
 
     def refuse(self, scope: Scope) -> None:
         """Refuse families that change neither order nor ranking."""
-        from core.studies import card  # noqa: PLC0415 (only who asks pays for it)
+        from shuffleproof.core.studies import card  # noqa: PLC0415 (only who asks pays for it)
 
         del scope
         card.check(self.families)
 
     def run(self, bench: "Workbench") -> Generator[Progress, None, Artefact]:
         """Disturb, measure, time."""
-        from core.studies import card  # noqa: PLC0415 (only who works pays for it)
+        from shuffleproof.core.studies import card  # noqa: PLC0415 (only who works pays for it)
 
         return (yield from card.run(bench, self.rankers, self.families, self.draws, self.seed))
 
     def printed(self) -> tuple[str, str]:
         """The cards side by side."""
         told = f"cards(result, {self.families[0]!r}, 'NDCG@10').T"
-        return "from core.studies.card_table import cards", told
+        return "from shuffleproof.core.studies.card_table import cards", told

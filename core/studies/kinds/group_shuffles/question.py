@@ -4,14 +4,14 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from core.parameters import parameter
-from core.progress import Progress
-from core.store.manifest import Artefact
-from core.studies.question import Facts, Question
+from shuffleproof.core.parameters import parameter
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.question import Facts, Question
 
 if TYPE_CHECKING:
-    from core.studies.study import Plan
-    from core.studies.workbench import Workbench
+    from shuffleproof.core.studies.study import Plan
+    from shuffleproof.core.studies.workbench import Workbench
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class GroupShuffles(Question):
 
     def run(self, bench: "Workbench") -> Generator[Progress, None, Artefact]:
         """Ask every GSF with groups of S shuffles."""
-        from core.studies import group_shuffles  # noqa: PLC0415 (only who works pays for it)
+        from shuffleproof.core.studies import group_shuffles  # noqa: PLC0415 (only who works pays for it)
 
         work = group_shuffles.run(
             bench,
@@ -54,11 +54,11 @@ class GroupShuffles(Question):
     @classmethod
     def planned(cls, recipe: Facts) -> "Plan":
         """The plan of a study that was asked it."""
-        from core.studies import group_shuffles  # noqa: PLC0415 (only who reads pays for it)
+        from shuffleproof.core.studies import group_shuffles  # noqa: PLC0415 (only who reads pays for it)
 
         return group_shuffles.Plan.of(recipe)
 
     def printed(self) -> tuple[str, str]:
         """What is found of every ranker."""
         told = f"*(finding(result, ranker) for ranker in {list(self.rankers)!r}), sep='\\n'"
-        return "from core.studies.group_shuffles_table import finding", told
+        return "from shuffleproof.core.studies.group_shuffles_table import finding", told

@@ -4,13 +4,13 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from core.parameters import parameter
-from core.progress import Progress
-from core.store.manifest import Artefact
-from core.studies.question import RANKERS, Facts, Question, rankers_of
+from shuffleproof.core.parameters import parameter
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.question import RANKERS, Facts, Question, rankers_of
 
 if TYPE_CHECKING:
-    from core.studies.workbench import Workbench
+    from shuffleproof.core.studies.workbench import Workbench
 
 
 @dataclass(frozen=True)

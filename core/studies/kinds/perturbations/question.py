@@ -4,14 +4,14 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from core.parameters import parameter
-from core.progress import Progress
-from core.store.manifest import Artefact
-from core.studies.flags import Levels
-from core.studies.question import RANKERS, Facts, Question, rankers_of
+from shuffleproof.core.parameters import parameter
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.flags import Levels
+from shuffleproof.core.studies.question import RANKERS, Facts, Question, rankers_of
 
 if TYPE_CHECKING:
-    from core.studies.workbench import Workbench
+    from shuffleproof.core.studies.workbench import Workbench
 
 FAMILIES = (
     "comma-separated names of `list perturbations`, chains such as transpositions:5+shuffle-shown, "
@@ -43,7 +43,7 @@ class Perturbations(Question):
     @classmethod
     def of(cls, recipe: Facts, facts: Facts) -> "Perturbations":
         """The question that a stored study has answered."""
-        from core.studies.answer_changes import OWN  # noqa: PLC0415 (only who reads pays for it)
+        from shuffleproof.core.studies.answer_changes import OWN  # noqa: PLC0415 (only who reads pays for it)
 
         del facts
         pairs = tuple((family, float(level)) for family, level in recipe["perturbations"])
@@ -53,7 +53,7 @@ class Perturbations(Question):
 
     def run(self, bench: "Workbench") -> Generator[Progress, None, Artefact]:
         """Disturb the input and measure every ranker."""
-        from core.studies import perturbations  # noqa: PLC0415 (only who works pays for it)
+        from shuffleproof.core.studies import perturbations  # noqa: PLC0415 (only who works pays for it)
 
         setup = perturbations.Setup(self.perturbations, self.measures, self.draws, self.seed)
         return (yield from perturbations.run(bench, self.rankers, setup))
@@ -61,4 +61,4 @@ class Perturbations(Question):
     def printed(self) -> tuple[str, str]:
         """What each level costs."""
         told = f"losses(result, {self.measures[0]!r})"
-        return "from core.studies.perturbations_table import losses", told
+        return "from shuffleproof.core.studies.perturbations_table import losses", told

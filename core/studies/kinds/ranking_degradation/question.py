@@ -4,14 +4,14 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from core.parameters import parameter
-from core.progress import Progress
-from core.store.manifest import Artefact
-from core.studies.flags import Levels
-from core.studies.question import RANKERS, Question
+from shuffleproof.core.parameters import parameter
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.flags import Levels
+from shuffleproof.core.studies.question import RANKERS, Question
 
 if TYPE_CHECKING:
-    from core.studies.workbench import Workbench
+    from shuffleproof.core.studies.workbench import Workbench
 
 
 @dataclass(frozen=True)
@@ -42,4 +42,4 @@ class RankingDegradation(Question):
         """What is found of the first family."""
         family, measure = self.perturbations[0][0], self.measures[0]
         told = f"finding(result, {family!r}, {measure!r})"
-        return "from core.studies.initial_ranking import finding", told
+        return "from shuffleproof.core.studies.initial_ranking import finding", told

@@ -4,15 +4,22 @@ from collections.abc import Generator, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from core.parameters import Parameter, fields_of, parameter, parameters, replaced, text_of
-from core.progress import Progress
-from core.store.manifest import Artefact
-from core.studies.flags import Flag, Given, One
-from core.studies.question import RANKERS, Facts, Question, rankers_of
+from shuffleproof.core.parameters import (
+    Parameter,
+    fields_of,
+    parameter,
+    parameters,
+    replaced,
+    text_of,
+)
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.flags import Flag, Given, One
+from shuffleproof.core.studies.question import RANKERS, Facts, Question, rankers_of
 
 if TYPE_CHECKING:
-    from core.studies.study import Plan
-    from core.studies.workbench import Workbench
+    from shuffleproof.core.studies.study import Plan
+    from shuffleproof.core.studies.workbench import Workbench
 
 DIRECT = ("method", "unit")
 """What of a search has a flag of its own."""
@@ -23,7 +30,7 @@ class Searched:
 
     def flags(self, field: Parameter) -> Iterable[Flag]:
         """The three flags."""
-        from core.perturb.worst_case import Search  # noqa: PLC0415 (NumPy)
+        from shuffleproof.core.perturb.worst_case import Search  # noqa: PLC0415 (NumPy)
 
         del field
         known = {one.name: one for one in parameters(Search)}
@@ -39,7 +46,7 @@ class Searched:
         Raises:
             ParameterError: no such field, or a text that it does not take.
         """
-        from core.perturb.worst_case import Search  # noqa: PLC0415 (NumPy)
+        from shuffleproof.core.perturb.worst_case import Search  # noqa: PLC0415 (NumPy)
 
         del field, preset
         texts = {name: given[name] for name in DIRECT if name in given}
@@ -56,7 +63,7 @@ class Searched:
 
 def changed(search: Mapping[str, Any]) -> dict[str, Any] | None:
     """What of a search differs from its defaults, the budget aside, which others say."""
-    from core.perturb.worst_case import Search  # noqa: PLC0415 (NumPy)
+    from shuffleproof.core.perturb.worst_case import Search  # noqa: PLC0415 (NumPy)
 
     usual = asdict(Search())
     found = {name: value for name, value in search.items() if value != usual.get(name)}
@@ -111,8 +118,8 @@ class WorstCase(Question):
 
     def run(self, bench: "Workbench") -> Generator[Progress, None, Artefact]:
         """Look for the worst order of every list."""
-        from core.perturb.worst_case import Search  # noqa: PLC0415 (only who works pays for it)
-        from core.studies import worst_case  # noqa: PLC0415 (likewise)
+        from shuffleproof.core.perturb.worst_case import Search  # noqa: PLC0415 (only who works pays for it)
+        from shuffleproof.core.studies import worst_case  # noqa: PLC0415 (likewise)
 
         (measure,) = self.measures
         work = worst_case.run(
@@ -131,10 +138,10 @@ class WorstCase(Question):
     @classmethod
     def planned(cls, recipe: Facts) -> "Plan":
         """The plan of a study that was asked it."""
-        from core.studies import worst_case_plan  # noqa: PLC0415 (only who reads pays for it)
+        from shuffleproof.core.studies import worst_case_plan  # noqa: PLC0415 (only who reads pays for it)
 
         return worst_case_plan.Plan.of(recipe)
 
     def printed(self) -> tuple[str, str]:
         """Random mean against worst found."""
-        return "from core.studies.worst_case_table import table", "table(result)"
+        return "from shuffleproof.core.studies.worst_case_table import table", "table(result)"

@@ -1,0 +1,1 @@
+../../core/facade/__init__.py

@@ -1,0 +1,1 @@
+../../core/facade/__main__.py
