@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 export OMP_WAIT_POLICY ?= passive
 
-.PHONY: setup setup-dev app test check demo bench format lock sample clean
+.PHONY: setup setup-dev app test check demo bench house format lock sample clean
 
 setup: $(VENV)/.ready
 setup-dev: $(VENV)/.ready-dev
@@ -38,6 +38,10 @@ demo: setup
 
 bench: setup-dev
 	$(BIN)/python -m shuffleproof bench
+
+# How many files, lines and imports the upper floors have.
+house: setup-dev
+	$(BIN)/python -m tests.house
 
 format: setup-dev
 	$(BIN)/ruff format .

@@ -1,0 +1,92 @@
+"""How the house stands: `make house` prints files, lines, imports among pages, lone importers.
+
+What is counted is what the layers are meant to keep small; `--json` prints it for a comparison.
+"""
+
+import argparse
+import ast
+import json
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = "shuffleproof."
+
+
+def modules():
+    """Every module of `core` and `app`: its dotted name (without the package's) and its path."""
+    found = {}
+    for top in ("core", "app"):
+        for path in sorted((ROOT / top).rglob("*.py")):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def imported(path, known):
+    """The modules of ours that a file imports."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {one.name.removeprefix(PACKAGE) for one in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            base = node.module.removeprefix(PACKAGE)
+            found |= {base} | {f"{base}.{one.name}" for one in node.names}
+    return {name for name in found if name in known}
+
+
+def lines(paths):
+    """Lines of files."""
+    return sum(len(path.read_text(encoding="utf-8").splitlines()) for path in paths)
+
+
+def counted():
+    """The figures by what they count."""
+    known = modules()
+    uses = {name: imported(path, known) - {name} for name, path in known.items()}
+    importers = Counter(one for found in uses.values() for one in found)
+    inside = {name: path for name, path in known.items() if path.name != "__init__.py"}
+    studies = [path for path in inside.values() if path.is_relative_to(ROOT / "core" / "studies")]
+    flat = [path for path in studies if path.parent == ROOT / "core" / "studies"]
+    views = [path for path in inside.values() if path.parent == ROOT / "app" / "views"]
+    arrows = sum(
+        sum(one.startswith("app.views.") for one in found)
+        for name, found in uses.items()
+        if name.startswith("app.views.")
+    )
+    command_line = list((ROOT / "core" / "cli").glob("*.py"))
+    report = list((ROOT / "app").glob("report*.py"))
+    upper = [*studies, *views, *command_line, *report]
+    shells = [path for path in studies if "store.lock(key)" in path.read_text(encoding="utf-8")]
+    return {
+        "core/studies: files": len(studies),
+        "core/studies: files outside of rooms": len(flat),
+        "core/studies: lines": lines(studies),
+        "app/views: files": len(views),
+        "app/views: lines": lines(views),
+        "app/views: imports of one view by another": arrows,
+        "studies, views, command line and report: lines": lines(upper),
+        "copies of the shell that runs a study": len(shells),
+        "core and app: files": len(inside),
+        "core and app: lines": lines(inside.values()),
+        "modules with exactly one importer": sum(importers[name] == 1 for name in inside),
+        "tests: files": len(list((ROOT / "tests").rglob("*.py"))),
+        "tests: lines": lines((ROOT / "tests").rglob("*.py")),
+    }
+
+
+def main():
+    """Prints the figures."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--json", action="store_true", help="for a comparison")
+    found = counted()
+    if parser.parse_args().json:
+        print(json.dumps(found, indent=1))
+        return
+    width = max(map(len, found))
+    for name, figure in found.items():
+        print(f"{name:<{width}}  {figure:>7,}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,129 @@
+"""Installed as a wheel: one name in site-packages, whatever lies in the folder of who uses it."""
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+LISTS = ("--initial", "feature:1", "--depth", "10", "--scores", "in-sample")
+
+
+def run(command, cwd, home, site, status=0):
+    environment = os.environ | {"SHUFFLEPROOF_HOME": str(home), "PYTHONPATH": str(site)}
+    ended = subprocess.run(
+        [sys.executable, *command], cwd=cwd, env=environment, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert ended.returncode == status, ended.stderr[-2000:]
+    return ended.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    place = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*build, "--wheel-dir", str(place), str(ROOT)], check=True)
+    (made,) = place.glob("*.whl")
+    return made
+
+
+@pytest.fixture(scope="module")
+def site(wheel, tmp_path_factory):
+    place = tmp_path_factory.mktemp("site")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(place)
+    return place
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture
+def users(tmp_path):
+    """A folder whose own modules are called as ours once were."""
+    (tmp_path / "core").mkdir()
+    (tmp_path / "core" / "__init__.py").write_text("")
+    (tmp_path / "core" / "ranker.py").write_text(
+        "def one(features):\n    return features[:, 0].astype('float64')\n"
+    )
+    (tmp_path / "app.py").write_text("raise SystemExit('the app of somebody else')\n")
+    return tmp_path
+
+
+def test_every_package_of_the_source_is_in_the_list_that_is_installed():
+    listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
+    found = {
+        ".".join(("shuffleproof", *place.parent.relative_to(ROOT).parts))
+        for top in ("core", "app")
+        for place in (ROOT / top).rglob("__init__.py")
+    }
+    found.remove("shuffleproof.core.facade")  # which is `shuffleproof` itself
+    assert set(listed) == found | {"shuffleproof", "shuffleproof.sample_data"}
+    modules = {place.parent for top in ("core", "app") for place in (ROOT / top).rglob("*.py")}
+    assert all((place / "__init__.py").exists() for place in modules)
+
+
+def test_the_wheel_puts_one_name_into_site_packages(wheel):
+    names = {name.partition("/")[0] for name in zipfile.ZipFile(wheel).namelist()}
+    assert {name for name in names if not name.endswith(".dist-info")} == {"shuffleproof"}
+
+
+def test_a_folder_with_a_package_core_and_a_module_app_disturbs_nothing(users, home, site):
+    told = run(
+        ["-m", "shuffleproof", "certify", "core.ranker:one", "--queries", "3", "--json", *LISTS],
+        users, home, site,
+    )  # fmt: skip
+    assert json.loads(told)["verdict"] == "invariant"
+    ask = ["-m", "shuffleproof", "study", "invariance", "--rankers", "feature:2"]
+    study = json.loads(run([*ask, "--permutations", "2", "--json", *LISTS], users, home, site))
+    run(["-m", "shuffleproof", "export", study["result"], "found.html"], users, home, site)
+    assert "Will my ranker survive?" in (users / "found.html").read_text(encoding="utf-8")
+
+
+def test_a_script_beside_a_package_core_imports_ours(users, home, site):
+    script = users / "script.py"
+    script.write_text(
+        "import core.ranker\n"
+        "import shuffleproof\n"
+        "from shuffleproof import Invariance, ask\n"
+        "print(shuffleproof.__file__)\n"
+        "result = ask(Invariance(('feature:2',), permutations=2), initial=('feature:1',),\n"
+        "             depth=10, scores='in-sample')\n"
+        "print(len(result.query_ids))\n"
+    )
+    place, queries = run([str(script)], users, home, site).split()
+    assert Path(place).is_relative_to(site)
+    assert int(queries) == 150
+
+
+def test_the_sample_and_its_rankers_come_along(users, home, site):
+    ask = ["-m", "shuffleproof", "certify", "dlcm", "--queries", "2", "--permutations", "2"]
+    told = json.loads(run([*ask, "--json"], users, home, site, status=3))
+    assert told["verdict"] == "not invariant"
+    assert not list(home.glob("artefacts/ranker-*/model*")), "nothing had to be trained"
+
+
+@pytest.mark.parametrize("name", ["ask", "Workbench", "StudyResult", "WorstCase"])
+def test_the_package_has_what_scripts_ask_for(name):
+    import shuffleproof
+
+    assert name in dir(shuffleproof)
+    assert getattr(shuffleproof, name).__name__ == name
+    with pytest.raises(AttributeError, match="nothing_of_ours"):
+        _ = shuffleproof.nothing_of_ours
+
+
+def test_every_question_can_be_imported_from_the_package():
+    import shuffleproof
+    from shuffleproof.core.studies.registry import STUDIES
+
+    for question in STUDIES.values():
+        assert getattr(shuffleproof, question.__name__) is question
