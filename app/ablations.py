@@ -4,8 +4,10 @@ import pandas as pd
 import streamlit as st
 from shuffleproof.app.opened import day, result
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies import ablation, ablation_finding, ablation_queries
-from shuffleproof.core.studies.ablation_queries import Effect
+from shuffleproof.core.studies.kinds.ablation import finding as ablation_finding
+from shuffleproof.core.studies.kinds.ablation import queries as ablation_queries
+from shuffleproof.core.studies.kinds.ablation import study as ablation
+from shuffleproof.core.studies.kinds.ablation.queries import Effect
 from shuffleproof.core.words import counted
 
 KIND = ablation.KIND

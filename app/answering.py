@@ -6,9 +6,9 @@ import pandas as pd
 import streamlit as st
 from shuffleproof.app import disturbed, scoring, services, state
 from shuffleproof.core.errors import UsageError
-from shuffleproof.core.studies.initial_ranking import INITIAL
+from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 
-QUERY = "shuffleproof.core.studies.tables_query"
+QUERY = "shuffleproof.core.studies.answers.query"
 
 
 def ranker_of(trials: pd.DataFrame, seed: int) -> str:
@@ -37,7 +37,7 @@ def moves(what: str, question: dict[str, Any]) -> pd.DataFrame:
     """Both answers as a bump chart takes them.
 
     Args:
-        what: a function of `core.studies.tables_query`.
+        what: a function of `core.studies.answers.query`.
         question: all that it needs but the store and the data set in use.
 
     Raises:

@@ -16,21 +16,19 @@ from shuffleproof.core.data.published import Published
 from shuffleproof.core.errors import ArtefactError, DataError
 from shuffleproof.core.store.arrival import Arrival
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies import (
-    benchmark,
-    benchmark_finding,
-    benchmark_notes,
-    benchmark_printed,
-    benchmark_query,
-    benchmark_ranks,
-    benchmark_retrieved,
-    benchmark_runs,
-    benchmark_table,
-    benchmark_text,
-)
-from shuffleproof.core.studies.benchmark_ranks import CriticalDifference
-from shuffleproof.core.studies.benchmark_text import Cell
-from shuffleproof.core.studies.command_runs import is_of_runs
+from shuffleproof.core.studies.kinds.benchmark import finding as benchmark_finding
+from shuffleproof.core.studies.kinds.benchmark import notes as benchmark_notes
+from shuffleproof.core.studies.kinds.benchmark import published as benchmark_printed
+from shuffleproof.core.studies.kinds.benchmark import query as benchmark_query
+from shuffleproof.core.studies.kinds.benchmark import ranks as benchmark_ranks
+from shuffleproof.core.studies.kinds.benchmark import retrieved as benchmark_retrieved
+from shuffleproof.core.studies.kinds.benchmark import runs as benchmark_runs
+from shuffleproof.core.studies.kinds.benchmark import study as benchmark
+from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
+from shuffleproof.core.studies.kinds.benchmark import text as benchmark_text
+from shuffleproof.core.studies.kinds.benchmark.ranks import CriticalDifference
+from shuffleproof.core.studies.kinds.benchmark.run_commands import is_of_runs
+from shuffleproof.core.studies.kinds.benchmark.text import Cell
 from shuffleproof.core.words import counted
 
 KIND = benchmark.KIND

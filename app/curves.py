@@ -10,13 +10,14 @@ from shuffleproof.app import scoring, services, state
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.perturb.registry import entry_of
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies import initial_ranking, table
 from shuffleproof.core.studies.conventions import derivable
-from shuffleproof.core.studies.initial_ranking import INITIAL
+from shuffleproof.core.studies.kinds.ranking_degradation import significance as table
+from shuffleproof.core.studies.kinds.ranking_degradation import study as initial_ranking
+from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.result import StudyResult
 
 KIND = "initial-ranking"
-REPLAY = "shuffleproof.core.studies.replay:replayed"
+REPLAY = "shuffleproof.core.studies.answers.rescored_list:replayed"
 
 
 def stored(data: str) -> dict[str, Artefact]:

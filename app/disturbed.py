@@ -12,25 +12,23 @@ from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.perturb.entry import PerturbationEntry
 from shuffleproof.core.perturb.registry import ATTACK, entry_of
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies import (
-    card,
-    card_table,
-    perturbations,
-    perturbations_notes,
-    perturbations_table,
-    worst_case_table,
-)
-from shuffleproof.core.studies.initial_ranking import INITIAL
+from shuffleproof.core.studies.answers.scoring import documents_moved
+from shuffleproof.core.studies.kinds.card import study as card
+from shuffleproof.core.studies.kinds.card import table as card_table
+from shuffleproof.core.studies.kinds.perturbations import notes as perturbations_notes
+from shuffleproof.core.studies.kinds.perturbations import study as perturbations
+from shuffleproof.core.studies.kinds.perturbations import table as perturbations_table
+from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
+from shuffleproof.core.studies.kinds.worst_case import table as worst_case_table
+from shuffleproof.core.studies.kinds.worst_case.plan import KIND as WORST_CASE
+from shuffleproof.core.studies.kinds.worst_case.plan import RANDOM
 from shuffleproof.core.studies.result import stored_summary
 from shuffleproof.core.studies.score_floor import of_scores
-from shuffleproof.core.studies.scoring import documents_moved
-from shuffleproof.core.studies.worst_case_plan import KIND as WORST_CASE
-from shuffleproof.core.studies.worst_case_plan import RANDOM
 from shuffleproof.core.words import counted
 
 CARD, PERTURBATIONS_KIND = card.KIND, perturbations.KIND
 KINDS = (CARD, PERTURBATIONS_KIND, WORST_CASE)
-QUERY = "shuffleproof.core.studies.perturbed_query"
+QUERY = "shuffleproof.core.studies.kinds.perturbations.query"
 
 
 def short_words(artefact: Artefact) -> str:

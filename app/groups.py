@@ -4,7 +4,8 @@ import pandas as pd
 import streamlit as st
 from shuffleproof.app.opened import day, result
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies import group_shuffles, group_shuffles_table
+from shuffleproof.core.studies.kinds.group_shuffles import study as group_shuffles
+from shuffleproof.core.studies.kinds.group_shuffles import table as group_shuffles_table
 from shuffleproof.core.words import counted
 
 KIND = group_shuffles.KIND

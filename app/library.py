@@ -17,9 +17,11 @@ from shuffleproof.core.store import archive
 from shuffleproof.core.store.damaged import Damaged
 from shuffleproof.core.store.tags import Tags
 from shuffleproof.core.store.verified import InBackground
-from shuffleproof.core.studies import cleaning, jobs, library, reproduce, side_by_side
-from shuffleproof.core.studies.command_runs import is_of_runs
-from shuffleproof.core.studies.library import KINDS, Entry
+from shuffleproof.core.studies import jobs, reproduce
+from shuffleproof.core.studies.kinds.benchmark.run_commands import is_of_runs
+from shuffleproof.core.studies.library import cleaning, side_by_side
+from shuffleproof.core.studies.library import entries as library
+from shuffleproof.core.studies.library.entries import KINDS, Entry
 
 AT_ONCE = 100_000_000
 """Bytes up to which an archive is written while the browser waits; larger ones by a job."""

@@ -11,11 +11,11 @@ from shuffleproof.core.execution.jobs import Job
 from shuffleproof.core.rankers import outside
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import jobs as work
-from shuffleproof.core.studies import uploads
-from shuffleproof.core.studies.benchmark import KIND as BENCHMARK
-from shuffleproof.core.studies.command_runs import is_of_runs
+from shuffleproof.core.studies.answers.trained import TrainedRanker
 from shuffleproof.core.studies.jobs_outside import FILE, QRELS, RUNS
-from shuffleproof.core.studies.trained import TrainedRanker
+from shuffleproof.core.studies.kinds.benchmark.run_commands import is_of_runs
+from shuffleproof.core.studies.kinds.benchmark.study import KIND as BENCHMARK
+from shuffleproof.core.studies.library import uploads
 
 RUNS_JOB, BRING_JOB = "runs", "bring"
 

@@ -13,8 +13,13 @@ from shuffleproof.core.rankers import ensemble, outside, registry
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.initial_ranking import INITIAL
-from shuffleproof.core.studies.trained import CONTRAST, TrainedRanker, as_they_came, contrast
+from shuffleproof.core.studies.answers.trained import (
+    CONTRAST,
+    TrainedRanker,
+    as_they_came,
+    contrast,
+)
+from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 
 TELLING = tuple(names[0] for names in CONTRAST)
 """Who follows the order shown, and who does not."""

@@ -10,11 +10,12 @@ from shuffleproof.app import answering, proposals, services
 from shuffleproof.app.opened import day, result
 from shuffleproof.core.rankers.ordinal_geometry import OrdinalGeometry, geometries
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies import initial_rankings, initial_rankings_table
+from shuffleproof.core.studies.answers.trained import as_they_came
 from shuffleproof.core.studies.claims import Verdict
-from shuffleproof.core.studies.exchanged import TRAINED
-from shuffleproof.core.studies.initial_rankings_table import Sentences
-from shuffleproof.core.studies.trained import as_they_came
+from shuffleproof.core.studies.kinds.multi_ranking import study as initial_rankings
+from shuffleproof.core.studies.kinds.multi_ranking import table as initial_rankings_table
+from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import TRAINED
+from shuffleproof.core.studies.kinds.multi_ranking.table import Sentences
 from shuffleproof.core.words import counted
 
 KIND = initial_rankings.KIND

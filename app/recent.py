@@ -9,8 +9,8 @@ from shuffleproof.app.when import age_in_words
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.initial_ranking import INITIAL
-from shuffleproof.core.studies.verdict import UNTOLD
+from shuffleproof.core.studies.kinds.invariance.verdict import UNTOLD
+from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.words import counted
 
 

@@ -20,15 +20,15 @@ from shuffleproof.app.figures.initial_ranking import alt_text, curves
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.perturb.registry import entry_of
-from shuffleproof.core.studies.benchmark_finding import signed
-from shuffleproof.core.studies.certificate import certificates
-from shuffleproof.core.studies.initial_ranking import claim, finding
+from shuffleproof.core.studies.kinds.benchmark.finding import signed
+from shuffleproof.core.studies.kinds.invariance.certificate import certificates
+from shuffleproof.core.studies.kinds.ranking_degradation.significance import marks
+from shuffleproof.core.studies.kinds.ranking_degradation.study import claim, finding
 from shuffleproof.core.studies.methods import paragraph, references
 from shuffleproof.core.studies.question import Facts
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.reproduce import study_command, study_python
 from shuffleproof.core.studies.result import StudyResult, stored_summary
-from shuffleproof.core.studies.table import marks
 
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }

@@ -5,8 +5,8 @@ import html
 import pandas as pd
 from shuffleproof.app import report_parts
 from shuffleproof.app.figures import attention_heads as figure
-from shuffleproof.core.studies.attention import KIND
-from shuffleproof.core.studies.attention_text import MAIN, finding, points, table
+from shuffleproof.core.studies.kinds.attention.study import KIND
+from shuffleproof.core.studies.kinds.attention.text import MAIN, finding, points, table
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.result import StudyResult
 

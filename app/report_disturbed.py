@@ -7,18 +7,16 @@ from shuffleproof.app.figures import card as card_figure
 from shuffleproof.app.figures import perturbations as losses_figure
 from shuffleproof.app.figures import worst_case as worst_figure
 from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.studies import (
-    card,
-    card_table,
-    perturbations,
-    perturbations_notes,
-    perturbations_table,
-    worst_case_table,
-)
+from shuffleproof.core.studies.kinds.card import study as card
+from shuffleproof.core.studies.kinds.card import table as card_table
+from shuffleproof.core.studies.kinds.perturbations import notes as perturbations_notes
+from shuffleproof.core.studies.kinds.perturbations import study as perturbations
+from shuffleproof.core.studies.kinds.perturbations import table as perturbations_table
+from shuffleproof.core.studies.kinds.worst_case import table as worst_case_table
+from shuffleproof.core.studies.kinds.worst_case.finding import finding
+from shuffleproof.core.studies.kinds.worst_case.plan import KIND as WORST_CASE
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.studies.worst_case_finding import finding
-from shuffleproof.core.studies.worst_case_plan import KIND as WORST_CASE
 
 KINDS = frozenset({card.KIND, perturbations.KIND, WORST_CASE})
 """The studies that this module draws."""

@@ -4,7 +4,8 @@ import html
 
 from shuffleproof.app.figures import gsf
 from shuffleproof.app.figures.style import on_paper
-from shuffleproof.core.studies import group_shuffles, group_shuffles_table
+from shuffleproof.core.studies.kinds.group_shuffles import study as group_shuffles
+from shuffleproof.core.studies.kinds.group_shuffles import table as group_shuffles_table
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.result import StudyResult
 

@@ -7,16 +7,14 @@ from shuffleproof.app.figures import initial_rankings as conditions_figure
 from shuffleproof.app.figures import set_size as sizes_figure
 from shuffleproof.app.figures import set_size_map
 from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.studies import (
-    initial_rankings,
-    initial_rankings_table,
-    set_size,
-    set_size_table,
-)
-from shuffleproof.core.studies.initial_ranking import INITIAL
+from shuffleproof.core.studies.kinds.multi_ranking import study as initial_rankings
+from shuffleproof.core.studies.kinds.multi_ranking import table as initial_rankings_table
+from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
+from shuffleproof.core.studies.kinds.set_size import study as set_size
+from shuffleproof.core.studies.kinds.set_size import table as set_size_table
+from shuffleproof.core.studies.kinds.set_size.study import ANY, CEILING
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.studies.set_size import ANY, CEILING
 from shuffleproof.core.words import counted
 
 KINDS = frozenset({set_size.KIND, initial_rankings.KIND})

@@ -6,18 +6,16 @@ from shuffleproof.app import report_parts
 from shuffleproof.app.figures import ablation as ablation_figure
 from shuffleproof.app.figures import benchmark as benchmark_figure
 from shuffleproof.app.figures import benchmark_ranks as ranks_figure
-from shuffleproof.core.studies import (
-    ablation,
-    ablation_finding,
-    benchmark,
-    benchmark_finding,
-    benchmark_notes,
-    benchmark_printed,
-    benchmark_ranks,
-    benchmark_table,
-    benchmark_text,
-)
-from shuffleproof.core.studies.initial_ranking import INITIAL
+from shuffleproof.core.studies.kinds.ablation import finding as ablation_finding
+from shuffleproof.core.studies.kinds.ablation import study as ablation
+from shuffleproof.core.studies.kinds.benchmark import finding as benchmark_finding
+from shuffleproof.core.studies.kinds.benchmark import notes as benchmark_notes
+from shuffleproof.core.studies.kinds.benchmark import published as benchmark_printed
+from shuffleproof.core.studies.kinds.benchmark import ranks as benchmark_ranks
+from shuffleproof.core.studies.kinds.benchmark import study as benchmark
+from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
+from shuffleproof.core.studies.kinds.benchmark import text as benchmark_text
+from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.result import StudyResult
 

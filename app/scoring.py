@@ -16,12 +16,12 @@ from shuffleproof.core.data.catalogue import SAMPLE
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.resident import Resident
 from shuffleproof.core.rankers.initial import ListRecipe
-from shuffleproof.core.studies.one_list import Answer, features_wanted
-from shuffleproof.core.studies.scoring import recipe_values
-from shuffleproof.core.studies.shown_order import Documents, ShownOrder
-from shuffleproof.core.studies.trained import TrainedRanker, contrast, list_recipes
+from shuffleproof.core.studies.answers.one_list import Answer, features_wanted
+from shuffleproof.core.studies.answers.scoring import recipe_values
+from shuffleproof.core.studies.answers.shown_order import Documents, ShownOrder
+from shuffleproof.core.studies.answers.trained import TrainedRanker, contrast, list_recipes
 
-WORK = "shuffleproof.core.studies.scoring"
+WORK = "shuffleproof.core.studies.answers.scoring"
 log = logging.getLogger("shuffleproof")
 
 

@@ -13,9 +13,13 @@ from shuffleproof.core.errors import ArtefactError
 from shuffleproof.core.store.arrival import Arrival, arrival
 from shuffleproof.core.store.artefacts import Store, default_store
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.certificate import Certificate, certificates, per_query
+from shuffleproof.core.studies.answers.trained import TrainedRanker, studied_on, trained_on
+from shuffleproof.core.studies.kinds.invariance.certificate import (
+    Certificate,
+    certificates,
+    per_query,
+)
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.studies.trained import TrainedRanker, studied_on, trained_on
 
 KEPT = ("artefacts", "names")
 

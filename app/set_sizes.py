@@ -14,10 +14,12 @@ from shuffleproof.core.data import stored
 from shuffleproof.core.data.catalogue import find
 from shuffleproof.core.errors import ArtefactError
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies import set_size, set_size_queries, set_size_table
-from shuffleproof.core.studies.initial_ranking import INITIAL
-from shuffleproof.core.studies.set_size import ANY, CEILING
-from shuffleproof.core.studies.set_size_table import Drop, Sentences
+from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
+from shuffleproof.core.studies.kinds.set_size import queries as set_size_queries
+from shuffleproof.core.studies.kinds.set_size import study as set_size
+from shuffleproof.core.studies.kinds.set_size import table as set_size_table
+from shuffleproof.core.studies.kinds.set_size.study import ANY, CEILING
+from shuffleproof.core.studies.kinds.set_size.table import Drop, Sentences
 from shuffleproof.core.words import counted
 
 Point = tuple[str, str, int]

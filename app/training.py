@@ -23,8 +23,8 @@ from shuffleproof.core.rankers.base import RankerSpec
 from shuffleproof.core.rankers.initial import ListRecipe, initial_spec, scores_key
 from shuffleproof.core.rankers.kept import ALL_DOCUMENTS, ranker_key
 from shuffleproof.core.studies import cost, differences
+from shuffleproof.core.studies.answers.trained import trained_on
 from shuffleproof.core.studies.cost import Cost, Measured, Sizes
-from shuffleproof.core.studies.trained import trained_on
 
 PRESETS = {
     "small": "trained in a minute on two cores",

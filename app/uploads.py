@@ -21,8 +21,9 @@ from shuffleproof.core.errors import DataError
 from shuffleproof.core.execution.jobs import Job
 from shuffleproof.core.store import names
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies import jobs, uploads
-from shuffleproof.core.studies.uploads import Readable, safe_name
+from shuffleproof.core.studies import jobs
+from shuffleproof.core.studies.library import uploads
+from shuffleproof.core.studies.library.uploads import Readable, safe_name
 
 CHUNK = 1 << 20
 LARGEST = 1 << 34

@@ -8,8 +8,10 @@ from shuffleproof.app import scoring
 from shuffleproof.core.perturb.worst_case import Search
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies import card, perturbations, worst_case
 from shuffleproof.core.studies.jobs import submit
+from shuffleproof.core.studies.kinds.card import study as card
+from shuffleproof.core.studies.kinds.perturbations import study as perturbations
+from shuffleproof.core.studies.kinds.worst_case import study as worst_case
 from shuffleproof.core.studies.workbench import Workbench, finished
 from streamlit.testing.v1 import AppTest
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import MANIFEST
+from shuffleproof.core.studies.answers.trained import trained_on
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.studies.trained import trained_on
 
 LATER = "2999-01-01T00:00:00+00:00"
 

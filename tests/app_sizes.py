@@ -6,9 +6,12 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.keys import key_of
-from shuffleproof.core.studies import cells, conventions, exchanged, initial_rankings, set_size
-from shuffleproof.core.studies.initial_ranking import INITIAL
-from shuffleproof.core.studies.set_size_stability import stabilities
+from shuffleproof.core.studies import cells, conventions
+from shuffleproof.core.studies.kinds.multi_ranking import ranking_conditions as exchanged
+from shuffleproof.core.studies.kinds.multi_ranking import study as initial_rankings
+from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
+from shuffleproof.core.studies.kinds.set_size import study as set_size
+from shuffleproof.core.studies.kinds.set_size.stability import stabilities
 
 from tests import app_tables as tables
 

@@ -13,8 +13,10 @@ from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.keys import key_of
-from shuffleproof.core.studies import ablation, benchmark, conventions
-from shuffleproof.core.studies.initial_ranking import INITIAL, PAPER_FAMILY
+from shuffleproof.core.studies import conventions
+from shuffleproof.core.studies.kinds.ablation import study as ablation
+from shuffleproof.core.studies.kinds.benchmark import study as benchmark
+from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL, PAPER_FAMILY
 from shuffleproof.core.studies.result import StudyResult
 
 DATA = "my_set"

@@ -5,18 +5,16 @@ from dataclasses import replace
 from shuffleproof.core.perturb.worst_case import Search
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies import (
-    ablation,
-    attention,
-    benchmark,
-    card,
-    group_shuffles,
-    initial_rankings,
-    outside_runs,
-    perturbations,
-    set_size,
-    worst_case,
-)
+from shuffleproof.core.studies.kinds.ablation import study as ablation
+from shuffleproof.core.studies.kinds.attention import study as attention
+from shuffleproof.core.studies.kinds.benchmark import outside_runs
+from shuffleproof.core.studies.kinds.benchmark import study as benchmark
+from shuffleproof.core.studies.kinds.card import study as card
+from shuffleproof.core.studies.kinds.group_shuffles import study as group_shuffles
+from shuffleproof.core.studies.kinds.multi_ranking import study as initial_rankings
+from shuffleproof.core.studies.kinds.perturbations import study as perturbations
+from shuffleproof.core.studies.kinds.set_size import study as set_size
+from shuffleproof.core.studies.kinds.worst_case import study as worst_case
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.study import levels_of
 from shuffleproof.core.studies.workbench import Workbench, finished

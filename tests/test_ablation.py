@@ -15,17 +15,15 @@ from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.recipes import FIXED, NeuralSpec
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies import (
-    ablation,
-    ablation_finding,
-    ablation_queries,
-    conventions,
-    underway,
-)
-from shuffleproof.core.studies.ablation_sources import STEPS
-from shuffleproof.core.studies.ablation_steps import ONLY_IMSAB, ONLY_ORDINALS, differences
-from shuffleproof.core.studies.benchmark_finding import signed
-from shuffleproof.core.studies.initial_ranking import PAPER_FAMILY
+from shuffleproof.core.studies import conventions
+from shuffleproof.core.studies import running as underway
+from shuffleproof.core.studies.kinds.ablation import finding as ablation_finding
+from shuffleproof.core.studies.kinds.ablation import queries as ablation_queries
+from shuffleproof.core.studies.kinds.ablation import study as ablation
+from shuffleproof.core.studies.kinds.ablation.sources import STEPS
+from shuffleproof.core.studies.kinds.ablation.steps import ONLY_IMSAB, ONLY_ORDINALS, differences
+from shuffleproof.core.studies.kinds.benchmark.finding import signed
+from shuffleproof.core.studies.kinds.ranking_degradation.study import PAPER_FAMILY
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.workbench import Workbench, finished
 

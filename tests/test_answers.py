@@ -46,7 +46,7 @@ def test_no_rows_are_said_to_be_none():
 
 
 def test_the_help_of_initial_rankings_names_the_default_that_is_taken():
-    from shuffleproof.core.studies.initial_rankings import FOUR
+    from shuffleproof.core.studies.kinds.multi_ranking.study import FOUR
 
     help_of = dict(commands(parser()))
     for name, default in (("initial-rankings", ",".join(FOUR)), ("benchmark", "lambdamart")):

@@ -24,10 +24,14 @@ from shuffleproof.core.perturb.base import origins
 from shuffleproof.core.rankers.attention_kinds import KINDS
 from shuffleproof.core.rankers.attention_maps import by_document, recorded
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies import attention, attention_list, attention_text, jobs, underway
-from shuffleproof.core.studies.attention_change import Change, offered
-from shuffleproof.core.studies.attention_list import packed, unpacked
-from shuffleproof.core.studies.attention_list_command import list_command, list_python
+from shuffleproof.core.studies import jobs
+from shuffleproof.core.studies import running as underway
+from shuffleproof.core.studies.kinds.attention import one_list as attention_list
+from shuffleproof.core.studies.kinds.attention import study as attention
+from shuffleproof.core.studies.kinds.attention import text as attention_text
+from shuffleproof.core.studies.kinds.attention.list_command import list_command, list_python
+from shuffleproof.core.studies.kinds.attention.list_edit import Change, offered
+from shuffleproof.core.studies.kinds.attention.one_list import packed, unpacked
 from shuffleproof.core.studies.result import StudyResult, stored_summary
 from shuffleproof.core.studies.workbench import finished
 from streamlit.testing.v1 import AppTest

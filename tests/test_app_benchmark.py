@@ -17,13 +17,11 @@ from shuffleproof.core.execution.jobs import Jobs
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
-from shuffleproof.core.studies import (
-    benchmark_finding,
-    benchmark_table,
-    jobs,
-    outside_runs,
-    underway,
-)
+from shuffleproof.core.studies import jobs
+from shuffleproof.core.studies import running as underway
+from shuffleproof.core.studies.kinds.benchmark import finding as benchmark_finding
+from shuffleproof.core.studies.kinds.benchmark import outside_runs
+from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
 from shuffleproof.core.studies.result import StudyResult
 from streamlit.testing.v1 import AppTest
 

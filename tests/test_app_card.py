@@ -12,9 +12,9 @@ from shuffleproof.app.figures import card as figure
 from shuffleproof.app.figures.beside import Mark
 from shuffleproof.app.views import card as view
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies import card_table
-from shuffleproof.core.studies.benchmark_finding import signed
-from shuffleproof.core.studies.initial_ranking import INITIAL
+from shuffleproof.core.studies.kinds.benchmark.finding import signed
+from shuffleproof.core.studies.kinds.card import table as card_table
+from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.reproduce import study_command, study_python
 from shuffleproof.core.studies.result import StudyResult
 

@@ -9,7 +9,10 @@ from shuffleproof.app.plain import escaped
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
-from shuffleproof.core.studies import group_shuffles, group_shuffles_table, jobs, underway
+from shuffleproof.core.studies import jobs
+from shuffleproof.core.studies import running as underway
+from shuffleproof.core.studies.kinds.group_shuffles import study as group_shuffles
+from shuffleproof.core.studies.kinds.group_shuffles import table as group_shuffles_table
 from shuffleproof.core.studies.result import StudyResult
 from streamlit.testing.v1 import AppTest
 
@@ -162,7 +165,7 @@ def test_first_points_are_drawn_while_it_runs(store):
 
     def drawn():
         from shuffleproof.app.views import group_shuffles_run
-        from shuffleproof.core.studies.underway import underway as all_of
+        from shuffleproof.core.studies.running import underway as all_of
 
         group_shuffles_run._first(
             next(all_of(group_shuffles_run.services.store(), "group-shuffles"))

@@ -21,8 +21,10 @@ from shuffleproof.core.perturb.registry import PERTURBATIONS
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
-from shuffleproof.core.studies import conventions, initial_ranking, jobs, underway
-from shuffleproof.core.studies.initial_ranking import INITIAL
+from shuffleproof.core.studies import conventions, jobs
+from shuffleproof.core.studies import running as underway
+from shuffleproof.core.studies.kinds.ranking_degradation import study as initial_ranking
+from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import run_study
 from shuffleproof.core.studies.study import Study, levels_of

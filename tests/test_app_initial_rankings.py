@@ -13,8 +13,10 @@ from shuffleproof.core.rankers import registry
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
-from shuffleproof.core.studies import initial_rankings_table, jobs, underway
-from shuffleproof.core.studies.benchmark_finding import signed
+from shuffleproof.core.studies import jobs
+from shuffleproof.core.studies import running as underway
+from shuffleproof.core.studies.kinds.benchmark.finding import signed
+from shuffleproof.core.studies.kinds.multi_ranking import table as initial_rankings_table
 from shuffleproof.core.studies.result import StudyResult
 from streamlit.testing.v1 import AppTest
 

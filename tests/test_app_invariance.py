@@ -16,9 +16,16 @@ from shuffleproof.app.views.certificates import moved_share
 from shuffleproof.core.errors import JobError, ScoringError
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import jobs
-from shuffleproof.core.studies.one_list import Answer, amount, explanation, moves, spoken, verdicts
-from shuffleproof.core.studies.shown_order import Documents
-from shuffleproof.core.studies.trained import trained_on
+from shuffleproof.core.studies.answers.one_list import (
+    Answer,
+    amount,
+    explanation,
+    moves,
+    spoken,
+    verdicts,
+)
+from shuffleproof.core.studies.answers.shown_order import Documents
+from shuffleproof.core.studies.answers.trained import trained_on
 from shuffleproof.core.studies.workbench import finished
 from streamlit.testing.v1 import AppTest
 
@@ -175,7 +182,7 @@ def uncertified(trained_sample, tmp_path):
 
 def test_an_examination_is_handed_in_watched_and_cancelled(trained_sample, tmp_path, monkeypatch):
     monkeypatch.setattr(jobs, "ensure_running", lambda _store: True)
-    monkeypatch.setattr("shuffleproof.core.studies.trained._preset", lambda *_: "small")
+    monkeypatch.setattr("shuffleproof.core.studies.answers.trained._preset", lambda *_: "small")
     page = opened(uncertified(trained_sample, tmp_path), monkeypatch)
     page = button(page, "Examine all test queries").click().run()
     (job,) = jobs.jobs_of(services.store()).list("waiting")
@@ -193,7 +200,7 @@ def test_a_table_of_jobs_that_cannot_be_used_leaves_the_page_alive(
         raise JobError("jobs", "the disk is full", "Make room.")
 
     monkeypatch.setattr(jobs, "submit", refused)
-    monkeypatch.setattr("shuffleproof.core.studies.trained._preset", lambda *_: "small")
+    monkeypatch.setattr("shuffleproof.core.studies.answers.trained._preset", lambda *_: "small")
     page = opened(uncertified(trained_sample, tmp_path), monkeypatch)
     page = button(page, "Examine all test queries").click().run()
     assert "DLCM moved" in said(page)

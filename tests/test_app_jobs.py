@@ -13,7 +13,7 @@ from shuffleproof.core.execution.jobs_history import Step
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies import jobs as work
-from shuffleproof.core.studies.uploads import spooled
+from shuffleproof.core.studies.library.uploads import spooled
 
 from tests.app_jobs import desk, jobs_script, opened, plain, words
 

@@ -19,7 +19,9 @@ from shuffleproof.core.store import archive
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.tags import Tags
-from shuffleproof.core.studies import jobs, jobs_library, library, uploads
+from shuffleproof.core.studies import jobs, jobs_library
+from shuffleproof.core.studies.library import entries as library
+from shuffleproof.core.studies.library import uploads
 from streamlit.testing.v1 import AppTest
 
 from tests import app_sizes as made

@@ -11,8 +11,10 @@ from shuffleproof.app.views import set_size_run as run
 from shuffleproof.core.execution.jobs import Jobs
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
-from shuffleproof.core.studies import jobs, set_size_table, underway
-from shuffleproof.core.studies.benchmark_finding import signed
+from shuffleproof.core.studies import jobs
+from shuffleproof.core.studies import running as underway
+from shuffleproof.core.studies.kinds.benchmark.finding import signed
+from shuffleproof.core.studies.kinds.set_size import table as set_size_table
 from shuffleproof.core.studies.result import StudyResult
 from streamlit.testing.v1 import AppTest
 

@@ -15,10 +15,10 @@ from shuffleproof.app.views import worst_case_run as run
 from shuffleproof.core.perturb.worst_case import Search
 from shuffleproof.core.perturb.worst_case import search as worst_order
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies.initial_ranking import INITIAL
+from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
+from shuffleproof.core.studies.kinds.worst_case.finding import finding
 from shuffleproof.core.studies.reproduce import study_command, study_python
 from shuffleproof.core.studies.workbench import finished
-from shuffleproof.core.studies.worst_case_finding import finding
 
 from tests import app_disturbed as made
 from tests import app_folded as folded

@@ -27,9 +27,10 @@ from shuffleproof.core.rankers.attention_maps import by_document, recorded
 from shuffleproof.core.rankers.attention_summary import MEASURES, _heads
 from shuffleproof.core.rankers.neural import NeuralRanker
 from shuffleproof.core.rankers.recipes import FIXED, NeuralSpec
-from shuffleproof.core.studies import attention as attention_study
-from shuffleproof.core.studies import attention_list, attention_text
-from shuffleproof.core.studies.attention_change import Change
+from shuffleproof.core.studies.kinds.attention import one_list as attention_list
+from shuffleproof.core.studies.kinds.attention import study as attention_study
+from shuffleproof.core.studies.kinds.attention import text as attention_text
+from shuffleproof.core.studies.kinds.attention.list_edit import Change
 from shuffleproof.core.studies.result import StudyResult
 
 FOLD = synthetic.planted(queries=(4, 2, 3), seed=5)

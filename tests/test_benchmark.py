@@ -20,18 +20,16 @@ from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
-from shuffleproof.core.studies import (
-    benchmark,
-    benchmark_lists,
-    benchmark_notes,
-    benchmark_ranks,
-    benchmark_rows,
-    benchmark_runs,
-    benchmark_table,
-    benchmark_text,
-    ranker_sets,
-    underway,
-)
+from shuffleproof.core.studies import ranker_sets
+from shuffleproof.core.studies import running as underway
+from shuffleproof.core.studies.kinds.benchmark import lists as benchmark_lists
+from shuffleproof.core.studies.kinds.benchmark import notes as benchmark_notes
+from shuffleproof.core.studies.kinds.benchmark import ranks as benchmark_ranks
+from shuffleproof.core.studies.kinds.benchmark import rows as benchmark_rows
+from shuffleproof.core.studies.kinds.benchmark import runs as benchmark_runs
+from shuffleproof.core.studies.kinds.benchmark import study as benchmark
+from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
+from shuffleproof.core.studies.kinds.benchmark import text as benchmark_text
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.workbench import Workbench, finished
 

@@ -18,16 +18,14 @@ from shuffleproof.core.metrics.randomisation import randomised
 from shuffleproof.core.metrics.significance import paired_randomisation
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies import (
-    benchmark,
-    benchmark_finding,
-    benchmark_printed,
-    benchmark_query,
-    benchmark_ranks,
-    benchmark_retrieved,
-    benchmark_runs,
-    benchmark_table,
-)
+from shuffleproof.core.studies.kinds.benchmark import finding as benchmark_finding
+from shuffleproof.core.studies.kinds.benchmark import published as benchmark_printed
+from shuffleproof.core.studies.kinds.benchmark import query as benchmark_query
+from shuffleproof.core.studies.kinds.benchmark import ranks as benchmark_ranks
+from shuffleproof.core.studies.kinds.benchmark import retrieved as benchmark_retrieved
+from shuffleproof.core.studies.kinds.benchmark import runs as benchmark_runs
+from shuffleproof.core.studies.kinds.benchmark import study as benchmark
+from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
 from shuffleproof.core.studies.kinds.benchmark.question import Benchmark
 from shuffleproof.core.studies.reproduce import study_command, study_python
 from shuffleproof.core.studies.result import StudyResult

@@ -11,14 +11,10 @@ from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import DataError, NotAskedAgainError, ParameterError
 from shuffleproof.core.progress import finished
 from shuffleproof.core.rankers.theorems import theorem_of
-from shuffleproof.core.studies import (
-    certificate,
-    examination,
-    invariance,
-    score_floor,
-    systematic_orders,
-)
-from shuffleproof.core.studies.verdict import INVARIANT, NOT, UNTOLD
+from shuffleproof.core.studies import score_floor
+from shuffleproof.core.studies.kinds.invariance import certificate, examination, systematic_orders
+from shuffleproof.core.studies.kinds.invariance import study as invariance
+from shuffleproof.core.studies.kinds.invariance.verdict import INVARIANT, NOT, UNTOLD
 
 from tests.test_invariance_real import judged as strung
 from tests.test_invariance_real import untrained

@@ -17,7 +17,7 @@ from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.registry import RANKERS
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies.certificate import certificates
+from shuffleproof.core.studies.kinds.invariance.certificate import certificates
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.workbench import Workbench, finished
 

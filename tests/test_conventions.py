@@ -17,7 +17,7 @@ from shuffleproof.core.metrics.measure import MEASURES, Measure
 from shuffleproof.core.metrics.relevance import evaluate, mean_of
 from shuffleproof.core.progress import finished
 from shuffleproof.core.rankers.linear import RankSVMSpec
-from shuffleproof.core.studies import outside_runs
+from shuffleproof.core.studies.kinds.benchmark import outside_runs
 
 DATA = Path(__file__).parents[1].parent / "shared" / "data"
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason=f"real data absent: {DATA}")

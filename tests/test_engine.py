@@ -12,7 +12,9 @@ from shuffleproof.core.progress import finished
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.records import Records
-from shuffleproof.core.studies import codec, engine, set_size, underway
+from shuffleproof.core.studies import codec, engine
+from shuffleproof.core.studies import running as underway
+from shuffleproof.core.studies.kinds.set_size import study as set_size
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.study import Memory, Plan, Study, plan
 

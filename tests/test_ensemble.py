@@ -26,8 +26,8 @@ from shuffleproof.core.rankers.linear import RankSVMSpec
 from shuffleproof.core.rankers.shuffled import AGGREGATES, ShuffledRanker, Shuffling
 from shuffleproof.core.rankers.univariate import FeatureRanker
 from shuffleproof.core.seeds import generator
-from shuffleproof.core.studies.benchmark import rows_of
-from shuffleproof.core.studies.invariance import certified
+from shuffleproof.core.studies.kinds.benchmark.study import rows_of
+from shuffleproof.core.studies.kinds.invariance.study import certified
 
 FOLD = planted((20, 5, 6), seed=3, documents=12)
 TEST = FOLD.test

@@ -16,8 +16,8 @@ from shuffleproof.core.rankers import foreign_asked, foreign_process
 from shuffleproof.core.rankers.foreign import CallableRanker
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies.invariance import certified
-from shuffleproof.core.studies.verdict import INVARIANT, NOT, UNTOLD
+from shuffleproof.core.studies.kinds.invariance.study import certified
+from shuffleproof.core.studies.kinds.invariance.verdict import INVARIANT, NOT, UNTOLD
 from shuffleproof.core.studies.workbench import Workbench, finished
 
 MINE = """import ctypes

@@ -18,10 +18,18 @@ from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.neural import NeuralRanker
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies import group_shuffles, reproduce, underway
-from shuffleproof.core.studies.group_shuffles import REFERENCE
-from shuffleproof.core.studies.group_shuffles_table import finding, fitted, reference, slope, table
-from shuffleproof.core.studies.gsf_equivariance import changes, regrouped, spread
+from shuffleproof.core.studies import reproduce
+from shuffleproof.core.studies import running as underway
+from shuffleproof.core.studies.kinds.group_shuffles import study as group_shuffles
+from shuffleproof.core.studies.kinds.group_shuffles.equivariance import changes, regrouped, spread
+from shuffleproof.core.studies.kinds.group_shuffles.study import REFERENCE
+from shuffleproof.core.studies.kinds.group_shuffles.table import (
+    finding,
+    fitted,
+    reference,
+    slope,
+    table,
+)
 from shuffleproof.core.studies.methods import paragraph, references
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.workbench import Workbench

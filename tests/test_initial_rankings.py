@@ -16,15 +16,13 @@ from shuffleproof.core.rankers.ordinal_geometry import geometries, geometry
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
-from shuffleproof.core.studies import (
-    initial_rankings,
-    initial_rankings_table,
-    tables_query,
-    underway,
-)
+from shuffleproof.core.studies import running as underway
+from shuffleproof.core.studies.answers import query as tables_query
 from shuffleproof.core.studies.claims import HOLDS, NOT, UNTOLD, rising
 from shuffleproof.core.studies.claims_intervals import adjusted, t_interval
-from shuffleproof.core.studies.exchanged import (
+from shuffleproof.core.studies.kinds.multi_ranking import study as initial_rankings
+from shuffleproof.core.studies.kinds.multi_ranking import table as initial_rankings_table
+from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import (
     ANTI,
     NONE,
     ORACLE,

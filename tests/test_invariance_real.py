@@ -11,7 +11,7 @@ from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.perturb.registry import perturbation
 from shuffleproof.core.progress import finished
 from shuffleproof.core.rankers import neural, registry
-from shuffleproof.core.studies import invariance
+from shuffleproof.core.studies.kinds.invariance import study as invariance
 from shuffleproof.core.training import network
 
 WITHOUT_ORDINALS = ("setrank-msab", "setrank-imsab")

@@ -17,15 +17,13 @@ from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.store.tags import Tags
-from shuffleproof.core.studies import (
-    library,
-    list_sources,
-    made_from,
-    scoring,
-    side_by_side,
-    tables_query,
-)
-from shuffleproof.core.studies.replay import replayed
+from shuffleproof.core.studies import list_sources
+from shuffleproof.core.studies.answers import query as tables_query
+from shuffleproof.core.studies.answers import scoring
+from shuffleproof.core.studies.answers.rescored_list import replayed
+from shuffleproof.core.studies.library import entries as library
+from shuffleproof.core.studies.library import provenance as made_from
+from shuffleproof.core.studies.library import side_by_side
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.workbench import Workbench, finished
 

@@ -6,7 +6,10 @@ from shuffleproof.core.errors import NotAskedAgainError, ParameterError
 from shuffleproof.core.perturb.worst_case import Search
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies import card, card_table, initial_ranking, worst_case
+from shuffleproof.core.studies.kinds.card import study as card
+from shuffleproof.core.studies.kinds.card import table as card_table
+from shuffleproof.core.studies.kinds.ranking_degradation import study as initial_ranking
+from shuffleproof.core.studies.kinds.worst_case import study as worst_case
 from shuffleproof.core.studies.noise import within
 from shuffleproof.core.studies.precomputed_scores import NOT_ASKED
 from shuffleproof.core.studies.result import StudyResult

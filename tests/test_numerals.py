@@ -13,8 +13,9 @@ from shuffleproof.core.parameters import parameters, parsed
 from shuffleproof.core.perturb.registry import parse as perturbation
 from shuffleproof.core.rankers import univariate
 from shuffleproof.core.rankers.outside import FileScores
-from shuffleproof.core.studies import benchmark_table, outside_runs
 from shuffleproof.core.studies.flags import said
+from shuffleproof.core.studies.kinds.benchmark import outside_runs
+from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.study import levels_of
 from shuffleproof.core.training.recipe import TrainingRecipe

@@ -17,18 +17,16 @@ from shuffleproof.core.rankers import outside, registry
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.outside_process import columns
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies import (
-    benchmark,
-    benchmark_table,
-    methods,
-    outside_runs,
-    perturbations,
-    perturbations_notes,
-)
-from shuffleproof.core.studies.brought import bring
-from shuffleproof.core.studies.invariance import certified
+from shuffleproof.core.studies import methods
+from shuffleproof.core.studies.answers.trained import trained_on
+from shuffleproof.core.studies.kinds.benchmark import outside_runs
+from shuffleproof.core.studies.kinds.benchmark import study as benchmark
+from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
+from shuffleproof.core.studies.kinds.invariance.study import certified
+from shuffleproof.core.studies.kinds.perturbations import notes as perturbations_notes
+from shuffleproof.core.studies.kinds.perturbations import study as perturbations
+from shuffleproof.core.studies.library.import_ranker import bring
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.studies.trained import trained_on
 from shuffleproof.core.studies.workbench import Workbench, finished
 
 SEEDS = [("train-seed", 1.0)]

@@ -8,8 +8,8 @@ from shuffleproof.core.data.catalogue import SAMPLE, find
 from shuffleproof.core.data.stored import open_fold
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store, default_store
+from shuffleproof.core.studies.answers.trained import TrainedRanker, contrast
 from shuffleproof.core.studies.registry import STUDIES
-from shuffleproof.core.studies.trained import TrainedRanker, contrast
 from streamlit.testing.v1 import AppTest
 
 from tests import app_disturbed, app_later

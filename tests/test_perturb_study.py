@@ -17,20 +17,23 @@ from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.univariate import RandomRanker
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies import left_out as without
-from shuffleproof.core.studies import perturbations as study
-from shuffleproof.core.studies import perturbations_notes as notes
-from shuffleproof.core.studies import perturbations_table
 from shuffleproof.core.studies import run as running
-from shuffleproof.core.studies.answer_changes import OWN, answer_changes, measured_by
-from shuffleproof.core.studies.carrying import Carrier, shared_source
-from shuffleproof.core.studies.initial_ranking import INITIAL, InitialRanking
-from shuffleproof.core.studies.perturbations_trials import Trials
+from shuffleproof.core.studies.kinds.perturbations import applicability as without
+from shuffleproof.core.studies.kinds.perturbations import notes, study
+from shuffleproof.core.studies.kinds.perturbations import table as perturbations_table
+from shuffleproof.core.studies.kinds.perturbations.answer_changes import (
+    OWN,
+    answer_changes,
+    measured_by,
+)
+from shuffleproof.core.studies.kinds.perturbations.retraining import Retraining
+from shuffleproof.core.studies.kinds.perturbations.trials import Trials
+from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL, InitialRanking
 from shuffleproof.core.studies.result import StudyResult, stored_summary
-from shuffleproof.core.studies.retraining import Retraining
 from shuffleproof.core.studies.run import run_study
+from shuffleproof.core.studies.running import Underway
+from shuffleproof.core.studies.score_reuse import Carrier, shared_source
 from shuffleproof.core.studies.study import Memory, Study, Trial, levels_of, plan
-from shuffleproof.core.studies.underway import Underway
 from shuffleproof.core.studies.workbench import Identified, Workbench
 
 

@@ -9,9 +9,16 @@ from shuffleproof.core.perturb.worst_moves import inversions
 from shuffleproof.core.progress import finished
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies import jobs, perturbations, worst_case
-from shuffleproof.core.studies.initial_ranking import INITIAL
-from shuffleproof.core.studies.perturbed_query import compared, replayed, swaps, worst_replayed
+from shuffleproof.core.studies import jobs
+from shuffleproof.core.studies.kinds.perturbations import study as perturbations
+from shuffleproof.core.studies.kinds.perturbations.query import (
+    compared,
+    replayed,
+    swaps,
+    worst_replayed,
+)
+from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
+from shuffleproof.core.studies.kinds.worst_case import study as worst_case
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.workbench import Workbench
 

@@ -17,8 +17,9 @@ from shuffleproof.core.rankers.initial import ListRecipe, initial_spec
 from shuffleproof.core.rankers.preset_digests import PRESETS
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
-from shuffleproof.core.studies import library, list_sources
+from shuffleproof.core.studies import list_sources
 from shuffleproof.core.studies.jobs import KINDS
+from shuffleproof.core.studies.library import entries as library
 from shuffleproof.core.studies.workbench import Workbench, finished
 
 from tests.test_library import LETOR

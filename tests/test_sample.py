@@ -12,9 +12,10 @@ from shuffleproof.app.report import report
 from shuffleproof.core.cli.sample import ASKED
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies import initial_ranking, invariance
-from shuffleproof.core.studies.initial_ranking import INITIAL
-from shuffleproof.core.studies.made_from import trials_of
+from shuffleproof.core.studies.kinds.invariance import study as invariance
+from shuffleproof.core.studies.kinds.ranking_degradation import study as initial_ranking
+from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
+from shuffleproof.core.studies.library.provenance import trials_of
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.result import StudyResult, stored_summary
 from shuffleproof.core.studies.workbench import Workbench, finished

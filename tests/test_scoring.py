@@ -18,9 +18,14 @@ from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.kept import ALL_DOCUMENTS, kept
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies import scoring
-from shuffleproof.core.studies.shown_order import Documents, ShownOrder, moved
-from shuffleproof.core.studies.trained import TrainedRanker, contrasting, list_recipes, trained_on
+from shuffleproof.core.studies.answers import scoring
+from shuffleproof.core.studies.answers.shown_order import Documents, ShownOrder, moved
+from shuffleproof.core.studies.answers.trained import (
+    TrainedRanker,
+    contrasting,
+    list_recipes,
+    trained_on,
+)
 from shuffleproof.core.studies.workbench import finished
 
 DOCUMENTS = Documents(

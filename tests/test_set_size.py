@@ -17,17 +17,15 @@ from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies import (
-    entrants,
-    set_size,
-    set_size_queries,
-    set_size_reach,
-    set_size_table,
-    underway,
-)
+from shuffleproof.core.studies import resolved_rankers as entrants
+from shuffleproof.core.studies import running as underway
+from shuffleproof.core.studies.answers.trained import studied_on
+from shuffleproof.core.studies.kinds.set_size import feasibility as set_size_reach
+from shuffleproof.core.studies.kinds.set_size import queries as set_size_queries
+from shuffleproof.core.studies.kinds.set_size import study as set_size
+from shuffleproof.core.studies.kinds.set_size import table as set_size_table
+from shuffleproof.core.studies.kinds.set_size.stability import stabilities
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.studies.set_size_stability import stabilities
-from shuffleproof.core.studies.trained import studied_on
 from shuffleproof.core.studies.workbench import Workbench, finished
 
 RECIPE = ListRecipe(("feature:3",), scores="in-sample")

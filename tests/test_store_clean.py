@@ -16,7 +16,11 @@ from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.tags import Tags
 from shuffleproof.core.store.verified import InBackground
-from shuffleproof.core.studies import benchmark, card, cleaning, perturbations, worst_case
+from shuffleproof.core.studies.kinds.benchmark import study as benchmark
+from shuffleproof.core.studies.kinds.card import study as card
+from shuffleproof.core.studies.kinds.perturbations import study as perturbations
+from shuffleproof.core.studies.kinds.worst_case import study as worst_case
+from shuffleproof.core.studies.library import cleaning
 from shuffleproof.core.studies.workbench import Workbench, finished
 
 from tests.test_library import LETOR

@@ -17,8 +17,9 @@ from shuffleproof.core.store import archive, archive_read, manifest, plain_json
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.damaged import damaged
 from shuffleproof.core.store.tags import Tags
-from shuffleproof.core.studies import imports, library
-from shuffleproof.core.studies.trained import studied_on, trained_on
+from shuffleproof.core.studies.answers.trained import studied_on, trained_on
+from shuffleproof.core.studies.library import entries as library
+from shuffleproof.core.studies.library import imports
 from shuffleproof.core.studies.workbench import finished
 from streamlit.testing.v1 import AppTest
 

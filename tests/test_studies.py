@@ -12,13 +12,15 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.perturb.registry import perturbation
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.records import Records
-from shuffleproof.core.studies import initial_ranking, invariance, noise, score_floor
-from shuffleproof.core.studies.carrying import Carrier, source_of
-from shuffleproof.core.studies.certificate import per_query
+from shuffleproof.core.studies import noise, score_floor
+from shuffleproof.core.studies.kinds.invariance import study as invariance
+from shuffleproof.core.studies.kinds.invariance.certificate import per_query
+from shuffleproof.core.studies.kinds.invariance.verdict import UNTOLD
+from shuffleproof.core.studies.kinds.ranking_degradation import study as initial_ranking
 from shuffleproof.core.studies.result import StudyResult, stored_summary
 from shuffleproof.core.studies.run import run_study
+from shuffleproof.core.studies.score_reuse import Carrier, source_of
 from shuffleproof.core.studies.study import Memory, Study, plan
-from shuffleproof.core.studies.verdict import UNTOLD
 from shuffleproof.core.studies.workbench import finished
 
 LEVELS = (0.0, 1.0, 5.0, 20.0)

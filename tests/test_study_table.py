@@ -21,14 +21,16 @@ from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
-from shuffleproof.core.studies import conventions, initial_ranking, underway
+from shuffleproof.core.studies import conventions
+from shuffleproof.core.studies import running as underway
+from shuffleproof.core.studies.answers.rescored_list import replayed
+from shuffleproof.core.studies.kinds.ranking_degradation import study as initial_ranking
 from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
-from shuffleproof.core.studies.replay import replayed
+from shuffleproof.core.studies.kinds.ranking_degradation.significance import TESTS, damage, marks
 from shuffleproof.core.studies.reproduce import study_command, study_python
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import run_study
 from shuffleproof.core.studies.study import Memory, Study, levels_of, plan
-from shuffleproof.core.studies.table import TESTS, damage, marks
 from shuffleproof.core.studies.workbench import Workbench, finished
 
 FAMILY, LEVELS = "transpositions", (0.0, 2.0, 8.0)

@@ -19,11 +19,11 @@ from shuffleproof.core.rankers.recipes import FIXED
 from shuffleproof.core.rankers.registry import RANKERS
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies import perturbations as study
-from shuffleproof.core.studies.initial_ranking import INITIAL
+from shuffleproof.core.studies.kinds.perturbations import study
+from shuffleproof.core.studies.kinds.perturbations.retraining import Retraining
+from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.methods import paragraph
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.studies.retraining import Retraining
 from shuffleproof.core.studies.study import Trial
 from shuffleproof.core.studies.workbench import Workbench
 

@@ -7,7 +7,7 @@ from shuffleproof.core.data import letor, trec
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.errors import DataError, LetorError
 from shuffleproof.core.progress import finished
-from shuffleproof.core.studies import outside_runs
+from shuffleproof.core.studies.kinds.benchmark import outside_runs
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 needs_data = pytest.mark.skipif(not DATA.exists(), reason="needs the real data folder")

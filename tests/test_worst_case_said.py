@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from shuffleproof.core.cli.perturbations import _dearest
 from shuffleproof.core.perturb.worst_case import NONE, _chosen
-from shuffleproof.core.studies.initial_ranking import INITIAL
-from shuffleproof.core.studies.worst_case_finding import finding
+from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
+from shuffleproof.core.studies.kinds.worst_case.finding import finding
 
 
 def row(ranker, worst, budget=5, *, certified=False):

@@ -17,15 +17,15 @@ from shuffleproof.core.progress import finished
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies import worst_case
-from shuffleproof.core.studies.initial_ranking import INITIAL, InitialRanking
+from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL, InitialRanking
+from shuffleproof.core.studies.kinds.worst_case import study as worst_case
+from shuffleproof.core.studies.kinds.worst_case.orders import Attack
+from shuffleproof.core.studies.kinds.worst_case.plan import RANDOM, Plan
 from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
+from shuffleproof.core.studies.kinds.worst_case.table import COLUMNS, table
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.studies.underway import Underway
+from shuffleproof.core.studies.running import Underway
 from shuffleproof.core.studies.workbench import Workbench
-from shuffleproof.core.studies.worst_case_plan import RANDOM, Plan
-from shuffleproof.core.studies.worst_case_table import COLUMNS, table
-from shuffleproof.core.studies.worst_orders import Attack
 
 NDCG = Measure("NDCG", 10)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from shuffleproof.core.data import ragged
-from shuffleproof.core.studies.verdict import INVARIANT, NOT, UNTOLD
+from shuffleproof.core.studies.kinds.invariance.verdict import INVARIANT, NOT, UNTOLD
 
 ALL = frozenset({"features", "order", "ranks", "neighbours"})
 

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from shuffleproof.app.figures.query_bars import bars
 from shuffleproof.app.figures.style import PALETTE, beside, laid_out, put, xaxes, yaxes
 from shuffleproof.app.figures.text import plain_text
-from shuffleproof.core.studies.ablation_steps import step_of
+from shuffleproof.core.studies.kinds.ablation.steps import step_of
 
 Effect = Literal["quality", "robustness", "seconds", "parameters"]
 ROW, FRAME = 38, 106
@@ -28,7 +28,7 @@ def effects(table: pd.DataFrame, effect: Effect, measure: str) -> go.Figure:
     """One dot a variant: whole recipes in orange diamonds, single differences in blue dots.
 
     Args:
-        table: as `core.studies.ablation.table` makes it, the first recipe first.
+        table: as `core.studies.kinds.ablation.study.table` makes it, the first recipe first.
         effect: the change of the measure, the change of its loss under disturbance, seconds of
             training, or trained numbers.
         measure: what is measured.

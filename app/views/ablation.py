@@ -17,7 +17,7 @@ from shuffleproof.app.views import parts
 from shuffleproof.app.views import study_choice as choice
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.ablation import BASE
+from shuffleproof.core.studies.kinds.ablation.study import BASE
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.words import counted
 

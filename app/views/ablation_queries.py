@@ -13,9 +13,9 @@ from shuffleproof.app.views import parts, query_rows
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.ablation import BASE
-from shuffleproof.core.studies.ablation_queries import Effect, finding, telling
-from shuffleproof.core.studies.benchmark_query import positions_of
+from shuffleproof.core.studies.kinds.ablation.queries import Effect, finding, telling
+from shuffleproof.core.studies.kinds.ablation.study import BASE
+from shuffleproof.core.studies.kinds.benchmark.query import positions_of
 
 BARS = "query bars"
 

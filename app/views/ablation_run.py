@@ -18,11 +18,12 @@ from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.kept import ranker_key
 from shuffleproof.core.rankers.recipes import FIXED
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies import ablation, cost
-from shuffleproof.core.studies.ablation import PAPER, TOWARDS, Variant
+from shuffleproof.core.studies import cost
+from shuffleproof.core.studies.kinds.ablation import study as ablation
 from shuffleproof.core.studies.kinds.ablation.question import Ablation
+from shuffleproof.core.studies.kinds.ablation.study import PAPER, TOWARDS, Variant
 from shuffleproof.core.studies.reproduce import command_of
-from shuffleproof.core.studies.underway import Underway
+from shuffleproof.core.studies.running import Underway
 from shuffleproof.core.words import counted
 
 FIRST = "setrank-imsab-init"

@@ -9,8 +9,8 @@ import streamlit as st
 from shuffleproof.app import scoring
 from shuffleproof.app.figures import bump, scatter
 from shuffleproof.app.views.shown_list import Shown
-from shuffleproof.core.studies.one_list import Answer, moves
-from shuffleproof.core.studies.trained import TrainedRanker
+from shuffleproof.core.studies.answers.one_list import Answer, moves
+from shuffleproof.core.studies.answers.trained import TrainedRanker
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Answered:
     Attributes:
         ranker: who answered.
         answer: its scores before and now.
-        moves: one row a document; see `core.studies.one_list.moves`.
+        moves: one row a document; see `core.studies.answers.one_list.moves`.
         bump: where documents are shown and answered.
         scatter: scores before and now.
     """

@@ -30,10 +30,10 @@ from shuffleproof.app.views.attention_map import (
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.rankers.attention_kinds import attends
 from shuffleproof.core.rankers.attention_summary import MEASURES
-from shuffleproof.core.studies.attention_change import Change
-from shuffleproof.core.studies.attention_text import verdict
+from shuffleproof.core.studies.answers.trained import TrainedRanker, as_they_came
+from shuffleproof.core.studies.kinds.attention.list_edit import Change
+from shuffleproof.core.studies.kinds.attention.text import verdict
 from shuffleproof.core.studies.registry import STUDIES
-from shuffleproof.core.studies.trained import TrainedRanker, as_they_came
 
 QUESTION = STUDIES["attention"].title
 HEADS = "attention heads"

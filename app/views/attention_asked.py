@@ -8,9 +8,9 @@ import streamlit as st
 from shuffleproof.app import scoring, services
 from shuffleproof.app.scoring import List
 from shuffleproof.core.rankers.attention_kinds import KINDS, MapKind
-from shuffleproof.core.studies.attention_list import unpacked
+from shuffleproof.core.studies.kinds.attention.one_list import unpacked
 
-WORK = "shuffleproof.core.studies.attention_list"
+WORK = "shuffleproof.core.studies.kinds.attention.one_list"
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,7 @@ def overview(one: List, ranker: str, change: str) -> Overview:
     Args:
         one: the list.
         ranker: an artefact key.
-        change: a text of `core.studies.attention_list.Change`.
+        change: a text of `core.studies.kinds.attention.one_list.Change`.
 
     Raises:
         ScoringError: the process has no answer.

@@ -11,8 +11,8 @@ from shuffleproof.app.views.shown_list import recipe_words
 from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.rankers.attention_kinds import KINDS
 from shuffleproof.core.rankers.attention_order import Sorting
-from shuffleproof.core.studies.attention_change import Change, offered
-from shuffleproof.core.studies.trained import TrainedRanker, as_they_came, list_recipes
+from shuffleproof.core.studies.answers.trained import TrainedRanker, as_they_came, list_recipes
+from shuffleproof.core.studies.kinds.attention.list_edit import Change, offered
 
 FIRST_CHANGE = "shuffled:1"
 CHANGES = tuple(dict.fromkeys((

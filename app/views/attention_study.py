@@ -12,9 +12,9 @@ from shuffleproof.app.views import parts, study_choice
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.jobs import Job
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.attention_text import MAIN, finding, points, table
+from shuffleproof.core.studies.answers.trained import TrainedRanker
+from shuffleproof.core.studies.kinds.attention.text import MAIN, finding, points, table
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.studies.trained import TrainedRanker
 from shuffleproof.core.words import counted
 
 KIND = "attention"

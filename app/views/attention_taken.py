@@ -15,10 +15,10 @@ from shuffleproof.app.views import parts
 from shuffleproof.app.views.attention_asked import Overview, Wanted
 from shuffleproof.app.views.attention_cell import documents_table
 from shuffleproof.app.views.attention_map import Laid, View
-from shuffleproof.core.studies.attention_list_command import list_command, list_python
+from shuffleproof.core.studies.answers.trained import TrainedRanker
+from shuffleproof.core.studies.kinds.attention.list_command import list_command, list_python
 from shuffleproof.core.studies.kinds.attention.question import Attention
 from shuffleproof.core.studies.reproduce import command_of
-from shuffleproof.core.studies.trained import TrainedRanker
 
 METHODS = (
     "Weights are those that the scores were computed from, recorded on request. Rows say where a "

@@ -10,9 +10,9 @@ from shuffleproof.app.plain import escaped
 from shuffleproof.app.views import benchmark_queries as queries
 from shuffleproof.app.views import parts
 from shuffleproof.app.views.benchmark_chosen import Chosen
-from shuffleproof.core.studies import benchmark_notes
-from shuffleproof.core.studies.benchmark_printed import in_words, warning
-from shuffleproof.core.studies.benchmark_rows import REFERENCES
+from shuffleproof.core.studies.kinds.benchmark import notes as benchmark_notes
+from shuffleproof.core.studies.kinds.benchmark.published import in_words, warning
+from shuffleproof.core.studies.kinds.benchmark.rows import REFERENCES
 
 
 def section(chosen: Chosen) -> None:

@@ -11,7 +11,7 @@ from shuffleproof.app.plain import escaped
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.jobs import Job
 from shuffleproof.core.store.keys import ArtefactKey
-from shuffleproof.core.studies.underway import Underway, underway
+from shuffleproof.core.studies.running import Underway, underway
 
 EVERY_SECONDS = 1.0
 """How often work under way is drawn again."""

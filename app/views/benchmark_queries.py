@@ -10,9 +10,9 @@ from shuffleproof.app.plain import escaped
 from shuffleproof.app.views import parts, query_rows
 from shuffleproof.app.views.benchmark_chosen import Chosen
 from shuffleproof.core.errors import ShuffleproofError
-from shuffleproof.core.studies.benchmark_finding import signed
-from shuffleproof.core.studies.benchmark_rows import REFERENCES
-from shuffleproof.core.studies.initial_ranking import INITIAL
+from shuffleproof.core.studies.kinds.benchmark.finding import signed
+from shuffleproof.core.studies.kinds.benchmark.rows import REFERENCES
+from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 
 BARS, ROWS, BUMP, FEATURES = "deltas", "queries", "answers", "features"
 

@@ -24,16 +24,14 @@ from shuffleproof.core.rankers import ensemble, registry
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies import (
-    benchmark,
-    benchmark_lists,
-    benchmark_rows,
-    benchmark_table,
-    benchmark_text,
-    cost,
-)
+from shuffleproof.core.studies import cost
+from shuffleproof.core.studies.kinds.benchmark import lists as benchmark_lists
+from shuffleproof.core.studies.kinds.benchmark import rows as benchmark_rows
+from shuffleproof.core.studies.kinds.benchmark import study as benchmark
+from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
+from shuffleproof.core.studies.kinds.benchmark import text as benchmark_text
 from shuffleproof.core.studies.ranker_sets import NAMED, expanded
-from shuffleproof.core.studies.underway import Underway
+from shuffleproof.core.studies.running import Underway
 
 SEEDS, MOST_SEEDS = 3, 100
 MADE = "new combinations"

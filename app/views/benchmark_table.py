@@ -9,10 +9,10 @@ from shuffleproof.app import curves
 from shuffleproof.app.plain import escaped
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.parameters import parameters
-from shuffleproof.core.studies.benchmark_notes import heads
-from shuffleproof.core.studies.benchmark_rows import GROUPS
-from shuffleproof.core.studies.benchmark_text import Cell
 from shuffleproof.core.studies.conventions import SWITCHED
+from shuffleproof.core.studies.kinds.benchmark.notes import heads
+from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS
+from shuffleproof.core.studies.kinds.benchmark.text import Cell
 
 CHOOSABLE = ("ideal", "empty", "ties", "discount")
 SAID = {

@@ -7,8 +7,8 @@ from shuffleproof.app import benchmarks, exports, opened
 from shuffleproof.app.views import parts
 from shuffleproof.app.views import study_choice as choice
 from shuffleproof.app.views.benchmark_chosen import Chosen, Marked
-from shuffleproof.core.studies import benchmark_text
-from shuffleproof.core.studies.benchmark_numbers import numbers
+from shuffleproof.core.studies.kinds.benchmark import text as benchmark_text
+from shuffleproof.core.studies.kinds.benchmark.export_numbers import numbers
 
 
 def row(chosen: Chosen, drawn: Any) -> None:

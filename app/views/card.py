@@ -18,8 +18,8 @@ from shuffleproof.app.views import study_choice as choice
 from shuffleproof.app.views.set_size_measure import choice as measure_choice
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies import card_table
-from shuffleproof.core.studies.initial_ranking import INITIAL
+from shuffleproof.core.studies.kinds.card import table as card_table
+from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.words import counted
 

@@ -13,9 +13,10 @@ from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.jobs import Job
 from shuffleproof.core.perturb.registry import PERTURBATIONS
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies import card, card_table
-from shuffleproof.core.studies.initial_ranking import PAPER_FAMILY
-from shuffleproof.core.studies.underway import Underway
+from shuffleproof.core.studies.kinds.card import study as card
+from shuffleproof.core.studies.kinds.card import table as card_table
+from shuffleproof.core.studies.kinds.ranking_degradation.study import PAPER_FAMILY
+from shuffleproof.core.studies.running import Underway
 from shuffleproof.core.words import counted
 
 DRAWS, MOST_DRAWS = 5, 1000

@@ -6,8 +6,8 @@ import pandas as pd
 import streamlit as st
 from shuffleproof.app import disturbed, opened
 from shuffleproof.app.views import parts
-from shuffleproof.core.studies import card_table
-from shuffleproof.core.studies.card import FLIPS, MOVED
+from shuffleproof.core.studies.kinds.card import table as card_table
+from shuffleproof.core.studies.kinds.card.study import FLIPS, MOVED
 
 INTERVAL = "95 % interval over queries (bootstrap, rankers paired)."
 CROSSING = "Where the curves cross, taken as straight between the levels measured."

@@ -12,10 +12,10 @@ from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.jobs import Job, State
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.studies import jobs
-from shuffleproof.core.studies.certificate import Certificate, percent
-from shuffleproof.core.studies.one_list import amount, spoken
-from shuffleproof.core.studies.trained import TrainedRanker
-from shuffleproof.core.studies.verdict import INVARIANT, NOT, UNTOLD
+from shuffleproof.core.studies.answers.one_list import amount, spoken
+from shuffleproof.core.studies.answers.trained import TrainedRanker
+from shuffleproof.core.studies.kinds.invariance.certificate import Certificate, percent
+from shuffleproof.core.studies.kinds.invariance.verdict import INVARIANT, NOT, UNTOLD
 from shuffleproof.core.words import counted
 
 PERMUTATIONS = 20

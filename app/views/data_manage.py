@@ -15,7 +15,7 @@ from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import jobs
-from shuffleproof.core.studies.trained import studied_on, trained_on
+from shuffleproof.core.studies.answers.trained import studied_on, trained_on
 from shuffleproof.core.words import counted
 
 DIFFERS = "background-color: rgba(230, 159, 0, 0.22)"

@@ -16,8 +16,8 @@ from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import cost
-from shuffleproof.core.studies.initial_ranking import INITIAL
-from shuffleproof.core.studies.underway import Underway
+from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
+from shuffleproof.core.studies.running import Underway
 
 HELP = "Add @preset (dlcm@tuned), #digits of a trained ranker's key, or feature:<id>."
 """What may be written into the field of rankers."""

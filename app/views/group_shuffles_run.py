@@ -15,9 +15,10 @@ from shuffleproof.core.errors import ParameterError, ShuffleproofError, UsageErr
 from shuffleproof.core.execution.jobs import Job
 from shuffleproof.core.numerals import whole
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies import group_shuffles, group_shuffles_table
-from shuffleproof.core.studies.trained import as_they_came
-from shuffleproof.core.studies.underway import Underway
+from shuffleproof.core.studies.answers.trained import as_they_came
+from shuffleproof.core.studies.kinds.group_shuffles import study as group_shuffles
+from shuffleproof.core.studies.kinds.group_shuffles import table as group_shuffles_table
+from shuffleproof.core.studies.running import Underway
 
 GSF = "gsf"
 MOST_ORDERS = 1000

@@ -17,11 +17,11 @@ from shuffleproof.app.views import study_choice as choice
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.parameters import parameters
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.benchmark_finding import signed
 from shuffleproof.core.studies.conventions import SWITCHED
-from shuffleproof.core.studies.initial_ranking import INITIAL
+from shuffleproof.core.studies.kinds.benchmark.finding import signed
+from shuffleproof.core.studies.kinds.ranking_degradation.significance import TESTS
+from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.registry import STUDIES
-from shuffleproof.core.studies.table import TESTS
 
 QUESTION = STUDIES["initial-ranking"].title
 CHOOSABLE = ("ideal", "empty", "ties", "discount", "gain")

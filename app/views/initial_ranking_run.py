@@ -19,9 +19,9 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.parameters import parsed
 from shuffleproof.core.perturb.registry import PERTURBATIONS
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.initial_ranking import INITIAL
+from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
+from shuffleproof.core.studies.running import Underway
 from shuffleproof.core.studies.study import levels_of
-from shuffleproof.core.studies.underway import Underway
 
 DRAWS, MOST_DRAWS = 10, 1000
 DISTURBING = [name for name, entry in PERTURBATIONS.items() if "ranking" in entry.changes]

@@ -9,7 +9,7 @@ from shuffleproof.app.plain import escaped
 from shuffleproof.app.views import initial_rankings_queries as queries
 from shuffleproof.app.views import parts
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies import initial_rankings_table
+from shuffleproof.core.studies.kinds.multi_ranking import table as initial_rankings_table
 
 ADJUSTED = "Intervals of changes are adjusted as p is: they leave out 0 where p ≤ .05."
 

@@ -10,7 +10,7 @@ from shuffleproof.app.figures.perturbations import MOST_QUERIES
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.views import parts, query_rows, two_answers
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.exchanged import TRAINED
+from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import TRAINED
 
 POINT, DOT, MAP = "behind dot", "dot", "query map"
 Point = tuple[str, str]

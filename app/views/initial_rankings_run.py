@@ -19,11 +19,12 @@ from shuffleproof.core.parameters import parsed
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies import exchanged, initial_rankings_table
-from shuffleproof.core.studies.exchanged import SWAPS
-from shuffleproof.core.studies.initial_rankings import FOUR, TABLE4
+from shuffleproof.core.studies.kinds.multi_ranking import ranking_conditions as exchanged
+from shuffleproof.core.studies.kinds.multi_ranking import table as initial_rankings_table
+from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import SWAPS
+from shuffleproof.core.studies.kinds.multi_ranking.study import FOUR, TABLE4
 from shuffleproof.core.studies.ranker_sets import expanded
-from shuffleproof.core.studies.underway import Underway
+from shuffleproof.core.studies.running import Underway
 
 MOST_SEEDS = 100
 SAID = {

@@ -13,8 +13,8 @@ from shuffleproof.app.views.invariance_taken import numbers
 from shuffleproof.app.views.shown_list import Shown
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.rankers.initial import ListRecipe
-from shuffleproof.core.studies.one_list import explanation, verdicts
-from shuffleproof.core.studies.trained import (
+from shuffleproof.core.studies.answers.one_list import explanation, verdicts
+from shuffleproof.core.studies.answers.trained import (
     CONTRAST,
     TrainedRanker,
     as_they_came,

@@ -11,9 +11,9 @@ from shuffleproof.app.scoring import List
 from shuffleproof.app.views import parts
 from shuffleproof.app.views.answered import Answered
 from shuffleproof.app.views.shown_list import Shown
+from shuffleproof.core.studies.answers.trained import TrainedRanker
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.reproduce import command_of, python_of
-from shuffleproof.core.studies.trained import TrainedRanker
 
 
 def row(one: List, shown: Shown, found: Sequence[Answered]) -> None:

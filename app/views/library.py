@@ -11,7 +11,7 @@ from shuffleproof.app.views import library_chosen as chosen_entries
 from shuffleproof.app.views import library_store as store_care
 from shuffleproof.app.views import parts
 from shuffleproof.core.errors import ShuffleproofError
-from shuffleproof.core.studies.library import KINDS, Entry
+from shuffleproof.core.studies.library.entries import KINDS, Entry
 from shuffleproof.core.words import counted
 
 QUESTION = "What is stored here, what made it, and what would be lost with it?"

@@ -5,7 +5,7 @@ from shuffleproof.app import jobs, received, services
 from shuffleproof.app.plain import escaped
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.jobs import Job
-from shuffleproof.core.studies import uploads
+from shuffleproof.core.studies.library import uploads
 
 KIND = "library-import"
 MINE, TURN = "archive handed in", "archive turn"

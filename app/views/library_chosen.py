@@ -11,8 +11,8 @@ from shuffleproof.app.views import library_delete as deleting
 from shuffleproof.app.views import library_export as exporting
 from shuffleproof.app.views import parts
 from shuffleproof.core.errors import ShuffleproofError
-from shuffleproof.core.studies import library as shelf
-from shuffleproof.core.studies.library import KINDS, Entry
+from shuffleproof.core.studies.library import entries as shelf
+from shuffleproof.core.studies.library.entries import KINDS, Entry
 from shuffleproof.core.studies.methods import paragraph, references
 from shuffleproof.core.words import counted
 

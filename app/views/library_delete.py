@@ -9,8 +9,8 @@ from shuffleproof.app.plain import escaped
 from shuffleproof.core.data import examination
 from shuffleproof.core.data.catalogue import SAMPLE
 from shuffleproof.core.errors import ShuffleproofError
-from shuffleproof.core.studies import library as shelf
-from shuffleproof.core.studies.library import KINDS, Entry
+from shuffleproof.core.studies.library import entries as shelf
+from shuffleproof.core.studies.library.entries import KINDS, Entry
 
 PLURAL = {"data set": "data sets", "ranker": "rankers", "study": "studies", "scores": "scores"}
 

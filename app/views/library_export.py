@@ -8,7 +8,7 @@ from shuffleproof.app import jobs, library, services
 from shuffleproof.app.plain import escaped
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.studies import jobs_library
-from shuffleproof.core.studies.library import Entry
+from shuffleproof.core.studies.library.entries import Entry
 
 KIND = "library-export"
 LARGEST = 500_000_000

@@ -7,7 +7,7 @@ from shuffleproof.app import library, services
 from shuffleproof.app.plain import escaped
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.store.damaged import Damaged, remove
-from shuffleproof.core.studies import cleaning
+from shuffleproof.core.studies.library import cleaning
 from shuffleproof.core.words import counted
 
 MOST_SHOWN = 50

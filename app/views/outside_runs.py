@@ -9,8 +9,8 @@ from shuffleproof.app.views.benchmark_table import CHOOSABLE, conventions
 from shuffleproof.core.execution.jobs import Job
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.store.keys import ArtefactKey
-from shuffleproof.core.studies import outside_runs
 from shuffleproof.core.studies.jobs_outside import MEASURES, QRELS, RUNS
+from shuffleproof.core.studies.kinds.benchmark import outside_runs
 
 DRAFT, MINE = "runs chosen", "runs handed in"
 OFFERED = (

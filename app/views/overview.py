@@ -9,9 +9,9 @@ from shuffleproof.app.plain import escaped
 from shuffleproof.app.views import parts
 from shuffleproof.core.data.catalogue import SAMPLE
 from shuffleproof.core.errors import ParameterError, ShuffleproofError
-from shuffleproof.core.studies.one_list import moves, verdicts
-from shuffleproof.core.studies.shown_order import ShownOrder
-from shuffleproof.core.studies.trained import contrast, list_recipes
+from shuffleproof.core.studies.answers.one_list import moves, verdicts
+from shuffleproof.core.studies.answers.shown_order import ShownOrder
+from shuffleproof.core.studies.answers.trained import contrast, list_recipes
 
 QUESTION = "Will my ranker survive when its input changes?"
 WHAT = (

@@ -17,8 +17,8 @@ from shuffleproof.app.views import study_choice as choice
 from shuffleproof.app.views.set_size_measure import choice as measure_choice
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies import perturbations_table
-from shuffleproof.core.studies.perturbations_table import STRENGTHS
+from shuffleproof.core.studies.kinds.perturbations import table as perturbations_table
+from shuffleproof.core.studies.kinds.perturbations.table import STRENGTHS
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.words import counted
 

@@ -12,8 +12,8 @@ from shuffleproof.app.views import disturbed_queries as queries
 from shuffleproof.app.views import parts
 from shuffleproof.core.perturb.registry import ATTACK, PERTURBATIONS
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies import perturbations_notes
-from shuffleproof.core.studies.perturbations_table import headed
+from shuffleproof.core.studies.kinds.perturbations import notes as perturbations_notes
+from shuffleproof.core.studies.kinds.perturbations.table import headed
 
 MAP, CURVES = "losses", "curves"
 
@@ -41,7 +41,7 @@ def section(
     Args:
         artefact: the study.
         rankers: those shown.
-        losses: theirs, as `core.studies.perturbations_table.losses` gives them.
+        losses: theirs, as `core.studies.kinds.perturbations.table.losses` gives them.
         measure: that is lost.
     """
     families = list(disturbed.families(artefact.recipe))

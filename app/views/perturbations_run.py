@@ -17,8 +17,11 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.perturb.registry import PERTURBATIONS, entry_of
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies import cost, perturbations, perturbations_notes, perturbations_table
-from shuffleproof.core.studies.underway import Underway
+from shuffleproof.core.studies import cost
+from shuffleproof.core.studies.kinds.perturbations import notes as perturbations_notes
+from shuffleproof.core.studies.kinds.perturbations import study as perturbations
+from shuffleproof.core.studies.kinds.perturbations import table as perturbations_table
+from shuffleproof.core.studies.running import Underway
 from shuffleproof.core.words import counted
 
 DRAWS, MOST_DRAWS = 5, 1000

@@ -15,7 +15,7 @@ from shuffleproof.app.views.set_size_chosen import Chosen
 from shuffleproof.app.views.set_size_measure import choice as measure_choice
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies import set_size_table
+from shuffleproof.core.studies.kinds.set_size import table as set_size_table
 from shuffleproof.core.studies.registry import STUDIES
 
 QUESTION = STUDIES["set-size"].title

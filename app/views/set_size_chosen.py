@@ -7,7 +7,7 @@ import pandas as pd
 from shuffleproof.app import set_sizes
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.set_size import ANY
+from shuffleproof.core.studies.kinds.set_size.study import ANY
 
 
 @dataclass(frozen=True)

@@ -21,10 +21,10 @@ from shuffleproof.core.parameters import parsed
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies import set_size_reach as reach
-from shuffleproof.core.studies import set_size_table
+from shuffleproof.core.studies.kinds.set_size import feasibility as reach
+from shuffleproof.core.studies.kinds.set_size import table as set_size_table
 from shuffleproof.core.studies.ranker_sets import expanded
-from shuffleproof.core.studies.underway import Underway
+from shuffleproof.core.studies.running import Underway
 from shuffleproof.core.words import counted
 
 MOST_SEEDS = 100

@@ -8,7 +8,7 @@ import streamlit as st
 from shuffleproof.app import address
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.views import list_again, query_rows
-from shuffleproof.core.studies.benchmark_finding import signed
+from shuffleproof.core.studies.kinds.benchmark.finding import signed
 
 LONG, FIRST = 100, 10
 """Documents beyond which a list is drawn in part, and how many of each answer always are."""

@@ -16,9 +16,9 @@ from shuffleproof.app.views import worst_case_queries as queries
 from shuffleproof.app.views import worst_case_run as run
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.kinds.worst_case.finding import finding
+from shuffleproof.core.studies.kinds.worst_case.plan import KIND
 from shuffleproof.core.studies.registry import STUDIES
-from shuffleproof.core.studies.worst_case_finding import finding
-from shuffleproof.core.studies.worst_case_plan import KIND
 from shuffleproof.core.words import counted
 
 QUESTION = STUDIES["worst-case"].title

@@ -11,7 +11,7 @@ from shuffleproof.app.plain import escaped
 from shuffleproof.app.views import list_again, parts, query_rows
 from shuffleproof.app.views.disturbed_queries import both_lists
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.worst_case_finding import steps
+from shuffleproof.core.studies.kinds.worst_case.finding import steps
 from shuffleproof.core.words import counted
 
 CHART, MAP = "damages", "swaps"

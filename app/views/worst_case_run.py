@@ -18,10 +18,10 @@ from shuffleproof.core.numerals import whole
 from shuffleproof.core.parameters import parsed
 from shuffleproof.core.perturb.worst_case import Search
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies import worst_case_table
-from shuffleproof.core.studies.initial_ranking import INITIAL
-from shuffleproof.core.studies.underway import Underway
-from shuffleproof.core.studies.worst_case_plan import BUDGETS, KIND
+from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
+from shuffleproof.core.studies.kinds.worst_case import table as worst_case_table
+from shuffleproof.core.studies.kinds.worst_case.plan import BUDGETS, KIND
+from shuffleproof.core.studies.running import Underway
 from shuffleproof.core.words import counted
 
 DRAWS, MOST_DRAWS = 10, 1000

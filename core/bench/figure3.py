@@ -29,7 +29,7 @@ from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.neural import NeuralRanker
 from shuffleproof.core.rankers.recipes import NeuralSpec
 from shuffleproof.core.seeds import generator
-from shuffleproof.core.studies.initial_ranking import measured_by
+from shuffleproof.core.studies.kinds.ranking_degradation.study import measured_by
 from shuffleproof.core.studies.run import run_study
 from shuffleproof.core.studies.study import Memory, Study
 

@@ -5,7 +5,7 @@ import argparse
 from shuffleproof.core.cli.answer import Answer, records
 from shuffleproof.core.cli.open import asked, done
 from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.studies import ablation
+from shuffleproof.core.studies.kinds.ablation import study as ablation
 from shuffleproof.core.studies.result import StudyResult, stored_summary
 
 SHOWN = {

@@ -12,11 +12,12 @@ from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import ParameterError, UsageError
 from shuffleproof.core.rankers.attention_kinds import AttentionRecord, attends
 from shuffleproof.core.rankers.attention_summary import MEASURES, POINT
-from shuffleproof.core.studies import attention, attention_text
-from shuffleproof.core.studies.attention_change import NO_CHANGE, Change
-from shuffleproof.core.studies.attention_look import Look, looked
+from shuffleproof.core.studies.answers.shown_order import document_names
+from shuffleproof.core.studies.kinds.attention import study as attention
+from shuffleproof.core.studies.kinds.attention import text as attention_text
+from shuffleproof.core.studies.kinds.attention.list_edit import NO_CHANGE, Change
+from shuffleproof.core.studies.kinds.attention.snapshot import Look, looked
 from shuffleproof.core.studies.result import StudyResult, stored_summary
-from shuffleproof.core.studies.shown_order import document_names
 from shuffleproof.core.studies.workbench import Workbench
 
 SHOWN = {

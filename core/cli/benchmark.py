@@ -9,15 +9,13 @@ from shuffleproof.core.cli.open import asked, done, rankers_in
 from shuffleproof.core.data.published import CUTOFFS
 from shuffleproof.core.errors import UnknownNameError
 from shuffleproof.core.parameters import parts_of
-from shuffleproof.core.studies import (
-    benchmark,
-    benchmark_notes,
-    benchmark_printed,
-    benchmark_rows,
-    benchmark_table,
-    benchmark_text,
-)
-from shuffleproof.core.studies.benchmark_text import DIGITS
+from shuffleproof.core.studies.kinds.benchmark import notes as benchmark_notes
+from shuffleproof.core.studies.kinds.benchmark import published as benchmark_printed
+from shuffleproof.core.studies.kinds.benchmark import rows as benchmark_rows
+from shuffleproof.core.studies.kinds.benchmark import study as benchmark
+from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
+from shuffleproof.core.studies.kinds.benchmark import text as benchmark_text
+from shuffleproof.core.studies.kinds.benchmark.text import DIGITS
 from shuffleproof.core.studies.result import StudyResult, stored_summary
 
 

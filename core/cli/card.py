@@ -8,7 +8,8 @@ from shuffleproof.core.cli.answer import Answer, records
 from shuffleproof.core.cli.figures import short
 from shuffleproof.core.cli.open import asked, done
 from shuffleproof.core.perturb.registry import entry_of
-from shuffleproof.core.studies import card, card_table
+from shuffleproof.core.studies.kinds.card import study as card
+from shuffleproof.core.studies.kinds.card import table as card_table
 from shuffleproof.core.studies.result import StudyResult, stored_summary
 
 MEASURE = "NDCG@10"

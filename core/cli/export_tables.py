@@ -15,18 +15,16 @@ from shuffleproof.core.metrics.bundles import moved
 from shuffleproof.core.parameters import parts_of
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies import (
-    ablation,
-    benchmark,
-    benchmark_measured,
-    benchmark_numbers,
-    benchmark_runs,
-    benchmark_table,
-    benchmark_text,
-)
-from shuffleproof.core.studies.benchmark_table import LETTERS
-from shuffleproof.core.studies.benchmark_text import DIGITS
-from shuffleproof.core.studies.initial_ranking import INITIAL
+from shuffleproof.core.studies.kinds.ablation import study as ablation
+from shuffleproof.core.studies.kinds.benchmark import export_numbers as benchmark_numbers
+from shuffleproof.core.studies.kinds.benchmark import measured as benchmark_measured
+from shuffleproof.core.studies.kinds.benchmark import runs as benchmark_runs
+from shuffleproof.core.studies.kinds.benchmark import study as benchmark
+from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
+from shuffleproof.core.studies.kinds.benchmark import text as benchmark_text
+from shuffleproof.core.studies.kinds.benchmark.table import LETTERS
+from shuffleproof.core.studies.kinds.benchmark.text import DIGITS
+from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.result import StudyResult
 
 FORMATS = frozenset({"latex", "markdown", "run", "csv", "parquet", "json"})
@@ -56,7 +54,7 @@ class Marking:
         baselines: what its marks compare with; those that it lacks have no marks.
         measures: the columns, under any conventions that follow from what is stored; none:
             those that it was asked for.
-        test: a name of `core.studies.table.TESTS`.
+        test: a name of `core.studies.kinds.ranking_degradation.significance.TESTS`.
         symbols: the marks.
         digits: decimals of LaTeX and Markdown.
         conventions: a name of BUNDLES, for the columns where `measures` has none.

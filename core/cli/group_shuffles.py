@@ -5,7 +5,8 @@ from typing import Any
 
 from shuffleproof.core.cli.answer import Answer, records
 from shuffleproof.core.cli.open import asked, done, rankers_in
-from shuffleproof.core.studies import group_shuffles, group_shuffles_table
+from shuffleproof.core.studies.kinds.group_shuffles import study as group_shuffles
+from shuffleproof.core.studies.kinds.group_shuffles import table as group_shuffles_table
 from shuffleproof.core.studies.result import StudyResult, stored_summary
 from shuffleproof.core.words import counted
 

@@ -11,7 +11,8 @@ from shuffleproof.core.cli.open import asked, done
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.rankers.ordinal_geometry import geometries, words
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies import initial_rankings, initial_rankings_table
+from shuffleproof.core.studies.kinds.multi_ranking import study as initial_rankings
+from shuffleproof.core.studies.kinds.multi_ranking import table as initial_rankings_table
 from shuffleproof.core.studies.result import StudyResult, stored_summary
 
 RANKS = 40

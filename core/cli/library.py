@@ -14,8 +14,10 @@ from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.damaged import Damaged
 from shuffleproof.core.store.damaged import remove as remove_damaged
 from shuffleproof.core.store.tags import Tags
-from shuffleproof.core.studies import imports, library, methods, reproduce, side_by_side
-from shuffleproof.core.studies.library import Entry
+from shuffleproof.core.studies import methods, reproduce
+from shuffleproof.core.studies.library import entries as library
+from shuffleproof.core.studies.library import imports, side_by_side
+from shuffleproof.core.studies.library.entries import Entry
 from shuffleproof.core.words import counted
 
 MOST_LETTERS = 44

@@ -8,8 +8,9 @@ from shuffleproof.core.cli.open import done, measures_of, store_of
 from shuffleproof.core.data.catalogue import resolve
 from shuffleproof.core.metrics.tied import merged_in_words
 from shuffleproof.core.parameters import parts_of
-from shuffleproof.core.studies import benchmark_text, outside_runs
-from shuffleproof.core.studies.brought import bring as brought
+from shuffleproof.core.studies.kinds.benchmark import outside_runs
+from shuffleproof.core.studies.kinds.benchmark import text as benchmark_text
+from shuffleproof.core.studies.library.import_ranker import bring as brought
 
 
 def bring(arguments: argparse.Namespace) -> Answer:

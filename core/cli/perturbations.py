@@ -14,12 +14,13 @@ from shuffleproof.core.cli.open import asked, done, rankers_in
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.perturb.registry import entry_of
 from shuffleproof.core.rankers.base import Ranker
-from shuffleproof.core.studies import perturbations as study
-from shuffleproof.core.studies import perturbations_notes as notes
-from shuffleproof.core.studies import perturbations_table, worst_case_plan, worst_case_table
-from shuffleproof.core.studies import worst_case as search
-from shuffleproof.core.studies.answer_changes import OWN
-from shuffleproof.core.studies.initial_ranking import INITIAL, InitialRanking
+from shuffleproof.core.studies.kinds.perturbations import notes, study
+from shuffleproof.core.studies.kinds.perturbations import table as perturbations_table
+from shuffleproof.core.studies.kinds.perturbations.answer_changes import OWN
+from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL, InitialRanking
+from shuffleproof.core.studies.kinds.worst_case import plan as worst_case_plan
+from shuffleproof.core.studies.kinds.worst_case import study as search
+from shuffleproof.core.studies.kinds.worst_case import table as worst_case_table
 from shuffleproof.core.studies.result import StudyResult, stored_summary
 from shuffleproof.core.studies.workbench import Workbench
 

@@ -21,10 +21,10 @@ from shuffleproof.core.rankers.foreign import is_callable
 from shuffleproof.core.rankers.registry import RANKERS
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies import library
-from shuffleproof.core.studies.certificate import EXIT_CODES
 from shuffleproof.core.studies.differences import from_preset
-from shuffleproof.core.studies.invariance import certified
+from shuffleproof.core.studies.kinds.invariance.certificate import EXIT_CODES
+from shuffleproof.core.studies.kinds.invariance.study import certified
+from shuffleproof.core.studies.library import entries as library
 from shuffleproof.core.studies.precomputed_scores import refuse
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.workbench import Workbench

@@ -8,7 +8,8 @@ from shuffleproof.core.cli.answer import Answer, records
 from shuffleproof.core.cli.figures import fixed
 from shuffleproof.core.cli.open import asked, done
 from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.studies import set_size, set_size_table
+from shuffleproof.core.studies.kinds.set_size import study as set_size
+from shuffleproof.core.studies.kinds.set_size import table as set_size_table
 from shuffleproof.core.studies.result import StudyResult, stored_summary
 
 SHOWN = {

@@ -9,8 +9,8 @@ from shuffleproof.core.cli.open import asked, done
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.perturb.registry import entry_of
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies import initial_ranking as figure
-from shuffleproof.core.studies.certificate import Certificate, certificates
+from shuffleproof.core.studies.kinds.invariance.certificate import Certificate, certificates
+from shuffleproof.core.studies.kinds.ranking_degradation import study as figure
 from shuffleproof.core.studies.result import StudyResult, stored_summary
 
 

@@ -13,8 +13,8 @@ from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.running import announce
 from shuffleproof.core.studies.study import Plan
-from shuffleproof.core.studies.underway import announce
 
 Work = Callable[[dict[str, Any]], Generator[Progress, None, StudyResult | None]]
 """Facts → the result that carries them, those it adds among them; None where nothing was found."""

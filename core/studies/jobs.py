@@ -24,7 +24,6 @@ from shuffleproof.core.execution import jobs_only_one, jobs_supervisor, jobs_wor
 from shuffleproof.core.execution.jobs import Job, Jobs
 from shuffleproof.core.store.artefacts import Store, default_store
 from shuffleproof.core.store.keys import ArtefactKey
-from shuffleproof.core.studies import uploads
 from shuffleproof.core.studies.jobs_library import export, take
 from shuffleproof.core.studies.jobs_opened import (
     SAMPLE,
@@ -35,6 +34,7 @@ from shuffleproof.core.studies.jobs_opened import (
     text_of,
 )
 from shuffleproof.core.studies.jobs_outside import bring, runs
+from shuffleproof.core.studies.library import uploads
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.registry import STUDIES
 

@@ -8,8 +8,8 @@ from shuffleproof.core.errors import DataError, ShuffleproofError
 from shuffleproof.core.store import archive
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
-from shuffleproof.core.studies import uploads
 from shuffleproof.core.studies.jobs_opened import Reports, text_of
+from shuffleproof.core.studies.library import uploads
 
 FOLDER = "exports"
 
@@ -24,7 +24,7 @@ def export(store: Store, *, keys: Sequence[str]) -> Reports:
     Raises:
         ArtefactError: one of them is not in the store (any more).
     """
-    from shuffleproof.core.studies import library  # noqa: PLC0415 (only who works pays for it)
+    from shuffleproof.core.studies.library import entries as library  # noqa: PLC0415 (only who works pays for it)
 
     every = library.entries(store)
     wanted = [store.resolve(text).key for text in keys]
@@ -52,7 +52,7 @@ def take(store: Store, *, upload: str, name: str) -> Reports:
     Raises:
         DataError: no archive of a library, or one that is damaged or made to harm.
     """
-    from shuffleproof.core.studies import imports  # noqa: PLC0415 (only who works pays for it)
+    from shuffleproof.core.studies.library import imports  # noqa: PLC0415 (only who works pays for it)
 
     folder = uploads.folder_of(store, upload)
     files = [path for path in folder.rglob("*") if path.is_file()]

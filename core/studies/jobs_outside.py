@@ -10,8 +10,8 @@ from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies import uploads
 from shuffleproof.core.studies.jobs_opened import Reports, answer
+from shuffleproof.core.studies.library import uploads
 
 MEASURES = ("NDCG@10", "AP", "P@10", "RR")
 QRELS, RUNS, FILE = "qrels", "runs", "file"
@@ -40,7 +40,7 @@ def bring(  # noqa: PLR0913 (a job's parameters are its keywords)
         pinned: the data set's key, which `submit` finds from its name.
     """
     from shuffleproof.core.data.catalogue import resolve  # noqa: PLC0415 (only who works pays for it)
-    from shuffleproof.core.studies.brought import bring as brought  # noqa: PLC0415 (likewise)
+    from shuffleproof.core.studies.library.import_ranker import bring as brought  # noqa: PLC0415 (likewise)
 
     del preset
     folder = uploads.folder_of(store, upload)
@@ -68,7 +68,7 @@ def runs(store: Store, *, upload: str, name: str, measures: Sequence[str] = MEAS
 def _compared(
     folder: Path, measures: Sequence[str], store: Store
 ) -> Generator[Progress, None, Artefact]:
-    from shuffleproof.core.studies import outside_runs  # noqa: PLC0415 (only who works pays for it)
+    from shuffleproof.core.studies.kinds.benchmark import outside_runs  # noqa: PLC0415 (only who works pays for it)
 
     (qrels,) = sorted((folder / QRELS).iterdir())
     files = sorted((folder / RUNS).iterdir())

@@ -14,8 +14,8 @@ from shuffleproof.core.rankers import outside
 from shuffleproof.core.rankers.foreign import is_callable
 from shuffleproof.core.rankers.registry import RANKERS
 from shuffleproof.core.studies import methods_changed
-from shuffleproof.core.studies.command_runs import is_of_runs
-from shuffleproof.core.studies.initial_ranking import INITIAL
+from shuffleproof.core.studies.kinds.benchmark.run_commands import is_of_runs
+from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.methods_changed import listed
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.words import counted

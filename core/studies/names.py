@@ -11,7 +11,7 @@ from shuffleproof.core.rankers import ensemble, outside, registry
 from shuffleproof.core.rankers.foreign import is_callable
 from shuffleproof.core.rankers.initial import initial_spec
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies.exchanged import swap_named
+from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import swap_named
 from shuffleproof.core.studies.ranker_sets import expanded
 
 

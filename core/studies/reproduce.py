@@ -9,9 +9,9 @@ from shuffleproof.core.errors import UsageError
 from shuffleproof.core.parameters import parameters, text_of
 from shuffleproof.core.rankers import outside
 from shuffleproof.core.rankers.initial import ListRecipe
-from shuffleproof.core.studies import command_runs
 from shuffleproof.core.studies.differences import from_preset
 from shuffleproof.core.studies.flags import said
+from shuffleproof.core.studies.kinds.benchmark import run_commands as command_runs
 from shuffleproof.core.studies.question import SAMPLE, Facts, Question, preset_of
 from shuffleproof.core.studies.registry import STUDIES
 

@@ -27,7 +27,9 @@ from shuffleproof.core.rankers.theorems import theorem_of
 from shuffleproof.core.store.artefacts import Store, default_store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies import conventions, engine, initial_ranking, invariance
+from shuffleproof.core.studies import conventions, engine
+from shuffleproof.core.studies.kinds.invariance import study as invariance
+from shuffleproof.core.studies.kinds.ranking_degradation import study as initial_ranking
 from shuffleproof.core.studies.precomputed_scores import is_as_is, refuse
 from shuffleproof.core.studies.run import Measured, query_ids_of, run_study
 from shuffleproof.core.studies.study import Memory, Study, TrialRecords, counted_draws

@@ -25,8 +25,9 @@ from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store import archive, manifest, plain_json
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies import imports, library
-from shuffleproof.core.studies.trained import studied_on, trained_on
+from shuffleproof.core.studies.answers.trained import studied_on, trained_on
+from shuffleproof.core.studies.library import entries as library
+from shuffleproof.core.studies.library import imports
 from shuffleproof.core.studies.workbench import Workbench, finished
 
 from tests.soak import fuzzing

@@ -17,7 +17,8 @@ from shuffleproof.core.data.letor import ParsedLetor
 from shuffleproof.core.data.letor_room import UNCHECKED
 from shuffleproof.core.errors import DataError, ShuffleproofError
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies import jobs, uploads
+from shuffleproof.core.studies import jobs
+from shuffleproof.core.studies.library import uploads
 from shuffleproof.core.studies.workbench import finished
 
 from tests.soak import fuzzing

@@ -12,7 +12,9 @@ import numpy as np
 from shuffleproof.core.data import ragged, trec
 from shuffleproof.core.errors import DataError, ShuffleproofError
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies import jobs, outside_runs, uploads
+from shuffleproof.core.studies import jobs
+from shuffleproof.core.studies.kinds.benchmark import outside_runs
+from shuffleproof.core.studies.library import uploads
 from shuffleproof.core.studies.workbench import finished
 
 from tests.soak import fuzz_letor, fuzzing

@@ -36,17 +36,17 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "2 → 3: 2",
     ): "any stride beyond the largest row keeps lists apart",
     (
-        "core/studies/benchmark_table.py",
+        "core/studies/kinds/benchmark/table.py",
         'frame["above"] = np.stack([np.nansum(own) > 0 for own in differences])',
         "> → >=: np.nansum(own) > 0",
     ): "a difference of 0 has a p value of 1 and no mark",
     (
-        "core/studies/attention_text.py",
+        "core/studies/kinds/attention/text.py",
         'told = "more than" if mean > 0 else "less than"',
         "> → >=: mean > 0",
     ): "a mean of 0 is not beyond its half width",
     (
-        "core/studies/group_shuffles_table.py",
+        "core/studies/kinds/group_shuffles/table.py",
         'error, tau = row["error"].iloc[0], row["tau"].iloc[0]',
         "0 → -1: 0",
     ): "a grouping and a number of shuffles are one row",
@@ -151,10 +151,10 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ("core/rankers/neural_variants.py", "GROUP = 1 << 13  # documents embedded at once", "*"): (
         "how many lists are held at once is a matter of memory"
     ),
-    ("core/studies/perturbed_query.py", "MOST_CANDIDATES = 50_000", "*"): (
+    ("core/studies/kinds/perturbations/query.py", "MOST_CANDIDATES = 50_000", "*"): (
         "whether a list is asked again alone or with the others gives the same answer"
     ),
-    ("core/studies/uploads.py", "SHOWN_DIGITS = 32", "*"): (
+    ("core/studies/library/uploads.py", "SHOWN_DIGITS = 32", "*"): (
         "how many digits an upload is called by; whoever reads a name asks the same constant"
     ),
     ("core/rankers/neural_variants.py", "offsets, first = variants[0].offsets, 0", "0 → -1: 0"): (

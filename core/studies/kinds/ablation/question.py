@@ -90,16 +90,16 @@ class Ablation(Question):
 
     def run(self, bench: "Workbench") -> Generator[Progress, None, Artefact]:
         """Train, measure and disturb every variant."""
-        from shuffleproof.core.studies import ablation  # noqa: PLC0415 (only who works pays for it)
+        from shuffleproof.core.studies.kinds.ablation import study as ablation  # noqa: PLC0415 (only who works pays for it)
 
         levels = sorted({0.0, *map(float, self.levels)})
         return (yield from ablation.run(bench, self._variants(), levels, self.draws, self.seed))
 
     def _variants(self) -> list[Any]:
-        from shuffleproof.core.studies import ablation  # noqa: PLC0415 (only who works pays for it)
+        from shuffleproof.core.studies.kinds.ablation import study as ablation  # noqa: PLC0415 (only who works pays for it)
 
         return ablation.variants(self.ranker, self.sizes, self.towards, self.seed)
 
     def printed(self) -> tuple[str, str]:
         """The table of variants."""
-        return "from shuffleproof.core.studies.ablation import table", "table(result)"
+        return "from shuffleproof.core.studies.kinds.ablation.study import table", "table(result)"

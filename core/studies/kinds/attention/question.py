@@ -40,18 +40,18 @@ class Attention(Question):
 
     def run(self, bench: "Workbench") -> Generator[Progress, None, Artefact]:
         """Ask every ranker for the weights of every test list."""
-        from shuffleproof.core.studies import attention  # noqa: PLC0415 (only who works pays for it)
+        from shuffleproof.core.studies.kinds.attention import study as attention  # noqa: PLC0415 (only who works pays for it)
 
         return (yield from attention.run(bench, self.rankers, self.queries, self.dead_below))
 
     @classmethod
     def planned(cls, recipe: Facts) -> "Plan":
         """The plan of a study that was asked it."""
-        from shuffleproof.core.studies import attention  # noqa: PLC0415 (only who reads pays for it)
+        from shuffleproof.core.studies.kinds.attention import study as attention  # noqa: PLC0415 (only who reads pays for it)
 
         return attention.Plan.of(recipe)
 
     def printed(self) -> tuple[str, str]:
         """What is found of the first ranker."""
         told = f"finding(result, {self.rankers[0]!r})"
-        return "from shuffleproof.core.studies.attention_text import finding", told
+        return "from shuffleproof.core.studies.kinds.attention.text import finding", told

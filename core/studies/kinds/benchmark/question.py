@@ -49,7 +49,7 @@ class Benchmark(Question):
     def study(self, scope: Scope) -> Generator[Progress, None, Artefact]:
         """Open every fold; train and measure on each."""
         from shuffleproof.core.data.folds import folds_of  # noqa: PLC0415 (only who works pays for it)
-        from shuffleproof.core.studies import benchmark  # noqa: PLC0415 (likewise)
+        from shuffleproof.core.studies.kinds.benchmark import study as benchmark  # noqa: PLC0415 (likewise)
 
         names = folds_of(scope.data, scope.store)
         keys = scope.pinned.split(",") if scope.pinned else [None] * len(names)
@@ -65,11 +65,11 @@ class Benchmark(Question):
     @classmethod
     def planned(cls, recipe: Facts) -> "Plan":
         """The plan of a study that was asked it."""
-        from shuffleproof.core.studies import benchmark  # noqa: PLC0415 (only who reads pays for it)
+        from shuffleproof.core.studies.kinds.benchmark import study as benchmark  # noqa: PLC0415 (only who reads pays for it)
 
         return benchmark.Plan.of(recipe)
 
     def printed(self) -> tuple[str, str]:
         """The table, with marks against the initial ranking."""
         told = f"markdown(result, {list(self.measures)!r}, ['initial ranking'])"
-        return "from shuffleproof.core.studies.benchmark_text import markdown", told
+        return "from shuffleproof.core.studies.kinds.benchmark.text import markdown", told

@@ -38,18 +38,18 @@ class Card(Question):
 
     def refuse(self, scope: Scope) -> None:
         """Refuse families that change neither order nor ranking."""
-        from shuffleproof.core.studies import card  # noqa: PLC0415 (only who asks pays for it)
+        from shuffleproof.core.studies.kinds.card import study as card  # noqa: PLC0415 (only who asks pays for it)
 
         del scope
         card.check(self.families)
 
     def run(self, bench: "Workbench") -> Generator[Progress, None, Artefact]:
         """Disturb, measure, time."""
-        from shuffleproof.core.studies import card  # noqa: PLC0415 (only who works pays for it)
+        from shuffleproof.core.studies.kinds.card import study as card  # noqa: PLC0415 (only who works pays for it)
 
         return (yield from card.run(bench, self.rankers, self.families, self.draws, self.seed))
 
     def printed(self) -> tuple[str, str]:
         """The cards side by side."""
         told = f"cards(result, {self.families[0]!r}, 'NDCG@10').T"
-        return "from shuffleproof.core.studies.card_table import cards", told
+        return "from shuffleproof.core.studies.kinds.card.table import cards", told

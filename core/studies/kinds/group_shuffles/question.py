@@ -39,7 +39,7 @@ class GroupShuffles(Question):
 
     def run(self, bench: "Workbench") -> Generator[Progress, None, Artefact]:
         """Ask every GSF with groups of S shuffles."""
-        from shuffleproof.core.studies import group_shuffles  # noqa: PLC0415 (only who works pays for it)
+        from shuffleproof.core.studies.kinds.group_shuffles import study as group_shuffles  # noqa: PLC0415 (only who works pays for it)
 
         work = group_shuffles.run(
             bench,
@@ -54,11 +54,11 @@ class GroupShuffles(Question):
     @classmethod
     def planned(cls, recipe: Facts) -> "Plan":
         """The plan of a study that was asked it."""
-        from shuffleproof.core.studies import group_shuffles  # noqa: PLC0415 (only who reads pays for it)
+        from shuffleproof.core.studies.kinds.group_shuffles import study as group_shuffles  # noqa: PLC0415 (only who reads pays for it)
 
         return group_shuffles.Plan.of(recipe)
 
     def printed(self) -> tuple[str, str]:
         """What is found of every ranker."""
         told = f"*(finding(result, ranker) for ranker in {list(self.rankers)!r}), sep='\\n'"
-        return "from shuffleproof.core.studies.group_shuffles_table import finding", told
+        return "from shuffleproof.core.studies.kinds.group_shuffles.table import finding", told

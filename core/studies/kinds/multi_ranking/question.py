@@ -47,7 +47,7 @@ class MultiRanking(Question):
 
     def study(self, scope: Scope) -> Generator[Progress, None, Artefact]:
         """Open the lists of the first ranking; the others are fitted when they are needed."""
-        from shuffleproof.core.studies import initial_rankings  # noqa: PLC0415 (only who works pays for it)
+        from shuffleproof.core.studies.kinds.multi_ranking import study as initial_rankings  # noqa: PLC0415 (only who works pays for it)
 
         recipe, data = scope.recipe(self.initial), scope.pinned or scope.data
         opening = initial_rankings.opened(data, recipe, scope.store, scope.usual, self.rankers)
@@ -58,11 +58,11 @@ class MultiRanking(Question):
     @classmethod
     def planned(cls, recipe: Facts) -> "Plan":
         """The plan of a study that was asked it."""
-        from shuffleproof.core.studies import initial_rankings  # noqa: PLC0415 (only who reads pays for it)
+        from shuffleproof.core.studies.kinds.multi_ranking import study as initial_rankings  # noqa: PLC0415 (only who reads pays for it)
 
         return initial_rankings.Plan.of(recipe)
 
     def printed(self) -> tuple[str, str]:
         """What is found under the first measure."""
         told = f"finding(result, {self.measures[0]!r})"
-        return "from shuffleproof.core.studies.initial_rankings_table import finding", told
+        return "from shuffleproof.core.studies.kinds.multi_ranking.table import finding", told

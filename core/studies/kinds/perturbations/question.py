@@ -43,7 +43,7 @@ class Perturbations(Question):
     @classmethod
     def of(cls, recipe: Facts, facts: Facts) -> "Perturbations":
         """The question that a stored study has answered."""
-        from shuffleproof.core.studies.answer_changes import OWN  # noqa: PLC0415 (only who reads pays for it)
+        from shuffleproof.core.studies.kinds.perturbations.answer_changes import OWN  # noqa: PLC0415 (only who reads pays for it)
 
         del facts
         pairs = tuple((family, float(level)) for family, level in recipe["perturbations"])
@@ -53,7 +53,7 @@ class Perturbations(Question):
 
     def run(self, bench: "Workbench") -> Generator[Progress, None, Artefact]:
         """Disturb the input and measure every ranker."""
-        from shuffleproof.core.studies import perturbations  # noqa: PLC0415 (only who works pays for it)
+        from shuffleproof.core.studies.kinds.perturbations import study as perturbations  # noqa: PLC0415 (only who works pays for it)
 
         setup = perturbations.Setup(self.perturbations, self.measures, self.draws, self.seed)
         return (yield from perturbations.run(bench, self.rankers, setup))
@@ -61,4 +61,4 @@ class Perturbations(Question):
     def printed(self) -> tuple[str, str]:
         """What each level costs."""
         told = f"losses(result, {self.measures[0]!r})"
-        return "from shuffleproof.core.studies.perturbations_table import losses", told
+        return "from shuffleproof.core.studies.kinds.perturbations.table import losses", told

@@ -42,4 +42,4 @@ class RankingDegradation(Question):
         """What is found of the first family."""
         family, measure = self.perturbations[0][0], self.measures[0]
         told = f"finding(result, {family!r}, {measure!r})"
-        return "from shuffleproof.core.studies.initial_ranking import finding", told
+        return "from shuffleproof.core.studies.kinds.ranking_degradation.study import finding", told

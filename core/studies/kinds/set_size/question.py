@@ -59,8 +59,8 @@ class SetSize(Question):
 
     def study(self, scope: Scope) -> Generator[Progress, None, Artefact]:
         """Open the data once a size; train on N0, test on N1."""
-        from shuffleproof.core.studies import set_size  # noqa: PLC0415 (only who works pays for it)
-        from shuffleproof.core.studies import set_size_reach as reach  # noqa: PLC0415 (likewise)
+        from shuffleproof.core.studies.kinds.set_size import feasibility as reach  # noqa: PLC0415 (likewise)
+        from shuffleproof.core.studies.kinds.set_size import study as set_size  # noqa: PLC0415 (only who works pays for it)
 
         data = scope.pinned or scope.data
         sizes = reach.checked("sizes", self.sizes or reach.proposed_for(data, scope.store))
@@ -74,7 +74,7 @@ class SetSize(Question):
     @classmethod
     def planned(cls, recipe: Facts) -> "Plan":
         """The plan of a study that was asked it."""
-        from shuffleproof.core.studies import set_size  # noqa: PLC0415 (only who reads pays for it)
+        from shuffleproof.core.studies.kinds.set_size import study as set_size  # noqa: PLC0415 (only who reads pays for it)
 
         return set_size.Plan.of(recipe)
 
@@ -87,4 +87,4 @@ class SetSize(Question):
     def printed(self) -> tuple[str, str]:
         """What is found under the first measure."""
         told = f"finding(result, {self.measures[0]!r})"
-        return "from shuffleproof.core.studies.set_size_table import finding", told
+        return "from shuffleproof.core.studies.kinds.set_size.table import finding", told

@@ -119,7 +119,7 @@ class WorstCase(Question):
     def run(self, bench: "Workbench") -> Generator[Progress, None, Artefact]:
         """Look for the worst order of every list."""
         from shuffleproof.core.perturb.worst_case import Search  # noqa: PLC0415 (only who works pays for it)
-        from shuffleproof.core.studies import worst_case  # noqa: PLC0415 (likewise)
+        from shuffleproof.core.studies.kinds.worst_case import study as worst_case  # noqa: PLC0415 (likewise)
 
         (measure,) = self.measures
         work = worst_case.run(
@@ -138,10 +138,10 @@ class WorstCase(Question):
     @classmethod
     def planned(cls, recipe: Facts) -> "Plan":
         """The plan of a study that was asked it."""
-        from shuffleproof.core.studies import worst_case_plan  # noqa: PLC0415 (only who reads pays for it)
+        from shuffleproof.core.studies.kinds.worst_case import plan as worst_case_plan  # noqa: PLC0415 (only who reads pays for it)
 
         return worst_case_plan.Plan.of(recipe)
 
     def printed(self) -> tuple[str, str]:
         """Random mean against worst found."""
-        return "from shuffleproof.core.studies.worst_case_table import table", "table(result)"
+        return "from shuffleproof.core.studies.kinds.worst_case.table import table", "table(result)"

@@ -1,0 +1,1 @@
+"""What the resident scoring process answers about one list or one query."""

@@ -1,0 +1,244 @@
+"""What another order shown did to a ranker's answer for one list: a frame, and sentences."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from shuffleproof.core.numerals import is_count
+from shuffleproof.core.studies.answers.scoring import answered_order, documents_moved
+from shuffleproof.core.studies.answers.shown_order import Documents
+
+SPOKEN = {
+    "dlcm": "DLCM",
+    "dlcm-without-init": "DLCM without init",
+    "setrank-msab": "SetRank MSAB",
+    "setrank-imsab": "SetRank IMSAB",
+    "setrank-msab-init": "SetRank MSAB init",
+    "setrank-imsab-init": "SetRank IMSAB init",
+    "setrank-imsab-multi-init": "SetRank IMSAB multi-init",
+    "dlcm-listmle": "DLCM ListMLE",
+    "dlcm-softrank": "DLCM SoftRank",
+    "gsf": "GSF",
+    "ranksvm": "RankSVM",
+    "irsvm": "IR-SVM",
+    "rankboost": "RankBoost",
+    "ranknet": "RankNet",
+    "lambdarank": "LambdaRank",
+    "frank": "FRank",
+    "listnet": "ListNet",
+    "lambdamart": "LambdaMART",
+    "mart": "MART",
+}
+
+
+def spoken(label: str) -> str:
+    """A ranker's label as sentences say it.
+
+    >>> spoken("setrank-imsab-init"), spoken("dlcm 3f2a91"), spoken("feature:3")
+    ('SetRank IMSAB init', 'DLCM 3f2a91', 'feature:3')
+    """
+    name, blank, rest = label.partition(" ")
+    return SPOKEN.get(name, name) + blank + rest
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A ranker's scores of one list under the order before and under the order shown.
+
+    Attributes:
+        ranker: its label.
+        reads: what of the input it declares to read.
+        before: one score a document, in the order of the initial ranking.
+        after: the same documents' scores under the order shown now.
+        floor: how far arithmetic alone carries each score.
+    """
+
+    ranker: str
+    reads: tuple[str, ...]
+    before: tuple[float, ...]
+    after: tuple[float, ...]
+    floor: tuple[float, ...]
+
+    @property
+    def deviation(self) -> float:
+        """The largest difference of one document's two scores."""
+        if not self.before:
+            return 0.0
+        return float(np.abs(np.subtract(self.after, self.before)).max())
+
+    @property
+    def tolerance(self) -> float:
+        """The largest difference of any score that is rounding."""
+        return max(self.floor, default=0.0)
+
+    @property
+    def same(self) -> bool:
+        """No score changed by more than rounding, so no document counts as moved."""
+        return bool((np.abs(np.subtract(self.after, self.before)) <= self.floor).all())
+
+
+def moves(
+    documents: Documents, shown_before: Sequence[int], shown: Sequence[int], answer: Answer
+) -> pd.DataFrame:
+    """One row a document: where it is and was shown and answered (from 1), and its two scores.
+
+    Args:
+        documents: the list.
+        shown_before: the document shown at each position before.
+        shown: the document shown at each position now.
+        answer: what the ranker answered to both.
+
+    Returns:
+        Columns document, label, shown, answered, shown_before, answered_before, moved,
+        score_before, score; rows in the order of the initial ranking.
+    """
+    before, after = (np.array(side, dtype=np.float32) for side in (answer.before, answer.after))
+    floor = np.array(answer.floor, dtype=np.float64)
+    if answer.same:
+        floor = np.maximum(floor, answer.deviation)
+    first, then = answered_order(before, after, floor)
+    return pd.DataFrame(
+        {
+            "document": documents.ids,
+            "label": documents.labels,
+            "shown": _places(shown),
+            "answered": then + 1,
+            "shown_before": _places(shown_before),
+            "answered_before": first + 1,
+            "moved": documents_moved(before, after, floor),
+            "score_before": before,
+            "score": after,
+        }
+    )
+
+
+def _places(shown: Sequence[int]) -> np.ndarray:
+    places = np.empty(len(shown), dtype=np.int64)
+    places[np.array(shown, dtype=np.int64)] = np.arange(1, len(shown) + 1)
+    return places
+
+
+def verdict(label: str, moved: pd.DataFrame) -> str:
+    """How many documents a ranker moved, in words.
+
+    >>> verdict("setrank-imsab", pd.DataFrame({"moved": [False, False]}))
+    'SetRank IMSAB moved none of 2 documents'
+    """
+    count, total = int(moved["moved"].sum()), len(moved)
+    which = f"{count} of {total}" if count else f"none of {total}"
+    return f"{spoken(label)} moved {which} documents"
+
+
+def verdicts(labelled: Sequence[tuple[str, pd.DataFrame]]) -> str:
+    """The verdicts on several rankers in one sentence; the total is said once."""
+    parts = []
+    for at, (label, moved) in enumerate(labelled):
+        count, total = int(moved["moved"].sum()), len(moved)
+        of = f" of {total} documents" if at == 0 else ""
+        parts.append(f"{spoken(label)} moved {count or 'none'}{of}")
+    return "; ".join(parts) + "."
+
+
+def amount(number: float) -> str:
+    """A number with three significant digits.
+
+    >>> amount(7.0), amount(0.41234), amount(4.77e-07)
+    ('7.00', '0.412', '4.77e-07')
+    """
+    return f"{number:#.3g}" if number else "0"
+
+
+def explanation(answer: Answer, moved: pd.DataFrame) -> str:
+    """Why the answer changed, or why it can't, in plain words and with the numbers."""
+    name, reads, count = spoken(answer.ranker), set(answer.reads), int(moved["moved"].sum())
+    change = amount(answer.deviation)
+    if count and "order" in reads:
+        far = moved.iloc[int((moved["answered"] - moved["answered_before"]).abs().argmax())]
+        return (
+            f"{name} {_by_order(answer.ranker)} Another order is another input: scores changed by "
+            f"up to {change}, and {far['document']} went from place {far['answered_before']} to "
+            f"{far['answered']}."
+        )
+    if count:
+        return (
+            f"{name} declares not to read the order shown, yet {_count(count)} moved and a score "
+            f"changed by {change}; rounding stays below {amount(answer.tolerance)}. "
+            "The declaration or the code is wrong."
+        )
+    if "order" in reads:
+        return (
+            f"{name} reads the list in the order shown, so another order may change its answer. "
+            f"Here no document passed another: scores changed by at most {change}."
+        )
+    return f"{_cannot(name, reads)} {_rounding(answer)}"
+
+
+def _by_order(label: str) -> str:
+    """How a ranker that reads the order shown does so, by its family."""
+    if label.startswith("dlcm"):
+        return (
+            "reads the list one document after the other in the order shown, and what it has read "
+            "so far changes how it scores the next."
+        )
+    if label.startswith("gsf"):
+        return (
+            "scores documents together with others of their groups, and the order shown decides "
+            "who is in a group with whom."
+        )
+    if label.startswith("setrank"):
+        return "gives documents that tie in the initial ranking ranks by where they are shown."
+    return "reads the order in which documents are shown."
+
+
+_BY_ROW = {
+    "random": "draws a score for every place of the query in the data set, from its seed and the "
+    "query's id, and reads no feature",
+    "file-order": "scores every document by its place in the file, and reads no feature",
+    "ideal": "scores every document by its judgment, and reads no feature",
+}
+"""How the rankers score that know a document by its row alone."""
+
+
+def _cannot(name: str, reads: Collection[str]) -> str:
+    if "neighbours" not in reads:
+        how = _BY_ROW.get(name.lower(), "scores every document by itself, from its features")
+        return f"{name} {how}. It sees no other document and no order, so nothing can move."
+    ranks = (
+        " It also reads each document's rank in the initial ranking, which goes with the document "
+        "wherever it is shown."
+        if "ranks" in reads
+        else ""
+    )
+    if name.lower().startswith("gsf"):
+        return (
+            f"{name} scores every document beside each of the others and takes the mean, and a "
+            "mean does not depend on the order of its terms."
+        )
+    return (
+        f"{name} lets every document attend to the whole set, and attention is a sum over the set: "
+        f"a sum does not depend on the order of its terms.{ranks}"
+    )
+
+
+def _rounding(answer: Answer) -> str:
+    if not answer.deviation:
+        return "No score changed in any digit."
+    return (
+        f"The largest difference of a score, {amount(answer.deviation)}, is rounding: the same "
+        f"terms added in another order (up to {amount(answer.tolerance)} counts as rounding)."
+    )
+
+
+def _count(count: int) -> str:
+    return "1 document" if count == 1 else f"{count} documents"
+
+
+def features_wanted(texts: Collection[str]) -> list[int]:
+    """The ids of the features that orders written as text sort by.
+
+    >>> features_wanted(["initial", "-feature:3"])
+    [3]
+    """
+    found = {text.rpartition("feature:")[2] for text in texts if "feature:" in text}
+    return sorted(int(number) for number in found if is_count(number))

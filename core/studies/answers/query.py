@@ -1,0 +1,129 @@
+"""One query of a study of set size or of several rankings again: two answers side by side.
+
+What `perturbed_query` is for disturbed lists. Rankers are opened, never trained; answered in JSON,
+by the resident scoring process.
+"""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from shuffleproof.core.data.catalogue import resolve
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.errors import DataError
+from shuffleproof.core.metrics.agreement import positions
+from shuffleproof.core.rankers.base import Ranker
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.store.artefacts import Store, default_store
+from shuffleproof.core.studies import list_sources
+from shuffleproof.core.studies.answers.scoring import check_same_data, lists_for, named, ranker_for
+from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import answered, extended
+from shuffleproof.core.studies.kinds.perturbations.query import compared
+from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL, InitialRanking
+from shuffleproof.core.studies.workbench import Workbench, finished
+
+BEFORE = ("answered_before", "score_before")
+"""What the second ranker of a comparison answers of `compared`."""
+
+
+def sizes(item: Mapping[str, Any]) -> dict[str, Any]:
+    """One query's lists of two sizes, each answered by a ranker: a study of set size.
+
+    Args:
+        item: `store`, `data`, `recipe` (of the lists), `digests` (of the lists by size), `query`,
+            `now` and `before`: each a pair of a ranker (artefact key, or `initial ranking`) and a
+            size; `features` (ids of columns), if wanted.
+
+    Returns:
+        As `kinds.perturbations.query.compared`: documents in the order of the list `before`,
+        those that only the list `now` has after them.
+
+    Raises:
+        DataError: the test part has no such query, or the name means another data set by now.
+    """
+    sides = []
+    for ranker, size in (item["before"], item["now"]):
+        recipe = dict(item["recipe"]) | {"depth": size}
+        check_same_data(item, recipe, item["digests"][str(size)])
+        lists = lists_for({**item, "recipe": recipe})
+        sides.append((_opened(item, ranker), _one(item, lists)))
+    (first, before), (then, after) = sides
+    features = tuple(item.get("features", ()))
+    found = compared(then, before, after, features)
+    if item["now"][0] == item["before"][0]:
+        return found
+    other = compared(first, before, before)
+    return found | {name: [*other[name], *found[name][len(other[name]) :]] for name in BEFORE}
+
+
+def conditions(item: Mapping[str, Any]) -> dict[str, Any]:
+    """One query as a ranker answers it with other initial rankings: a study of several.
+
+    Args:
+        item: `store`, `data`, `recipe` (of the lists), `lists` (their digest), `preset`, `initial`
+            (the study's rankings, those of training first), `query`, `ranker` (artefact key),
+            `before` and `now` (each the columns that it reads; None: as it was trained);
+            `features` (ids of columns), if wanted.
+
+    Returns:
+        As `kinds.perturbations.query.compared`; `shown` is the rank under the first ranking
+        that is read (as it was, where it is left out).
+
+    Raises:
+        DataError: the test part has no such query, the name means another data set by now, or a
+            ranking that was put in another's place is no longer stored.
+    """
+    check_same_data(item, item["recipe"], item["lists"])
+    test = _extended(
+        item["store"], item["data"], named(item), _frozen(item["recipe"]), item["preset"],
+        tuple(item["initial"]),
+    )  # fmt: skip
+    one, ranker = _one(item, test), ranker_for(item)
+    found = compared(InitialRanking(), one, one, tuple(item.get("features", ())))
+    for side, columns in (("_before", item["before"]), ("", item["now"])):
+        scores = (
+            ranker.score(one.dataset, one.lists)
+            if columns is None
+            else answered(ranker, columns, one)
+        )
+        places = positions(one.lists.offsets, scores, one.lists.rows)
+        found[f"answered{side}"] = (places + 1).tolist()
+        found[f"score{side}"] = scores.tolist()
+        first = columns[0] if columns else 0
+        if first is not None:
+            ranks = positions(one.lists.offsets, one.lists.prior[:, first], one.lists.rows)
+            found[f"shown{side}"] = (ranks + 1).tolist()
+    return found
+
+
+def _opened(item: Mapping[str, Any], ranker: str) -> Ranker:
+    return InitialRanking() if ranker == INITIAL else ranker_for({**item, "ranker": ranker})
+
+
+def _one(item: Mapping[str, Any], judged: JudgedLists) -> JudgedLists:
+    ids = judged.dataset.query_ids
+    places = [at for at, query in enumerate(judged.lists.queries) if ids[query] == item["query"]]
+    if not places:
+        found = f"not in the test part of {item['data']}"
+        raise DataError(f"query {item['query']!r}", found, "Choose another.")
+    return JudgedLists(judged.dataset, judged.lists.select(np.array(places[:1])))
+
+
+def _frozen(recipe: Mapping[str, Any]) -> ListRecipe:
+    return ListRecipe(**(dict(recipe) | {"initial": tuple(recipe["initial"])}))
+
+
+@lru_cache(maxsize=4)
+def _extended(  # noqa: PLR0913, PLR0917 (the memory's key)
+    store: str, data: str, named: str, recipe: ListRecipe, preset: str, initial: tuple[str, ...]
+) -> JudgedLists:
+    del named  # part of the memory's key alone
+    opened = Store(Path(store), default_store().bundled)
+    fold = resolve(data, opened)
+    list_sources.check_stored(data, fold, recipe, opened)
+    others = initial[len(recipe.initial) :]
+    list_sources.check_replacing(others, preset, recipe, fold, opened)
+    bench = finished(Workbench.opened(data, recipe, opened, preset))
+    return finished(extended(bench, initial))

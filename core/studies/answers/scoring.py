@@ -1,0 +1,269 @@
+"""One list scored under many orders shown, at once and by JSON: what a resident process works.
+
+The functions here are named in questions to `core.execution.resident`; data sets, candidate lists
+and rankers that were opened stay in the process. Scores come back document by document, in the
+order of the initial ranking, whatever the order shown.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from functools import lru_cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float32, Float64, Int64
+from shuffleproof.core.data.catalogue import resolve
+from shuffleproof.core.data.dataset import Fold
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.errors import DataError, ParameterError
+from shuffleproof.core.metrics import segments
+from shuffleproof.core.metrics.passing import documents_passed
+from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers.base import Ranker
+from shuffleproof.core.rankers.initial import ListRecipe, lists_digest
+from shuffleproof.core.store.artefacts import Store, default_store
+from shuffleproof.core.studies import list_sources, score_floor
+from shuffleproof.core.studies.answers.shown_order import document_names
+from shuffleproof.core.studies.score_reuse import scores_of_all
+
+
+def libraries_loaded(item: Any) -> list[str]:
+    """Load what scoring needs and answer its names; a fresh process does this first."""
+    names = [f"shuffleproof.core.rankers.{name}" for name in ("neural", "trees", "univariate")]
+    for name in names:
+        import_module(name)
+    return [*names, *(item or [])]
+
+
+def described(item: Mapping[str, Any]) -> dict[str, Any]:
+    """What a page needs to know of a data set: its parts' fingerprints, test queries, features.
+
+    Args:
+        item: `store` (its folder) and `data` (a name).
+    """
+    fold = _fold(item["store"], item["data"], named(item))
+    relevant = (fold.test.labels > 0).astype(np.float64)
+    return {
+        "train": fold.train.fingerprint,
+        "valid": fold.valid.fingerprint,
+        "test": fold.test.fingerprint,
+        "queries": list(fold.test.query_ids),
+        "relevant": segments.sums(fold.test.offsets, relevant).astype(int).tolist(),
+        "features": list(fold.test.feature_ids),
+    }
+
+
+def documents(item: Mapping[str, Any]) -> dict[str, Any]:
+    """The documents of a query's candidate list, in the order of the initial ranking.
+
+    Args:
+        item: `store`, `data`, `recipe` (of the lists), `query` (its id), and `features`, the ids
+            of the columns wanted.
+
+    Raises:
+        DataError: the test part has no such query.
+    """
+    judged = list_for(item)
+    dataset, lists = judged.dataset, judged.lists
+    known = set(dataset.feature_ids)
+    columns = {str(name): dataset.feature(name) for name in item["features"] if name in known}
+    return {
+        "query": item["query"],
+        "ids": document_names(dataset.doc_ids, lists.rows),
+        "labels": dataset.labels[lists.rows].tolist(),
+        "ranks": lists.ranks[:, 0].tolist(),
+        "features": {name: column[lists.rows].tolist() for name, column in columns.items()},
+    }
+
+
+def scored(item: Mapping[str, Any]) -> dict[str, Any]:
+    """The scores of a query's documents by several rankers, under several orders shown.
+
+    Args:
+        item: `store`, `data`, `recipe`, `query`, `rankers` (artefact keys) and `orders`, each the
+            documents (places in the initial ranking) from the first shown to the last.
+
+    Returns:
+        By ranker: `scores` (one row an order, one value a document, in the order of the initial
+        ranking), `floor` (how far arithmetic carries each document's score) and `reads`.
+
+    Raises:
+        DataError: the test part has no such query.
+        ParameterError: an order that is none of these documents.
+    """
+    judged = list_for(item)
+    orders = [_checked(order, len(judged.lists.rows)) for order in item["orders"]]
+    bench = (item["store"], item["data"], named(item), _text(item["recipe"]))
+    found = {}
+    for key in item["rankers"]:
+        ranker = _ranker(item["store"], key)
+        found[key] = {
+            "scores": [row.tolist() for row in scores_by_document(ranker, judged, orders)],
+            "floor": list(_floor(bench, item["query"], key)),
+            "reads": sorted(ranker.reads),
+        }
+    return found
+
+
+def fold_for(item: Mapping[str, Any]) -> Fold:
+    """The data set of a question's `store` and `data`."""
+    return _fold(item["store"], item["data"], named(item))
+
+
+def check_same_data(item: Mapping[str, Any], recipe: Mapping[str, Any], digest: str) -> None:
+    """Refuse a data set that is not the one that a study saw.
+
+    Args:
+        item: `store` and `data` of a question.
+        recipe: of the study's candidate lists.
+        digest: of these lists, as the study has it.
+
+    Raises:
+        DataError: the name means another data set by now.
+    """
+    if lists_digest(recipe, fold_for(item).fingerprint) != digest:
+        found = "not the data set that the study saw"
+        raise DataError(item["data"], found, "Run the study again on it.")
+
+
+def lists_for(item: Mapping[str, Any]) -> JudgedLists:
+    """All test lists of a question's `store`, `data` and `recipe`."""
+    return _lists(item["store"], item["data"], named(item), _text(item["recipe"]))
+
+
+def list_for(item: Mapping[str, Any]) -> JudgedLists:
+    """The list of a question's `store`, `data`, `recipe` and `query`.
+
+    Raises:
+        DataError: the test part has no such query.
+    """
+    bench = (item["store"], item["data"], named(item), _text(item["recipe"]))
+    judged = _lists(*bench)
+    places = _places(*bench)
+    if item["query"] not in places:
+        raise DataError(
+            f"query {item['query']!r}", f"not in the test part of {item['data']}", "Choose another."
+        )
+    return JudgedLists(judged.dataset, judged.lists.select(np.array([places[item["query"]]])))
+
+
+def named(item: Mapping[str, Any]) -> str:
+    """What the data set's name means now; a name that is given anew is not answered from memory."""
+    return str(_store(item["store"]).names().get(item["data"], ""))
+
+
+def ranker_for(item: Mapping[str, Any]) -> Ranker:
+    """The ranker that a question's `store` and `ranker` (a key or a digest) name."""
+    return _ranker(item["store"], item["ranker"])
+
+
+def scores_by_document(
+    ranker: Ranker, judged: JudgedLists, orders: Sequence[Int64[np.ndarray, " docs"]]
+) -> list[Float32[np.ndarray, " docs"]]:
+    """The scores of one list under each order shown, by document as the list has them.
+
+    Args:
+        ranker: anything that scores.
+        judged: one list.
+        orders: candidate indexes from the first shown to the last.
+    """
+    variants = [judged.lists.shown_as(order) for order in orders]
+    answers = []
+    for order, scores in zip(orders, scores_of_all(ranker, judged, variants), strict=True):
+        by_document = np.empty_like(scores)
+        by_document[order] = scores
+        answers.append(by_document)
+    return answers
+
+
+def answered_order(
+    before: Float32[np.ndarray, " docs"],
+    after: Float32[np.ndarray, " docs"],
+    floor: Float64[np.ndarray, " docs"],
+) -> tuple[Int64[np.ndarray, " docs"], Int64[np.ndarray, " docs"]]:
+    """The position of every document in the answers before and after, best first.
+
+    Ties stand as the list has them. Where no document was passed the two are the same: what
+    arithmetic alone turns round is not drawn as a move.
+    """
+    first = _positions(before)
+    if not documents_moved(before, after, floor).any():
+        return first, first
+    return first, _positions(after)
+
+
+def documents_moved(
+    before: Float32[np.ndarray, " docs"],
+    after: Float32[np.ndarray, " docs"],
+    floor: Float64[np.ndarray, " docs"],
+) -> Bool[np.ndarray, " docs"]:
+    """Which documents of one list passed another by more than arithmetic can carry the two.
+
+    >>> documents_moved(
+    ...     np.float32([2, 1, 9]), np.float32([1, 2, 9]), np.full(3, 0.1)
+    ... ).tolist()
+    [True, True, False]
+    """
+    return documents_passed(np.array([0, len(before)]), before, after, floor)
+
+
+def _positions(scores: Float32[np.ndarray, " docs"]) -> Int64[np.ndarray, " docs"]:
+    positions = np.empty(len(scores), dtype=np.int64)
+    positions[np.argsort(-scores, kind="stable")] = np.arange(len(scores))
+    return positions
+
+
+def _store(folder: str) -> Store:
+    return Store(Path(folder), default_store().bundled)
+
+
+def _text(recipe: Mapping[str, Any]) -> str:
+    return json.dumps(dict(recipe), sort_keys=True)
+
+
+def _checked(order: Sequence[int], count: int) -> Int64[np.ndarray, " docs"]:
+    if sorted(order) != list(range(count)):
+        raise ParameterError("order", f"{list(order)}", f"an order of the {count} documents")
+    return np.array(order, dtype=np.int64)
+
+
+@lru_cache(maxsize=2)
+def _fold(store: str, data: str, named: str) -> Fold:
+    del named  # part of the memory's key alone
+    return resolve(data, _store(store))
+
+
+@lru_cache(maxsize=4)
+def _lists(store: str, data: str, named: str, recipe: str) -> JudgedLists:
+    made = json.loads(recipe)
+    made["initial"] = tuple(made["initial"])
+    fold = _fold(store, data, named)
+    return list_sources.prepared(data, fold, ListRecipe(**made), _store(store)).test
+
+
+@lru_cache(maxsize=4)
+def _places(store: str, data: str, named: str, recipe: str) -> dict[str, int]:
+    judged = _lists(store, data, named, recipe)
+    return {judged.dataset.query_ids[query]: at for at, query in enumerate(judged.lists.queries)}
+
+
+@lru_cache(maxsize=32)
+def _ranker(store: str, key: str) -> Ranker:
+    return registry.load(_store(store).resolve(key, "ranker").path)
+
+
+@lru_cache(maxsize=1024)
+def _floor(bench: tuple[str, str, str, str], query: str, key: str) -> tuple[float, ...]:
+    judged, ranker = _lists(*bench), _ranker(bench[0], key)
+    chosen = judged.lists.select(np.array([_places(*bench)[query]]))
+    base = JudgedLists(judged.dataset, chosen)
+    floor, _ = score_floor.measured(ranker, base, ranker.score(base.dataset, base.lists))
+    return tuple(floor.doubt.tolist())
+
+
+def recipe_values(recipe: ListRecipe) -> dict[str, Any]:
+    """A recipe of lists as the questions carry it."""
+    return asdict(recipe)

@@ -1,0 +1,284 @@
+"""Where paper and released code part ways: what each single difference does.
+
+A variant is a recipe: `paper`, `released`, `tuned`, and `paper` with one difference taken from the
+released code or from `tuned`. Each is trained, measured on the lists as they are and with the
+initial ranking disturbed, and its cost is noted. Sizes can be those of another preset, so that
+the differences can be seen on a small machine; learning rate and all else stay the variant's own.
+"""
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float64
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.errors import MissingRankingError
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.significance import bootstrap_intervals, holm, paired_t
+from shuffleproof.core.models import size
+from shuffleproof.core.progress import Progress, saying
+from shuffleproof.core.rankers.kept import Kept, kept, ranker_key
+from shuffleproof.core.rankers.recipes import NeuralSpec
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import conventions, engine
+from shuffleproof.core.studies.kinds.ablation import steps as ablation_steps
+from shuffleproof.core.studies.kinds.ablation.sources import BATCHES, SIZES
+from shuffleproof.core.studies.kinds.ablation.steps import check, claimed, differences
+from shuffleproof.core.studies.kinds.ranking_degradation.study import PAPER_FAMILY, measured_by
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.run import query_ids_of, run_study
+from shuffleproof.core.studies.study import Study
+from shuffleproof.core.studies.workbench import Workbench
+
+KIND = "ablation"
+LEVELS = (0.0, 5.0, 20.0)
+BASE, PAPER = ablation_steps.BASE, ablation_steps.PAPER
+MEASURE = "NDCG@10"
+TOWARDS = ("released", "tuned")
+
+Queries = Float64[np.ndarray, " queries"]
+COLUMNS = (
+    *("variant", "mean", "change", "change_low", "change_high", "change_p"),
+    *("loss", "loss_change", "loss_low", "loss_high", "loss_p", "seconds", "parameters", "source"),
+)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One recipe of the study.
+
+    Attributes:
+        label: what it is called: a preset, or `paper + loss softmax-ce`.
+        spec: the recipe.
+        source: what the paper and what the released code has.
+        towards: the preset that a single difference is taken from; empty: a preset itself.
+        sizes: the preset whose sizes it takes; None: its own.
+    """
+
+    label: str
+    spec: NeuralSpec
+    source: str
+    towards: str = ""
+    sizes: str | None = None
+
+
+def variants(
+    ranker: str,
+    sizes: str | None = None,
+    towards: Sequence[str] = TOWARDS,
+    seed: int = 0,
+) -> list[Variant]:
+    """The presets of a ranker and every single step from `paper` towards the others.
+
+    Args:
+        ranker: a neural ranker with the presets paper, released and tuned.
+        sizes: the preset whose widths, depth, batches and epochs all variants take; None: each
+            keeps its own.
+        towards: the presets whose differences from `paper` are taken one at a time; `claims`:
+            those that the ranker's paper compares and no preset has.
+        seed: of every variant.
+
+    >>> [variant.label for variant in variants("setrank-msab", "small")][:4]
+    ['paper', 'released', 'tuned', 'paper + input layer gaussian-kernels']
+    """
+    check(ranker, towards)
+    presets = (BASE, *(name for name in towards if name not in {PAPER, BASE}))
+    made = {name: _sized(NeuralSpec.preset(ranker, name), sizes, seed) for name in presets}
+    found = [Variant(name, spec, "", sizes=sizes) for name, spec in made.items()]
+    for name in towards:
+        steps = claimed(made[BASE]) if name == PAPER else differences(made[BASE], made[name])
+        for difference in steps:
+            spec = made[BASE].changed(difference.values)
+            label = f"{BASE} + {difference.label}"
+            source = _source(difference.source, name)
+            same = next((at for at, one in enumerate(found) if one.spec == spec), None)
+            if same is None:
+                found.append(Variant(label, spec, source, name, sizes))
+            elif not found[same].source:  # a preset that is this single step away
+                found[same] = replace(found[same], source=f"{label}: {source}")
+    return found
+
+
+def run(
+    bench: Workbench,
+    made: Sequence[Variant],
+    levels: Sequence[float] = LEVELS,
+    draws: int = 5,
+    seed: int = 0,
+) -> Generator[Progress, None, Artefact]:
+    """Train, measure and disturb every variant that is not stored yet; yields progress.
+
+    Every finished variant is in the stored trials at once, so that a page can draw it.
+
+    Args:
+        bench: the data and its lists.
+        made: the variants, the first is what the others are compared with.
+        levels: transpositions of the initial ranking; 0 first.
+        draws: of each level.
+        seed: of the draws.
+
+    Raises:
+        MissingRankingError: a variant reads more initial rankings than the lists have.
+    """
+    study = _study(bench, made, levels, draws, seed)
+    base: JudgedLists = bench.prepared.test
+
+    def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult]:
+        step = measured_by([Measure.parse(text) for text in study.measured])
+        rankers, trained = {}, {}
+        for variant, pair in zip(made, study.rankers, strict=True):
+            one = yield from _trained(bench, variant)
+            rankers[variant.label] = one.ranker
+            trained[variant.label] = float(one.artefact.facts["seconds"])
+            alone = replace(study, rankers=(pair,))
+            yield from run_study(alone, base, rankers, bench.store.records, step)
+        facts |= {"training_seconds": trained}
+        whole = run_study(study, base, rankers, bench.store.records, step, facts=facts)
+        return (yield from whole)
+
+    ids = query_ids_of(base)
+    return (yield from engine.run(bench.store, study, ids, lambda: _facts(bench, made), work))
+
+
+def table(result: StudyResult, measure: str = MEASURE) -> pd.DataFrame:
+    """What every variant does to quality, to robustness and to cost.
+
+    Args:
+        result: an ablation.
+        measure: one that follows from what is stored.
+
+    Returns:
+        Columns COLUMNS: mean on the lists as they are; change from the first variant, with a
+        95 % interval (bootstrap over queries, BCa) and a paired t test (Holm over the variants);
+        loss by the highest level; its change, interval and test; seconds of training (NaN while
+        it runs); trained numbers; what the difference is. The first variant's own changes are 0
+        without a test. Variants that are being measured are left out.
+    """
+    facts = result.facts
+    seconds = facts.get("training_seconds", {})
+    found = points(result, measure)
+    labels = list(found)
+    if not labels:
+        return pd.DataFrame(columns=list(COLUMNS))
+    starts = np.stack([found[label][0] for label in labels])
+    losses = starts - np.stack([found[label][1] for label in labels])
+    frame = pd.DataFrame(
+        {
+            "variant": labels,
+            "mean": _defined(measure, starts),
+            "loss": _defined(measure, losses),
+            "seconds": [seconds.get(label, float("nan")) for label in labels],
+            "parameters": [facts["parameters"][label] for label in labels],
+            "source": [facts["sources"][label] for label in labels],
+        }
+    )
+    own, fall = _changes(starts, "change"), _changes(losses, "loss")
+    return frame.assign(**own, **fall)[list(COLUMNS)]
+
+
+def points(result: StudyResult, measure: str) -> dict[str, tuple[Queries, Queries]]:
+    """Every whole variant's values at the lowest level and at the highest, by label.
+
+    Args:
+        result: an ablation, finished or not.
+        measure: one that follows from what is stored.
+    """
+    ends = (result.trials.level.min(), result.trials.level.max())
+    measured = set(zip(result.trials.ranker, result.trials.level, strict=True))
+    found = {}
+    for label in dict.fromkeys(result.trials.ranker):
+        if all((label, level) in measured for level in ends):
+            start, end = (
+                result.per_query(label, PAPER_FAMILY, level, measure).astype(np.float64)
+                for level in ends
+            )
+            found[str(label)] = (start, end)
+    return found
+
+
+def _source(line: str, towards: str) -> str:
+    """The line of a difference; where a value of `tuned` stands beside a paper's, that is said."""
+    return f"{line}; this value is ours" if towards == "tuned" and "ours: " not in line else line
+
+
+def _changes(values: Float64[np.ndarray, "variants queries"], name: str) -> dict[str, Any]:
+    """How far each row lies from the first: mean, interval and adjusted p."""
+    differences = values - values[0]
+    low, high = bootstrap_intervals(differences, generator(0, KIND))
+    p = np.array([paired_t(own, values[0]).p_value for own in values])
+    p[:1] = np.nan
+    p[1:] = holm(p[1:]) if not np.isnan(p[1:]).any() else p[1:]
+    change = name if name == "change" else f"{name}_change"
+    return {
+        change: _means(differences), f"{name}_low": low, f"{name}_high": high, f"{name}_p": p,
+    }  # fmt: skip
+
+
+def _defined(
+    measure: str, values: Float64[np.ndarray, "variants queries"]
+) -> Float64[np.ndarray, " variants"]:
+    """Means under the measure's own convention: NaN where a query has no value and counts."""
+    means = _means(values)
+    if Measure.parse(measure).empty != "skip":
+        means[np.isnan(values).any(axis=1)] = np.nan
+    return means
+
+
+def _means(values: Float64[np.ndarray, "variants queries"]) -> Float64[np.ndarray, " variants"]:
+    """Means over the queries that count; NaN where none does."""
+    known = ~np.isnan(values)
+    counts = known.sum(axis=1)
+    sums = np.where(known, values, 0.0).sum(axis=1)
+    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+
+
+def _study(
+    bench: Workbench, made: Sequence[Variant], levels: Sequence[float], draws: int, seed: int
+) -> Study:
+    lists = asdict(bench.recipe)
+    seen = (bench.fold.train.fingerprint, bench.fold.valid.fingerprint)
+    return Study(
+        kind=KIND,
+        rankers=tuple((one.label, ranker_key(one.spec, lists, *seen).digest) for one in made),
+        lists=bench.lists_digest,
+        initial=bench.recipe.initial,
+        perturbations=tuple((PAPER_FAMILY, float(level)) for level in levels),
+        measures=(MEASURE,),
+        draws=draws,
+        seed=seed,
+        stored=conventions.kept((MEASURE,)),
+    )
+
+
+def _trained(bench: Workbench, variant: Variant) -> Generator[Progress, None, Kept]:
+    have = bench.prepared.test.lists.rankings
+    if variant.spec.rankings > have:
+        raise MissingRankingError(variant.label, variant.spec.rankings, have)
+    fitting = kept(
+        variant.spec, bench.prepared.train, bench.prepared.valid, asdict(bench.recipe), bench.store
+    )
+    return (yield from saying(fitting, f"of {variant.label}"))
+
+
+def _facts(bench: Workbench, made: Sequence[Variant]) -> dict[str, Any]:
+    features = len(bench.fold.train.feature_ids)
+    return bench.facts(bench.prepared.test, {one.label: one.spec for one in made}) | {
+        "ranker": made[0].spec.name,
+        "sizes": made[0].sizes,
+        "towards": [one.label for one in made if not one.towards and one.label != BASE],
+        "of": {one.label: one.towards for one in made},
+        "sources": {one.label: one.source for one in made},
+        "parameters": {one.label: size.parameters(one.spec.model, features) for one in made},
+    }
+
+
+def _sized(spec: NeuralSpec, sizes: str | None, seed: int) -> NeuralSpec:
+    changes: dict[str, Any] = {"seed": seed}
+    if sizes is not None:
+        small = NeuralSpec.preset(spec.name, sizes)
+        flat: Mapping[str, Any] = asdict(small.model) | asdict(small.training)
+        changes |= {name: flat[name] for name in (*SIZES, *BATCHES) if name in flat}
+    return spec.changed(changes)

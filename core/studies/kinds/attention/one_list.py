@@ -1,0 +1,150 @@
+"""The weights of one list before and after a change, by JSON: what a resident process works.
+
+The functions here are named in questions to `core.execution.resident` and use the data sets and
+rankers that `answers.scoring` holds. Maps come back by document, in the order of the initial
+ranking, whatever the order shown; arrays travel as base64 of their float32 bytes.
+"""
+
+import base64
+import json
+import time
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float32
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.studies.answers import scoring
+from shuffleproof.core.studies.answers.shown_order import document_names
+from shuffleproof.core.studies.kinds.attention.list_edit import NO_CHANGE, Change
+from shuffleproof.core.studies.kinds.attention.snapshot import Look, looked
+
+MOST_FEATURES = 8
+
+
+def overview(item: Mapping[str, Any]) -> dict[str, Any]:
+    """What there is to see of a list's weights: what the maps are of, and what the change did.
+
+    Args:
+        item: `store`, `data`, `recipe`, `query`, `ranker` (an artefact key) and `change`, a text
+            of `Change`.
+
+    Returns:
+        `kinds` (name, blocks, heads), `documents` (names), `labels`, `ranks` (by the initial
+        ranking, 0-based) and `scores` before and after, `shown` (the document at each position)
+        before and after, `changes` (largest change of a weight by kind and block), `reads` (what
+        the ranker declares), `came` (documents that the change added) and `seconds`. A document
+        that the change took out has rank −1 and score NaN after it, and is shown last.
+    """
+    began = time.perf_counter()
+    judged, before, after = _both(item)
+    lists, record = judged.lists, before.record
+    return {
+        "kinds": [[name, record.blocks(name), record.heads(name)] for name in record.kinds],
+        "documents": document_names(judged.dataset.doc_ids, lists.rows),
+        "labels": before.labels.tolist(),
+        "ranks": [before.ranks.tolist(), after.ranks.tolist()],
+        "scores": [before.record.scores.tolist(), after.record.scores.tolist()],
+        "shown": [before.shown.tolist(), after.shown.tolist()],
+        "changes": before.changes(after),
+        "reads": sorted(scoring.ranker_for(item).reads),
+        "came": after.came,
+        "seconds": time.perf_counter() - began,
+    }
+
+
+def heads(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Every head of a list as it is, at a glance.
+
+    Args:
+        item: as for `overview`; there is no change.
+
+    Returns:
+        `numbers` (kind, block, head and then MEASURES, null where they mean nothing) and `small`
+        (a picture of each head of the first kind, by block).
+    """
+    seen = _looked(*_asked(item), NO_CHANGE)
+    rows = zip(seen.numbers.rows, seen.numbers.values.tolist(), strict=True)
+    return {
+        "numbers": [[*row, *map(_plain, values)] for row, values in rows],
+        "small": [packed(picture) for picture in seen.small],
+    }
+
+
+def chosen_map(item: Mapping[str, Any]) -> dict[str, Any]:
+    """One map before and after the change, by document.
+
+    Args:
+        item: as for `overview`, and `kind`, `block`, `head` (null: the mean over the heads).
+    """
+    _, before, after = _both(item)
+    wanted = item["kind"], item["block"], item["head"]
+    return {
+        "before": packed(before.record.map_of(*wanted)),
+        "after": packed(after.record.map_of(*wanted)),
+    }
+
+
+def pair(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Two documents' features, those that differ most first.
+
+    Args:
+        item: `store`, `data`, `recipe`, `query` and `documents`, two places in the list. Where
+            they are the same, the document is compared with the mean of the list.
+
+    Returns:
+        `features`: (id, value of the first, value of the second, difference in standard
+        deviations of the list), the largest differences first.
+    """
+    judged = scoring.list_for(item)
+    values = judged.dataset.features[judged.lists.rows].astype(np.float64)
+    first, second = item["documents"]
+    left, right = values[first], values.mean(axis=0) if first == second else values[second]
+    spread = values.std(axis=0)
+    apart = np.divide(left - right, spread, out=np.zeros_like(spread), where=spread > 0)
+    most = np.argsort(-np.abs(apart), kind="stable")[:MOST_FEATURES]
+    return {
+        "features": [
+            [judged.dataset.feature_ids[at], float(left[at]), float(right[at]), float(apart[at])]
+            for at in most
+        ]
+    }
+
+
+def packed(array: Float32[np.ndarray, "*shape"]) -> dict[str, Any]:
+    """An array as JSON can carry it at little cost."""
+    plain = np.ascontiguousarray(array, dtype="<f4")
+    return {"shape": list(plain.shape), "data": base64.b64encode(plain.tobytes()).decode()}
+
+
+def unpacked(item: Mapping[str, Any]) -> Float32[np.ndarray, "*shape"]:
+    """The array that `packed` packed.
+
+    >>> unpacked(packed(np.float32([[1.5, 2.0]]))).tolist()
+    [[1.5, 2.0]]
+    """
+    return np.frombuffer(base64.b64decode(item["data"]), "<f4").reshape(item["shape"])
+
+
+def _both(item: Mapping[str, Any]) -> tuple[JudgedLists, Look, Look]:
+    """The list, and what is seen of it before and after the change."""
+    asked, change = _asked(item), str(Change.parse(item["change"]))
+    return scoring.list_for(item), _looked(*asked, NO_CHANGE), _looked(*asked, change)
+
+
+def _asked(item: Mapping[str, Any]) -> tuple[str, str]:
+    """The list and the ranker of a question, and what the data set's name means now."""
+    names = ("store", "data", "recipe", "query", "ranker")
+    return json.dumps({name: item[name] for name in names}, sort_keys=True), scoring.named(item)
+
+
+@lru_cache(maxsize=3)
+def _looked(question: str, named: str, change: str) -> Look:
+    del named  # part of the memory's key alone
+    item = json.loads(question)
+    return looked(scoring.ranker_for(item), scoring.list_for(item), Change.parse(change))
+
+
+def _plain(value: float) -> float | None:
+    return value if np.isfinite(value) else None

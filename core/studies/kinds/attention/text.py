@@ -1,0 +1,190 @@
+"""What the study `attention` found, as a table and in sentences; what a change did to a list."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float64
+from shuffleproof.core.rankers.attention_kinds import KINDS
+from shuffleproof.core.rankers.attention_summary import MEASURES, POINT
+from shuffleproof.core.studies.answers.one_list import amount, spoken
+from shuffleproof.core.studies.claims_intervals import ALPHA, adjusted
+from shuffleproof.core.studies.kinds.attention.list_edit import WORDS, Change
+from shuffleproof.core.studies.result import StudyResult
+
+COLUMNS = (
+    "ranker", "map", "block", "head", "neighbours", "entropy", "relevant", "chance", "lift",
+    "redundancy", "dead", "queries",
+)  # fmt: skip
+MAIN = ("documents", "through", "paths")
+"""The map that says most of a ranker, whichever it has."""
+
+ROUNDING = 1e-5
+"""Weights lie in [0, 1]; differences below this are arithmetic in float32."""
+
+ALMOST_ALWAYS = 0.95
+READ_AS = {"order": "order", "ranking": "ranks", "set": "neighbours", "features": "features"}
+"""What a ranker reads that a change touches."""
+
+
+def table(result: StudyResult) -> pd.DataFrame:
+    """One row a head: means over the queries; block and head from 1, `lift` = relevant / chance.
+
+    Returns:
+        Columns COLUMNS; NaN where a number means nothing for the map.
+    """
+    trials = result.trials.reset_index(drop=True)
+    means = _means(result.values)
+    frame = trials[["ranker", "map"]].assign(block=trials["block"] + 1, head=trials["head"] + 1)
+    for at, measure in enumerate(MEASURES):
+        frame[measure] = means[:, at]
+    frame["lift"] = frame["relevant"] / frame["chance"]
+    frame["queries"] = (~np.isnan(result.values[:, 0])).sum(axis=-1)
+    heads = frame[frame["map"] != POINT]
+    return heads[list(COLUMNS)].reset_index(drop=True)
+
+
+def points(result: StudyResult, ranker: str) -> pd.DataFrame:
+    """The induced points of a ranker: block and point from 1, mass received, dead share.
+
+    The dead share is that of queries and heads in which next to nothing is received.
+    """
+    chosen = ((result.trials["ranker"] == ranker) & (result.trials["map"] == POINT)).to_numpy()
+    trials, means = result.trials[chosen], _means(result.values[chosen])
+    return pd.DataFrame(
+        {
+            "block": trials["block"].to_numpy() + 1,
+            "point": trials["head"].to_numpy() + 1,
+            "received": means[:, MEASURES.index("received")],
+            "dead": means[:, MEASURES.index("dead")],
+        }
+    )
+
+
+def finding(result: StudyResult, ranker: str) -> str:
+    """What a ranker's heads look at, in sentences with interval and number of queries."""
+    frame = table(result)
+    own = frame[frame["ranker"] == ranker]
+    main = own[own["map"].isin(MAIN)]
+    name, size = spoken(ranker.replace("#", " ")), float(result.facts["set_size"])
+    who = "the state at a document" if "paths" in set(main["map"]) else "a document"
+    heads = f", mean over {_count(len(main), 'head')}" if len(main) > 1 else ""
+    words = (
+        f"{name}: {who} draws on {main['neighbours'].mean():.1f} of {size:.0f} documents "
+        f"(effective neighbours{heads})."
+    )
+    words += _relevance(result, ranker, main)
+    redundancy = main["redundancy"].dropna()
+    if len(redundancy):
+        words += (
+            f" A head shares {redundancy.mean():.2f} of its mass with the most similar head of "
+            "its block."
+        )
+    return words + _dead(points(result, ranker))
+
+
+def _relevance(result: StudyResult, ranker: str, main: pd.DataFrame) -> str:
+    apart = {
+        name: own
+        for name in dict.fromkeys(result.trials["ranker"])
+        if len(own := _apart(result, str(name)))
+    }
+    if ranker not in apart:
+        return " No query has a relevant document, so nothing can be said of those."
+    p, low, high = adjusted(np.stack(list(apart.values())))
+    at, mean = list(apart).index(ranker), float(np.nanmean(apart[ranker]))
+    told = "not told apart from what"
+    if p[at] <= ALPHA:
+        told = "more than" if mean > 0 else "less than"
+    several = f", by Holm for {len(apart)} rankers" if len(apart) > 1 else ""
+    count = int((~np.isnan(apart[ranker])).sum())
+    most = ""
+    if len(main) > 1:
+        best = main.iloc[int(np.nanargmax(main["lift"].to_numpy()))]
+        most = (
+            f", most in block {best['block']:.0f} head {best['head']:.0f} "
+            f"({best['lift']:.2f} times chance)"
+        )
+    return (
+        f" Relevant documents get {main['relevant'].mean():.3f} of the mass, {told} chance "
+        f"gives them ({main['chance'].mean():.3f}; difference {_minus(f'{mean:+.4f}')}, 95 % "
+        f"interval {_minus(f'{low[at]:+.4f} to {high[at]:+.4f}')}{several}, n = {count}){most}."
+    )
+
+
+def _apart(result: StudyResult, ranker: str) -> Float64[np.ndarray, " queries"]:
+    """Relevant mass − chance, query by query; empty where no query can be counted."""
+    rows = result.trials["ranker"].eq(ranker) & result.trials["map"].isin(MAIN)
+    cube = result.values[np.flatnonzero(rows)].astype(np.float64)
+    apart = cube[:, MEASURES.index("relevant")] - cube[:, MEASURES.index("chance")]
+    return apart.mean(axis=0) if len(apart) and not np.isnan(apart).all() else np.empty(0)
+
+
+def _dead(frame: pd.DataFrame) -> str:
+    if not len(frame):
+        return ""
+    dead = int((frame["dead"] >= ALMOST_ALWAYS).sum())
+    of = f"of {_count(len(frame), 'induced point')}"
+    if not frame["dead"].any():
+        return f" None {of} is ever dead."
+    if not dead:
+        worst = frame.iloc[int(frame["dead"].to_numpy().argmax())]
+        return (
+            f" None {of} is dead; block {worst['block']:.0f} point {worst['point']:.0f} gets next "
+            f"to nothing in {100 * worst['dead']:.0f} % of queries and heads."
+        )
+    return f" {dead} {of} are dead: next to nothing in 95 % of queries and heads or more."
+
+
+def verdict(
+    ranker: str, reads: Sequence[str], change: Change, changes: Sequence[tuple[str, int, float]]
+) -> str:
+    """What a change did to the weights of one list, after re-indexing, in a sentence.
+
+    Args:
+        ranker: its label.
+        reads: what of the input it declares to read.
+        change: what happened to the list.
+        changes: (kind, block, largest change of one cell) of everything that was computed; what
+            is no distribution (single gates, parts of a score) is left to the pictures.
+
+    >>> said = verdict("setrank-msab", ("features",), Change.parse("-initial"),
+    ...                [("documents", 0, 3e-8)])
+    >>> said.partition(": ")[2]
+    'the order shown plays no part in SetRank MSAB.'
+    """
+    weights = [one for one in changes if KINDS[one[0]].distribution]
+    kind, block, largest = max(weights, key=lambda one: one[2])
+    name, what = spoken(ranker), change.what
+    said = f"After re-indexing the largest change of a weight is {_minus(amount(largest))}"
+    many = what == WORDS["features"]
+    reads_it = any(READ_AS[touched] in reads for touched in change.touches)
+    if largest < ROUNDING:
+        part = "change nothing here for" if many else "changes nothing here for"
+        return f"{said}: the {what} {part if reads_it else 'plays no part in'} {name}."
+    several = {at for name, at, _ in changes if name == kind} != {0}
+    place = f" ({KINDS[kind].words}{f', block {block + 1}' if several else ''})"
+    if reads_it:
+        is_part = "are part" if many else "is part"
+        return f"{said}{place}: the {what} {is_part} of what {name} reads."
+    return (
+        f"{said}{place}, more than rounding ({ROUNDING:g}), although {name} declares not to read "
+        f"the {what}: the declaration or the code is wrong."
+    )
+
+
+def _means(values: np.ndarray) -> np.ndarray:
+    """Means over the queries that have a number; NaN where none has."""
+    known = ~np.isnan(values)
+    count = known.sum(axis=-1)
+    sums = np.where(known, values, 0.0).sum(axis=-1, dtype=np.float64)
+    return np.divide(sums, count, out=np.full(count.shape, np.nan), where=count > 0)
+
+
+def _minus(number: str) -> str:
+    """A number with the sign that prose has."""
+    return number.replace("-", "−")
+
+
+def _count(number: int, what: str) -> str:
+    return f"1 {what}" if number == 1 else f"{number} {what}s"

@@ -1,0 +1,321 @@
+"""Runs from outside, judged: any number of TREC runs compared like trained rankers.
+
+There are no features and no ranker to ask again: what is compared is what the runs retrieved. The
+result is a benchmark of one seed and one fold, so that its table, tests and pictures are the same.
+"""
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float, Float32, Float64
+from shuffleproof.core.data import ragged, trec
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.lists import CandidateLists
+from shuffleproof.core.data.text import TextColumn
+from shuffleproof.core.data.trec import Run
+from shuffleproof.core.errors import DataError
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.relevance import evaluate
+from shuffleproof.core.metrics.tied import merged_in_words, tied_in_words, tied_share
+from shuffleproof.core.progress import Progress, finished
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import conventions
+from shuffleproof.core.studies.kinds.benchmark import retrieved as benchmark_retrieved
+from shuffleproof.core.studies.kinds.benchmark.study import GROUPS, KIND, REFERENCES
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.words import counted
+
+OUTSIDE = GROUPS[-1]
+MEASURES = ("NDCG@10", "AP", "P@10", "RR")
+RESERVED = frozenset(REFERENCES)
+"""Names that mean something else in a table."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Judgments and runs over the same topics.
+
+    Attributes:
+        dataset: a document a row, without features: all that were judged or retrieved.
+        lists: what each run retrieved, by its name; topics that it lacks are empty lists.
+        scores: of each run's candidates, float64.
+    """
+
+    dataset: RankingDataset
+    lists: Mapping[str, CandidateLists]
+    scores: Mapping[str, Any]
+
+
+def judged(qrels: Mapping[str, Mapping[str, int]], runs: Mapping[str, Run]) -> Judged:
+    """Lay runs over judgments: every judged topic counts, retrieved or not.
+
+    Negative grades are no relevance; unjudged documents have grade 0.
+
+    Args:
+        qrels: grade by topic and document.
+        runs: by name.
+
+    Raises:
+        DataError: no topic of the runs is judged.
+    """
+    topics = sorted(qrels)
+    if not any(topic in run.scores for topic in topics for run in runs.values()):
+        raise DataError(
+            "qrels", "no topic of the runs is judged in it", "Give their own judgments."
+        )
+    documents = [
+        sorted(
+            {*qrels[topic], *(one for run in runs.values() for one in run.scores.get(topic, ()))}
+        )
+        for topic in topics
+    ]
+    offsets = ragged.offsets_of(np.array([len(found) for found in documents], dtype=np.int64))
+    names = [name for found in documents for name in found]
+    labels = [
+        max(0, qrels[topic].get(name, 0))
+        for topic, found in zip(topics, documents, strict=True)
+        for name in found
+    ]
+    dataset = RankingDataset(
+        features=np.zeros((len(names), 0), dtype=np.float32),
+        labels=np.array(labels, dtype=np.float32),
+        offsets=offsets,
+        query_ids=tuple(topics),
+        feature_ids=(),
+        doc_ids=TextColumn.of(names),
+    )
+    places = [
+        {name: start + index for index, name in enumerate(found)}
+        for start, found in zip(offsets[:-1].tolist(), documents, strict=True)
+    ]
+    lists, scores = {}, {}
+    for label, run in runs.items():
+        lists[label], scores[label] = _retrieved(run, topics, places)
+    return Judged(dataset, lists, scores)
+
+
+def compared(qrels: Path, runs: Sequence[Path], measures: Sequence[str] = MEASURES) -> StudyResult:
+    """Read judgments and runs and measure every topic of every run; arguments as `comparing`'s."""
+    return finished(comparing(qrels, runs, measures))
+
+
+def comparing(
+    qrels: Path, runs: Sequence[Path], measures: Sequence[str] = MEASURES
+) -> Generator[Progress, None, StudyResult]:
+    """Read judgments and runs, then measure every topic of every run; yields a report a file.
+
+    Args:
+        qrels: the judgments' file.
+        runs: the runs' files; a run is called by its tag, or by its file where tags repeat.
+        measures: as text.
+
+    Raises:
+        LetorError, DataError: a file that is malformed, or a run that is not judged.
+    """
+    texts, steps = tuple(str(Measure.parse(text)) for text in measures), len(runs) + 2
+    grades = trec.read_qrels(qrels)
+    yield Progress(1, steps, "files")
+    read: list[tuple[Path, Run]] = []
+    for path in runs:
+        read.append((path, trec.read_run(path)))
+        _check_judged(*read[-1], qrels, grades)
+        yield Progress(len(read) + 1, steps, "files")
+    labels = _labels(read)
+    named = {label: run for label, (_, run) in zip(labels, read, strict=True)}
+    result = _measured(judged(grades, named), named, texts, qrels.name)
+    unjudged = {name: len(run.scores.keys() - grades.keys()) for name, run in named.items()}
+    merged = {name: run.merged for name, run in named.items()}
+    files = {label: path.name for label, (path, _) in zip(labels, read, strict=True)}
+    yield Progress(steps, steps, "files")
+    return replace(
+        result, facts=dict(result.facts) | {"files": files, "unjudged": unjudged, "merged": merged}
+    )
+
+
+def _measured(
+    whole: Judged, named: Mapping[str, Run], texts: Sequence[str], data: str
+) -> StudyResult:
+    """The comparison, a row a run.
+
+    Args:
+        whole: runs laid over judgments.
+        named: the runs by name.
+        texts: measures in full.
+        data: what the judgments are called.
+    """
+    stored = conventions.kept(texts)
+    parsed = [Measure.parse(text) for text in stored]
+    values = [
+        evaluate(parsed, whole.dataset, lists, as_ranked(lists, whole.scores[label]))
+        for label, lists in whole.lists.items()
+    ]
+    sizes = [float(whole.lists[label].lengths.mean()) for label in named]
+    trials = pd.DataFrame(
+        {
+            "ranker": list(named),
+            "family": KIND,
+            "level": 0.0,
+            "draw": 0,
+            "tau": 1.0,
+            "set_size": sizes,
+            "seconds": 0.0,
+        }
+    )
+    recipe = {
+        "kind": KIND,
+        "runs": {label: _digest(run) for label, run in named.items()},
+        "qrels": whole.dataset.fingerprint,
+        "measures": list(texts),
+        "stored": list(stored),
+    } | _precision(whole)
+    topics = len(whole.dataset.query_ids)
+    facts = {
+        "data": data,
+        "folds": [{"name": data, "start": 0, "stop": topics}],
+        "fingerprints": [],
+        "queries": topics,
+        "groups": dict.fromkeys(named, OUTSIDE),
+        "missing": {label: int((whole.lists[label].lengths == 0).sum()) for label in named},
+        "tied": {
+            label: tied_share(whole.lists[label].offsets, whole.scores[label]) for label in named
+        },
+    }
+    arrays = benchmark_retrieved.arrays_of(whole.dataset, whole.lists, whole.scores)
+    per_query = np.stack(values).astype(np.float32)
+    files = {benchmark_retrieved.FILE: arrays}
+    return StudyResult(recipe, trials, per_query, whole.dataset.query_ids, facts, files)
+
+
+def warnings(facts: Mapping[str, Any]) -> list[str]:
+    """What to know of the runs before believing the numbers: topics not covered, tied pairs.
+
+    Args:
+        facts: of a comparison; older ones lack `tied`.
+    """
+    return uncovered(facts) + tied_in_words(facts.get("tied", {}))
+
+
+def uncovered(facts: Mapping[str, Any]) -> list[str]:
+    """Sentences on topics that only the judgments or only a run has, and on ties made by reading.
+
+    Args:
+        facts: of a comparison: `queries`, `missing` (judged topics that a run did not answer, by
+            run), `unjudged` (topics of a run that are not judged) and `merged` (see `trec.Run`);
+            older ones lack the last two.
+
+    >>> facts = {"queries": 100, "missing": {"a": 99, "b": 0}, "unjudged": {"a": 2, "b": 0}}
+    >>> for sentence in uncovered(facts):
+    ...     print(sentence)
+    a answers 1 of the 100 judged topics: the other 99 count as nothing retrieved.
+    2 topics of a are not judged: they are left out.
+    >>> uncovered({"queries": 100, "missing": {"b": 0}})
+    []
+    """
+    judged_topics = counted(facts["queries"], "judged topic")
+    found = [
+        f"{run} answers {facts['queries'] - count:,} of the {judged_topics}: the other {count:,} "
+        f"{'counts' if count == 1 else 'count'} as nothing retrieved."
+        for run, count in facts["missing"].items()
+        if count
+    ]
+    found += [
+        f"{counted(count, 'topic')} of {run} {'is' if count == 1 else 'are'} not judged: "
+        f"{'it is' if count == 1 else 'they are'} left out."
+        for run, count in facts.get("unjudged", {}).items()
+        if count
+    ]
+    return found + [
+        merged_in_words(run, count) for run, count in facts.get("merged", {}).items() if count
+    ]
+
+
+def keep(result: StudyResult, store: Store) -> Artefact:
+    """Store a comparison like any study; the same files give the same one."""
+    key = key_of("study", result.recipe)
+    return store.add(key, result.recipe, result.save, result.facts)
+
+
+def _retrieved(
+    run: Run, topics: Sequence[str], places: Sequence[Mapping[str, int]]
+) -> tuple[CandidateLists, Any]:
+    rows, scores, lengths = [], [], []
+    for topic, place in zip(topics, places, strict=True):
+        found = run.scores.get(topic, {})
+        rows += [place[name] for name in found]
+        scores += list(found.values())
+        lengths.append(len(found))
+    count = len(rows)
+    lists = CandidateLists(
+        offsets=ragged.offsets_of(np.array(lengths, dtype=np.int64)),
+        queries=np.arange(len(topics), dtype=np.int64),
+        rows=np.array(rows, dtype=np.int64),
+        ranks=np.zeros((count, 0), dtype=np.int32),
+        prior=np.zeros((count, 0), dtype=np.float32),
+    )
+    return lists, np.array(scores, dtype=np.float64)
+
+
+def _precision(whole: Judged) -> dict[str, str]:
+    """What a comparison's key says where single precision would have ranked otherwise."""
+    alike = all(
+        np.array_equal(
+            ragged.competition_ranks(lists.offsets, whole.scores[label]),
+            ragged.competition_ranks(lists.offsets, _single(whole.scores[label])),
+        )
+        for label, lists in whole.lists.items()
+    )
+    return {} if alike else {"scores": "float64"}
+
+
+def _single(scores: Float64[np.ndarray, " candidates"]) -> Float32[np.ndarray, " candidates"]:
+    with np.errstate(over="ignore"):
+        return scores.astype(np.float32)
+
+
+def as_ranked(
+    lists: CandidateLists, scores: Float[np.ndarray, " candidates"]
+) -> Float32[np.ndarray, " candidates"]:
+    """Float32 scores of the same order and ties: measures read nothing else of them."""
+    return -ragged.competition_ranks(lists.offsets, scores).astype(np.float32)
+
+
+def _labels(runs: Sequence[tuple[Path, Run]]) -> list[str]:
+    """What the runs are called, each differently: tag, else file, else file and place."""
+    tags = [run.tag for _, run in runs]
+    files = [path.name for path, _ in runs]
+    found: list[str] = []
+    for place, (tag, file) in enumerate(zip(tags, files, strict=True), start=1):
+        tagged = bool(tag) and tags.count(tag) == 1 and tag not in (*files, *RESERVED)
+        name = tag if tagged else file
+        alone = tagged or files.count(file) == 1
+        found.append(name if alone and name not in RESERVED else f"{name} ({place})")
+    return found
+
+
+def _check_judged(
+    path: Path, run: Run, qrels: Path, grades: Mapping[str, Mapping[str, int]]
+) -> None:
+    """Refuse a run of other topics or of another collection.
+
+    Raises:
+        DataError: nothing of it is judged.
+    """
+    shared = [topic for topic in run.scores if topic in grades]
+    remedy = "Give the judgments that belong to the runs."
+    if not shared:
+        own, theirs = next(iter(run.scores)), next(iter(grades))
+        found = f"no topic of it is judged in {qrels.name} (its first is {own}, theirs {theirs})"
+        raise DataError(str(path), found, remedy)
+    if not any(grades[topic].keys() & run.scores[topic].keys() for topic in shared):
+        found = f"none of its documents is judged in {qrels.name}, though the topics are"
+        raise DataError(str(path), found, remedy)
+
+
+def _digest(run: Run) -> str:
+    return key_of("run", {topic: dict(found) for topic, found in run.scores.items()}).digest

@@ -1,0 +1,104 @@
+"""One query of a benchmark as two rankers answered it, from the scores that it stored."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float, Int64
+from safetensors import safe_open
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.errors import DataError
+from shuffleproof.core.studies.answers.shown_order import document_names
+from shuffleproof.core.studies.kinds.benchmark.study import RUNS
+from shuffleproof.core.studies.result import StudyResult
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a query's values and lists lie.
+
+    Attributes:
+        fold: which fold, from 0.
+        query: which of the fold's lists, from 0.
+    """
+
+    fold: int
+    query: int
+
+
+def place_of(result: StudyResult, query: str, fold: str) -> Place:
+    """The place of a query.
+
+    Raises:
+        DataError: the fold has no such query.
+    """
+    for index, known in enumerate(result.facts["folds"]):
+        own = list(result.query_ids[known["start"] : known["stop"]])
+        if known["name"] == fold and query in own:
+            return Place(index, own.index(query))
+    raise DataError(f"query {query!r}", f"not in the test part of {fold}", "Choose another.")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What of a query is to be shown.
+
+    Attributes:
+        place: of the query.
+        rankers: rows of the benchmark.
+        seed: of those that have several; the others have one answer.
+        features: ids of the columns to stand beside each document.
+    """
+
+    place: Place
+    rankers: Sequence[str]
+    seed: int = 0
+    features: Sequence[int] = ()
+
+
+def answers(study: Path, part: RankingDataset, asked: Asked) -> pd.DataFrame:
+    """The documents of a query, in the order of the initial ranking, and where rankers put them.
+
+    Args:
+        study: the stored benchmark's directory.
+        part: the test part of the query's fold.
+        asked: which query and rankers.
+
+    Returns:
+        Columns document, label, initial (position from 1); for every ranker its name with the
+        position that it gave and `score of` its name; `feature` and its id for every feature.
+        Equal scores stand in the order of the data set's rows.
+    """
+    place = asked.place
+    with safe_open(study / RUNS, framework="np") as file:
+        offsets = file.get_slice(f"offsets/{place.fold}")
+        start, stop = (int(bound) for bound in offsets[place.query : place.query + 2])
+        rows = np.asarray(file.get_slice(f"rows/{place.fold}")[start:stop])
+        found = {
+            "document": document_names(part.doc_ids, rows),
+            "label": part.labels[rows],
+            "initial": np.arange(1, len(rows) + 1),
+        }
+        names, given = set(file.keys()), {}
+        for ranker in asked.rankers:
+            own = f"scores/{ranker}/{asked.seed}/{place.fold}"
+            name = own if own in names else f"scores/{ranker}/0/{place.fold}"
+            scores = given[f"score of {ranker}"] = np.asarray(file.get_slice(name)[start:stop])
+            found[ranker] = positions_of(scores, rows)
+    columns = {f"feature {one}": part.feature(one)[rows] for one in asked.features}
+    return pd.DataFrame(found | given | columns)
+
+
+def positions_of(
+    scores: Float[np.ndarray, " docs"], rows: Int64[np.ndarray, " docs"]
+) -> Int64[np.ndarray, " docs"]:
+    """Places from 1 by falling score, equal scores by row.
+
+    >>> positions_of(np.float32([0.5, 0.9, 0.5]), np.array([7, 8, 2])).tolist()
+    [3, 1, 2]
+    """
+    positions = np.empty(len(rows), dtype=np.int64)
+    positions[np.lexsort((rows, -scores))] = np.arange(1, len(rows) + 1)
+    return positions

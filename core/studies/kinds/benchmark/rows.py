@@ -1,0 +1,204 @@
+"""The rows of Table 2: which rankers, in which group, and how often each is trained.
+
+A ranker is trained once a seed where its seed changes anything, else once. A combination is run
+once a seed where a member is: every member, and the shuffles around one, at that seed.
+"""
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from shuffleproof.core.errors import UsageError
+from shuffleproof.core.progress import Progress, finished
+from shuffleproof.core.rankers import ensemble, registry
+from shuffleproof.core.rankers.base import RankerSpec
+from shuffleproof.core.rankers.ensemble_kept import combination
+from shuffleproof.core.rankers.foreign import is_from_outside
+from shuffleproof.core.rankers.kept import Kept
+from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
+from shuffleproof.core.studies.precomputed_scores import is_precomputed
+from shuffleproof.core.studies.ranker_sets import expanded
+from shuffleproof.core.studies.resolved_rankers import FROM
+from shuffleproof.core.studies.workbench import Workbench
+
+REFERENCES = ("ideal", INITIAL, "random")
+GROUPS = (
+    "for comparison",
+    "each document by itself",
+    "the set of documents",
+    "the set and its initial ranking",
+    "from outside",
+)
+"""The paper's three groups, between what is there to compare with and what comes from outside.
+
+These words stand on the page, in files and on the terminal.
+"""
+
+EARLIER = {
+    "reference": GROUPS[0],
+    "documents alone": GROUPS[1],
+    "the set": GROUPS[2],
+}
+"""What groups were called in benchmarks that were stored before."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the table.
+
+    Attributes:
+        label: `ranker` or `ranker@preset`, or a combination's name, as it was asked for.
+        ranker: its recipe, as `RankerSpec.recipe` writes it; a combination's has its `members`.
+        group: one of GROUPS.
+        seeds: how many seeds it is trained with; 1 where its seed changes nothing.
+    """
+
+    label: str
+    ranker: Mapping[str, Any]
+    group: str
+    seeds: int
+
+
+def groups_of(facts: Mapping[str, Any]) -> dict[str, str]:
+    """The group of every row, in the words of GROUPS.
+
+    Args:
+        facts: of a benchmark.
+
+    >>> groups_of({"groups": {"mart": "documents alone", "gsf": "the set"}})
+    {'mart': 'each document by itself', 'gsf': 'the set of documents'}
+    """
+    return {label: EARLIER.get(group, group) for label, group in facts["groups"].items()}
+
+
+def rows_of(names: Sequence[str], preset: str, seeds: int) -> tuple[Row, ...]:
+    """The rows of a table: the references, then the rankers named, each once.
+
+    Args:
+        names: rankers, `ranker@preset`, combinations of such, a set of
+            `core.studies.ranker_sets`, or rankers from outside (brought, files, functions).
+        preset: of those named without one.
+        seeds: how many each is trained with.
+
+    Raises:
+        UnknownNameError: no such ranker or preset.
+        UsageError: no ranker beside the references, or a stored one (`name#digits`), which cannot
+            be trained again.
+
+    >>> [row.label for row in rows_of(["dlcm@small"], "paper", 3)]
+    ['ideal', 'initial ranking', 'random', 'dlcm@small']
+    >>> [row.seeds for row in rows_of(["mart", "ranksvm", "rrf:mart+dlcm"], "paper", 3)[3:]]
+    [1, 1, 3]
+    """
+    found = tuple(_row(label, preset, seeds) for label in expanded([*REFERENCES, *names]))
+    if all(row.label in REFERENCES for row in found):
+        raise UsageError(
+            "no ranker is named: the ideal, the initial ranking and chance stand in every table; "
+            "name at least one beside them, such as mart or feature:1"
+        )
+    return found
+
+
+def _row(label: str, preset: str, seeds: int) -> Row:
+    if label == INITIAL:
+        return Row(INITIAL, {"name": INITIAL}, GROUPS[0], 1)
+    if is_from_outside(label):
+        return Row(label, {"name": label}, GROUPS[-1], 1)
+    if "#" in label:
+        raise UsageError(
+            f"{label} is a stored ranker and a benchmark trains with its own seeds: name "
+            f"its recipe, such as {label.partition('#')[0]}"
+        )
+    if ensemble.parse(label) is not None:
+        return _combined(label, [_row(leaf, preset, seeds) for leaf in ensemble.leaves(label)])
+    name, _, own = label.partition("@")
+    spec = registry.spec(name, own or preset)
+    recipe = spec.recipe()
+    group = GROUPS[0] if label in REFERENCES else group_of(spec)
+    return Row(label, recipe, group, seeds if draws(recipe) else 1)
+
+
+def _combined(label: str, members: Sequence[Row]) -> Row:
+    """The row of a combination: at the seeds of its members, in the last group of theirs."""
+    group = max((GROUPS[2], *(member.group for member in members)), key=GROUPS.index)
+    recipe = {"name": label, "members": [dict(member.ranker) for member in members]}
+    return Row(label, recipe, group, max(member.seeds for member in members))
+
+
+def draws(recipe: Mapping[str, Any]) -> bool:
+    """Whether another seed gives another ranker.
+
+    LightGBM draws nothing where every tree sees every feature; linear rankers and RankBoost have
+    no seed at all.
+
+    >>> [draws(registry.spec("mart", preset).recipe()) for preset in ("paper", "tuned")]
+    [False, True]
+    """
+    if "feature_share" in recipe:
+        return bool(recipe["feature_share"] < 1)
+    return "seed" in recipe or "seed" in recipe.get("training", {})
+
+
+def group_of(spec: RankerSpec) -> str:
+    """The group of Table 2 that a ranker belongs to, by what it reads.
+
+    >>> [group_of(registry.spec(name)) for name in ("lambdamart", "setrank-msab", "dlcm")]
+    ['each document by itself', 'the set of documents', 'the set and its initial ranking']
+    """
+    if "neighbours" not in spec.reads:
+        return GROUPS[1]
+    feed = spec.recipe().get("model", {}).get("feed")
+    return GROUPS[3] if spec.rankings or feed == "shown" else GROUPS[2]
+
+
+def pinned(rows: Sequence[Row], benches: Sequence[Workbench]) -> tuple[Row, ...]:
+    """The rows, those of rankers from outside with what they are known by: their content.
+
+    Args:
+        rows: of `rows_of`.
+        benches: one a fold.
+
+    Raises:
+        UsageError: scores in a file, which belong to one part, on several folds.
+    """
+    found = []
+    for row in rows:
+        if not is_from_outside(row.label):
+            found.append(row)
+            continue
+        if is_precomputed(row.label) and len(benches) > 1:
+            raise UsageError(f"{row.label}: scores in a file belong to one fold; name that fold")
+        digests = [finished(bench.identified(row.label)).digest for bench in benches]
+        found.append(replace(row, ranker={FROM: row.label, "digests": digests}))
+    return tuple(found)
+
+
+def trained_at(
+    bench: Workbench, label: str, seed: int, wide: Workbench | None = None
+) -> Generator[Progress, None, Kept]:
+    """A row's ranker at one seed: trained or found, a combination's members likewise.
+
+    Args:
+        bench: the fold and its lists.
+        label: of the row.
+        seed: from 0; rankers whose seed changes nothing have one for all.
+        wide: the fold with more initial rankings in its lists, for who reads them.
+    """
+    made = ensemble.parse(label)
+    if "#" in label and made is None:
+        return (yield from bench.trained(label))
+    if made is not None:
+        return (
+            yield from combination(
+                made.at(seed),
+                lambda name: trained_at(bench, name, seed, wide),
+                (wide or bench).prepared.valid,
+                bench.store,
+            )
+        )
+    name, _, own = label.partition("@")
+    spec = registry.spec(name, own or bench.preset)
+    changes = {"seed": str(seed)} if seed and draws(spec.recipe()) else {}
+    reads_more = wide is not None and spec.rankings > bench.prepared.test.lists.rankings
+    home = wide if wide is not None and reads_more else bench
+    return (yield from home.trained(label, changes))

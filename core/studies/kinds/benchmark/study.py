@@ -1,0 +1,225 @@
+"""Table 2 of SetRank: every ranker on the same lists, over seeds and folds, nothing disturbed.
+
+A cell is one ranker, seed and fold: the ranker is trained (or found), scores the fold's test
+lists, and every query's measures are kept, with the scores themselves. A row of the result is
+one ranker and seed; its queries are those of all folds, one fold after the other. A row that
+fails (its training diverges) is left out whole, its reason kept among the facts.
+"""
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.relevance import evaluate
+from shuffleproof.core.metrics.tied import tied_share
+from shuffleproof.core.progress import Progress, saying
+from shuffleproof.core.rankers.foreign import is_from_outside
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import cells, conventions, engine
+from shuffleproof.core.studies.cells import Cell
+from shuffleproof.core.studies.kinds.benchmark import lists as benchmark_lists
+from shuffleproof.core.studies.kinds.benchmark.rows import (
+    GROUPS,
+    REFERENCES,
+    Row,
+    group_of,
+    pinned,
+    rows_of,
+    trained_at,
+)
+from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL, InitialRanking
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.run import query_ids_of
+from shuffleproof.core.studies.study import Found, Trial
+from shuffleproof.core.studies.workbench import Workbench
+
+__all__ = [
+    "GROUPS", "KIND", "MEASURES", "REFERENCES", "RUNS", "Plan", "Row", "group_of",
+    "planned", "rows_of", "run",
+]  # fmt: skip
+
+KIND = "benchmark"
+MEASURES = ("NDCG@1", "NDCG@3", "NDCG@5", "NDCG@10")
+RUNS = "runs.safetensors"
+
+
+@dataclass(frozen=True)
+class Plan(cells.CellPlan):
+    """A benchmark's full description; equal descriptions give equal results.
+
+    Attributes:
+        rows: of the table.
+        folds: (name, digest of its candidate lists), in their order.
+        measures: what it is asked for, as text.
+        stored: what is kept for every query; see `core.studies.conventions`.
+    """
+
+    kind: str = field(default=KIND, init=False)
+    rows: tuple[Row, ...]
+    folds: tuple[tuple[str, str], ...]
+    measures: tuple[str, ...]
+    stored: tuple[str, ...]
+
+    def cells(self) -> list[Cell]:
+        """All cells: every ranker with its first seed on every fold, then the next seed."""
+        most = max((row.seeds for row in self.rows), default=0)
+        return [
+            Cell(Trial(row.label, KIND, 0.0, seed), fold, self._digest(row, seed, fold))
+            for seed in range(most)
+            for row in self.rows
+            if seed < row.seeds
+            for fold in range(len(self.folds))
+        ]
+
+    def _digest(self, row: Row, seed: int, fold: int) -> str:
+        facts = {
+            "kind": KIND,
+            "ranker": row.ranker,
+            "seed": seed,
+            "lists": self.folds[fold][1],
+            "measures": list(self.stored),
+        }
+        return key_of("trial", facts).digest
+
+
+def planned(
+    benches: Sequence[Workbench], names: Sequence[str], measures: Sequence[str], seeds: int
+) -> Plan:
+    """The plan of a benchmark on these folds.
+
+    Args:
+        benches: one a fold, their lists made alike.
+        names: as `rows_of` takes them.
+        measures: as text.
+        seeds: how many each ranker is trained with.
+
+    Raises:
+        UsageError: no ranker, or one that cannot read these lists.
+    """
+    texts = tuple(str(Measure.parse(text)) for text in measures)
+    folds = tuple((bench.name, bench.lists_digest) for bench in benches)
+    rows = pinned(rows_of(names, benches[0].preset, seeds), benches)
+    rows = benchmark_lists.fitted(rows, benches)
+    return Plan(rows, folds, texts, conventions.kept(texts))
+
+
+def run(benches: Sequence[Workbench], plan: Plan, data: str) -> Generator[Progress, None, Artefact]:
+    """Train and measure what is not stored yet; yields progress, returns the stored result.
+
+    Args:
+        benches: one a fold, as the plan has them.
+        plan: of the benchmark.
+        data: what the folds together are called.
+    """
+    store: Store = benches[0].store
+    ids = [query for bench in benches for query in query_ids_of(bench.prepared.test)]
+
+    def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult | None]:
+        failed: dict[str, ShuffleproofError] = {}
+        done = yield from cells.run_cells(
+            plan.cells(), store.records, lambda cell: _compute(benches, plan, cell), failed
+        )
+        order = [cell for cell in plan.cells() if cell.row.ranker not in failed]
+        if failed:
+            if {cell.row.ranker for cell in order} <= set(REFERENCES):
+                raise next(iter(failed.values()))
+            facts |= {"failed": {label: str(error) for label, error in failed.items()}}
+        runs = _runs(benches, order, done)
+        facts |= {"tied": _tied(runs)}
+        result = cells.assembled(plan.recipe(), order, done, ids, facts)
+        return result and replace(result, files={RUNS: runs})
+
+    def facts() -> dict[str, Any]:
+        return {"data": data} | _facts(benches, plan)
+
+    return (yield from engine.run(store, plan, ids, facts, work))
+
+
+def _compute(
+    benches: Sequence[Workbench], plan: Plan, cell: Cell
+) -> Generator[Progress, None, Found]:
+    bench, label = benches[cell.part], cell.row.ranker
+    row = next(row for row in plan.rows if row.label == label)
+    wide = yield from benchmark_lists.widened(bench, row)
+    test: JudgedLists = bench.prepared.test
+    facts: dict[str, Any] = {"queries": len(test.lists), "artefact": ""}
+    facts["set_size"] = test.lists.mean_length
+    if label == INITIAL:
+        scores = InitialRanking().score(test.dataset, test.lists)
+    elif is_from_outside(label) and "#" not in label:
+        named = yield from bench.identified(label)
+        scores = named.ranker.score(test.dataset, test.lists)
+    else:
+        training = trained_at(bench, label, cell.row.draw, wide)
+        kept = yield from saying(training, f"of {label}, seed {cell.row.draw}, {bench.name}")
+        facts["artefact"] = str(kept.artefact.key)
+        facts["training_seconds"] = float(kept.artefact.facts["seconds"])
+        scores = kept.ranker.score(test.dataset, wide.prepared.test.lists)
+    measures = [Measure.parse(text) for text in plan.stored]
+    values = evaluate(measures, test.dataset, test.lists, scores)
+    return facts, {"values": values, "scores": scores}
+
+
+def _facts(benches: Sequence[Workbench], plan: Plan) -> dict[str, Any]:
+    first, folds, start = benches[0], [], 0
+    for bench in benches:
+        stop = start + len(bench.prepared.test.lists)
+        folds.append({"name": bench.name, "start": start, "stop": stop})
+        start = stop
+    return {
+        "folds": folds,
+        "fingerprints": [bench.fold.fingerprint for bench in benches],
+        "queries": start,
+        "candidates": sum(int(bench.prepared.test.lists.offsets[-1]) for bench in benches),
+        "lists": asdict(first.recipe),
+        "preset": first.preset,
+        "groups": {row.label: row.group for row in plan.rows},
+        "wider": {
+            row.label: row.ranker[benchmark_lists.WIDER]
+            for row in plan.rows
+            if benchmark_lists.WIDER in row.ranker
+        },
+        "sizes": [_sizes(bench) for bench in benches],
+    }
+
+
+def _sizes(bench: Workbench) -> dict[str, int | float]:
+    """What tells which public collection a fold is of."""
+    parts = (bench.fold.train, bench.fold.valid, bench.fold.test)
+    return {
+        "queries": sum(part.queries for part in parts),
+        "documents": sum(part.documents for part in parts),
+        "features": len(bench.fold.train.feature_ids),
+        "top_label": max((float(part.labels.max()) for part in parts if part.documents), default=0),
+    }
+
+
+def _runs(
+    benches: Sequence[Workbench], order: Sequence[Cell], done: Mapping[str, Found]
+) -> dict[str, np.ndarray]:
+    """Every row's scores and the lists that they are of, so that runs need no ranker."""
+    arrays: dict[str, np.ndarray] = {}
+    for index, bench in enumerate(benches):
+        lists = bench.prepared.test.lists
+        arrays[f"rows/{index}"], arrays[f"offsets/{index}"] = lists.rows, lists.offsets
+    for cell in order:
+        name = f"scores/{cell.row.ranker}/{cell.row.draw}/{cell.part}"
+        arrays[name] = done[cell.digest][1]["scores"]
+    return {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+
+
+def _tied(runs: Mapping[str, np.ndarray]) -> dict[str, float]:
+    """The share of tied pairs of every row, the mean over its seeds and folds; not of the ideal."""
+    shares: dict[str, list[float]] = {}
+    for name, scores in runs.items():
+        kind, _, rest = name.partition("/")
+        if kind == "scores" and not rest.startswith(f"{REFERENCES[0]}/"):
+            label, _, part = rest.rsplit("/", 2)
+            shares.setdefault(label, []).append(tied_share(runs[f"offsets/{part}"], scores))
+    return {label: float(np.mean(found)) for label, found in shares.items()}

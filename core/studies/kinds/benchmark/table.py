@@ -1,0 +1,285 @@
+"""What a benchmark says: means over seeds and folds, who beats whom, and by how much.
+
+All of it follows from the stored per-query values, so another convention is another table at
+once. Tests pair queries: a query's value is its mean over the seeds.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float32, Float64
+from shuffleproof.core.errors import UnknownNameError, UsageError
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.randomisation import randomised
+from shuffleproof.core.metrics.relevance import mean_of
+from shuffleproof.core.metrics.robustness import win_tie_loss
+from shuffleproof.core.metrics.significance import bootstrap_intervals, effect_size, holm, paired_t
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.studies.kinds.benchmark.query_values import per_query, rankers_of, values_of
+from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS, groups_of
+from shuffleproof.core.studies.kinds.ranking_degradation.significance import (
+    LEVEL_OF_SIGNIFICANCE,
+    TESTS,
+)
+from shuffleproof.core.studies.result import StudyResult
+
+__all__ = [
+    "COMPARISON", "LETTERS", "SYMBOLS", "check_baselines", "compared", "deltas",
+    "differences_from", "intervals", "marks", "means", "rankers_of", "values_of",
+]  # fmt: skip
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+SYMBOLS: Mapping[str, str] = {"letters": LETTERS, "daggers": "+†‡§¶‖"}
+"""What marks a row that differs from the first, second, … baseline; + and † as in the paper."""
+
+COMPARISON = (
+    "group", "ranker", "difference", "low", "high", "p", "effect", "wins", "ties", "losses", "n",
+)  # fmt: skip
+
+
+def means(result: StudyResult, measures: Sequence[str]) -> pd.DataFrame:
+    """The means: one row a ranker and measure.
+
+    Args:
+        result: a benchmark.
+        measures: any that follow from what is stored.
+
+    Returns:
+        Columns group, ranker, measure, mean (over queries and seeds), mean_of_folds (every fold
+        counts alike, as LETOR prints means), sd (standard deviation, n − 1, of the means of each
+        seed and fold; NaN for a single one), runs (how many of them: seeds that differ times
+        folds), n (queries that count), best (the highest of those that are not for comparison).
+    """
+    rows = []
+    for measure in measures:
+        values = values_of(result, measure)
+        found = [_mean_row(result, label, measure, own) for label, own in values.items()]
+        ranked = [row["mean"] for row in found if row["group"] != GROUPS[0]]
+        highest = max((mean for mean in ranked if not np.isnan(mean)), default=np.nan)
+        rows += [
+            row | {"best": row["group"] != GROUPS[0] and row["mean"] == highest} for row in found
+        ]
+    return pd.DataFrame(rows)
+
+
+def _mean_row(
+    result: StudyResult, label: str, measure: str, values: Float32[np.ndarray, "seeds queries"]
+) -> dict[str, Any]:
+    parsed = Measure.parse(measure)
+    of_runs = [
+        mean_of(parsed, seed[fold["start"] : fold["stop"]])
+        for seed in values
+        for fold in result.facts["folds"]
+    ]
+    own = per_query(result, measure)[label]
+    return {
+        "group": groups_of(result.facts)[label],
+        "ranker": label,
+        "measure": measure,
+        "mean": mean_of(parsed, own.astype(np.float32)),
+        "mean_of_folds": float(np.mean(of_runs)),
+        "sd": float(np.std(of_runs, ddof=1)) if len(of_runs) > 1 else float("nan"),
+        "runs": len(of_runs),
+        "n": len(own) if parsed.empty == "nan" else int((~np.isnan(own)).sum()),
+    }
+
+
+def compared(
+    result: StudyResult, measure: str, baseline: str, test: str = "paired t"
+) -> pd.DataFrame:
+    """Every ranker against one: difference, interval, test, effect and queries won and lost.
+
+    Args:
+        result: a benchmark.
+        measure: one that follows from what is stored.
+        baseline: the ranker that the others are compared with.
+        test: a name of `core.studies.kinds.ranking_degradation.significance.TESTS`.
+
+    Returns:
+        Columns COMPARISON, the baseline left out; the interval is a bootstrap of the difference
+        over queries (BCa), p is adjusted by Holm over the rows, effect is Cohen's d.
+
+    Raises:
+        UnknownNameError: no such ranker in the study, or no such test.
+    """
+    frame = differences_from(result, measure, baseline, test)
+    if len(frame):
+        low, high = intervals(result, measure, baseline, list(frame["ranker"]))
+        frame = frame.assign(low=low, high=high)
+    return frame.reindex(columns=list(COMPARISON))
+
+
+def differences_from(
+    result: StudyResult, measure: str, baseline: str, test: str = "paired t"
+) -> pd.DataFrame:
+    """What `compared` says, without the intervals, which take most of its time.
+
+    Returns:
+        Columns COMPARISON but low and high.
+    """
+    values = _checked(result, measure, baseline, test)
+    labels = [label for label in values if label != baseline]
+    columns = [name for name in COMPARISON if name not in {"low", "high"}]
+    if not labels:
+        return pd.DataFrame(columns=columns)
+    differences = _differences(measure, values, labels, baseline)
+    p, groups = _adjusted(_p_values(differences, test)), groups_of(result.facts)
+    rows = []
+    for at, label in enumerate(labels):
+        own = differences[at, ~np.isnan(differences[at])]
+        counts = win_tie_loss(values[baseline], values[label], tolerance=1e-6)
+        rows.append(
+            {"group": groups[label], "ranker": label}
+            | {"difference": float(own.mean()) if len(own) else float("nan")}
+            | {"p": p[at], "effect": effect_size(own)}
+            | {"wins": counts.wins, "ties": counts.ties, "losses": counts.losses}
+            | {"n": counts.wins + counts.ties + counts.losses}
+        )
+    return pd.DataFrame(rows, columns=columns)
+
+
+def intervals(
+    result: StudyResult, measure: str, baseline: str, labels: Sequence[str]
+) -> tuple[Float64[np.ndarray, " rankers"], Float64[np.ndarray, " rankers"]]:
+    """95 % intervals (bootstrap over queries, BCa) of these rankers' differences from one."""
+    values = _checked(result, measure, baseline, "paired t")
+    differences = _differences(measure, values, labels, baseline)
+    return bootstrap_intervals(differences, generator(0, "benchmark", baseline))
+
+
+def marks(
+    result: StudyResult,
+    measures: Sequence[str],
+    baselines: Sequence[str],
+    test: str = "paired t",
+    symbols: str = LETTERS,
+) -> pd.DataFrame:
+    """Letters: a row that is significantly above baseline a carries `a`, one below it `(a)`.
+
+    Holm's adjustment covers every ranker and measure that is compared with one baseline.
+
+    Args:
+        result: a benchmark.
+        measures: the columns.
+        baselines: compared with.
+        test: a name of `core.studies.kinds.ranking_degradation.significance.TESTS`.
+        symbols: the mark of each baseline in turn, as SYMBOLS has them.
+
+    Returns:
+        Columns ranker, measure, marks.
+
+    Raises:
+        UsageError: more baselines than symbols.
+        UnknownNameError: no such ranker in the study, or no such test.
+    """
+    check_baselines(baselines, symbols)
+    _check(test, "test", TESTS)
+    for baseline in baselines:
+        _check(baseline, "ranker of the study", rankers_of(result))
+    rows, differences = [], []
+    for measure in measures:
+        values = per_query(result, measure)
+        for letter, baseline in zip(symbols, baselines, strict=False):
+            for label in values:
+                if label != baseline:
+                    rows.append((label, measure, letter))
+                    differences.append(_differences(measure, values, [label], baseline)[0])
+    if not rows:
+        return pd.DataFrame(columns=["ranker", "measure", "marks"])
+    frame = pd.DataFrame(rows, columns=["ranker", "measure", "letter"])
+    frame["p"] = _p_values(np.stack(differences), test)
+    frame["above"] = np.stack([np.nansum(own) > 0 for own in differences])
+    of_one = [
+        group.assign(p=_adjusted(group["p"].to_numpy(np.float64)))
+        for _, group in frame.groupby("letter", sort=False)
+    ]
+    frame = pd.concat(of_one)
+    counts = frame["p"].to_numpy(np.float64) <= LEVEL_OF_SIGNIFICANCE
+    texts = np.where(frame["above"], frame["letter"], "(" + frame["letter"] + ")")
+    frame["mark"] = np.where(counts, texts, "")
+    joined = frame.groupby(["ranker", "measure"], sort=False)["mark"].agg("".join)
+    return joined.rename("marks").reset_index()
+
+
+def deltas(result: StudyResult, ranker: str, baseline: str, measure: str) -> pd.DataFrame:
+    """A ranker's difference from another for every query, the greatest gain first.
+
+    Returns:
+        Columns query, fold, ranker, baseline, difference; queries that the measure leaves out
+        are left out.
+    """
+    values = per_query(result, measure)
+    own, other = values[ranker], values[baseline]
+    names = np.repeat(
+        [fold["name"] for fold in result.facts["folds"]],
+        [fold["stop"] - fold["start"] for fold in result.facts["folds"]],
+    )
+    frame = pd.DataFrame(
+        {
+            "query": result.query_ids,
+            "fold": names,
+            "ranker": own,
+            "baseline": other,
+            "difference": own - other,
+        }
+    )
+    counted = frame[frame.difference.notna()]
+    return counted.sort_values("difference", ascending=False, kind="stable", ignore_index=True)
+
+
+def _checked(
+    result: StudyResult, measure: str, baseline: str, test: str
+) -> Mapping[str, Float64[np.ndarray, " queries"]]:
+    """Every ranker's values, the names checked first."""
+    _check(baseline, "ranker of the study", rankers_of(result))
+    _check(test, "test", TESTS)
+    return per_query(result, measure)
+
+
+def _differences(
+    measure: str,
+    values: Mapping[str, Float64[np.ndarray, " queries"]],
+    labels: Sequence[str],
+    baseline: str,
+) -> Float64[np.ndarray, "rankers queries"]:
+    """The rankers' differences from one by query; all NaN where a mean is undefined."""
+    found = np.stack([values[label] - values[baseline] for label in labels])
+    if Measure.parse(measure).empty == "nan":
+        found[np.isnan(found).any(axis=1)] = np.nan
+    return found
+
+
+def check_baselines(baselines: Sequence[str], symbols: str) -> None:
+    """Refuse more baselines than there are marks.
+
+    Raises:
+        UsageError: a baseline would have no mark.
+    """
+    if len(baselines) > len(symbols):
+        raise UsageError(
+            f"{len(baselines)} baselines, and marks for {len(symbols)} ({symbols}): name fewer"
+            + ("" if symbols == LETTERS else ", or take letters (--marks letters)")
+        )
+
+
+def _p_values(
+    differences: Float64[np.ndarray, "tests queries"], test: str
+) -> Float64[np.ndarray, " tests"]:
+    """The tests of many differences, not adjusted."""
+    if test != "paired t":
+        return randomised(differences, generator(0, "benchmark"))
+    return np.array([paired_t(own, np.zeros_like(own)).p_value for own in differences])
+
+
+def _adjusted(p: Float64[np.ndarray, " tests"]) -> Float64[np.ndarray, " tests"]:
+    adjusted = p.copy()
+    tested = ~np.isnan(p)
+    adjusted[tested] = holm(p[tested])
+    return adjusted
+
+
+def _check(name: str, what: str, known: Iterable[str]) -> None:
+    if name not in known:
+        raise UnknownNameError(what, name, known)

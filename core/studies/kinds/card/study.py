@@ -1,0 +1,259 @@
+"""The robustness card: everything that a worse initial ranking does to a ranker, in one study.
+
+Beside the measures, every trial keeps what happened to the answer itself: whether the document at
+the top is another one, how many of the first ten are others, and how far documents of each grade
+moved. All of it is against the ranker's own answer to the lists as they are.
+"""
+
+import time
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float32
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.errors import UsageError
+from shuffleproof.core.metrics.agreement import positions
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.perturb.registry import entry_of
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.rankers.base import Ranker
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import conventions, engine
+from shuffleproof.core.studies.kinds.ranking_degradation.study import (
+    INITIAL,
+    INITIAL_DIGEST,
+    PAPER_FAMILY,
+    values_of,
+)
+from shuffleproof.core.studies.kinds.worst_case.orders import Attack
+from shuffleproof.core.studies.noise import Noise
+from shuffleproof.core.studies.precomputed_scores import is_as_is, is_precomputed
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.run import query_ids_of, run_study
+from shuffleproof.core.studies.score_reuse import Carrier, source_of
+from shuffleproof.core.studies.study import Study, TrialRecords, levels_of
+from shuffleproof.core.studies.workbench import Workbench, with_initial
+
+KIND = "card"
+FLIPS = {"flip-top-1": 1, "flip-top-10": 10}
+"""Share of the first so many documents that are others."""
+
+GRADES = (0, 1, 2, 3, 4)
+MOVED = tuple(f"moved-grade-{grade}" for grade in GRADES)
+"""Mean number of positions that documents of a grade moved; NaN where a query has none."""
+
+OWN = (*FLIPS, *MOVED)
+MEASURE = Measure.parse("NDCG@10")
+ALLOWED = frozenset({"order", "ranking"})
+TIMINGS, TIMED_LISTS = 3, 200
+
+
+def check(families: Sequence[str]) -> None:
+    """Refuse what no card is of, before anything is read or trained.
+
+    Raises:
+        UnknownNameError: no such family.
+        UsageError: a family that changes more than order or ranking.
+    """
+    for family in families:
+        if not entry_of(family).changes <= ALLOWED:
+            raise UsageError(
+                f"{family} changes more than order and ranking: leave it out of a card, or name "
+                "it in `study perturbations`"
+            )
+
+
+def planned(
+    bench: Workbench,
+    digests: Mapping[str, str],
+    families: Sequence[str] = (PAPER_FAMILY,),
+    draws: int = 5,
+    seed: int = 0,
+) -> Study:
+    """The plan: every family at its own levels, the initial ranking beside the rankers.
+
+    Args:
+        bench: the data and its lists.
+        digests: of the rankers, by label.
+        families: perturbations of the initial ranking or of the order shown.
+        draws: of each level.
+        seed: of the draws.
+
+    Raises:
+        UsageError: a family that changes more than order or ranking.
+    """
+    check(families)
+    pairs = [(family, level) for family in families for level in levels_of(family)]
+    measures = ("NDCG@10",)
+    return Study(
+        kind=KIND,
+        rankers=((INITIAL, INITIAL_DIGEST), *digests.items()),
+        lists=bench.lists_digest,
+        initial=bench.recipe.initial,
+        perturbations=tuple(pairs),
+        measures=measures,
+        draws=draws,
+        seed=seed,
+        stored=(*conventions.kept(measures), *OWN),
+    )
+
+
+def run(
+    bench: Workbench,
+    names: Sequence[str],
+    families: Sequence[str] = (PAPER_FAMILY,),
+    draws: int = 5,
+    seed: int = 0,
+) -> Generator[Progress, None, Artefact]:
+    """Train what is missing, disturb, measure, time; yields progress, returns the result.
+
+    Args:
+        bench: the data and its lists.
+        names: rankers, as `Workbench.identified` takes them.
+        families: as `planned` takes them.
+        draws: of each level.
+        seed: of the draws.
+    """
+    found = yield from bench.identified_all(names)
+    digests = {label: one.digest for label, one in found.items()}
+    study = planned(bench, digests, families, draws, seed)
+    base: JudgedLists = bench.prepared.test
+    rankers = {label: one.ranker for label, one in with_initial(found).items()}
+
+    def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult]:
+        step = measured_by([Measure.parse(text) for text in study.measured if text not in OWN])
+        result = yield from _asked(study, base, rankers, bench.records(found), step)
+        facts |= {
+            "certificates": _certificates(result, base, rankers),
+            "milliseconds_a_list": {
+                label: _timed(one, base)
+                for label, one in rankers.items()
+                if label != INITIAL and not is_precomputed(label)
+            },
+        }
+        return replace(result, facts=facts)
+
+    ids = query_ids_of(base)
+    return (
+        yield from engine.run(bench.store, study, ids, lambda: bench.facts(base, rankers), work)
+    )
+
+
+def _asked(
+    study: Study,
+    base: JudgedLists,
+    rankers: Mapping[str, Ranker],
+    records: TrialRecords,
+    step: Any,
+) -> Generator[Progress, None, StudyResult]:
+    """The trials; scores in a file are not asked beyond the lists as they are."""
+    known = tuple(one for one in study.rankers if is_precomputed(one[0]))
+    others = tuple(one for one in study.rankers if one not in known)
+    result = yield from run_study(replace(study, rankers=others), base, rankers, records, step)
+    if not known:
+        return result
+    as_is = tuple(pair for pair in study.perturbations if is_as_is(*pair))
+    only = replace(study, rankers=known, perturbations=as_is)
+    more = yield from run_study(only, base, rankers, records, step)
+    return replace(
+        result,
+        recipe=study.recipe(),
+        trials=pd.concat([result.trials, more.trials], ignore_index=True),
+        values=np.concatenate([result.values, more.values]),
+    )
+
+
+def _certificates(
+    result: StudyResult, base: JudgedLists, rankers: Mapping[str, Ranker]
+) -> dict[str, dict[str, Any]]:
+    """What permutations of the ranking say of each ranker whose scores were carried over."""
+    target = "ranking" if base.lists.rankings else "shown"
+    carried = result.trials.groupby("ranker", sort=False)["carried"].any()
+    return {
+        str(label): asdict(Attack(rankers[str(label)], base, target, MEASURE).certificate)
+        for label in carried.index[carried]
+    }
+
+
+def measured_by(measures: Sequence[Measure]) -> Any:
+    """The study's step: measures of every variant, then what became of the answer itself."""
+    carriers: dict[tuple[int, int], Carrier] = {}
+    noises: dict[tuple[int, int], Noise] = {}
+
+    def measured(
+        ranker: Ranker, base: JudgedLists, variants: Sequence[JudgedLists]
+    ) -> tuple[list[Any], dict[str, Any]]:
+        """Values [measures, queries] of each variant, and whether its scores were carried over."""
+        key = (id(ranker), id(base))
+        carrier = carriers.setdefault(key, Carrier(ranker, base))
+        if key not in noises:
+            noises[key] = Noise(ranker, base, carrier.scores, measures)
+        scored = carrier.score_judged(variants)
+        values = values_of(measures, base, variants, scored.scores)
+        answers = [
+            answer_changes(base, carrier.scores, variant, scores)
+            for variant, scores in zip(variants, scored.scores, strict=True)
+        ]
+        both = [np.concatenate(pair) for pair in zip(values, answers, strict=True)]
+        facts = {"carried": scored.carried, "proof_deviation": scored.deviation}
+        return both, facts | noises[key].facts(values)
+
+    return measured
+
+
+def answer_changes(
+    base: JudgedLists,
+    before: Float32[np.ndarray, " candidates"],
+    variant: JudgedLists,
+    after: Float32[np.ndarray, " candidates"],
+) -> Float32[np.ndarray, "facts lists"]:
+    """What became of the answered order, list by list; ties are answered by data set row.
+
+    Args:
+        base: the lists as they are.
+        before: the ranker's scores of them.
+        variant: the same documents, shown or ranked otherwise.
+        after: the ranker's scores of that.
+
+    Returns:
+        One row for each of OWN; NaN where a list has no document of a grade, or is empty.
+    """
+    lists, offsets = base.lists, base.lists.offsets
+    source = source_of(lists, variant.lists)
+    carried = np.empty_like(after)
+    carried[source] = after
+    old = positions(offsets, before, lists.rows)
+    new = positions(offsets, carried, lists.rows)
+    found = np.full((len(OWN), len(lists)), np.nan, dtype=np.float32)
+    owner = np.repeat(np.arange(len(lists)), lists.lengths)
+    lengths = lists.lengths
+    for row, depth in enumerate(FLIPS.values()):
+        left = np.bincount(owner[(old < depth) & (new >= depth)], minlength=len(lists))
+        found[row] = _shares(left, np.minimum(lengths, depth))
+    moved = np.abs(new - old)
+    grades = base.dataset.labels[lists.rows]
+    for row, grade in enumerate(GRADES, start=len(FLIPS)):
+        chosen = grades == grade
+        total = np.bincount(owner[chosen], weights=moved[chosen], minlength=len(lists))
+        found[row] = _shares(total, np.bincount(owner[chosen], minlength=len(lists)))
+    return found
+
+
+def _shares(parts: Any, wholes: Any) -> Any:
+    """Parts of wholes; NaN where the whole is 0."""
+    empty = wholes == 0
+    return np.where(empty, np.nan, parts / np.where(empty, 1, wholes))
+
+
+def _timed(ranker: Ranker, base: JudgedLists) -> float:
+    """The median milliseconds of scoring one list, in a batch of up to 200 lists."""
+    chosen = base.lists.select(np.arange(min(TIMED_LISTS, len(base.lists))))
+    times = []
+    for _ in range(TIMINGS):
+        start = time.perf_counter()
+        ranker.score(base.dataset, chosen)
+        times.append(time.perf_counter() - start)
+    return float(np.median(times)) * 1e3 / max(1, len(chosen))

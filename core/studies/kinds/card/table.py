@@ -1,0 +1,327 @@
+"""What a robustness card says: one row a ranker, and the picture of all of them."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float64
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.relevance import mean_of
+from shuffleproof.core.metrics.robustness import (
+    area_under_curve,
+    breakdown_point,
+    conditional_value_at_risk,
+    worst_query,
+)
+from shuffleproof.core.perturb.registry import entry_of
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.studies.kinds.card.intervals import Resampled, resampled
+from shuffleproof.core.studies.kinds.card.study import FLIPS, MOVED, TIMED_LISTS, TIMINGS
+from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
+from shuffleproof.core.studies.noise import within
+from shuffleproof.core.studies.precomputed_scores import NOT_ASKED, is_precomputed
+from shuffleproof.core.studies.result import RESAMPLES, StudyResult
+
+RISK = 0.05
+SEPARATOR = ", "
+FLAT = 0.05
+"""Percentage points: an interval that prints as its middle."""
+COLUMNS = (
+    "ranker", "start", "end", "kept", "kept_low", "kept_high", "area", "area_low", "area_high",
+    "keeps_less_than", "below_initial", "below_initial_crossing", "below_twin",
+    "below_twin_crossing", "cvar", "worst", "worst_change", *FLIPS, *MOVED, "milliseconds_a_list",
+    "noise",
+)  # fmt: skip
+CERTIFIED, NO_WORST = "none (certified)", "none"
+"""No query lost anything; and, certified, none can (`kinds.invariance.certificate`)."""
+FRONT = (
+    "front: no other ranker is better in quality, robustness or cost and as good in the others; "
+    "quality and cost as measured, one keeps more than another where the 95 % interval of the "
+    "paired difference of their shares (bootstrap over queries) leaves out 0; the initial ranking "
+    "is a reference and takes no part"
+)
+"""The rule of the front, wherever it is shown."""
+
+
+def cards(result: StudyResult, family: str, measure: str) -> pd.DataFrame:
+    """The cards of all rankers for one family.
+
+    Args:
+        result: a card study.
+        family: of perturbations.
+        measure: one that follows from what is stored.
+
+    Returns:
+        Columns COLUMNS: mean on the lists as they are and at the highest level, the share of it
+        that is kept and the area under the curve (1 = unharmed, over the distance from the
+        unchanged level), each with its 95 % interval over queries, the rankers that keep more
+        beyond chance, the first level measured at which the curve is below the undisturbed initial
+        ranking and where they cross between levels, the same against the ranker's own twin without
+        ordinal embeddings (NaN: nowhere, or there is no twin), the mean change of the worst 5 % of
+        queries at the highest level, the worst query and its change, flips and moves of the answer
+        at that level, milliseconds a list (NaN while it runs, and of the initial ranking, which is
+        given), and whether what changes is within the ranker's own noise. Scores in a file have a
+        start alone.
+    """
+    of_family = result.trials[result.trials.family == family]
+    labels = [one for one in dict.fromkeys(of_family.ranker) if not is_precomputed(one)]
+    levels = list(dict.fromkeys(of_family.level))
+    whole = {
+        label for label in labels if set(of_family[of_family.ranker == label].level) == set(levels)
+    }
+    curves = {
+        label: _curve(result, label, family, levels, measure) for label in labels if label in whole
+    }
+    shown = _Shown(result, family, measure, levels, curves)
+    shares = _shares(shown)
+    if shares is None:
+        return pd.DataFrame(columns=list(COLUMNS))
+    rows = [_card(shown, shares, label) for label in curves]
+    known = [one for one in dict.fromkeys(of_family.ranker) if is_precomputed(one)]
+    rows += [_not_asked(shown, label) for label in known]
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def convention(result: StudyResult, measure: str) -> str:
+    """What the numbers of the cards are of, and how they are counted.
+
+    Args:
+        result: a card study.
+        measure: that the cards are of.
+    """
+    draws = result.recipe["draws"]
+    return " · ".join(
+        [
+            Measure.parse(measure).convention(),
+            f"N = {len(result.query_ids):,} quer{'ies' if len(result.query_ids) != 1 else 'y'}",
+            f"{draws} draw{'s' if draws != 1 else ''} a level",
+            f"CVaR {RISK:.0%}, worst query, flips and moves at the last level".replace("%", " %"),
+            f"time: median of {TIMINGS} scorings of up to {TIMED_LISTS} lists in batches",
+            f"intervals: {RESAMPLES:,} resamples of the queries, rankers paired",
+            FRONT,
+        ]
+    )
+
+
+def pareto(frame: pd.DataFrame) -> pd.DataFrame:
+    """The cards with a column `front`: no ranker is better in one thing and as good in the others.
+
+    The three things are start (effectiveness), kept (robustness, in which a difference counts
+    beyond chance alone, see FRONT) and milliseconds a list; the initial ranking takes no part and
+    has no value.
+
+    Args:
+        frame: `cards`, or rows of it.
+    """
+    less = {
+        str(row["ranker"]): set(filter(None, str(row["keeps_less_than"]).split(SEPARATOR)))
+        for row in frame.to_dict("records")
+    }
+    points = {
+        str(row["ranker"]): (float(row["start"]), -_time(row))
+        for row in frame.to_dict("records")
+        if row["ranker"] != INITIAL and not is_precomputed(str(row["ranker"]))
+    }
+
+    def beats(other: str, one: str) -> bool:
+        pairs = list(zip(points[other], points[one], strict=True))
+        better = other in less[one] or any(ours > own for ours, own in pairs)
+        return better and one not in less[other] and all(ours >= own for ours, own in pairs)
+
+    front = [
+        None if name not in points else not any(beats(other, name) for other in points)
+        for name in less
+    ]
+    return frame.assign(front=pd.array(front, dtype=object))
+
+
+def _time(row: Mapping[Any, Any]) -> float:
+    """Milliseconds a list; those that are not known yet have no say."""
+    return 0.0 if np.isnan(row["milliseconds_a_list"]) else float(row["milliseconds_a_list"])
+
+
+def finding(frame: pd.DataFrame, family: str, measure: str) -> str:
+    """What the cards amount to, in words.
+
+    Args:
+        frame: `pareto`.
+        family: of perturbations.
+        measure: that the cards are of.
+    """
+    rows: list[dict[str, Any]] = frame[frame["ranker"] != INITIAL].to_dict("records")  # type: ignore[assignment]
+    known = [row for row in rows if not np.isnan(row["kept"])]
+    if not known:
+        return ""
+    first = max(known, key=lambda row: float(row["kept"]))
+    last = min(known, key=lambda row: float(row["kept"]))
+    words = f"Under {family} {first['ranker']} keeps most: {_kept(first)} of its {measure} "
+    words += f"({first['start']:.3f} → {first['end']:.3f})"
+    if last is not first:
+        words += f"; {last['ranker']} keeps least: {_kept(last)} "
+        words += f"({last['start']:.3f} → {last['end']:.3f})"
+        if not np.isnan(last["below_initial"]):
+            words += f", below the initial ranking {_below(last, family)}"
+    front = [str(row["ranker"]) for row in rows if row["front"]]
+    if len(rows) > 1 and front:
+        words += f". Not beaten in quality, robustness and cost at once: {', '.join(front)}"
+    noisy = [
+        f"what changes of {row['ranker']} is {row['noise']}" for row in known if row.get("noise")
+    ]
+    return "; ".join([words, *noisy]) + "."
+
+
+def _kept(row: Mapping[str, Any]) -> str:
+    low, high = 100 * row["kept_low"], 100 * row["kept_high"]
+    share = f"{100 * row['kept']:.1f} %"
+    return share if high - low < FLAT else f"{share} [{low:.1f}, {high:.1f}]"
+
+
+def _below(row: Mapping[str, Any], family: str) -> str:
+    """From which level on, in the family's unit: the first measured, and where the curves cross."""
+    unit = entry_of(family).unit.partition(":")[0].partition(" (")[0]
+    words = f"from level {row['below_initial']:g} on ({unit}; the first level measured there"
+    crossing = row["below_initial_crossing"]
+    return words + (f", interpolated {crossing:.2g})" if crossing != row["below_initial"] else ")")
+
+
+def twin_of(label: str, labels: Mapping[str, Any]) -> str | None:
+    """The same ranker without ordinal embeddings, where the study has it.
+
+    Of the same preset; where there is none, the only one of that name.
+
+    >>> twin_of("setrank-imsab-init@small", {"setrank-imsab@small": 0, "setrank-imsab": 0})
+    'setrank-imsab@small'
+    >>> twin_of("setrank-imsab-init#0123", {"setrank-imsab#4567": 0})
+    'setrank-imsab#4567'
+    """
+    name, preset = _named(label)
+    for ending in ("-multi-init", "-init"):
+        if name.endswith(ending) and not name.endswith("without-init"):
+            twins = [one for one in labels if _named(one)[0] == name.removesuffix(ending)]
+            alike = [one for one in twins if _named(one)[1] == preset]
+            found = alike or twins
+            return found[0] if len(found) == 1 else None
+    return None
+
+
+def _named(label: str) -> tuple[str, str]:
+    """A label's name, and its preset or digits."""
+    found = re.split(r"(?=[@# ])", label, maxsplit=1)
+    return found[0], "".join(found[1:])
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """What every card is made from."""
+
+    result: StudyResult
+    family: str
+    measure: str
+    levels: list[float]
+    curves: Mapping[str, Float64[np.ndarray, " levels"]]
+
+    def at(self, label: str, level: float, measure: str) -> Float64[np.ndarray, " queries"]:
+        """A ranker's values at a level."""
+        return self.result.per_query(label, self.family, level, measure).astype(np.float64)
+
+
+def _shares(shown: _Shown) -> Resampled | None:
+    """The bootstrap of all rankers; None before the first is whole."""
+    values = {
+        label: np.stack([shown.at(label, level, shown.measure) for level in shown.levels])
+        for label in shown.curves
+    }
+    distance = np.abs(np.array(shown.levels) - shown.levels[0])
+    return resampled(values, distance, generator(0, "card")) if values else None
+
+
+def _certified(shown: _Shown, label: str) -> bool:
+    """Whether the answers were carried over at every level, and the ranker has a certificate."""
+    trials = shown.result.trials
+    own = trials[(trials["ranker"] == label) & (trials["family"] == shown.family)]
+    changed = own[own["level"] != shown.levels[0]]
+    if not shown.result.facts.get("certificates", {}).get(label, {}).get("proven"):
+        return False
+    return len(changed) > 0 and bool(changed["carried"].astype(bool).all())
+
+
+def _card(shown: _Shown, shares: Resampled, label: str) -> dict[str, Any]:
+    result, levels, curves = shown.result, shown.levels, shown.curves
+    curve, distance = curves[label], np.abs(np.array(levels) - levels[0])
+    change = shown.at(label, levels[-1], shown.measure) - shown.at(label, levels[0], shown.measure)
+    worst = worst_query(change) if np.nanmin(change, initial=0.0) < 0 else None
+    initial = None if label == INITIAL or INITIAL not in curves else float(curves[INITIAL][0])
+    twin = twin_of(label, curves)
+    answer = {name: _mean(shown.at(label, levels[-1], name)) for name in (*FLIPS, *MOVED)}
+    unhurt = CERTIFIED if _certified(shown, label) else NO_WORST
+    times = {} if label == INITIAL else result.facts.get("milliseconds_a_list", {})
+    bounds = {
+        f"{what}_{end}": bound
+        for what in ("kept", "area")
+        for end, bound in zip(("low", "high"), shares.interval(what, label), strict=True)
+    }
+    rivals = [other for other in shares.keeps_less_than(label) if other != INITIAL]
+    return {
+        "ranker": label,
+        "start": curve[0],
+        "end": curve[-1],
+        "kept": curve[-1] / curve[0] if curve[0] else float("nan"),
+        "area": float(area_under_curve(distance, curve, curve[0])) if curve[0] else float("nan"),
+        **bounds,
+        "keeps_less_than": SEPARATOR.join([] if label == INITIAL else rivals),
+        **_breakdown(shown, label, "below_initial", initial),
+        **_breakdown(shown, label, "below_twin", None if twin is None else curves[twin]),
+        "cvar": conditional_value_at_risk(change, RISK),
+        "worst": unhurt if worst is None else result.query_ids[worst],
+        "worst_change": 0.0 if worst is None else float(change[worst]),
+        **answer,
+        "milliseconds_a_list": times.get(label, float("nan")),
+        "noise": within(result, label, shown.family, levels[-1]),
+    }
+
+
+def _not_asked(shown: _Shown, label: str) -> dict[str, Any]:
+    """The card of scores in a file: their quality, and nothing that would need other scores."""
+    values = shown.at(label, shown.levels[0], shown.measure)
+    numbers = set(COLUMNS) - {"ranker", "start", "keeps_less_than", "worst", "noise"}
+    return {
+        "ranker": label,
+        "start": mean_of(Measure.parse(shown.measure), values.astype(np.float32)),
+        "keeps_less_than": "",
+        "worst": NOT_ASKED,
+        "noise": "",
+        **dict.fromkeys(numbers, float("nan")),
+    }
+
+
+def _curve(
+    result: StudyResult, label: str, family: str, levels: list[float], measure: str
+) -> Float64[np.ndarray, " levels"]:
+    parsed = Measure.parse(measure)
+    means = [mean_of(parsed, result.per_query(label, family, level, measure)) for level in levels]
+    return np.array(means, dtype=np.float64)
+
+
+def _breakdown(
+    shown: _Shown,
+    label: str,
+    name: str,
+    reference: Float64[np.ndarray, " levels"] | float | None,
+) -> dict[str, float]:
+    """The first level at which a curve is below, and where it crosses; NaN where it does not."""
+    levels, curve = shown.levels, shown.curves[label]
+    distance = np.abs(np.array(levels) - levels[0])
+    found = None if reference is None else breakdown_point(distance, curve, reference)
+    if found is None or reference is None:
+        return {name: float("nan"), f"{name}_crossing": float("nan")}
+    first = int(np.flatnonzero(curve - reference < 0)[0])
+    crossing = float(levels[0] + np.sign(levels[-1] - levels[0]) * found)
+    return {name: float(levels[first]), f"{name}_crossing": crossing}
+
+
+def _mean(values: Any) -> float:
+    counted = values[~np.isnan(values)]
+    return float(counted.mean()) if len(counted) else float("nan")

@@ -1,0 +1,217 @@
+"""How far is GSF from equivariance? What another order shown changes, by the number of shuffles.
+
+GSF's groups come from shuffles of the list, a sample of all groups, so what another order changes
+of a score should fall like 1/√S. The weights of a trained net are asked with groups of S = 1, 2, 4,
+… shuffles, and where m = 2 with all pairs, which are exactly equivariant but for rounding.
+"""
+
+from collections import deque
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float32
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.errors import ParameterError, UsageError
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.rankers.base import Ranker
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import engine
+from shuffleproof.core.studies.cells import Cell, CellPlan, by_cells
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.run import query_ids_of
+from shuffleproof.core.studies.study import Found, Trial
+from shuffleproof.core.studies.workbench import Workbench
+
+KIND = "group-shuffles"
+EQUIVARIANCE = "shuffleproof.core.studies.kinds.group_shuffles.equivariance"
+SHUFFLES = (1, 2, 4, 8, 16, 32, 64)
+MOST_SHUFFLES = 4096
+ORDERS = 8
+SAMPLED, PAIRS = "sampled", "exhaustive"
+REFERENCE = 64
+"""Changes are divided by the deviation of a list's scores under so many shuffles, always."""
+
+MEASURES = ("change", f"deviation under {REFERENCE}", "tau")
+"""Of a list: root mean square change of score, deviation of its scores, Kendall τ-b."""
+
+Spreads = Mapping[str, Float32[np.ndarray, " lists"]]
+
+
+@dataclass(frozen=True)
+class Plan(CellPlan):
+    """The study's full description.
+
+    Attributes:
+        rankers: (label, digest) of every ranker.
+        pairs: the labels of those whose groups are of two, which all pairs are asked of too.
+        lists: digest of the candidate lists.
+        initial: the initial rankers' names, for people.
+        shuffles: numbers S, rising.
+        orders: random orders shown, for every list.
+        seed: of the orders.
+        queries: only the first so many test queries; None: all.
+    """
+
+    kind: str = field(default=KIND, init=False)
+    rankers: tuple[tuple[str, str], ...]
+    pairs: tuple[str, ...]
+    lists: str
+    initial: tuple[str, ...]
+    shuffles: tuple[int, ...]
+    orders: int
+    seed: int
+    queries: int | None
+    measures: tuple[str, ...] = field(default=MEASURES, init=False)
+
+    def cells(self) -> tuple[Cell, ...]:
+        """All cells in the order of work: few shuffles first, so that every ranker has points.
+
+        >>> plan = Plan((("gsf", "1"),), ("gsf",), "lists", (), (1, 2), 8, 0, None)
+        >>> [(cell.row.family, cell.row.level) for cell in plan.cells()]
+        [('sampled', 1.0), ('sampled', 2.0), ('exhaustive', 0.0)]
+        """
+        ways = [(SAMPLED, count) for count in self.shuffles] + [(PAIRS, 0)]
+        return tuple(
+            Cell(Trial(label, family, float(count), 0), 0, self._digest(digest, count))
+            for family, count in ways
+            for label, digest in self.rankers
+            if family == SAMPLED or label in self.pairs
+        )
+
+    def _digest(self, ranker: str, count: int) -> str:
+        """The key of a cell; other rankers and numbers of shuffles do not enter it."""
+        facts = {
+            "kind": KIND, "ranker": ranker, "lists": self.lists, "shuffles": count,
+            "orders": self.orders, "seed": self.seed, "queries": self.queries,
+            "measures": list(MEASURES),
+        }  # fmt: skip
+        return key_of("trial", facts).digest
+
+
+def run(  # noqa: PLR0913 (what a study of it asks for)
+    bench: Workbench,
+    names: Sequence[str],
+    *,
+    shuffles: Sequence[int] = SHUFFLES,
+    orders: int = ORDERS,
+    seed: int = 0,
+    queries: int | None = None,
+) -> Generator[Progress, None, Artefact]:
+    """Train what is missing, ask every GSF with groups of S shuffles; returns the stored result.
+
+    Args:
+        bench: the data and its lists.
+        names: GSFs, as `Workbench.trained` takes them.
+        shuffles: numbers S.
+        orders: random orders shown that each list is scored in, beside its own.
+        seed: of these orders.
+        queries: only the first so many test queries; None: all.
+
+    Raises:
+        UsageError: a ranker that is no GSF, or none at all.
+        ParameterError: numbers out of bounds, or a GSF of groups of one document.
+    """
+    from shuffleproof.core.studies.kinds.group_shuffles import equivariance as gsf_equivariance  # noqa: PLC0415 (torch, for who trains)
+
+    check(shuffles, orders)
+    if not names:
+        raise UsageError("the study has no rankers; name at least one gsf")
+    rankers: dict[str, Ranker] = {}
+    digests, ways = [], {}
+    for name in names:
+        if name.partition("@")[0].partition("#")[0] != "gsf":
+            raise UsageError(f"{name} forms no groups of documents: choose a gsf")
+        kept = yield from bench.trained(name)
+        ways[name] = gsf_equivariance.group_config(kept.ranker)
+        rankers[name] = kept.ranker
+        digests.append((name, kept.artefact.key.digest))
+    plan = Plan(
+        rankers=tuple(digests),
+        pairs=tuple(name for name, way in ways.items() if way.group == 2),
+        lists=bench.lists_digest,
+        initial=bench.recipe.initial,
+        shuffles=tuple(sorted(set(shuffles))),
+        orders=orders,
+        seed=seed,
+        queries=queries,
+    )
+    own = {name: own_way(way.grouping, way.shuffles) for name, way in ways.items()}
+    return (yield from _run(bench, plan, rankers, {"own": own}))
+
+
+def check(shuffles: Sequence[int], orders: int) -> None:
+    """Refuse numbers that make no study.
+
+    Raises:
+        ParameterError: no number of shuffles, or one out of bounds; no orders.
+    """
+    if not shuffles or not all(1 <= count <= MOST_SHUFFLES for count in shuffles):
+        wanted = f"one or more whole numbers from 1 to {MOST_SHUFFLES}"
+        raise ParameterError("shuffles", ",".join(map(str, shuffles)), wanted)
+    if orders < 1:
+        raise ParameterError("orders", orders, "1 or more")
+
+
+def own_way(grouping: str, shuffles: int) -> tuple[str, int]:
+    """A ranker's own groups as the study's families say them: circular windows are one shuffle.
+
+    >>> own_way("circular", 8), own_way("sampled", 8), own_way("exhaustive", 8)
+    (('sampled', 1), ('sampled', 8), ('exhaustive', 0))
+    """
+    return {"circular": (SAMPLED, 1), SAMPLED: (SAMPLED, shuffles), PAIRS: (PAIRS, 0)}[grouping]
+
+
+def _run(
+    bench: Workbench, plan: Plan, rankers: Mapping[str, Ranker], more: Mapping[str, Any]
+) -> Generator[Progress, None, Artefact]:
+    base, records = bench.test_lists(plan.queries), bench.store.records
+    ids = query_ids_of(base)
+
+    def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult | None]:
+        scored = base, _spreads(plan.cells(), bench, rankers, base)
+        by = by_cells(plan, records, ids, lambda cell: _computed(plan, rankers, scored, cell))
+        result = yield from by(facts)
+        return result if ids else None
+
+    def facts() -> dict[str, Any]:
+        size = {"set_size": base.lists.mean_length}
+        return bench.facts(base, rankers) | size | dict(more)
+
+    return (yield from engine.run(bench.store, plan, ids, facts, work))
+
+
+def _spreads(
+    work: Sequence[Cell], bench: Workbench, rankers: Mapping[str, Ranker], base: JudgedLists
+) -> Spreads:
+    """What the changes of each ranker with work to do are divided by.
+
+    A change is measured besides, so that the first cell's seconds hold no start of a library.
+    """
+    from shuffleproof.core.studies.kinds.group_shuffles.equivariance import changes, spread  # noqa: PLC0415 (torch)
+
+    todo = (cell for cell in work if bench.store.records.get(cell.digest) is None)
+    left = list(dict.fromkeys(cell.row.ranker for cell in todo))
+    for name in left:
+        deque(changes(rankers[name], base, 1, 1), maxlen=0)
+    return {name: spread(rankers[name], base, REFERENCE) for name in left}
+
+
+def _computed(
+    plan: Plan, rankers: Mapping[str, Ranker], scored: tuple[JudgedLists, Spreads], cell: Cell
+) -> Generator[Progress, None, Found]:
+    from shuffleproof.core.studies.kinds.group_shuffles.equivariance import changes  # noqa: PLC0415 (torch)
+
+    work, (base, spreads), name = plan.cells(), scored, cell.row.ranker
+    asked = changes(rankers[name], base, int(cell.row.level), plan.orders, plan.seed)
+    while True:
+        try:
+            done = next(asked)
+        except StopIteration as finished:
+            change, tau = finished.value
+            break
+        yield Progress(work.index(cell), len(work), "cells", part=done / (plan.orders + 1))
+    values = np.stack([change, spreads[name], tau])
+    return {"queries": len(base.lists), "set_size": base.lists.mean_length}, {"values": values}

@@ -1,0 +1,175 @@
+"""GSF's equivariance error by the number of shuffles: the table, the fitted slope, the sentence."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float64
+from scipy.stats import linregress
+from scipy.stats import t as student
+from shuffleproof.core.metrics.significance import bootstrap_intervals
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.studies.kinds.group_shuffles.study import (
+    KIND,
+    MEASURES,
+    PAIRS,
+    REFERENCE,
+    SAMPLED,
+)
+from shuffleproof.core.studies.result import StudyResult
+
+DUE = -0.5
+"""The exponent of the mean of S independent shuffles."""
+
+LEAST_POINTS = 3
+COLUMNS = ("ranker", "grouping", "shuffles", "error", "low", "high", "tau", "seconds", "lists")
+
+
+@dataclass(frozen=True)
+class Slope:
+    """The exponent a of error ∝ S^a, by least squares on logarithms.
+
+    Attributes:
+        value: of the means over all lists; NaN where fewer than three numbers S were measured.
+        low: the lower end of its 95 % interval, by Student's t over the points.
+        high: the upper end.
+    """
+
+    value: float
+    low: float
+    high: float
+
+
+def table(result: StudyResult) -> pd.DataFrame:
+    """What another order shown changes, one row a ranker and way to form groups.
+
+    Returns:
+        Columns COLUMNS. grouping: sampled or exhaustive; shuffles: S, 0 for all pairs; error: root
+        mean square change of a document's score in units of the deviation of its list's scores
+        under `reference` shuffles, mean over lists and orders; low and high: its 95 % interval
+        (BCa bootstrap over queries; NaN for one list); tau: mean Kendall τ-b of the rankings before
+        and after; seconds that the cell took; lists that have a deviation.
+    """
+    rows = []
+    for ranker in dict.fromkeys(result.trials.ranker):
+        own = result.trials[result.trials.ranker == ranker]
+        errors, taus = _errors(result, str(ranker))
+        low, high = _intervals(errors)
+        for at, (family, level, seconds) in enumerate(
+            zip(own.family, own.level, own.seconds, strict=True)
+        ):
+            mean = float(errors[at].mean()) if errors.shape[1] else float("nan")
+            tau = float(taus[at].mean()) if errors.shape[1] else float("nan")
+            point = (mean, float(low[at]), float(high[at]), tau)
+            rows.append((ranker, family, int(level), *point, float(seconds), errors.shape[1]))
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def reference(result: StudyResult) -> int:
+    """Under how many shuffles the deviation is taken that changes are divided by.
+
+    Always REFERENCE; in studies stored before that was fixed, the most that were asked for.
+    """
+    fixed = result.recipe["measures"][1] == MEASURES[1]
+    return REFERENCE if fixed else int(max(result.recipe["shuffles"]))
+
+
+def _intervals(
+    errors: Float64[np.ndarray, "ways lists"],
+) -> tuple[Float64[np.ndarray, " ways"], Float64[np.ndarray, " ways"]]:
+    """95 % intervals of the means; one list has none."""
+    if errors.shape[1] > 1:
+        return bootstrap_intervals(errors, generator(0, KIND, "error"))
+    return np.full(len(errors), np.nan), np.full(len(errors), np.nan)
+
+
+def slope(result: StudyResult, ranker: str) -> Slope:
+    """The fitted exponent of a ranker's error, with its interval; −1/2 is due."""
+    frame = table(result)
+    sampled = frame[(frame["ranker"] == ranker) & (frame["grouping"] == SAMPLED)]
+    return fitted(sampled["shuffles"].to_numpy(np.float64), sampled["error"].to_numpy(np.float64))
+
+
+def fitted(
+    shuffles: Float64[np.ndarray, " counts"], errors: Float64[np.ndarray, " counts"]
+) -> Slope:
+    """The exponent of the errors' fall and its interval.
+
+    The interval comes from how far the points lie from the line, so it holds what is shared by all
+    lists too: a shuffle of places is the same for lists of one length.
+
+    >>> found = fitted(np.array([1.0, 4.0, 16.0]), np.array([0.4, 0.2, 0.1]))
+    >>> round(found.value, 6), round(found.low, 6), round(found.high, 6)
+    (-0.5, -0.5, -0.5)
+    """
+    if len(errors) < LEAST_POINTS or not (errors > 0).all():
+        return Slope(float("nan"), float("nan"), float("nan"))
+    found = linregress(np.log(shuffles), np.log(errors))
+    half = float(student.ppf(0.975, len(errors) - 2) * found.stderr)
+    return Slope(float(found.slope), float(found.slope) - half, float(found.slope) + half)
+
+
+def finding(result: StudyResult, ranker: str) -> str:
+    """What the numbers of a ranker amount to, in words."""
+    frame = table(result)
+    own = frame[frame["ranker"] == ranker]
+    sampled = own[own["grouping"] == SAMPLED].sort_values("shuffles")
+    if sampled.empty or not int(sampled["lists"].iloc[0]):
+        return f"{ranker}: no list has scores that differ, so there is nothing to measure."
+    first, last = sampled.iloc[0], sampled.iloc[-1]
+    few = _shuffles(int(first["shuffles"]))
+    said = [
+        f"{ranker}: with groups of {few} another order shown changes a score by "
+        f"{first['error']:.3g} of its list's deviation (that under "
+        f"{_shuffles(reference(result))})"
+        + (f", with {int(last['shuffles'])} by {last['error']:.3g}" if len(sampled) > 1 else "")
+        + "."
+    ]
+    found = slope(result, ranker)
+    if not np.isnan(found.value):
+        said.append(
+            f"The fitted slope is {_signed(found.value)} (95 % interval {_signed(found.low)} to "
+            f"{_signed(found.high)}), where 1/√S gives {_signed(DUE)}."
+        )
+    return " ".join([*said, *_as_trained(result, own, ranker), *_of_pairs(own)])
+
+
+def _as_trained(result: StudyResult, own: pd.DataFrame, ranker: str) -> list[str]:
+    grouping, count = result.facts["own"][ranker]
+    if grouping == PAIRS:
+        return ["It was trained on all pairs."]
+    row = own[(own["grouping"] == grouping) & (own["shuffles"] == count)]
+    way = f"As trained ({_shuffles(count)})"
+    if row.empty:
+        return [f"{way} it was not measured."]
+    error, tau = row["error"].iloc[0], row["tau"].iloc[0]
+    return [f"{way} it is {error:.3g}, and the rankings before and after agree to τ = {tau:.2f}."]
+
+
+def _of_pairs(own: pd.DataFrame) -> list[str]:
+    pairs = own.loc[own["grouping"] == PAIRS, "error"]
+    if pairs.empty:
+        return []
+    return [f"With all pairs it is {pairs.iloc[0]:.1g}: rounding alone."]
+
+
+def _shuffles(count: int) -> str:
+    return "1 shuffle" if count == 1 else f"{count} shuffles"
+
+
+def _signed(value: float) -> str:
+    return f"{value:.3f}".replace("-", "−")
+
+
+def _errors(
+    result: StudyResult, ranker: str
+) -> tuple[Float64[np.ndarray, "ways lists"], Float64[np.ndarray, "ways lists"]]:
+    """Every way's errors and τ, of the lists whose scores differ under `reference` shuffles."""
+    rows = np.flatnonzero((result.trials.ranker == ranker).to_numpy())
+    block = np.asarray(result.values[rows], dtype=np.float64)
+    trials = result.trials.iloc[rows]
+    levels = np.where((trials.family == SAMPLED).to_numpy(), trials.level.to_numpy(), -1.0)
+    change, deviation, tau = (block[:, MEASURES.index(name)] for name in MEASURES)
+    spread = deviation[int(levels.argmax())]  # of all ways alike, but in studies of old
+    kept = spread > 0
+    return change[:, kept] / spread[kept], tau[:, kept]

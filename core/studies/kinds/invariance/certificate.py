@@ -1,0 +1,326 @@
+"""The certificate of a ranker: what its examination amounts to, what it rests on, in words."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import betaincinv
+from shuffleproof.core.studies.kinds.invariance import verdict as judging
+from shuffleproof.core.studies.kinds.invariance.examination import MEASURES
+from shuffleproof.core.studies.kinds.invariance.verdict import (
+    INVARIANT,
+    NOT,
+    UNTOLD,
+    Judged,
+    Verdict,
+    most,
+    systematic_of,
+)
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.words import counted
+
+EXIT_CODES: Mapping[str, int] = {INVARIANT: 0, NOT: 3, UNTOLD: 4}
+"""Of the command `certify`."""
+
+CONFIDENCE = 0.95
+EARLIER = "it was stored by an earlier version, which judged all lists by one floor: examine again"
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """The verdict on one ranker, and what it rests on.
+
+    Attributes:
+        ranker: its label.
+        reads: what it declares to read.
+        verdict: over all lists.
+        reasons: why it is no better, in words; empty for an invariant ranker.
+        theorem: why its answers cannot depend on the order, and what of it was checked; None where
+            nothing is known of how it works.
+        max_score_deviation: largest difference of one document's score under two orders.
+        positions_moved: documents that changed places with one further away than arithmetic can
+            carry the two, over all lists and orders.
+        lowest_tau: of the answers to two orders, Kendall's τ-b; NaN where none is defined.
+        permutations: permuted lists scored, over all queries.
+        distinct_orders: of them, orders of their list that were not scored before.
+        failing_orders: of those, how many changed an answer.
+        systematic: other orders than random ones, by name: of how many lists they were `shown`, in
+            how many they `changed` the answer.
+        failure_bound: upper 95 % bound of the share of orders that change an answer, for orders
+            drawn as these were (Clopper & Pearson, one-sided).
+        list_bound: the same of the share of lists that show a change in as many orders, should the
+            test lists be a sample of such lists.
+        numeric_floor: the largest change of any score that arithmetic may explain.
+        queries: lists examined.
+        queries_moved: of them, not invariant.
+        queries_untold: of them, those that cannot be told.
+        queries_silent: of them, those that say nothing (one document, or all tie).
+        longest: documents of the longest list.
+        middle_length: median number of documents of a list.
+        tied_documents: documents that tie with another of their list.
+        equal_documents: documents whose features equal another's of their list.
+        scorings: how often each list was scored by one process.
+        lists_scored: lists scored in all, under whatever order and by whatever process.
+        fresh_processes: copies or processes that saw one order alone.
+        unseen: what was not looked at, in words.
+        deterministic: the same order always gave the same answer.
+        noise_p: where it is not: chance that other orders change as little more than the same
+            order does (paired t over lists); else NaN.
+    """
+
+    ranker: str
+    reads: tuple[str, ...]
+    verdict: Verdict
+    reasons: tuple[str, ...]
+    theorem: Mapping[str, Any] | None
+    max_score_deviation: float
+    positions_moved: int
+    lowest_tau: float
+    permutations: int
+    numeric_floor: float
+    queries: int
+    queries_moved: int
+    queries_untold: int
+    distinct_orders: int = 0
+    failing_orders: int = 0
+    systematic: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    failure_bound: float = 1.0
+    list_bound: float = 1.0
+    queries_silent: int = 0
+    longest: int = 0
+    middle_length: float = 0.0
+    tied_documents: int = 0
+    equal_documents: int = 0
+    scorings: int = 0
+    lists_scored: int = 0
+    fresh_processes: int = 0
+    deterministic: bool = True
+    noise_p: float = float("nan")
+    unseen: tuple[str, ...] = ()
+
+    @property
+    def invariant(self) -> bool:
+        """Whether the verdict is that it is."""
+        return self.verdict == INVARIANT
+
+    def plain(self) -> dict[str, Any]:
+        """The certificate as JSON values."""
+        lists = {name: list(getattr(self, name)) for name in ("reads", "reasons", "unseen")}
+        own = {"invariant": self.invariant, "sentence": self.sentence()}
+        return asdict(self) | lists | own
+
+    def sentence(self) -> str:
+        """The verdict in words, with what it rests on."""
+        if self.verdict == NOT:
+            return f"{self.ranker} is not invariant to the order shown: {'; '.join(self.reasons)}."
+        if self.verdict == UNTOLD:
+            why = "; ".join(self.reasons)
+            return f"Whether {self.ranker} is invariant to the order shown cannot be told: {why}."
+        proof = ""
+        if self.theorem is not None:
+            proof = f" This follows from how it works ({self.theorem['name']}), as was checked."
+        beyond = " by more than rounding" if self.max_score_deviation else ""
+        kept = ", as far as it keeps nothing from call to call" if self.fresh_processes else ""
+        others = f"; nor did {self._systematic()}" if self.systematic else ""
+        return (
+            f"{self.ranker} is invariant to the order shown: "
+            f"{counted(self.distinct_orders, 'distinct random order')} of "
+            f"{counted(self.told, 'list')} changed no answer{beyond}, so at most "
+            f"{percent(self.failure_bound)} of the random orders of these lists do and, if these "
+            f"lists are a sample, at most {percent(self.list_bound)} of lists like them have one "
+            f"among as many (each with 95 % confidence{kept}){others}.{proof}"
+        )
+
+    def _systematic(self) -> str:
+        """The systematic orders, in words."""
+        names = [f"{name} {counts['shown']:,}" for name, counts in self.systematic.items()]
+        shown = counted(sum(counts["shown"] for counts in self.systematic.values()), "other order")
+        return f"{shown} ({', '.join(names)})"
+
+    @property
+    def told(self) -> int:
+        """The lists that say something."""
+        return self.queries - self.queries_silent
+
+    def coverage(self) -> str:
+        """What was met, and so what was not, in words."""
+        fresh = f", {self.fresh_processes} times afresh" if self.fresh_processes else ""
+        others = self._systematic() if self.systematic else "no systematic orders"
+        return (
+            f"{counted(self.queries, 'list')} of up to {counted(self.longest, 'document')} "
+            f"(median {self.middle_length:g}) · "
+            f"{counted(self.permutations, 'randomly permuted list')}, "
+            f"{self.distinct_orders:,} of them distinct orders · {others} · "
+            f"{counted(self.queries_silent, 'list')} of one document or all tied · "
+            f"{counted(self.tied_documents, 'tied document')}, "
+            f"{self.equal_documents:,} with the same features as another · "
+            f"each list scored {counted(self.scorings, 'time')}{fresh}; "
+            f"{counted(self.lists_scored, 'list')} scored in all"
+        )
+
+    def details(self) -> list[str]:
+        """What the verdict rests on, a line each."""
+        change = f"largest score difference {self.max_score_deviation:.3g}, arithmetic explains "
+        change += f"{self.numeric_floor:.3g}; lowest Kendall τ of two answers {self.lowest_tau:.3f}"
+        lists = f"{self.queries_moved:,} of {counted(self.queries, 'list')} not invariant, "
+        lines = [change, f"{lists}{self.queries_untold:,} cannot be told", self.coverage()]
+        if self.unseen:
+            lines.append(f"not seen: {'; '.join(self.unseen)}")
+        if self.theorem is not None:
+            lines.append(f"theorem: {self.theorem['statement']} ({self.theorem['source']})")
+            lines += [f"checked: {text}" for text in self.theorem["checked"]]
+        return lines
+
+
+def percent(share: float) -> str:
+    """A small share in percent.
+
+    >>> percent(0.000998), percent(0.6)
+    ('0.1 %', '60 %')
+    """
+    return f"{100 * share:.2g} %"
+
+
+def failure_bound(failures: int, orders: int) -> float:
+    """The upper 95 % bound of a share of which so many were seen (Clopper & Pearson, one-sided).
+
+    >>> round(failure_bound(0, 3000), 6), failure_bound(0, 0)
+    (0.000998, 1.0)
+    """
+    if failures >= orders:
+        return 1.0
+    return float(betaincinv(failures + 1, orders - failures, CONFIDENCE))
+
+
+def certificates(result: StudyResult, reads: Mapping[str, frozenset[Any]]) -> list[Certificate]:
+    """One certificate a ranker of an invariance study.
+
+    Args:
+        result: of the study; what was stored before lists were judged one by one cannot be told.
+        reads: what each ranker declares to read.
+    """
+    theorems = result.facts.get("theorems", {})
+    return [
+        _certificate(result, str(label), tuple(sorted(reads[str(label)])), theorems.get(label))
+        for label in dict.fromkeys(result.trials.ranker)
+    ]
+
+
+def _certificate(
+    result: StudyResult, label: str, reads: tuple[str, ...], theorem: Mapping[str, Any] | None
+) -> Certificate:
+    rows = np.flatnonzero((result.trials.ranker == label).to_numpy())
+    block, facts = np.asarray(result.values[rows]), result.trials.iloc[rows]
+    if tuple(result.stored) != MEASURES:
+        return _earlier(label, reads, block, facts)
+    theorem, systematic = judging.proved(theorem, facts), systematic_of(facts)
+    judged = Judged.of(block, systematic)
+    found, reasons = judging.verdict(judged, facts, result.query_ids, theorem)
+    new = (block[:, MEASURES.index("order-seen-first")] > 0) & ~judged.silent
+    over = ((block[:, 1] > 0) | (block[:, 4] > 1)) & judged.moved
+    orders, failing = int(new.sum()), int((over & new).sum())
+    sampled = slice(result.facts.get("sampled"))
+    tau = block[:, 2]
+    return Certificate(
+        ranker=label,
+        reads=reads,
+        verdict=found,
+        reasons=reasons,
+        theorem=theorem,
+        max_score_deviation=float(block[:, 0].max(initial=0.0)),
+        positions_moved=int(block[:, 1].sum()),
+        lowest_tau=float(np.nanmin(tau)) if (~np.isnan(tau)).any() else float("nan"),
+        permutations=block.shape[0] * block.shape[2],
+        numeric_floor=most(facts, "numeric_floor"),
+        queries=block.shape[2],
+        queries_moved=int(judged.moved.sum()),
+        queries_untold=int((judged.near | judged.doubtful).sum()),
+        distinct_orders=orders,
+        failing_orders=failing,
+        systematic={} if systematic is None else systematic["orders"],
+        failure_bound=failure_bound(failing, orders),
+        list_bound=failure_bound(
+            int(judged.moved[sampled].sum()), int((~judged.silent[sampled]).sum())
+        ),
+        queries_silent=int(judged.silent.sum()),
+        middle_length=most(facts, "middle_length"),
+        deterministic=not (most(facts, "unstable") or most(facts, "company")),
+        noise_p=most(facts, "noise_p", float("nan")),
+        unseen=tuple(_unseen(facts)),
+        **{name: int(most(facts, name)) for name in COUNTS},
+    )
+
+
+COUNTS = (
+    "longest", "tied_documents", "equal_documents", "scorings", "lists_scored", "fresh_processes",
+)  # fmt: skip
+"""Facts of an examination that a certificate repeats."""
+
+
+def _unseen(facts: pd.DataFrame) -> Iterator[str]:
+    """What an examination did not look at, in words."""
+    yield f"lists of more than {counted(int(most(facts, 'longest')), 'document')}"
+    if systematic_of(facts) is None:
+        yield "orders that chance does not draw (examine again)"
+        return
+    if facts["padding"].isna().all():
+        yield "padded lists: it takes none, or is a function of one list, which has no padding"
+    if most(facts, "fresh_processes"):
+        folders = "outside its own temporary and home folders" if facts["own_folders"].all() else ""
+        yield f"what it keeps on the disk {folders or 'or'} on another machine"
+    elif not facts["ours"].all():
+        yield "what it remembers from call to call: it cannot be had afresh"
+
+
+def _earlier(
+    label: str, reads: tuple[str, ...], block: np.ndarray, facts: pd.DataFrame
+) -> Certificate:
+    """What a study of before says: the changes that it saw, and no assurance."""
+    moved = block[:, 1].max(axis=0) > 0
+    orders = block.shape[0] * block.shape[2]
+    text = "another order moves documents in " + judging.lists_in_words(moved)
+    return Certificate(
+        ranker=label, reads=reads, verdict=NOT if moved.any() else UNTOLD,
+        reasons=(text,) if moved.any() else (EARLIER,), theorem=None,
+        max_score_deviation=float(block[:, 0].max(initial=0.0)),
+        positions_moved=int(block[:, 1].sum()), lowest_tau=float(np.nanmin(block[:, 2])),
+        permutations=orders, numeric_floor=most(facts, "numeric_floor"), queries=block.shape[2],
+        queries_moved=int(moved.sum()), queries_untold=0 if moved.any() else block.shape[2],
+    )  # fmt: skip
+
+
+def per_query(result: StudyResult, ranker: str) -> pd.DataFrame:
+    """One row a query: its verdict, the most that any order changed, and its smallest gap.
+
+    Columns query, verdict, deviation, moved, tau, gap; the most damaged first.
+    """
+    rows = np.flatnonzero((result.trials.ranker == ranker).to_numpy())
+    block = np.asarray(result.values[rows])
+    frame = pd.DataFrame(
+        {
+            "query": result.query_ids,
+            "verdict": _verdicts(result, ranker, block),
+            "deviation": block[:, 0].max(axis=0),
+            "moved": block[:, 1].max(axis=0).astype(int),
+            "tau": block[:, 2].min(axis=0),
+            "gap": block[:, 3].min(axis=0),
+        }
+    )
+    return frame.sort_values(
+        ["moved", "deviation"], ascending=False, kind="stable", ignore_index=True
+    )
+
+
+def _verdicts(result: StudyResult, ranker: str, block: np.ndarray) -> np.ndarray:
+    if tuple(result.stored) != MEASURES:
+        return np.where(block[:, 1].max(axis=0) > 0, NOT, UNTOLD)
+    facts = result.trials[result.trials.ranker == ranker]
+    judged = Judged.of(block, systematic_of(facts))
+    names = np.select(
+        [judged.moved, judged.near | judged.doubtful, judged.silent],
+        [NOT, UNTOLD, "says nothing"],
+        INVARIANT,
+    )
+    return np.asarray(names)

@@ -1,0 +1,128 @@
+"""Does the order in which documents are shown change a ranker's answer? Real permutations tell.
+
+Every query's list is shown in many random orders with its prior ranks unchanged, the ranker
+really scores each of them, and the scores are compared document by document. Nothing is carried
+over here: a ranker that ought to be invariant by theorem is measured like any other.
+"""
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.rankers.base import Ranker
+from shuffleproof.core.rankers.theorems import theorem_of
+from shuffleproof.core.studies.kinds.invariance import examination, systematic_orders
+from shuffleproof.core.studies.kinds.invariance.certificate import Certificate, certificates
+from shuffleproof.core.studies.kinds.invariance.verdict import most, systematic_of
+from shuffleproof.core.studies.precomputed_scores import refuse
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.run import run_study
+from shuffleproof.core.studies.study import Memory, Study
+
+STORED = examination.MEASURES
+MEASURES = STORED[:4]
+FAMILY = "shuffle-shown"
+
+
+def measured(
+    ranker: Ranker, base: JudgedLists, variants: Sequence[JudgedLists]
+) -> tuple[list[Any], dict[str, Any]]:
+    """The study's step: per query, what each permutation did to the scores and to their order."""
+    seen = examination.examine(ranker, base, [variant.lists for variant in variants])
+    return [value.astype(np.float32) for value in seen.values], seen.facts
+
+
+def certified(  # noqa: PLR0913 (who is examined, on what, and how often)
+    ranker: Ranker,
+    base: JudgedLists,
+    permutations: int,
+    seed: int,
+    label: str = "",
+    *,
+    more: Mapping[str, JudgedLists] | None = None,
+) -> Generator[Progress, None, Certificate]:
+    """The certificate of one ranker on these lists, without a store (a callable, a foreign model).
+
+    Args:
+        ranker: anything that scores.
+        base: the lists as they are.
+        permutations: random orders shown, for every list.
+        seed: of the permutations.
+        label: what the certificate calls the ranker; by default its own name.
+        more: other lists to be examined too, by what their queries' names end in.
+
+    Raises:
+        NotAskedAgainError: a ranker that looks its scores up.
+    """
+    label = label or ranker.name
+    refuse([label, ranker.name])
+    study = planned(((label, ""),), permutations, seed)
+    results, lengths = [], [np.zeros(0, dtype=np.int64)]
+    for at, (ending, lists) in enumerate({"": base, **(more or {})}.items()):
+        lengths.append(lists.lists.lengths)
+        own = replace(study, seed=seed + at)  # the same orders again would tell nothing
+        result = yield from run_study(own, lists, {label: ranker}, Memory(), measured)
+        names = tuple(f"{name}{ending}" for name in result.query_ids)
+        results.append(replace(result, query_ids=names))
+    found = theorem_of(ranker)
+    facts = {} if found is None else {"theorems": {label: found.plain()}}
+    joined = replace(_joined(results), facts=facts | {"sampled": len(base.lists)})
+    every = np.concatenate(lengths)
+    joined.trials["middle_length"] = float(np.median(every)) if len(every) else 0.0
+    return certificates(joined, {label: ranker.reads})[0]
+
+
+def planned(
+    rankers: tuple[tuple[str, str], ...], permutations: int, seed: int, lists: str = ""
+) -> Study:
+    """The plan of a certificate.
+
+    Args:
+        rankers: (label, digest) of each.
+        permutations: random orders shown, for every list.
+        seed: of the permutations.
+        lists: their digest.
+    """
+    return Study(
+        kind="invariance",
+        rankers=rankers,
+        lists=lists,
+        initial=(),
+        perturbations=((FAMILY, 1.0),),
+        measures=MEASURES,
+        draws=permutations,
+        seed=seed,
+        stored=STORED,
+    )
+
+
+def _joined(results: Sequence[StudyResult]) -> StudyResult:
+    """Several examinations of one ranker as one: the lists of all, the facts added up."""
+    first = results[0]
+    trials = first.trials.copy()
+    summed = (
+        "unstable", "company", "padding", "state", "singles", "tied_documents", "equal_documents",
+        "own_rounding", "lists_scored", "fresh_processes",
+    )  # fmt: skip
+    for name in summed:
+        trials[name] = sum(most(result.trials, name, np.nan) for result in results)
+    for name in ("numeric_floor", "largest_score", "longest", "noise_more", "noise_lists"):
+        trials[name] = max(result.trials[name].max() for result in results)
+    trials["own_folders"] = all(result.trials["own_folders"].all() for result in results)
+    systematic = systematic_orders.joined(
+        [(systematic_of(result.trials) or {}, len(result.query_ids)) for result in results]
+    )
+    trials["systematic"] = pd.Series([systematic] * len(trials), dtype=object)
+    p_values = pd.Series([result.trials["noise_p"].astype(float).min() for result in results])
+    trials["noise_p"] = p_values.min()
+    return StudyResult(
+        recipe=first.recipe,
+        trials=trials,
+        values=np.concatenate([result.values for result in results], axis=2),
+        query_ids=tuple(name for result in results for name in result.query_ids),
+        facts=first.facts,
+    )

@@ -1,0 +1,263 @@
+"""Table 4 of SetRank: zero, one or many initial rankings, left out and exchanged at test time.
+
+The lists carry the initial rankings that the rankers are trained on; behind them, at test time
+only, stand the ones that are put in their place. What a trained network reads instead is a
+condition (`kinds.multi_ranking.ranking_conditions`); a condition is scored on the same candidates.
+"""
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.errors import UsageError
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.relevance import evaluate
+from shuffleproof.core.progress import Progress, saying
+from shuffleproof.core.rankers.initial import ListRecipe, initial_spec, prepare
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import conventions, engine
+from shuffleproof.core.studies.cells import Cell, CellPlan, by_cells
+from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import (
+    SWAPS,
+    TRAINED,
+    answered,
+    conditions,
+    extended,
+    swap_named,
+)
+from shuffleproof.core.studies.ranker_sets import expanded
+from shuffleproof.core.studies.resolved_rankers import entrant, trained
+from shuffleproof.core.studies.run import query_ids_of
+from shuffleproof.core.studies.study import Found, Trial
+from shuffleproof.core.studies.workbench import Workbench
+
+KIND = "initial-rankings"
+TABLE4 = ("setrank-imsab", "setrank-imsab-init", "setrank-imsab-multi-init")
+FOUR = ("lambdamart", "mart", "ranksvm", "rankboost")
+EARLY = "in-sample"
+"""How training queries are scored as long as only test lists are asked for."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A ranker under one condition.
+
+    Attributes:
+        label: `ranker` or `ranker@preset`; an initial ranking for itself is `initial: mart`.
+        ranker: its recipe, or which of the lists' rankings it is.
+        condition: in words.
+        columns: which of the lists' rankings each of its own is read from; None: absent.
+        seeds: how many seeds it is trained with.
+    """
+
+    label: str
+    ranker: Mapping[str, Any]
+    condition: str
+    columns: tuple[int | None, ...]
+    seeds: int
+
+
+@dataclass(frozen=True)
+class Plan(CellPlan):
+    """The study's full description.
+
+    Attributes:
+        rows: rankers under conditions.
+        initial: the initial rankings of training, then those of test time.
+        lists: digest of the candidate lists.
+        measures: what it is asked for, as text.
+        stored: what is kept for every query.
+    """
+
+    kind: str = field(default=KIND, init=False)
+    rows: tuple[Row, ...]
+    initial: tuple[str, ...]
+    lists: str
+    measures: tuple[str, ...]
+    stored: tuple[str, ...]
+
+    def cells(self) -> list[Cell]:
+        """All cells: every ranker as trained first, then the other conditions."""
+        most = max((row.seeds for row in self.rows), default=0)
+        return [
+            Cell(Trial(row.label, row.condition, 0.0, seed), 0, self._digest(row, seed))
+            for seed in range(most)
+            for row in self.rows
+            if seed < row.seeds
+        ]
+
+    def _digest(self, row: Row, seed: int) -> str:
+        facts = {
+            "kind": KIND,
+            "ranker": row.ranker,
+            "columns": [None if one is None else self.initial[one] for one in row.columns],
+            "seed": seed,
+            "lists": self.lists,
+            "measures": list(self.stored),
+        }
+        return key_of("trial", facts).digest
+
+
+def opened(
+    data: str, recipe: ListRecipe, store: Store, preset: str, names: Sequence[str] = TABLE4
+) -> Generator[Progress, None, Workbench]:
+    """The data with the candidate lists of its first initial ranking, which cuts them.
+
+    The other rankings are fitted by `run`, one after the other, each drawn as soon as it is there.
+    Test lists are the same whether scores of training queries are cross-fitted, which takes most
+    of the time: that is left to `run` too, before anything is trained on the lists.
+
+    Args:
+        data: a stored name, a key, a folder or `sample`.
+        recipe: how lists are made, with all initial rankings of training.
+        store: where everything is kept.
+        preset: of rankers named without one.
+        names: the rankers to be studied; stored ones (`name#digits`) are held against the lists
+            before anything is trained, so that with them all rankings are fitted here.
+
+    Returns:
+        The workbench of all rankings, of which its lists carry the first.
+
+    Raises:
+        UsageError: one of them cannot be an initial ranking.
+    """
+    recipe = recipe.of_today()
+    for name in recipe.initial:
+        initial_spec(name, recipe.seed)
+    if any("#" in name for name in names):
+        return (yield from Workbench.opened(data, recipe, store, preset))
+    first = yield from Workbench.opened(
+        data, replace(recipe, initial=recipe.initial[:1], scores=EARLY), store, preset
+    )
+    return replace(first, recipe=recipe)
+
+
+def planned(
+    bench: Workbench,
+    names: Sequence[str] = TABLE4,
+    swaps: Sequence[str] = SWAPS,
+    measures: Sequence[str] = ("NDCG@10",),
+    seeds: int = 1,
+) -> Plan:
+    """The plan: each initial ranking for itself, then every ranker under every condition.
+
+    Args:
+        bench: its recipe names the initial rankings of training.
+        names: as `studies.resolved_rankers` takes them; those that read no initial ranking and are
+            not fed by one have one condition.
+        swaps: what is put in the first initial ranking's place: SWAPS, and rankers that could
+            be initial ones (`ranksvm`, `feature:25`, `rrf:mart+ranksvm`).
+        measures: as text.
+        seeds: how many each ranker is trained with.
+
+    Raises:
+        UsageError: a ranker that reads more initial rankings than the lists carry, or something
+            to be put in the first one's place that cannot be an initial ranking.
+    """
+    trained_on = bench.recipe.initial
+    named = dict.fromkeys(swap_named(swap, bench.preset) for swap in swaps)
+    every = (*trained_on, *(swap for swap in named if swap not in trained_on))
+    rows = [
+        Row(f"initial: {name}", {"initial": name}, TRAINED, (index,), 1)
+        for index, name in enumerate(every)
+    ]
+    changed: list[Row] = []
+    for label in expanded(names):
+        asked = entrant(label, bench)
+        if asked.rankings > len(trained_on):
+            raise UsageError(
+                f"{label} reads {asked.rankings} initial rankings, the lists carry "
+                f"{len(trained_on)}: name more with --initial"
+            )
+        own = [
+            Row(label, asked.recipe, condition, columns, seeds if asked.drawn else 1)
+            for condition, columns in conditions(asked.rankings, every, fed=asked.fed)
+        ]
+        rows, changed = [*rows, own[0]], [*changed, *own[1:]]
+    texts = tuple(str(Measure.parse(text)) for text in measures)
+    return Plan((*rows, *changed), every, bench.lists_digest, texts, conventions.kept(texts))
+
+
+def run(bench: Workbench, plan: Plan) -> Generator[Progress, None, Artefact]:
+    """Train and measure what is not stored yet; yields progress, returns the stored result.
+
+    Args:
+        bench: as `opened` gives it, or with the lists of all its initial rankings.
+        plan: what is to be measured.
+    """
+    store: Store = bench.store
+    ids, lists = query_ids_of(bench.prepared.test), _Lists(bench, plan.initial)
+    work = by_cells(plan, store.records, ids, lambda cell: _compute(plan, lists, cell))
+
+    def facts() -> dict[str, Any]:
+        return bench.facts(bench.prepared.test) | {"initial": list(plan.initial)}
+
+    return (yield from engine.run(store, plan, ids, facts, work))
+
+
+class _Lists:
+    """The lists with as many rankings as are asked for, made when they first are."""
+
+    def __init__(self, bench: Workbench, initial: Sequence[str]) -> None:
+        self.bench, self.initial = bench, initial
+        self.extended: JudgedLists | None = None
+        self.complete = False
+
+    def reading(self, columns: Sequence[int | None]) -> Generator[Progress, None, JudgedLists]:
+        """Lists that have these rankings; the study's first points need not wait for the others."""
+        yield from self.carrying(1 + max((one for one in columns if one is not None), default=0))
+        own: JudgedLists = self.bench.prepared.test
+        if all(column is None or column < own.lists.rankings for column in columns):
+            return own
+        if self.extended is None:
+            self.extended = yield from extended(self.bench, self.initial)
+        return self.extended
+
+    def whole(self) -> Generator[Progress, None, Workbench]:
+        """The workbench to train with: every ranking in its lists, made as its recipe says."""
+        if not self.complete:
+            yield from self.made(self.bench.recipe)
+            self.complete = True
+        return self.bench
+
+    def carrying(self, count: int) -> Generator[Progress, None, None]:
+        """Fit rankings of training until the lists carry so many, or all."""
+        names = self.bench.recipe.initial
+        there = self.bench.prepared.test.lists.rankings
+        for upto in range(there + 1, min(count, len(names)) + 1):
+            yield from self.made(replace(self.bench.recipe, initial=names[:upto], scores=EARLY))
+
+    def made(self, recipe: ListRecipe) -> Generator[Progress, None, None]:
+        """Make the lists by this recipe; what was fitted for earlier ones stays noted."""
+        bench = self.bench
+        prepared = yield from prepare(bench.fold, recipe, bench.store)
+        fitted = bench.prepared.fitted | prepared.fitted
+        self.bench = replace(bench, prepared=replace(prepared, fitted=fitted))
+
+
+def _compute(plan: Plan, lists: _Lists, cell: Cell) -> Generator[Progress, None, Found]:
+    row = next(
+        row for row in plan.rows if (row.label, row.condition) == (cell.row.ranker, cell.row.family)
+    )
+    alone = "initial" in row.ranker
+    bench = lists.bench if alone else (yield from lists.whole())
+    test = yield from lists.reading(row.columns)
+    facts: dict[str, Any] = {
+        "queries": len(test.lists),
+        "set_size": test.lists.mean_length,
+    }
+    if alone:
+        scores = test.lists.prior[:, row.columns[0] or 0].copy()
+    else:
+        changes = {"seed": str(cell.row.draw)} if row.seeds > 1 else {}
+        ranker, noted = yield from saying(trained(bench, row.label, changes), f"of {row.label}")
+        facts |= noted
+        if row.condition == TRAINED:
+            scores = ranker.score(test.dataset, test.lists)
+        else:
+            scores = answered(ranker, row.columns, test)
+    measures = [Measure.parse(text) for text in plan.stored]
+    return facts, {"values": evaluate(measures, test.dataset, test.lists, scores)}

@@ -1,0 +1,91 @@
+"""Which families of perturbations have nothing to say of which rankers, and why.
+
+A family that means nothing for a ranker, or cannot be put to it, has no values and a reason; the
+other families of a study go on. A 0 is always a measured one.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from shuffleproof.core.errors import DataError, ShuffleproofError, UsageError
+from shuffleproof.core.perturb.registry import ATTACK, entry_of
+from shuffleproof.core.rankers import registry
+from shuffleproof.core.studies.kinds.perturbations.retraining import untrainable
+from shuffleproof.core.studies.kinds.perturbations.system import meaningless, said
+from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
+from shuffleproof.core.studies.precomputed_scores import beyond
+
+LeftOut = dict[str, dict[str, str]]
+"""By family, the rankers without values under it and the reason of each."""
+
+
+def left_out(families: Iterable[str], labels: Sequence[str], rankings: int = 1) -> LeftOut:
+    """What is known before anything is computed; families without a reason are there, empty.
+
+    Args:
+        families: of perturbations.
+        labels: of the rankers, the initial ranking among them.
+        rankings: how many initial rankings the lists carry.
+
+    Raises:
+        UnknownNameError: no such family.
+
+    >>> found = left_out(["label-noise", "cut"], ["dlcm", "feature:2", "dlcm#01"])
+    >>> found["label-noise"]["feature:2"], found["cut"]
+    ('learns from no label', {})
+    """
+    return {family: _reasons(family, labels, rankings) for family in dict.fromkeys(families)}
+
+
+def _reasons(family: str, labels: Sequence[str], rankings: int) -> dict[str, str]:
+    entry = entry_of(family)
+    if family == ATTACK:
+        return dict.fromkeys(labels, "no network among the rankers to be attacked")
+    if "ranking" in entry.changes and not rankings:
+        return dict.fromkeys(labels, "the lists carry no initial ranking")
+    unable = {}
+    if entry.retrains:
+        reasons = untrainable(labels)
+        unable = {name: f"cannot be trained again, {reason}" for name, reason in reasons.items()}
+    others = [label for label in labels if label not in unable]
+    learns = _unlearned(others) if "labels" in entry.changes else {}
+    return meaningless(family, others) | learns | unable | beyond(family, labels)
+
+
+def _unlearned(labels: Iterable[str]) -> dict[str, str]:
+    """The rankers to which labels to learn from are all the same, and why."""
+    found = {}
+    for label in labels:
+        name = label.partition("@")[0].partition("#")[0]
+        if label == INITIAL:
+            found[label] = "given, not trained again"
+        elif not registry.entry(name).fitted:
+            found[label] = "learns from no label"
+    return found
+
+
+def failed(error: ShuffleproofError, *, trains: bool) -> str:
+    """The reason of a family that turned out to be impossible for a ranker.
+
+    Args:
+        error: what was raised.
+        trains: while the ranker was trained again; else while it was asked.
+    """
+    verb = "cannot be trained on it" if trains else "cannot be asked"
+    what = error.found if isinstance(error, DataError) else str(error).rstrip(".")
+    return f"{verb}, {what}"
+
+
+def check(found: Mapping[str, Mapping[str, str]], labels: Sequence[str]) -> None:
+    """Refuse a study of which nothing would be left.
+
+    Args:
+        found: what is left out.
+        labels: of the rankers, the initial ranking among them.
+
+    Raises:
+        UsageError: every family is left out for every ranker.
+    """
+    if not found or any(set(labels) - set(reasons) for reasons in found.values()):
+        return
+    each = [f"{family} means nothing for {said(reasons)}" for family, reasons in found.items()]
+    raise UsageError(f"nothing is left to study: {'. '.join(each)}; name others")

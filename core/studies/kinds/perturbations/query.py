@@ -1,0 +1,240 @@
+"""One query of one trial again, whatever was disturbed: both lists and what a ranker answered.
+
+What `replay` is for the study of a worse initial ranking, for every family: documents may have
+left or joined, and features may be others. Drawn exactly as the study drew it; answered in JSON,
+by the resident scoring process.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float32
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.errors import DataError, UsageError
+from shuffleproof.core.metrics.agreement import positions
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.perturb.base import disturbed
+from shuffleproof.core.perturb.registry import ATTACK, entry_of
+from shuffleproof.core.rankers.base import Ranker
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.store.artefacts import Store, default_store
+from shuffleproof.core.studies.answers.scoring import check_same_data, lists_for, ranker_for
+from shuffleproof.core.studies.answers.shown_order import document_names
+from shuffleproof.core.studies.kinds.perturbations.study import Armed
+from shuffleproof.core.studies.kinds.perturbations.system import answered
+from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL, InitialRanking
+from shuffleproof.core.studies.kinds.worst_case.orders import READ, Attack
+from shuffleproof.core.studies.kinds.worst_case.study import worst_orders
+from shuffleproof.core.studies.score_reuse import shared_source
+
+MOST_CANDIDATES = 50_000
+"""Lists of more documents are not all asked again for one of them: its batch is then its own."""
+
+
+def replayed(item: Mapping[str, Any]) -> dict[str, Any]:
+    """What one trial of a study of perturbations did to one query's list.
+
+    Args:
+        item: `store`, `data`, `recipe` (of the lists), `lists` (their digest), `query`, `ranker`
+            (artefact key, or `initial ranking`), `family`, `level`, `draw`, `seed`; `attacked`
+            (artefact key) where the family is an attack, `trained` (artefact key of the trial's
+            own ranker) where rankers are trained again; `features` (ids of columns), if wanted.
+
+    Returns:
+        As `compared`.
+
+    Raises:
+        DataError: the test part has no such query, or the name means another data set by now.
+        UsageError: rankers are trained again, and none is named for this trial.
+    """
+    check_same_data(item, item["recipe"], item["lists"])
+    base = lists_for(item)
+    at = _place_of(item, base)
+    if not entry_of(item["family"]).of_input:
+        return _answered_otherwise(item, base, at)
+    attacked: dict[str, Ranker] = {}
+    if item["family"].startswith(f"{ATTACK}@"):
+        name = item["family"].partition("@")[2]
+        attacked[name] = ranker_for({**item, "ranker": item["attacked"]})
+    change = Armed(attacked, base)(item["family"], float(item["level"]))
+    draws = generator(item["seed"], item["family"], float(item["level"]), item["draw"])
+    after = disturbed(change, base, draws)
+    ranker = InitialRanking() if item["ranker"] == INITIAL else ranker_for(item)
+    return compared(ranker, _one(base, at), _one(after, at), tuple(item.get("features", ())))
+
+
+def _answered_otherwise(item: Mapping[str, Any], base: JudgedLists, at: int) -> dict[str, Any]:
+    """One list as it is, answered by a ranker as it is and trained again, or asked otherwise."""
+    one, features = _one(base, at), tuple(item.get("features", ()))
+    ranker = InitialRanking() if item["ranker"] == INITIAL else ranker_for(item)
+    entry, level = entry_of(item["family"]), float(item["level"])
+    if item["ranker"] == INITIAL or level == entry.unchanged:
+        return compared(ranker, one, one, features)
+    if entry.retrains:
+        if not item.get("trained"):
+            raise UsageError(
+                f"the ranker that was trained for this trial of {item['family']} was not noted: "
+                "run the study again"
+            )
+        other = ranker_for({**item, "ranker": item["trained"]})
+        return compared(ranker, one, one, features, other)
+    if len(base.lists.rows) > MOST_CANDIDATES:
+        base, at = one, 0
+    draws = generator(item["seed"], item["family"], level, item["draw"])
+    both = (
+        ranker.score(base.dataset, base.lists),
+        answered(ranker, base, item["family"], level, draws),
+    )
+    low, high = base.lists.offsets[at], base.lists.offsets[at + 1]
+    before, after = (Known(scores[low:high]) for scores in both)
+    return compared(before, one, one, features, after)
+
+
+@dataclass(frozen=True)
+class Known:
+    """Answers one list with scores that are there.
+
+    Attributes:
+        scores: in the order shown.
+    """
+
+    scores: Float32[np.ndarray, " docs"]
+
+    def score(self, dataset: RankingDataset, lists: CandidateLists) -> Float32[np.ndarray, " docs"]:
+        """The scores."""
+        del dataset, lists
+        return self.scores
+
+
+def worst_replayed(item: Mapping[str, Any]) -> dict[str, Any]:
+    """The worst order that a stored study found for one query.
+
+    Args:
+        item: `store`, `data`, `recipe` (of the lists), `study` (artefact key), `label` (of the
+            ranker in the study), `ranker` (artefact key, or `initial ranking`), `query`, `budget`;
+            `features` (ids of columns), if wanted.
+
+    Returns:
+        As `compared`.
+
+    Raises:
+        DataError: the test part has no such query.
+    """
+    store = Store(Path(item["store"]), default_store().bundled)
+    artefact = store.resolve(item["study"], "study")
+    recipe = artefact.recipe
+    whole = lists_for(item)
+    count = min(len(whole.lists), recipe["queries"] or len(whole.lists))
+    base = JudgedLists(whole.dataset, whole.lists.select(np.arange(count)))
+    at = _place_of(item, base)
+    ranker = InitialRanking() if item["ranker"] == INITIAL else ranker_for(item)
+    attack = Attack(ranker, base, recipe["target"], Measure.parse(recipe["measure"]))
+    orders = worst_orders(artefact, item["label"]).astype(np.int64)
+    order = orders[[0, *recipe["budgets"]].index(item["budget"])]
+    after = JudgedLists(base.dataset, attack.rearranged(order))
+    return compared(ranker, _one(base, at), _one(after, at), tuple(item.get("features", ())))
+
+
+def swaps(item: Mapping[str, Any]) -> dict[str, Any]:
+    """What every single exchange of two places costs a ranker in one query.
+
+    Args:
+        item: `store`, `data`, `recipe` (of the lists), `ranker` (artefact key, or
+            `initial ranking`), `query`, `target`, `measure`; `places`: only among the first so
+            many, if wanted.
+
+    Returns:
+        `costs`: rows and columns are places, best first; None where none was tried. `documents`
+        and `labels` by place, `invariant`: the ranker declares to read nothing of it.
+    """
+    base = lists_for(item)
+    ranker = InitialRanking() if item["ranker"] == INITIAL else ranker_for(item)
+    one = _one(base, _place_of(item, base))
+    attack = Attack(ranker, one, item["target"], Measure.parse(item["measure"]))
+    costs = attack.swap_map(item.get("places"))
+    rows = one.lists.rows[attack.holders]
+    return {
+        "costs": [[None if np.isnan(cost) else cost for cost in row] for row in costs.tolist()],
+        "documents": document_names(one.dataset.doc_ids, rows),
+        "labels": one.dataset.labels[rows].tolist(),
+        "invariant": not ranker.reads & READ[item["target"]],
+    }
+
+
+def compared(
+    ranker: "Ranker | Known",
+    base: JudgedLists,
+    after: JudgedLists,
+    features: tuple[int, ...] = (),
+    other: "Ranker | Known | None" = None,
+) -> dict[str, Any]:
+    """One list before and after.
+
+    Args:
+        ranker: scores both.
+        base: the list as it is.
+        after: what was made of it.
+        features: ids of columns to be shown as they were and as they are.
+        other: scores what was made of it in the ranker's place.
+
+    Returns:
+        Columns, documents in the order of the list as it is and new ones after them: `document`,
+        `label`, `kind` (kept, gone, new), `shown_before`, `shown`, `answered_before`, `answered`
+        (positions from 1; None where it is not in that list), `score_before`, `score`; and
+        `features`: by id, pairs before and after.
+    """
+    source = shared_source(base, after)
+    new = np.flatnonzero(source < 0)
+    old, count = len(base.lists.rows), len(base.lists.rows) + len(new)
+    at = np.full(count, -1, dtype=np.int64)
+    at[source[source >= 0]] = np.flatnonzero(source >= 0)
+    at[old:] = new
+    columns: dict[str, Any] = {}
+    for name, judged, place, who in (
+        ("_before", base, np.where(np.arange(count) < old, np.arange(count), -1), ranker),
+        ("", after, at, other or ranker),
+    ):
+        scores = who.score(judged.dataset, judged.lists)
+        answered = positions(judged.lists.offsets, scores, judged.lists.rows)
+        columns[f"shown{name}"] = _there(place, np.arange(1, len(scores) + 1))
+        columns[f"answered{name}"] = _there(place, answered + 1)
+        columns[f"score{name}"] = _there(place, scores)
+    names = document_names(base.dataset.doc_ids, base.lists.rows)
+    names += document_names(after.dataset.doc_ids, after.lists.rows[new])
+    labels = base.dataset.labels[base.lists.rows], after.dataset.labels[after.lists.rows[new]]
+    kinds = ["kept" if place >= 0 else "gone" for place in at[:old]] + ["new"] * len(new)
+    shown = {}
+    for feature in features:
+        ours = base.dataset.feature(feature)[base.lists.rows]
+        theirs = after.dataset.feature(feature)[after.lists.rows]
+        before = [*ours.tolist(), *[None] * len(new)]
+        shown[str(feature)] = [list(pair) for pair in zip(before, _there(at, theirs), strict=True)]
+    return {
+        "document": names,
+        "label": np.concatenate(labels).tolist(),
+        "kind": kinds,
+        **columns,
+        "features": shown,
+    }
+
+
+def _place_of(item: Mapping[str, Any], base: JudgedLists) -> int:
+    ids = [base.dataset.query_ids[query] for query in base.lists.queries]
+    if item["query"] not in ids:
+        raise DataError(
+            f"query {item['query']!r}", f"not in the test part of {item['data']}", "Choose another."
+        )
+    return ids.index(item["query"])
+
+
+def _one(judged: JudgedLists, at: int) -> JudgedLists:
+    return JudgedLists(judged.dataset, judged.lists.select(np.array([at])))
+
+
+def _there(place: Any, values: Any) -> list[Any]:
+    """The value at each place; None where there is no place."""
+    return [None if at < 0 else values[at].item() for at in place.tolist()]

@@ -1,0 +1,249 @@
+"""What anything that may happen to an input does to a ranker: any rankers, families and levels.
+
+The study of a worse initial ranking, generalised: the order shown, the ranking, the set, the
+features, the labels learnt from, how rankers are trained and asked, and chains. Beside the measures
+every trial keeps what became of the ranker's own answer, over the documents that both lists have.
+Rankers that read nothing of what was changed are scored once, with proofs; families of labels
+train. A ranker for which a family means nothing has no values under it, and a reason.
+"""
+
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float32
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.errors import UsageError
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.perturb.registry import ATTACK, entry_of
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.rankers.base import Ranker
+from shuffleproof.core.rankers.recipes import NeuralSpec
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import conventions, engine
+from shuffleproof.core.studies.kinds.perturbations import applicability as without
+from shuffleproof.core.studies.kinds.perturbations.answer_changes import OWN
+from shuffleproof.core.studies.kinds.perturbations.trials import Armed as Armed  # noqa: PLC0414 (asked for here)
+from shuffleproof.core.studies.kinds.perturbations.trials import Trials
+from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
+from shuffleproof.core.studies.precomputed_scores import is_as_is, is_precomputed
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.run import query_ids_of
+from shuffleproof.core.studies.running import so_far
+from shuffleproof.core.studies.study import Study, levels_of
+from shuffleproof.core.studies.workbench import Identified, Workbench, digests_of, with_initial
+
+KIND = "perturbations"
+Pairs = Sequence[tuple[str, int | float]]
+PLAIN = ("transpositions", "shuffle-shown")
+"""Families whose unchanged level shows the lists as they are, where none of a study's does."""
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What a study asks for, beside its rankers.
+
+    Attributes:
+        perturbations: (family, level) pairs, as `pairs_of` makes them.
+        measures: as text.
+        draws: of each level.
+        seed: of the draws.
+    """
+
+    perturbations: Pairs
+    measures: tuple[str, ...] = ("NDCG@10",)
+    draws: int = 5
+    seed: int = 0
+
+
+def pairs_of(families: Sequence[str], levels: str | None = None) -> list[tuple[str, float]]:
+    """Families at their own levels, or at those given; a family may be a chain or an attack.
+
+    Args:
+        families: names of the registry, chains (`transpositions:5+cut`), `gradient-sign@RANKER`.
+        levels: comma-separated; taken for every family.
+
+    >>> pairs_of(["singleton", "cut:0.5+shuffle-shown"])[1:]
+    [('singleton', 1.0), ('cut:0.5+shuffle-shown', 0.0), ('cut:0.5+shuffle-shown', 1.0)]
+    """
+    return [(family, level) for family in families for level in levels_of(family, levels)]
+
+
+def run(
+    bench: Workbench, names: Sequence[str], setup: Setup
+) -> Generator[Progress, None, Artefact]:
+    """Train what is missing, disturb, measure; yields progress, returns the stored result.
+
+    Args:
+        bench: the data and its lists.
+        names: rankers, as `Workbench.identified` takes them.
+        setup: what is done to them; `gradient-sign` without a name attacks every network in turn.
+
+    Raises:
+        UnknownNameError: no such ranker, family or measure.
+        UsageError: an attack on a ranker that is not studied, or every family means nothing for
+            every ranker.
+    """
+    check(names, [family for family, _ in setup.perturbations])
+    found = yield from bench.identified_all(names)
+    rankers = {label: one.ranker for label, one in with_initial(found).items()}
+    study = planned(bench, found, replace(setup, perturbations=_attacks(setup, rankers)))
+    records, ids = bench.records(found), query_ids_of(bench.prepared.test)
+
+    def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult | None]:
+        told = _left_out(bench, study)
+        yield from Trials(bench, study, rankers, records, told).run()
+        without.check(told, list(rankers))
+        facts |= {"left_out": _plain(told)}
+        result = so_far(study, records, ids, facts)
+        return result and _asked(result, facts["left_out"])
+
+    return (
+        yield from engine.run(bench.store, study, ids, lambda: _facts(bench, study, rankers), work)
+    )
+
+
+def planned(bench: Workbench, found: Mapping[str, Identified], setup: Setup) -> Study:
+    """The plan; its trials are keyed by what determines them alone.
+
+    Raises:
+        UnknownNameError: no such family or measure.
+        UsageError: an attack on a ranker that is not studied, or nothing would be left to study.
+    """
+    labels = [INITIAL, *found]
+    families = dict(setup.perturbations)
+    check(list(found), families)
+    rankings = bench.prepared.test.lists.rankings
+    told = without.left_out([*families, *PLAIN], labels, rankings)
+    without.check({family: told[family] for family in families}, labels)
+    texts = tuple(str(Measure.parse(text)) for text in setup.measures)
+    return Study(
+        kind=KIND,
+        rankers=digests_of(with_initial(found)),
+        lists=bench.lists_digest,
+        initial=bench.recipe.initial,
+        perturbations=_with_as_is(setup.perturbations, told),
+        measures=(*texts, *OWN),
+        draws=setup.draws,
+        seed=setup.seed,
+        stored=(*conventions.kept(texts), *OWN),
+    )
+
+
+def check(names: Sequence[str], families: Iterable[str]) -> None:
+    """Refuse what can be known before anything is trained.
+
+    Args:
+        names: of the rankers.
+        families: of perturbations; those that mean nothing for any ranker are skipped.
+
+    Raises:
+        UnknownNameError: no such family.
+        UsageError: an attack on a ranker that is not studied, or nothing would be left to study.
+    """
+    labels, families = [INITIAL, *names], list(families)
+    for family in families:
+        _, attack, attacked = family.partition("@")
+        if attack and family.startswith(ATTACK) and attacked not in labels:
+            raise UsageError(f"{family}: name a network among the rankers that are studied")
+    told = without.left_out(families, labels)
+    if ATTACK not in families:  # which networks there are is known when the rankers are
+        without.check(told, labels)
+
+
+def as_is(result: StudyResult, ranker: str, measure: str) -> Float32[np.ndarray, " queries"]:
+    """A ranker's value for every query on the lists as they are, whatever else a study disturbs."""
+    of_ranker = result.trials[result.trials["ranker"] == ranker]
+    there = set(zip(of_ranker["family"], of_ranker["level"], strict=True))
+    known = [(str(family), float(level)) for family, level in result.recipe["perturbations"]]
+    unchanged = [pair for pair in known if is_as_is(*pair)]
+    family, level = next((pair for pair in unchanged if pair in there), unchanged[0])
+    return result.per_query(ranker, family, level, measure)
+
+
+def _with_as_is(pairs: Pairs, told: without.LeftOut) -> tuple[tuple[str, float], ...]:
+    """The pairs, the lists as they are first where no family has them for every ranker.
+
+    >>> _with_as_is([("cut:0.5+shuffle-shown", 1)], {})
+    (('cut', 0.0), ('cut:0.5+shuffle-shown', 1.0))
+    """
+    whole = tuple((family, float(level)) for family, level in pairs)
+    if any(is_as_is(*pair) and _for_all(told, pair[0]) for pair in whole) or not whole:
+        return whole
+    named = whole[0][0].partition("+")[0].partition(":")[0]
+    first = next(
+        family for family in (named, *PLAIN) if entry_of(family).of_input and _for_all(told, family)
+    )
+    return ((first, entry_of(first).unchanged), *whole)
+
+
+def _for_all(told: without.LeftOut, family: str) -> bool:
+    """Whether every ranker has a value on the lists as they are under a family."""
+    return all(is_precomputed(label) for label in told.get(family, {}))
+
+
+def _left_out(bench: Workbench, study: Study) -> without.LeftOut:
+    families = [family for family, _ in study.perturbations]
+    labels = [label for label, _ in study.rankers]
+    told = without.left_out(families, labels, bench.prepared.test.lists.rankings)
+    for family in {family for family, _ in study.perturbations}:
+        if all(is_as_is(*pair) for pair in study.perturbations if pair[0] == family):
+            told[family] = {
+                label: why for label, why in told[family].items() if not is_precomputed(label)
+            }
+    return told
+
+
+def _asked(result: StudyResult, left_out: Mapping[str, Mapping[str, str]]) -> StudyResult:
+    """The trials without those that are left out, which another study may have stored."""
+    facts = (result.trials[name] for name in ("family", "level", "ranker"))
+    asked = [
+        ranker not in left_out.get(family, {})
+        or (is_precomputed(ranker) and is_as_is(family, level))
+        for family, level, ranker in zip(*facts, strict=True)
+    ]
+    rows = np.flatnonzero(asked)
+    trials = result.trials.iloc[rows].reset_index(drop=True)
+    return replace(result, trials=trials, values=result.values[rows])
+
+
+def _attacks(setup: Setup, rankers: Mapping[str, Ranker]) -> Pairs:
+    """The pairs with `gradient-sign` made an attack on every network of the study."""
+    nets = [
+        label
+        for label, ranker in rankers.items()
+        if isinstance(getattr(ranker, "spec", None), NeuralSpec)
+    ]
+    pairs: list[tuple[str, int | float]] = []
+    for family in dict.fromkeys(family for family, _ in setup.perturbations):
+        levels = [level for name, level in setup.perturbations if name == family]
+        attacks = [f"{ATTACK}@{label}" for label in nets] if family == ATTACK else []
+        named = attacks or [family]  # without a network it is left out, and said to be
+        pairs += [(one, level) for one in named for level in levels]
+    return pairs
+
+
+def _reached(base: JudgedLists, pairs: Pairs) -> dict[str, dict[str, int]]:
+    """How many lists can take a level, by family and level, where not all can."""
+    found: dict[str, dict[str, int]] = {}
+    for family, level in pairs:
+        count = entry_of(family).reached(base, level)
+        if count < len(base.lists):
+            found.setdefault(family, {})[f"{level:g}"] = count
+    return found
+
+
+def _plain(told: without.LeftOut) -> dict[str, dict[str, str]]:
+    return {family: dict(why) for family, why in told.items() if why}
+
+
+def _facts(bench: Workbench, study: Study, rankers: Mapping[str, Ranker]) -> dict[str, Any]:
+    base: JudgedLists = bench.prepared.test
+    families = {family: entry_of(family) for family, _ in study.perturbations}
+    return bench.facts(base, rankers) | {
+        "changes": {family: sorted(entry.changes) for family, entry in families.items()},
+        "units": {family: entry.unit for family, entry in families.items()},
+        "left_out": _plain(_left_out(bench, study)),
+        "reached": _reached(base, study.perturbations),
+    }

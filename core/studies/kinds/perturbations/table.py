@@ -1,0 +1,231 @@
+"""What disturbed inputs cost: losses by ranker, family and level, and query by query."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.relevance import mean_of
+from shuffleproof.core.perturb.registry import ATTACK, entry_of
+from shuffleproof.core.studies.conventions import derived
+from shuffleproof.core.studies.kinds.benchmark.finding import signed
+from shuffleproof.core.studies.kinds.perturbations.answer_changes import OWN
+from shuffleproof.core.studies.kinds.perturbations.study import as_is
+from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
+from shuffleproof.core.studies.result import StudyResult
+
+COLUMNS = ("ranker", "family", "level", "tau", "as_is", "mean", "loss", *OWN)
+STRENGTHS = {
+    "last": "each family's last level",
+    "worst": "the level that hurts most",
+    "mean": "the mean over its levels",
+}
+"""How the levels of a family, which count different things, become one number."""
+
+GROUPS = {
+    "order": "Only the order shown",
+    "ranking": "The initial ranking",
+    "set": "The set of documents",
+    "features": "The features",
+    "labels": "The labels learnt from",
+    "system": "Training and arithmetic",
+    "several": "Several at once",
+}
+"""What a family changes, as headings, from what should not matter to what must."""
+
+ATTACKS = "The features, by an attack on"
+
+
+def group_of(family: str) -> str:
+    """What a family changes, as a name of GROUPS.
+
+    Raises:
+        UnknownNameError: no such family.
+
+    >>> group_of("shuffle"), group_of("shuffle-shown"), group_of("cut:0.5+feature-noise")
+    ('ranking', 'order', 'several')
+    """
+    changed = entry_of(family).changes - {"order"}
+    return "several" if len(changed) > 1 else next(iter(changed), "order")
+
+
+def grouped(families: Iterable[str]) -> dict[str, list[str]]:
+    """Families by what they change; names of GROUPS in their order, those that have any.
+
+    >>> grouped(["cut", "shuffle-shown", "sample"])
+    {'order': ['shuffle-shown'], 'set': ['cut', 'sample']}
+    """
+    found: dict[str, list[str]] = {name: [] for name in GROUPS}
+    for family in dict.fromkeys(families):
+        found[group_of(family)].append(family)
+    return {name: own for name, own in found.items() if own}
+
+
+def headed(families: Iterable[str]) -> dict[str, list[str]]:
+    """As `grouped`, under headings; attacks on one network each have their own.
+
+    >>> list(headed(["label-noise", "cut", "gradient-sign@dlcm"]))
+    ['The set of documents', 'The features, by an attack on', 'The labels learnt from']
+    """
+    found: dict[str, list[str]] = {}
+    for name, own in grouped(families).items():
+        attacks = [family for family in own if family.startswith(f"{ATTACK}@")]
+        found[GROUPS[name]] = [family for family in own if family not in attacks]
+        found |= {ATTACKS: attacks} if attacks else {}
+    return {heading: own for heading, own in found.items() if own}
+
+
+def losses(result: StudyResult, measure: str) -> pd.DataFrame:
+    """What every family at every level costs each ranker.
+
+    Args:
+        result: a study of perturbations, or a card.
+        measure: one that follows from what is stored.
+
+    Returns:
+        Columns COLUMNS: Kendall τ left, mean on the lists as they are and under the
+        perturbation, `loss` (the first minus the second), and means of what became of the answer
+        (NaN where the study did not keep it). Levels at which nothing changes are rows too.
+    """
+    parsed, own = Measure.parse(measure), [name for name in OWN if name in result.stored]
+    cube = {name: derived(name, result.stored, result.values) for name in (measure, *own)}
+    start: dict[str, float] = {}
+    rows = []
+    points: dict[Any, Any] = dict(result.trials.groupby(["ranker", "family", "level"]).indices)
+    taus = result.trials["tau"].to_numpy(float)
+    for (ranker, family, level), at in sorted(points.items(), key=lambda one: int(one[1][0])):
+        if ranker not in start:
+            start[ranker] = mean_of(parsed, as_is(result, ranker, measure))
+        mean = mean_of(parsed, _over_draws(cube[measure][at]))
+        facts = {"ranker": ranker, "family": family, "level": float(level)}
+        facts["tau"] = float(taus[at].mean())
+        numbers = {"as_is": start[ranker], "mean": mean, "loss": start[ranker] - mean}
+        answer = {name: _mean(_over_draws(cube[name][at])) for name in own}
+        rows.append(facts | numbers | answer)
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def condensed(frame: pd.DataFrame, strength: str) -> pd.DataFrame:
+    """One row a ranker and family.
+
+    Args:
+        frame: `losses`.
+        strength: a name of STRENGTHS; the first level, at which nothing changes, has no say
+            where there are others.
+
+    Returns:
+        ranker, family, level (NaN: a mean over levels), loss.
+    """
+    levels, losses_ = frame["level"].to_numpy(float), frame["loss"].to_numpy(float)
+    points: dict[Any, Any] = dict(frame.groupby(["ranker", "family"]).indices)
+    rows = []
+    for (ranker, family), own in sorted(points.items(), key=lambda one: int(one[1][0])):
+        at = own[1:] if len(own) > 1 else own
+        if strength == "mean":
+            known = losses_[at][~np.isnan(losses_[at])]
+            level, loss = float("nan"), float(known.mean()) if len(known) else float("nan")
+        else:
+            worst = int(np.where(np.isnan(losses_[at]), -np.inf, losses_[at]).argmax())
+            chosen = at[worst if strength == "worst" else -1]
+            level, loss = float(levels[chosen]), float(losses_[chosen])
+        rows.append({"ranker": ranker, "family": family, "level": level, "loss": loss})
+    return pd.DataFrame(rows, columns=["ranker", "family", "level", "loss"])
+
+
+def of_family(result: StudyResult, family: str) -> StudyResult:
+    """The same result with the trials of one family alone."""
+    rows = np.flatnonzero((result.trials["family"] == family).to_numpy())
+    trials = result.trials.iloc[rows].reset_index(drop=True)
+    return replace(result, trials=trials, values=result.values[rows])
+
+
+def damage(
+    result: StudyResult, ranker: str, family: str, level: float, measure: str
+) -> pd.DataFrame:
+    """What a perturbation did to every query, the most damaged first.
+
+    Returns:
+        Columns query, unchanged, disturbed (the mean over the draws), change, worst_draw (the
+        draw with the lowest value). Queries that the measure leaves out are left out.
+    """
+    before = as_is(result, ranker, measure).astype(np.float64)
+    draws = result.draws(ranker, family, level, measure)
+    after = draws.mean(axis=0, dtype=np.float64)
+    frame = pd.DataFrame(
+        {
+            "query": result.query_ids,
+            "unchanged": before,
+            "disturbed": after,
+            "change": after - before,
+            "worst_draw": np.where(np.isnan(draws), np.inf, draws).argmin(axis=0),
+        }
+    )
+    counted = frame[frame["change"].notna()]
+    return counted.sort_values("change", kind="stable", ignore_index=True)
+
+
+def by_level(result: StudyResult, ranker: str, family: str, measure: str) -> pd.DataFrame:
+    """The change of every query at every level, the queries that lose most on average first.
+
+    Returns:
+        A column a level, a row a query (its id is the index); NaN where the measure leaves it out.
+    """
+    of = result.trials[(result.trials["family"] == family) & (result.trials["ranker"] == ranker)]
+    before = as_is(result, ranker, measure).astype(np.float64)
+    levels = list(dict.fromkeys(of["level"]))
+    changes = {
+        level: result.per_query(ranker, family, level, measure).astype(np.float64) - before
+        for level in levels
+    }
+    frame = pd.DataFrame(changes, index=pd.Index(list(result.query_ids), name="query"))
+    order = frame.mean(axis=1).argsort(kind="stable")
+    return frame.iloc[order]
+
+
+def finding(frame: pd.DataFrame, measure: str, rankers: Sequence[str], strength: str) -> str:
+    """What the losses amount to, in words.
+
+    Args:
+        frame: `losses`.
+        measure: that was lost.
+        rankers: those to speak of; of the initial ranking only where it is alone.
+        strength: a name of STRENGTHS.
+    """
+    own = [name for name in rankers if name != INITIAL] or list(rankers)
+    found = condensed(frame[frame["ranker"].isin(own)], strength).dropna(subset=["loss"])
+    if found.empty:
+        return ""
+    count = len(set(found["family"]))
+    families = f"{count} {'families' if count != 1 else 'family'}"
+    words = f"At {STRENGTHS[strength]}, over {families}: "
+    rows: list[dict[str, Any]] = found.to_dict("records")  # type: ignore[assignment]
+    worst = max(rows, key=lambda row: float(row["loss"]))
+    if worst["loss"] <= 0:
+        return f"{words}no ranker loses {measure} under any of them."
+    at = "" if np.isnan(worst["level"]) else f" at {worst['level']:g}"
+    words += f"the largest loss is {worst['ranker']}'s under {worst['family']}{at} "
+    words += f"({signed(-worst['loss'])} {measure})"
+    lost: dict[str, list[float]] = {}
+    for row in rows:
+        lost.setdefault(str(row["ranker"]), []).append(float(row["loss"]))
+    if len(lost) > 1:
+        means = sorted(lost, key=lambda name: float(np.mean(lost[name])))
+        first, last = means[0], means[-1]
+        words += f"; on average {first} loses least ({signed(-float(np.mean(lost[first])))}) and "
+        words += f"{last} most ({signed(-float(np.mean(lost[last])))})"
+    unharmed = [name for name, each in lost.items() if max(each) <= 0]
+    if unharmed:
+        words += f"; nothing here harms {', '.join(unharmed)}"
+    return f"{words}."
+
+
+def _over_draws(values: Any) -> Any:
+    """A point's value for every query: the mean over its draws."""
+    return values.mean(axis=0, dtype=np.float64).astype(np.float32)
+
+
+def _mean(values: Any) -> float:
+    counted = values[~np.isnan(values)]
+    return float(counted.mean()) if len(counted) else float("nan")

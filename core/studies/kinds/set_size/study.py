@@ -1,0 +1,236 @@
+"""Table 3 of SetRank: train on lists of N0 candidates, test on lists of N1.
+
+Lists are cut from the initial ranking; a list with fewer documents stays what it is and is
+counted. NDCG at another N1 mixes two things, the candidates that are there at all and the shift
+of the model, so each is beside it: the initial ranker's own curve, the ceiling that a perfect
+order of the same candidates reaches, and how stable the shared documents' order and scores are.
+"""
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.errors import MissingRankingError, UsageError
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.relevance import evaluate
+from shuffleproof.core.progress import Progress, saying
+from shuffleproof.core.rankers.base import Ranker
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import conventions, engine
+from shuffleproof.core.studies.cells import Cell, CellPlan, by_cells
+from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL, InitialRanking
+from shuffleproof.core.studies.kinds.set_size import feasibility as set_size_reach
+from shuffleproof.core.studies.kinds.set_size.stability import stabilities
+from shuffleproof.core.studies.ranker_sets import expanded
+from shuffleproof.core.studies.resolved_rankers import Entrant, entrant, trained
+from shuffleproof.core.studies.run import query_ids_of
+from shuffleproof.core.studies.study import Found, Trial
+from shuffleproof.core.studies.workbench import Workbench
+
+KIND = "set-size"
+CEILING = "ideal"
+ANY = "any"
+ORDER, SHIFT = "order-stability", "score-shift"
+"""What is stored beside relevance: Kendall's τ-b of the shared documents' order between lists of
+N1 and of N0, and how far their scores moved against each other, in standard deviations of them."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One ranker as trained on lists of one size.
+
+    Attributes:
+        label: `ranker` or `ranker@preset`.
+        ranker: its recipe.
+        size: N0; None where lists play no part in its training.
+        seeds: how many seeds it is trained with.
+        largest: the longest list that it can score; None: any.
+    """
+
+    label: str
+    ranker: Mapping[str, Any]
+    size: int | None
+    seeds: int
+    largest: int | None
+
+    @property
+    def family(self) -> str:
+        """What the result calls it: `40`, or `any`."""
+        return ANY if self.size is None else str(self.size)
+
+
+@dataclass(frozen=True)
+class Plan(CellPlan):
+    """A set-size study's full description.
+
+    Attributes:
+        rows: rankers with the size they are trained on.
+        sizes: N1, rising.
+        lists: digest of the candidate lists at each size.
+        measures: what it is asked for, as text.
+        stored: what is kept for every query.
+    """
+
+    kind: str = field(default=KIND, init=False)
+    rows: tuple[Row, ...]
+    sizes: tuple[int, ...]
+    lists: Mapping[str, str]
+    measures: tuple[str, ...]
+    stored: tuple[str, ...]
+
+    def cells(self) -> list[Cell]:
+        """All cells; what a ranker cannot score is left out."""
+        most = max((row.seeds for row in self.rows), default=0)
+        return [
+            Cell(Trial(row.label, row.family, float(size), seed), 0, self._digest(row, size, seed))
+            for seed in range(most)
+            for row in self.rows
+            if seed < row.seeds
+            for size in self.sizes
+            if row.largest is None or size <= row.largest
+        ]
+
+    def _digest(self, row: Row, size: int, seed: int) -> str:
+        facts = {
+            "kind": KIND,
+            "ranker": row.ranker,
+            "seed": seed,
+            "trained": self.lists[str(row.size)] if row.size else None,
+            "tested": self.lists[str(size)],
+            "measures": list(self.stored),
+        }
+        return key_of("trial", facts).digest
+
+
+def opened(
+    data: str, sizes: Sequence[int], recipe: ListRecipe, store: Store, preset: str
+) -> Generator[Progress, None, dict[int, Workbench]]:
+    """The data with its lists at every size; the initial rankers are fitted once.
+
+    Raises:
+        ParameterError: no sizes, or one below 1.
+    """
+    benches = {}
+    for size in set_size_reach.checked("sizes", sizes):
+        of_size = replace(recipe, depth=size)
+        benches[size] = yield from Workbench.opened(data, of_size, store, preset)
+    return benches
+
+
+def planned(
+    benches: Mapping[int, Workbench],
+    names: Sequence[str],
+    trained_on: Sequence[int],
+    measures: Sequence[str] = ("NDCG@10",),
+    seeds: int = 1,
+) -> Plan:
+    """The plan: the initial ranking and the ceiling, then every ranker at every N0.
+
+    Args:
+        benches: by size, as `opened` gives them; all of them are tested on.
+        names: as `core.studies.resolved_rankers` takes them, or sets of `core.studies.ranker_sets`.
+        trained_on: the sizes N0, each of them in `benches`.
+        measures: as text.
+        seeds: how many each ranker is trained with.
+
+    Raises:
+        UsageError: N0 that is no size of the study, or that a stored ranker was trained on and the
+            study has not; a ranker that reads more initial rankings than the lists carry.
+    """
+    missing = [size for size in trained_on if size not in benches]
+    if missing:
+        raise UsageError(f"lists of {missing[0]} are trained on and not tested on: add the size")
+    first = next(iter(benches.values()))
+    texts = tuple(str(Measure.parse(text)) for text in measures)
+    rows = [Row(INITIAL, {"name": INITIAL}, None, 1, None)]
+    for label in expanded([CEILING, *names]):
+        asked = entrant(label, first)
+        if asked.rankings > len(first.recipe.initial):
+            raise MissingRankingError(label, asked.rankings, len(first.recipe.initial))
+        rows += _rows(asked, tuple(benches), trained_on, seeds)
+    lists = {str(size): bench.lists_digest for size, bench in benches.items()}
+    stored = (*conventions.kept(texts), ORDER, SHIFT)
+    return Plan(tuple(rows), tuple(benches), lists, texts, stored)
+
+
+def _rows(asked: Entrant, known: Sequence[int], trained_on: Sequence[int], seeds: int) -> list[Row]:
+    """The rows of one ranker: one a size that it is trained on."""
+    if asked.depth is not None and asked.depth not in known:
+        raise UsageError(
+            f"{asked.label} was trained on lists of {asked.depth}, which are not tested on: "
+            "add the size"
+        )
+    own = sorted(set(trained_on)) if asked.depth is None else [asked.depth]
+    sizes: Sequence[int | None] = [None] if asked.alone else own
+    rows = [
+        Row(asked.label, asked.recipe, size, seeds if asked.drawn else 1, asked.largest)
+        for size in sizes
+        if size is None or asked.largest is None or size <= asked.largest
+    ]
+    if not rows:
+        raise UsageError(
+            f"{asked.label} reads ranks up to {asked.largest}: it cannot be trained on lists of "
+            f"{own[0]}; leave it out, or name smaller sizes"
+        )
+    return rows
+
+
+def run(
+    benches: Mapping[int, Workbench], plan: Plan, data: str
+) -> Generator[Progress, None, Artefact]:
+    """Train and measure what is not stored yet; yields progress, returns the stored result."""
+    first = next(iter(benches.values()))
+    store: Store = first.store
+    ids = query_ids_of(first.prepared.test)
+    work = by_cells(plan, store.records, ids, lambda cell: _compute(benches, plan, cell))
+    return (
+        yield from engine.run(
+            store, plan, ids, lambda: _facts(benches, plan) | {"data": data}, work
+        )
+    )
+
+
+def _compute(
+    benches: Mapping[int, Workbench], plan: Plan, cell: Cell
+) -> Generator[Progress, None, Found]:
+    size = int(cell.row.level)
+    row = next(
+        row for row in plan.rows if (row.label, row.family) == (cell.row.ranker, cell.row.family)
+    )
+    bench = benches[row.size or size]
+    facts: dict[str, Any] = {"artefact": "", "training_seconds": 0.0}
+    if row.label == INITIAL:
+        ranker: Ranker = InitialRanking()
+    else:
+        changes = {"seed": str(cell.row.draw)} if row.seeds > 1 else {}
+        training = trained(bench, row.label, changes)
+        ranker, noted = yield from saying(training, f"of {row.label} on {row.family}")
+        facts |= noted
+    test: JudgedLists = benches[size].prepared.test
+    scores = ranker.score(test.dataset, test.lists)
+    measures = [Measure.parse(text) for text in plan.stored if text not in (ORDER, SHIFT)]
+    values = evaluate(measures, test.dataset, test.lists, scores)
+    home = benches[row.size or min(benches)].prepared.test
+    stability = stabilities(home, ranker.score(home.dataset, home.lists), test, scores)
+    facts |= {"queries": len(test.lists), "set_size": test.lists.mean_length}
+    return facts, {"values": np.concatenate([values, stability])}
+
+
+def _facts(benches: Mapping[int, Workbench], plan: Plan) -> dict[str, Any]:
+    first = next(iter(benches.values()))
+    return {
+        **first.facts(first.prepared.test),
+        **set_size_reach.counts(np.diff(first.fold.test.offsets), tuple(benches)),
+        "left_out": list(
+            dict.fromkeys(
+                f"{row.label} reads ranks up to {row.largest} and is not asked beyond"
+                for row in plan.rows
+                if row.largest is not None and row.largest < max(benches)
+            )
+        ),
+    }

@@ -1,0 +1,288 @@
+"""What a set-size study says: curves over N1, who drops least, and whether the paper's claim holds.
+
+The paper's claim (Table 3): trained on the smallest lists and tested on the largest, SetRank IMSAB
+drops least, then SetRank MSAB, then DLCM.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float32, Float64
+from shuffleproof.core.studies.claims import rising
+from shuffleproof.core.studies.claims_intervals import adjusted
+from shuffleproof.core.studies.kinds.benchmark.finding import signed
+from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
+from shuffleproof.core.studies.kinds.set_size import feasibility as reach
+from shuffleproof.core.studies.kinds.set_size.study import ANY, CEILING, ORDER, SHIFT
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.words import counted
+
+ORDERED = (("setrank-imsab", "SetRank IMSAB"), ("setrank-msab", "SetRank MSAB"), ("dlcm", "DLCM"))
+"""Who drops least to most, by the paper."""
+
+
+def curves(result: StudyResult, measure: str) -> pd.DataFrame:
+    """One row a ranker, N0 and N1.
+
+    Args:
+        result: a set-size study.
+        measure: one that follows from what is stored.
+
+    Returns:
+        Columns ranker, trained_on (N0 as text, `any` where lists play no part), size (N1),
+        mean_length (of the lists really tested), mean, low, high (95 % over queries), n,
+        reaching (lists that have N1 documents or more), home (mean at N1 = N0 of the ranker
+        trained on N1: NaN where none was), shift (mean − home), order_stability and score_shift
+        (means over queries).
+    """
+    summary = result.summary((measure,))
+    own = {
+        (row["ranker"], row["family"], row["level"]): row["mean"]
+        for row in summary.to_dict("records")
+    }
+    rows = []
+    for row in summary.to_dict("records"):
+        there = reach.reaching(result.facts, int(row["level"]))
+        point = (row["ranker"], row["family"], row["level"])
+        home = own.get((row["ranker"], f"{row['level']:g}", row["level"]), float("nan"))
+        rows.append(
+            {
+                "ranker": row["ranker"],
+                "trained_on": row["family"],
+                "size": int(row["level"]),
+                "mean_length": row["set_size"],
+                "mean": row["mean"],
+                "low": row["low"],
+                "high": row["high"],
+                "n": row["n"],
+                "reaching": len(result.query_ids) if there is None else there,
+                "home": home,
+                "shift": row["mean"] - home,
+                "order_stability": _mean(result.per_query(*point, ORDER)),
+                "score_shift": _mean(result.per_query(*point, SHIFT)),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+@dataclass(frozen=True)
+class Drop:
+    """What a ranker loses between the lists that it was trained on and the largest that there are.
+
+    Attributes:
+        ranker: its label.
+        trained_on: N0.
+        tested_on: the largest N1 that it was asked for and that some list reaches.
+        loss: mean of NDCG at N0 − NDCG at N1, query by query.
+        low: of the 95 % interval of the paired t test of the loss, Holm over the rankers.
+        high: likewise.
+        compared: in how many lists the two differ, as a sentence; empty where all reach N1.
+    """
+
+    ranker: str
+    trained_on: int
+    tested_on: int
+    loss: float
+    low: float
+    high: float
+    compared: str = ""
+
+
+def drops(result: StudyResult, measure: str) -> list[Drop]:
+    """The drop of every ranker that is trained on lists, from the smallest N0, least first.
+
+    Where test lists do not reach N0 and a larger N1 there is nothing to compare, and no drop.
+    """
+    ends = {label: _ends(result, label) for label in dict.fromkeys(result.trials.ranker)}
+    known = {label: own for label, own in ends.items() if own is not None}
+    if not known:
+        return []
+    losses = np.stack([_loss(result, label, measure) for label in known])
+    _, low, high = adjusted(losses)
+    found = [
+        Drop(
+            ranker=label,
+            trained_on=own[0],
+            tested_on=own[1],
+            loss=float(np.nanmean(losses[at])),
+            low=float(low[at]),
+            high=float(high[at]),
+            compared=reach.compared(result.facts, *own),
+        )
+        for at, (label, own) in enumerate(known.items())
+    ]
+    return sorted(found, key=lambda drop: drop.loss)
+
+
+def claim(result: StudyResult, measure: str) -> dict[str, object]:
+    """Whether the paper's claim holds here; empty where it cannot be tested.
+
+    It takes the three rankers, each trained on lists, and a larger N1 that some test list reaches.
+
+    The two neighbouring pairs (MSAB − IMSAB, DLCM − MSAB) are compared by paired tests of the
+    queries' losses; see `core.studies.claims.rising`.
+    """
+    labels = list(dict.fromkeys(result.trials.ranker))
+    chosen = []
+    for name, words in ORDERED:
+        plain = [x for x in labels if _is(x, name) and _ends(result, x) is not None]
+        plain.sort(key=lambda label: "-without-init" not in label)
+        if not plain:
+            return {}
+        chosen.append((plain[0], words))
+    verdict = rising([(label, _loss(result, label, measure)) for label, _ in chosen])
+    ends = _ends(result, chosen[0][0]) or (0, 0)
+    return {
+        "claim": f"{chosen[0][1]} drops least, then {chosen[1][1]}, then {chosen[2][1]}",
+        "verdict": verdict.word,
+        "text": verdict.text,
+        "trained_on": ends[0],
+        "tested_on": ends[1],
+        "steps": [asdict(step) for step in verdict.steps],
+    }
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """What a study says, written from the numbers; empty where it has nothing to say.
+
+    Attributes:
+        candidates: what the candidates alone do, before any ranker.
+        losses: what every ranker loses from its own size to the largest.
+        verdict: whether the paper's claim holds.
+    """
+
+    candidates: str
+    losses: str
+    verdict: str
+
+
+def sentences(result: StudyResult, measure: str) -> Sentences:
+    """What a study says of the candidates, of the rankers and of the paper's claim."""
+    return told(curves(result, measure), drops(result, measure), claim(result, measure))
+
+
+def told(frame: pd.DataFrame, lost: Sequence[Drop], found: Mapping[str, object]) -> Sentences:
+    """The sentences from what was computed before: `curves`, `drops` and `claim`."""
+    unreached = [int(size) for size in frame.loc[frame["reaching"] == 0, "size"]]
+    candidates = _candidates(frame) if {INITIAL, CEILING} <= set(frame.ranker) else ""
+    differ = dict.fromkeys(drop.compared for drop in lost)
+    return Sentences(
+        " ".join(filter(None, [candidates, reach.beyond(unreached)])),
+        " ".join(filter(None, [*map(_loses, lost), _adjustment(lost), *differ])),
+        f"The paper's claim that {found['claim']} {found['text']}" if found else _untested(frame),
+    )
+
+
+def finding(result: StudyResult, measure: str) -> str:
+    """A paragraph written from the numbers: the candidates' own curve, the drops, the claim."""
+    said = sentences(result, measure)
+    return " ".join(filter(None, (said.candidates, said.losses, said.verdict)))
+
+
+def shorter(facts: Mapping[str, Any]) -> str:
+    """How many test lists have fewer documents than were asked for; empty where none has.
+
+    Args:
+        facts: of a stored study.
+
+    >>> shorter({"queries": 3, "shorter": {"40": 0, "240": 1}})
+    'fewer than 240 documents: 1 of 3 lists, which stay as they are'
+    >>> shorter({"queries": 3, "shorter": {"40": 1, "240": 2, "500": 3}})
+    'fewer than 40, 240 and 500 documents: 1, 2 and 3 of 3 lists, which stay as they are'
+    """
+    short = {size: count for size, count in facts["shorter"].items() if count}
+    if not short:
+        return ""
+    sizes, counts = _listed(short), _listed(map(str, short.values()))
+    of = f"{counts} of {counted(facts['queries'], 'list')}"
+    return f"fewer than {sizes} documents: {of}, which stay as they are"
+
+
+def _listed(words: Iterable[str]) -> str:
+    *first, last = [*words] or ["none"]
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _loses(drop: Drop) -> str:
+    word = "loses" if drop.loss >= 0 else "gains"
+    return (
+        f"{drop.ranker} {word} {abs(drop.loss):.3f} from {drop.trained_on} to {drop.tested_on} "
+        f"candidates (95 % of the change: {signed(-drop.high)} to {signed(-drop.low)})."
+    )
+
+
+def _adjustment(lost: Sequence[Drop]) -> str:
+    """That the intervals of several rankers hold together; nothing where there is one."""
+    if len(lost) < 2:
+        return ""
+    return f"The intervals are adjusted by Holm for {counted(len(lost), 'ranker')}."
+
+
+def _untested(frame: pd.DataFrame) -> str:
+    """Why the claim is not tested although its three rankers are there, trained on lists."""
+    trained = set(frame.loc[frame["trained_on"] != ANY, "ranker"])
+    if not all(any(_is(label, name) for label in trained) for name, _ in ORDERED):
+        return ""
+    sizes = _listed([str(size) for size in sorted(set(frame.loc[frame["reaching"] > 0, "size"]))])
+    return (
+        "The paper's claim is not tested here: it takes a size that was trained on and a larger "
+        f"one that some test list reaches; of the sizes asked for lists reach {sizes}."
+    )
+
+
+def _candidates(frame: pd.DataFrame) -> str:
+    """What the candidates alone do, before any model, at the sizes that some list reaches."""
+    reached = frame[frame["reaching"] > 0]
+    of = {label: group.sort_values("size") for label, group in reached.groupby("ranker")}
+    if not {INITIAL, CEILING} <= set(of):
+        return ""
+    initial, ceiling = of[INITIAL], of[CEILING]
+    first, last = int(ceiling["size"].iloc[0]), int(ceiling["size"].iloc[-1])
+    if first == last:
+        return (
+            f"At {first} candidates the best possible order reaches {ceiling['mean'].iloc[0]:.3f} "
+            f"and the initial ranking {initial['mean'].iloc[0]:.3f}."
+        )
+    return (
+        f"From {first} to {last} candidates the best possible order goes from "
+        f"{ceiling['mean'].iloc[0]:.3f} to {ceiling['mean'].iloc[-1]:.3f} and the initial ranking "
+        f"from {initial['mean'].iloc[0]:.3f} to {initial['mean'].iloc[-1]:.3f}."
+    )
+
+
+def _is(label: str, name: str) -> bool:
+    """Whether a label is this ranker without ordinal embeddings (DLCM without its input order)."""
+    bare = label.partition("@")[0]
+    return bare in {name, f"{name}-without-init"}
+
+
+def _ends(result: StudyResult, label: str) -> tuple[int, int] | None:
+    """The smallest N0 of a ranker and the largest N1 that a list reaches; None without both."""
+    own = result.trials[(result.trials.ranker == label) & (result.trials.family != ANY)]
+    if own.empty:
+        return None
+    trained_on = min(int(size) for size in own.family)
+    at = own[own.family == str(trained_on)].level.astype(int)
+    there = [int(size) for size in at if reach.is_reached(result.facts, int(size))]
+    if trained_on not in there or max(there) == trained_on:
+        return None
+    return trained_on, max(there)
+
+
+def _loss(result: StudyResult, label: str, measure: str) -> Float64[np.ndarray, " queries"]:
+    """NDCG at N1 = N0 minus NDCG at the largest N1, query by query, seeds averaged."""
+    trained_on, tested_on = _ends(result, label) or (0, 0)
+    home, away = (
+        result.per_query(label, str(trained_on), float(size), measure).astype(np.float64)
+        for size in (trained_on, tested_on)
+    )
+    return home - away
+
+
+def _mean(values: Float32[np.ndarray, " queries"]) -> float:
+    counted = values[~np.isnan(values)]
+    return float(counted.mean(dtype=np.float64)) if len(counted) else float("nan")

@@ -1,0 +1,212 @@
+"""A ranker under attack: what an order of the ranking, or of what is shown, is worth to it."""
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float64, Int64
+from shuffleproof.core.data import ragged
+from shuffleproof.core.data.falling import falling_order
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.errors import MissingRankingError
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.relevance import evaluate_many
+from shuffleproof.core.perturb import arrangements
+from shuffleproof.core.perturb.worst_case import (
+    Objective,
+    Search,
+    Worst,
+    most_rounds,
+    search,
+    swap_costs,
+)
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.rankers.base import Input, Ranker
+from shuffleproof.core.rankers.theorems import theorem_of
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.studies.kinds.invariance.examination import examine
+from shuffleproof.core.studies.kinds.invariance.verdict import INVARIANT, verdict_of
+from shuffleproof.core.studies.score_reuse import scores_of_all
+
+TARGETS = ("ranking", "shown")
+READ: dict[str, frozenset[Input]] = {
+    "ranking": frozenset({"order", "ranks"}),
+    "shown": frozenset({"order"}),
+}
+"""What a ranker must read to see that the target was rearranged."""
+
+PERMUTED = 10
+"""Random orders of every list that a certificate rests on."""
+
+LARGEST = 1e30
+"""What an infinite score counts as where scores are averaged."""
+
+PLATEAU = 1e-3
+"""Weight of the smooth guide beside the measure, which hardly a step changes alone."""
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Whether rearranging can hurt at all.
+
+    Attributes:
+        proven: the ranker reads nothing of it, and its verdict over real permutations is invariant.
+        deviation: largest deviation of a score that they showed.
+        permutations: lists that were really permuted and scored.
+    """
+
+    proven: bool
+    deviation: float
+    permutations: int
+
+
+@dataclass(frozen=True)
+class Attack:
+    """The search for one ranker's worst order.
+
+    Attributes:
+        ranker: the ranker.
+        base: the lists as they are.
+        target: `ranking`: the first initial ranking and with it the order shown; `shown`: the
+            order shown alone.
+        measure: what is hurt.
+    """
+
+    ranker: Ranker
+    base: JudgedLists
+    target: str
+    measure: Measure
+
+    def __post_init__(self) -> None:
+        """Refuse lists without the ranking that is to be rearranged."""
+        if self.target == "ranking" and not self.base.lists.rankings:
+            raise MissingRankingError("worst-case on the ranking", 1, 0)
+
+    @cached_property
+    def holders(self) -> Int64[np.ndarray, " places"]:
+        """The candidate at each place of what is rearranged."""
+        lists = self.base.lists
+        if self.target == "shown":
+            return np.arange(len(lists.rows))
+        return falling_order(lists.offsets, lists.prior[:, 0], lists.rows)
+
+    def part(self, chosen: Int64[np.ndarray, " chosen"]) -> "Attack":
+        """The same attack on some of the lists."""
+        few = JudgedLists(self.base.dataset, self.base.lists.select(chosen))
+        return Attack(self.ranker, few, self.target, self.measure)
+
+    def rearranged(self, order: Int64[np.ndarray, " places"]) -> CandidateLists:
+        """The lists when the document at old place `order[p]` stands at place p.
+
+        A place of the ranking keeps its prior score; other initial rankings stay. Documents whose
+        prior scores tie are shown by data set row wherever they are moved.
+        """
+        lists = self.base.lists
+        if self.target == "shown":
+            return lists.shown_as(order)
+        prior = lists.prior.copy()
+        prior[self.holders[order], 0] = lists.prior[self.holders, 0]
+        return lists.reranked(prior)
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """Real permutations of every list, where the ranker declares to read nothing of it."""
+        if self.ranker.reads & READ[self.target]:
+            return Certificate(proven=False, deviation=0.0, permutations=0)
+        lists = self.base.lists
+        unread = np.zeros(len(lists.rows), dtype=np.float32)
+        orders = [
+            arrangements.shuffled(
+                lists.offsets, unread, 1.0, generator(index, "worst-case", "certificate")
+            )
+            for index in range(PERMUTED)
+        ]
+        place = np.argsort(self.holders)
+        seen = examine(
+            self.ranker, self.base, [self.rearranged(order) for order in orders],
+            lambda candidates: self.rearranged(place[candidates]),
+        )  # fmt: skip
+        theorem = theorem_of(self.ranker)
+        verdict, _ = verdict_of(seen, self._queries, None if theorem is None else theorem.plain())
+        deviation = max((float(values[0].max(initial=0.0)) for values in seen.values), default=0.0)
+        return Certificate(verdict == INVARIANT, deviation, PERMUTED * len(lists))
+
+    @property
+    def _queries(self) -> tuple[str, ...]:
+        return tuple(self.base.dataset.query_ids[query] for query in self.base.lists.queries)
+
+    @property
+    def objective(self) -> Objective:
+        """Orders → the measure's value of each list, and the guide of a search."""
+
+        def objective(orders: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            return self.values(orders)
+
+        return objective
+
+    def values(
+        self, orders: Int64[np.ndarray, "orders places"]
+    ) -> tuple[Float64[np.ndarray, "orders lists"], Float64[np.ndarray, "orders lists"]]:
+        """The measure's value of each list under each order, and a guide without plateaus.
+
+        The guide adds a thousandth of the covariance of standardised scores and gains; undefined
+        values count as 0, no order changes them.
+        """
+        variants = [self.rearranged(order) for order in orders]
+        scores = scores_of_all(self.ranker, self.base, variants)
+        runs = list(zip(variants, scores, strict=True))
+        found = evaluate_many([self.measure], self.base.dataset, runs)[:, 0].astype(np.float64)
+        found = np.nan_to_num(found.reshape(len(orders), len(self.base.lists)))
+        guides = [self._guide(lists, one) for lists, one in runs]
+        return found, found + PLATEAU * np.array(guides).reshape(found.shape)
+
+    def _guide(self, lists: CandidateLists, scores: np.ndarray) -> Float64[np.ndarray, " lists"]:
+        owner, lengths = ragged.segment_ids(lists.offsets), np.maximum(lists.lengths, 1)
+        gains = np.exp2(np.maximum(self.base.dataset.labels[lists.rows], 0)) - 1
+        exact = np.nan_to_num(scores.astype(np.float64), posinf=LARGEST, neginf=-LARGEST)
+        centred = exact - (np.bincount(owner, exact, len(lengths)) / lengths)[owner]
+        spread = np.sqrt(np.bincount(owner, centred**2, len(lengths)) / lengths)
+        product = np.bincount(owner, centred * gains, len(lengths)) / lengths
+        return (
+            product / np.where(spread > 0, spread, np.inf) / max(1.0, float(gains.max(initial=0)))
+        )
+
+    def worst(self, wanted: Search, seed: int) -> Generator[Progress, None, Worst]:
+        """The worst orders found; 0 damage without a search where that is certified."""
+        lists = self.base.lists
+        looking = search(
+            lists.offsets,
+            self.objective,
+            wanted,
+            generator(seed, "worst-case", wanted.method),
+            floor=0.0,  # of every measure
+        )
+        rounds = most_rounds(lists.offsets, wanted)
+        while True:
+            try:
+                done = next(looking)
+            except StopIteration as finished:
+                return finished.value
+            yield Progress(done, rounds, f"rounds for {self.ranker.name}")
+
+    def random_orders(
+        self, unit: str, budget: int, draws: int, seed: int
+    ) -> Int64[np.ndarray, "draws places"]:
+        """Random orders of exactly so many steps: inversions, or exchanges with replacement."""
+        offsets = self.base.lists.offsets
+        unread = np.zeros(int(offsets[-1]), dtype=np.float32)
+        arrange = arrangements.inverted if unit == "inversions" else arrangements.transposed
+        orders = [
+            arrange(offsets, unread, float(budget), generator(seed, unit, budget, draw))
+            for draw in range(draws)
+        ]
+        return np.array(orders).reshape(draws, int(offsets[-1]))
+
+    def swap_map(self, places: int | None = None) -> Float64[np.ndarray, "length length"]:
+        """What each single exchange costs the one list of this attack, by places of the target.
+
+        Args:
+            places: only exchanges among the first so many; the others are NaN.
+        """
+        return swap_costs(int(self.base.lists.offsets[-1]), self.objective, places)

@@ -1,0 +1,1 @@
+"""What is stored: entries, where they come from, what needs them; uploads and archives."""

@@ -1,0 +1,189 @@
+"""What of a store nobody needs any more, and how much disk it holds; nothing goes by itself.
+
+Trials are records under content keys, so that studies share them and killed ones go on. A record
+that no stored study and no study under way would ask for is of a study that was deleted.
+"""
+
+import shutil
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from shuffleproof.core.data import catalogue, examination
+from shuffleproof.core.errors import JobError
+from shuffleproof.core.store import locks, manifest, plain_json
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.damaged import damaged, size_of
+from shuffleproof.core.studies import jobs
+from shuffleproof.core.studies.library import uploads
+from shuffleproof.core.studies.library.entries import damaged as undescribed
+from shuffleproof.core.studies.library.provenance import STRANGE
+from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.running import planned, underway
+
+YOUNG_SECONDS = 3600.0
+"""What changed within the hour may belong to work under way and is left alone."""
+
+ABANDONED_SECONDS = 30 * 86_400.0
+"""Work under way that nothing has touched for so long is taken for given up."""
+
+MOST_HEAD = 1 << 27
+"""Bytes of what a stored study says of itself."""
+
+
+@dataclass(frozen=True)
+class Waste:
+    """Something that can go.
+
+    Attributes:
+        path: a file or folder.
+        what: why nobody needs it, as a plural.
+        size: bytes.
+    """
+
+    path: Path
+    what: str
+    size: int
+
+
+def size(store: Store) -> int:
+    """Bytes of all files of a store's own folder."""
+    return size_of(store.root)
+
+
+def waste(store: Store) -> list[Waste]:
+    """Everything that can go, by why and where; damaged artefacts are deleted by name instead."""
+    now = time.time()
+    found = [
+        *_records(store, now), *_left_behind(store, now), *_uploads(store, now),
+        *_labels(store), *_examinations(store),
+    ]  # fmt: skip
+    return sorted(found, key=lambda one: (one.what, str(one.path)))
+
+
+def clean(found: list[Waste], store: Store) -> int:
+    """Remove it; returns the bytes that are free now.
+
+    Raises:
+        ArtefactError: the store may not be written to.
+    """
+    freed = 0
+    for one in found:
+        with manifest.explained(one.path.name, store.root):
+            if one.path.is_dir() and not one.path.is_symlink():
+                shutil.rmtree(one.path)
+            else:
+                one.path.unlink(missing_ok=True)
+        freed += one.size
+    return freed
+
+
+def _records(store: Store, now: float) -> Iterator[Waste]:
+    """Trials that no study needs; none is told where the trials of a study cannot be named."""
+    needed = _needed(store)
+    for path in (store.root / "records").glob("[0-9a-f][0-9a-f]/*.safetensors"):
+        if needed is not None and path.stem not in needed and _age(path, now) > YOUNG_SECONDS:
+            yield Waste(path, "trials of no study", size_of(path))
+
+
+def _needed(store: Store) -> set[str] | None:
+    """The records that studies would ask for; None where one of them cannot say."""
+    asked: set[str] = set()
+    unreadable = {one.name for one in undescribed(store)}
+    studies = [(one.recipe, _query_ids(one.path)) for one in store.artefacts("study")
+               if str(one.key) not in unreadable]  # fmt: skip
+    studies += [(one.recipe, one.query_ids) for kind in STUDIES for one in underway(store, kind)]
+    for recipe, ids in studies:
+        digests = None if ids is None else _digests(recipe, len(ids))
+        if digests is None:
+            return None
+        asked.update(digests)
+    return asked
+
+
+def _digests(recipe: Mapping[str, Any], lists: int) -> Iterable[str] | None:
+    if "runs" in recipe:  # runs were compared as they came: no trial was made
+        return ()
+    try:
+        return planned(recipe).digests(lists)
+    except STRANGE:
+        return None
+
+
+def _query_ids(path: Path) -> tuple[str, ...] | None:
+    try:
+        return tuple(plain_json.read(path / "study.json", MOST_HEAD)["query_ids"])
+    except (*STRANGE, OSError):
+        return None
+
+
+def _left_behind(store: Store, now: float) -> Iterator[Waste]:
+    """What killed processes and earlier versions left, and archives that were written for pages."""
+    root = store.root
+    for path in [*root.glob("unpacking-*"), *(root / "records" / "incoming").glob("*")]:
+        if _age(path, now) > YOUNG_SECONDS:
+            yield Waste(path, "unfinished files of killed processes", size_of(path))
+    for path in (root / "incoming").glob("*"):
+        if path.suffix != ".lock" and _is_free(path.with_name(f"{path.name}.lock")):
+            yield Waste(path, "unfinished files of killed processes", size_of(path))
+    for path in (root / "workspaces").glob("*"):
+        stored = (root / "artefacts" / path.name).is_dir()
+        if _age(path, now) > (YOUNG_SECONDS if stored else ABANDONED_SECONDS):
+            yield Waste(path, "work that ended, or was given up a month ago", size_of(path))
+    for path in (root / "exports").glob("*"):
+        if _age(path, now) > YOUNG_SECONDS:
+            yield Waste(path, "archives that a page wrote (it writes them again)", size_of(path))
+
+
+def _uploads(store: Store, now: float) -> Iterator[Waste]:
+    """Uploads that no job needs; none is told where the jobs cannot be read."""
+    try:
+        unfinished = jobs.jobs_of(store).list("waiting", "running", "failed")
+    except JobError:
+        return
+    needed = {job.parameters.get("upload") for job in unfinished}
+    for path in (store.root / "uploads").glob("*"):
+        if path.name not in needed and _age(path, now) > uploads.KEPT_SECONDS:
+            yield Waste(path, "uploads that no job needs", size_of(path))
+
+
+def _labels(store: Store) -> Iterator[Waste]:
+    """Names and tags that are damaged, or of artefacts that are gone."""
+    here = {str(one.key) for one in store.artefacts()}
+    here |= {one.name for one in damaged(store) if one.what == "artefact"}
+    for one in damaged(store):
+        if one.what != "artefact":
+            yield Waste(one.path, "damaged names and tags", one.size)
+    for name, key in store.names().items():
+        path = store.root / "names" / name
+        if str(key) not in here and path.exists():
+            yield Waste(path, "names and tags of what is gone", size_of(path))
+    for path in (store.root / "tags").glob("*.json"):
+        if path.is_file() and path.stem not in here:
+            yield Waste(path, "names and tags of what is gone", size_of(path))
+
+
+def _examinations(store: Store) -> Iterator[Waste]:
+    """Of data sets that are gone."""
+    kept = {one.facts.get("fingerprint") for one in store.artefacts(catalogue.KIND)}
+    for one in store.artefacts(examination.KIND):
+        if one.recipe.get("of") not in kept and one.path.parent == store.root / "artefacts":
+            yield Waste(one.path, "examinations of data sets that are gone", one.size)
+
+
+def _is_free(lock: Path) -> bool:
+    if not lock.exists():
+        return True
+    with locks.held(lock, blocking=False) as free:
+        return free
+
+
+def _age(path: Path, now: float) -> float:
+    """Seconds since anything directly in it changed; 0 where it is gone."""
+    with suppress(OSError):
+        inside = [one.stat().st_mtime for one in path.iterdir()] if path.is_dir() else []
+        return now - max([path.stat().st_mtime, *inside])
+    return 0.0

@@ -1,0 +1,237 @@
+"""Everything in a store as a person sees it: what it is, what made it, what needs what."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from shuffleproof.core.data.catalogue import SAMPLE, SAMPLE_FOLDER
+from shuffleproof.core.errors import ArtefactError
+from shuffleproof.core.rankers import outside, preset_digests
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.damaged import Damaged
+from shuffleproof.core.store.damaged import damaged as unreadable
+from shuffleproof.core.store.keys import ArtefactKey
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.store.tags import Tags
+from shuffleproof.core.studies.differences import from_preset, from_usual_lists, in_words
+from shuffleproof.core.studies.kinds.benchmark.run_commands import is_of_runs
+from shuffleproof.core.studies.library.provenance import STRANGE, dependencies, trials_of
+from shuffleproof.core.studies.list_sources import recipe_of
+from shuffleproof.core.studies.methods import rankers_of
+from shuffleproof.core.words import counted
+
+KINDS = {"data": "data set", "ranker": "ranker", "study": "study", "scores": "scores"}
+"""The kinds of artefacts that a person has to do with, in words."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One artefact of the library.
+
+    Attributes:
+        artefact: where it is and what made it.
+        name: the name given to it, or what it is called by itself.
+        named: whether a person gave that name.
+        summary: what it is, in one line.
+        tags: words that were put on it.
+        seconds: what it took to train or to score, where that was noted; of a study the sum over
+            its trials, which is not the time that passed where several ran side by side.
+        bundled: it comes with the program and can be neither changed nor deleted.
+        needs: what it was made from, as far as that is in the store.
+        part: it is one part of a cross-fitting: of interest only with what it belongs to.
+        stale: why lists like its own cannot be made any more; empty: they can.
+    """
+
+    artefact: Artefact
+    name: str
+    named: bool
+    summary: str
+    tags: tuple[str, ...]
+    seconds: float | None
+    bundled: bool
+    needs: frozenset[ArtefactKey]
+    part: bool
+    stale: str = ""
+
+    @property
+    def key(self) -> ArtefactKey:
+        """The artefact's key."""
+        return self.artefact.key
+
+
+def entries(store: Store) -> list[Entry]:
+    """Every artefact of a store that a person has to do with, the newest first."""
+    return _looked_through(store)[0]
+
+
+def damaged(store: Store) -> list[Damaged]:
+    """What lies in a store and cannot be an entry: shown apart, and removed by its file's name."""
+    strange = [one for one in _looked_through(store)[1] if one.path.parent.parent == store.root]
+    return [
+        *unreadable(store),
+        *(Damaged(one.path, "artefact", _cannot_describe(one), one.size) for one in strange),
+    ]
+
+
+def _looked_through(store: Store) -> tuple[list[Entry], list[Artefact]]:
+    """The entries of a store, and the artefacts that nothing can be said of."""
+    called: dict[ArtefactKey, str] = {}
+    for name, key in store.names().items():
+        called.setdefault(key, name)
+    artefacts = [one for one in store.artefacts() if one.key.kind in KINDS]
+    needs = dependencies(store, artefacts)
+    found, strange = [], []
+    for one in artefacts:
+        try:
+            found.append(_entry(one, called.get(one.key), frozenset(needs[one.key]), store))
+        except STRANGE:
+            strange.append(one)
+    return sorted(found, key=lambda entry: entry.artefact.created, reverse=True), strange
+
+
+def _entry(one: Artefact, name: str | None, needs: frozenset[ArtefactKey], store: Store) -> Entry:
+    return Entry(
+        artefact=one,
+        name=name or _own_name(one),
+        named=name is not None,
+        summary=summary_of(one),
+        tags=Tags(store.root).of(one.key),
+        seconds=_seconds(one),
+        bundled=one.path.parent != store.root / "artefacts",
+        needs=needs,
+        part="without part" in _lists(one),
+        stale=preset_digests.stale(_initial(one)),
+    )
+
+
+def _cannot_describe(artefact: Artefact) -> str:
+    return f"its recipe or its facts are those of no {KINDS[artefact.key.kind]} of this version"
+
+
+def dependents(found: Iterable[Entry], key: ArtefactKey) -> list[Entry]:
+    """What was made from an artefact, directly or through another, the newest first."""
+    every = list(found)
+    reached, grown = {key}, True
+    while grown:
+        more = {entry.key for entry in every if entry.needs & reached} - reached
+        grown, reached = bool(more), reached | more
+    return [entry for entry in every if entry.key in reached - {key}]
+
+
+def data_of(entry: Entry, found: Iterable[Entry]) -> str:
+    """The name of the data set that something was made from; `sample` where none is stored."""
+    named = [one.name for one in found if one.key in entry.needs and one.key.kind == "data"]
+    return next((name for name in named if name != SAMPLE), SAMPLE)
+
+
+def required(found: Iterable[Entry], keys: Iterable[ArtefactKey]) -> list[Entry]:
+    """These artefacts and all that they need, so that another machine can open them."""
+    by_key = {entry.key: entry for entry in found}
+    reached: set[ArtefactKey] = set()
+    waiting = [key for key in keys if key in by_key]
+    while waiting:
+        key = waiting.pop()
+        if key not in reached:
+            reached.add(key)
+            waiting += [needed for needed in by_key[key].needs if needed in by_key]
+    return [entry for entry in by_key.values() if entry.key in reached]
+
+
+def remove(store: Store, chosen: Sequence[Entry]) -> int:
+    """Remove artefacts with their names and tags; returns the bytes that are free now.
+
+    Raises:
+        ArtefactError: one of them comes with the program; those before it are gone.
+    """
+    freed = 0
+    for entry in chosen:
+        store.remove(entry.key)
+        Tags(store.root).put(entry.key, ())
+        freed += entry.artefact.size
+    return freed
+
+
+def rename(store: Store, entry: Entry, name: str) -> None:
+    """Call an artefact by another name; an old name means nothing any more.
+
+    Raises:
+        ParameterError: no name.
+        ArtefactError: the name means something else.
+    """
+    meant = store.names().get(name)
+    if meant not in {None, entry.key}:
+        raise ArtefactError(name, f"it is the name of {meant}", "Choose another name.")
+    old = [text for text, key in store.names().items() if key == entry.key and text != name]
+    store.set_name(name, entry.key)
+    for text in old:
+        store.remove_name(text)
+
+
+def summary_of(artefact: Artefact) -> str:
+    """What an artefact is, in one line."""
+    facts, recipe = artefact.facts, artefact.recipe
+    if artefact.key.kind == "data":
+        kinds = {"queries": "query", "documents": "document", "features": "feature"}
+        return ", ".join(counted(facts.get(name, 0), one) for name, one in kinds.items())
+    if artefact.key.kind == "ranker":
+        preset, changed = from_preset(recipe["ranker"])
+        if recipe["ranker"]["name"] in outside.KINDS:
+            return _of_file(artefact)
+        said = f"{preset} preset" + (f", {in_words(changed)}" if changed else "")
+        said += _on_lists(artefact)
+        quality = facts.get("valid", {}).get("NDCG@10")
+        return said + (f"; validation NDCG@10 {quality:.3f}" if quality is not None else "")
+    if artefact.key.kind == "study":
+        return f"on {facts.get('data', '?')}: {', '.join(rankers_of(recipe))}"
+    return f"of {recipe.get('ranker', {}).get('name', '?')} on all documents"
+
+
+def _of_file(artefact: Artefact) -> str:
+    """A ranker from outside: which file, and how good it is where that was measured."""
+    ranker, facts = artefact.recipe["ranker"], artefact.facts
+    said = f"{outside.WORDS[ranker['name']]} ({ranker['file']}), from outside"
+    for part in ("valid", "test"):
+        quality = facts.get(part, {}).get("NDCG@10")
+        if quality is not None:
+            name = {"valid": "validation", "test": "test"}[part]
+            return f"{said}; {name} NDCG@10 {quality:.3f}"
+    return said
+
+
+def _own_name(artefact: Artefact) -> str:
+    recipe = artefact.recipe
+    if artefact.key.kind == "study":
+        return "benchmark of runs" if is_of_runs(recipe) else str(recipe["kind"])
+    if artefact.key.kind == "ranker":
+        file = recipe["ranker"].get("file", "")
+        return f"{artefact.facts.get('name') or recipe['ranker']['name']} {file}".strip()
+    if artefact.key.kind == "scores":
+        return f"scores of {recipe.get('ranker', {}).get('name', artefact.key)}"
+    name = str(artefact.facts.get("name") or artefact.key)
+    return SAMPLE if name == SAMPLE_FOLDER.name else name
+
+
+def _seconds(artefact: Artefact) -> float | None:
+    value = artefact.facts.get("seconds")
+    if isinstance(value, int | float):
+        return float(value) or None
+    return trials_of(artefact).seconds or None if artefact.key.kind == "study" else None
+
+
+def _on_lists(artefact: Artefact) -> str:
+    """How the lists that a ranker was trained on were made; nothing for one of documents."""
+    lists = recipe_of(_lists(artefact))
+    if lists is None:
+        return ""
+    return f"; on lists by {in_words(from_usual_lists(lists)).removeprefix('initial ')}"
+
+
+def _initial(artefact: Artefact) -> list[str]:
+    """The initial rankers of the lists that something was made on."""
+    noted = artefact.facts.get("lists") if artefact.key.kind == "study" else _lists(artefact)
+    return list(map(str, noted.get("initial", ()))) if isinstance(noted, Mapping) else []
+
+
+def _lists(artefact: Artefact) -> Mapping[str, Any]:
+    made = artefact.recipe.get("lists")
+    return made if isinstance(made, Mapping) else {}

@@ -1,0 +1,208 @@
+"""Entries of the library side by side: what a person compares first, and only what differs.
+
+Digests, the conventions that values are stored under and tables inside a recipe are left out: two
+studies differ in them always and nobody reads them. They stand in the entry's own recipe.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from shuffleproof.core.studies.library.entries import Entry
+from shuffleproof.core.studies.list_sources import recipe_of
+from shuffleproof.core.studies.methods import rankers_of
+from shuffleproof.core.studies.result import stored_summary
+
+FIRST_MEASURE = "NDCG@10"
+MOST_RESULTS = 12
+"""Rankers whose results are laid side by side; more are read on the study's page."""
+
+MOST_VALUES = 8
+"""Values of a list that are told one by one."""
+
+_DIGEST = re.compile(r"[0-9a-f]{32,}")
+_COVERED = {"kind", "rankers", "rows", "runs", "lists", "initial", "perturbations", "measures",
+            "stored", "data", "queries", "preset", "fingerprints", "folds", "sizes", "files",
+            "seed", "draws", "seconds"}  # fmt: skip
+
+
+def differing(chosen: Sequence[Entry]) -> dict[str, list[Any]]:
+    """The fields in which these entries differ, what is compared first on top, one value each.
+
+    Args:
+        chosen: any number of entries of whatever kinds.
+    """
+    results = _results(chosen)
+    rows = [
+        {"summary": entry.summary} | dict(_told(entry)) | result | dict(_rest(entry)) | _cost(entry)
+        for entry, result in zip(chosen, results, strict=True)
+    ]
+    studies = bool(chosen) and all(entry.key.kind == "study" for entry in chosen)
+    names = [name for name in dict.fromkeys(name for row in rows for name in row)
+             if not (studies and name == "summary")]  # fmt: skip
+    table = {name: [row.get(name) for row in rows] for name in names}
+    return {
+        name: values for name, values in table.items() if any(one != values[0] for one in values)
+    }
+
+
+def short(value: Any, most: int = 60) -> str:
+    """A value in one line of at most so many characters.
+
+    >>> short(["dlcm", "mart", "setrank-imsab"], 20), short(0.123456789), short(None)
+    ('dlcm … (3 in all)', '0.123457', '–')
+    """
+    if value is None:
+        return "–"
+    if isinstance(value, Mapping):
+        value = [f"{name} {short(one)}" for name, one in value.items()]
+    if isinstance(value, list | tuple):
+        texts = [_of_many(one) for one in value]
+        whole = ", ".join(texts)
+        if len(whole) <= most:
+            return whole or "none"
+        tail, kept = f" … ({len(texts)} in all)", texts
+        while len(kept) > 1 and len(", ".join(kept)) + len(tail) > most:
+            kept = kept[:-1]
+        return f"{', '.join(kept)[: max(1, most - len(tail))]}{tail}"
+    text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _of_many(value: Any) -> str:
+    """One of several values: what it is called, where it is a table of fields."""
+    if isinstance(value, Mapping):
+        return str(value.get("label") or value.get("name") or f"{len(value)} fields")
+    if isinstance(value, list | tuple):
+        return " ".join(map(short, value))
+    return short(value)
+
+
+def flat(values: Mapping[str, Any], place: str = "") -> dict[str, Any]:
+    """Fields inside fields by their path.
+
+    >>> flat({"ranker": {"trees": 3}, "seed": 0})
+    {'ranker.trees': 3, 'seed': 0}
+    """
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            found |= flat(value, f"{place}{name}.")
+        else:
+            found[f"{place}{name}"] = value
+    return found
+
+
+def _told(entry: Entry) -> Iterator[tuple[str, Any]]:
+    """Of a study: what it is of, on what, how often; nothing of other entries."""
+    if entry.key.kind != "study":
+        return
+    recipe, facts = entry.artefact.recipe, entry.artefact.facts
+    yield "study", recipe["kind"]
+    yield "data", facts.get("data")
+    yield "test queries", facts.get("queries")
+    yield "rankers", rankers_of(recipe)
+    yield "preset", facts.get("preset")
+    noted = facts.get("lists")
+    lists = recipe_of(noted) if isinstance(noted, Mapping) else None
+    if lists is not None:
+        yield "initial ranker", list(lists.initial)
+        if "sizes" not in recipe:
+            yield "documents a list", lists.depth or "all"
+        crossed = f"cross-fitted in {lists.folds}"
+        yield "training queries", crossed if lists.scores == "cross-fitted" else lists.scores
+        yield "seed of lists", lists.seed
+        others = list(facts.get("initial", ()))[len(lists.initial) :]
+        yield "rankings in its place", others or None
+    yield "sizes", recipe.get("sizes")
+    yield "levels", _levels(recipe.get("perturbations", ())) or None
+    yield "draws", recipe.get("draws")
+    seeds = [row.get("seeds", 1) for row in recipe.get("rows", ()) if isinstance(row, Mapping)]
+    yield "seeds a ranker", max(seeds, default=None)
+    yield "seed", recipe.get("seed")
+    yield "measures", recipe.get("measures")
+
+
+def _levels(pairs: Sequence[Any]) -> list[str]:
+    """Every family with its levels, from the least to the most.
+
+    >>> _levels([("cut", 5.0), ("transpositions", 0.0), ("transpositions", 20.0)])
+    ['cut 5', 'transpositions 0 … 20 (2 levels)']
+    """
+    levels: dict[str, list[float]] = {}
+    for family, level in pairs:
+        levels.setdefault(str(family), []).append(float(level))
+    return [
+        f"{family} {found[0]:g}"
+        if len(found) == 1
+        else f"{family} {min(found):g} … {max(found):g} ({len(found)} levels)"
+        for family, found in levels.items()
+    ]
+
+
+def _results(chosen: Sequence[Entry]) -> list[dict[str, str]]:
+    """What each study found of the rankers that at least two of them have: its first point."""
+    every = [_first_points(entry) for entry in chosen]
+    names = dict.fromkeys(name for found in every for name in found)
+    shared = [name for name in names if sum(name in found for found in every) > 1]
+    return [{name: found[name] for name in shared[:MOST_RESULTS] if name in found}
+            for found in every]  # fmt: skip
+
+
+def _first_points(entry: Entry) -> dict[str, str]:
+    if entry.key.kind != "study":
+        return {}
+    try:
+        frame = stored_summary(entry.artefact.path)
+    except (OSError, ValueError, KeyError):
+        return {}
+    measures = list(frame["measure"])
+    if not measures:
+        return {}
+    measure = FIRST_MEASURE if FIRST_MEASURE in measures else measures[0]
+    first = frame[frame["measure"] == measure].drop_duplicates("ranker")
+    kind = entry.artefact.recipe["kind"]
+    found = {}
+    for ranker, family, level, mean in zip(
+        first["ranker"], first["family"], first["level"], first["mean"], strict=True
+    ):
+        value = f"{mean:.4f}".replace("-", "−")
+        found[f"{measure} of {ranker}"] = value + _where(kind, str(family), float(level))
+    return found
+
+
+def _where(kind: str, family: str, level: float) -> str:
+    """The conditions of a study's first point; none where a ranker has but one."""
+    if kind == "set-size":
+        return f" (N0 {family}, N1 {level:g})"
+    if family == kind:
+        return ""
+    return f" ({family} {level:g})" if kind != "initial-rankings" else f" ({family})"
+
+
+def _rest(entry: Entry) -> Iterator[tuple[str, Any]]:
+    """Other fields that a line can tell, by their path; of a study those on top alone."""
+    recipe, facts = entry.artefact.recipe, entry.artefact.facts
+    if entry.key.kind == "study":
+        fields = {name: value for name, value in (*recipe.items(), *facts.items())
+                  if name not in _COVERED}  # fmt: skip
+    else:
+        fields = flat(recipe) | flat(facts)
+    yield from (
+        (name, value) for name, value in fields.items() if value != [] and _in_a_line(value)
+    )
+
+
+def _in_a_line(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return len(value) <= MOST_VALUES and all(
+            _in_a_line(one) and not isinstance(one, list | tuple) for one in value
+        )
+    if isinstance(value, str):
+        return _DIGEST.fullmatch(value) is None
+    return value is None or isinstance(value, int | float)
+
+
+def _cost(entry: Entry) -> dict[str, Any]:
+    took = "seconds of its trials, added up" if entry.key.kind == "study" else "seconds"
+    return {"bytes": entry.artefact.size, took: entry.seconds}
