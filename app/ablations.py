@@ -2,6 +2,7 @@
 
 import pandas as pd
 import streamlit as st
+
 from shuffleproof.app.opened import day, result
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.ablation import finding as ablation_finding

@@ -4,6 +4,7 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
+
 from shuffleproof.app import disturbed, scoring, services, state
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
+
 from shuffleproof.app import services
 from shuffleproof.app.opened import day, path, result
 from shuffleproof.core.data.catalogue import KIND as DATA

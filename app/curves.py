@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
+
 from shuffleproof.app import scoring, services, state
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.perturb.registry import entry_of

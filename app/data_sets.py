@@ -5,6 +5,7 @@ from datetime import datetime
 
 import pandas as pd
 import streamlit as st
+
 from shuffleproof.app import services
 from shuffleproof.core.data import browse, examination
 from shuffleproof.core.data.dataset import RankingDataset

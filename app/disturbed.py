@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import streamlit as st
+
 from shuffleproof.app import scoring, services, state
 from shuffleproof.app.opened import day, path, result
 from shuffleproof.core.errors import ShuffleproofError

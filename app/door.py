@@ -11,13 +11,14 @@ from collections.abc import Callable
 from urllib.parse import urlsplit
 
 from google.protobuf.message import DecodeError
-from shuffleproof.app import login
-from shuffleproof.app.spool import Spool
 from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit.proto.BackMsg_pb2 import BackMsg
+
+from shuffleproof.app import login
+from shuffleproof.app.spool import Spool
 
 WINDOWS = 128
 """Browser windows that may be open at once."""

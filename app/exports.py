@@ -15,6 +15,7 @@ from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
+
 from shuffleproof.app.figures.style import on_paper
 from shuffleproof.core.data.csv_text import csv
 from shuffleproof.core.errors import ShuffleproofError

@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 import streamlit as st
+
 from shuffleproof.app.plain import escaped
 from shuffleproof.core.parameters import Parameter, parameters
 

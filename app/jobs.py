@@ -13,6 +13,7 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
+
 from shuffleproof.app import services
 from shuffleproof.core.errors import JobError
 from shuffleproof.core.execution.jobs import HIGHEST, LOWEST, Job, Jobs

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 import streamlit as st
+
 from shuffleproof.app import services, state
 from shuffleproof.app.when import age_in_words
 from shuffleproof.core.data.catalogue import SAMPLE

@@ -1,6 +1,7 @@
 """Page configuration and navigation, nothing else."""
 
 import streamlit as st
+
 from shuffleproof.app import address, login, sidebar
 from shuffleproof.app.pages import SECTIONS
 

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import streamlit as st
+
 from shuffleproof.app import services
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.result import StudyResult

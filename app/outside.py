@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import streamlit as st
+
 from shuffleproof.app import jobs, proposals, services
 from shuffleproof.app.uploads import Draft
 from shuffleproof.core.execution.jobs import Job

@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
+
 from shuffleproof.app import answering, proposals, services
 from shuffleproof.app.opened import day, result
 from shuffleproof.core.rankers.ordinal_geometry import OrdinalGeometry, geometries

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import streamlit as st
+
 from shuffleproof.app import curves, proposals, rankings, services, set_sizes, state
 from shuffleproof.app.when import age_in_words
 from shuffleproof.core.errors import ShuffleproofError

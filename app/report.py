@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 from plotly.offline import get_plotlyjs
+
 from shuffleproof.app import (
     report_attention,
     report_disturbed,

@@ -3,6 +3,7 @@
 import html
 
 import pandas as pd
+
 from shuffleproof.app import report_parts
 from shuffleproof.app.figures import attention_heads as figure
 from shuffleproof.core.studies.kinds.attention.study import KIND

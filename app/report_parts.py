@@ -4,6 +4,7 @@ import html
 
 import pandas as pd
 import plotly.graph_objects as go
+
 from shuffleproof.app.figures.style import on_paper
 
 

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 import streamlit as st
+
 from shuffleproof.app import services
 from shuffleproof.core.data.catalogue import SAMPLE
 from shuffleproof.core.errors import ShuffleproofError

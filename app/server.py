@@ -21,10 +21,6 @@ from typing import Any, cast
 import streamlit as st
 import streamlit.logger
 import uvicorn.config
-from shuffleproof.app.door import Door
-from shuffleproof.app.spool import Spool
-from shuffleproof.core.store.artefacts import default_store
-from shuffleproof.core.studies.jobs import ensure_running, jobs_of
 from starlette.datastructures import Headers
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
@@ -33,6 +29,11 @@ from starlette.responses import JSONResponse, RedirectResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit.runtime import Runtime, exists, get_instance
+
+from shuffleproof.app.door import Door
+from shuffleproof.app.spool import Spool
+from shuffleproof.core.store.artefacts import default_store
+from shuffleproof.core.studies.jobs import ensure_running, jobs_of
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 ALLOWED = (

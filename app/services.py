@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 import streamlit as st
+
 from shuffleproof.core.data import stored
 from shuffleproof.core.data.catalogue import KIND, SAMPLE, find
 from shuffleproof.core.data.dataset import Fold

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
+
 from shuffleproof.app import answering, services
 from shuffleproof.app.opened import day, result
 from shuffleproof.core.data import stored

@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import streamlit as st
+from streamlit.navigation.page import StreamlitPage
+
 from shuffleproof.app import jobs, state
 from shuffleproof.app.plain import escaped
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.jobs import Job
-from streamlit.navigation.page import StreamlitPage
 
 SHOWN = 3
 ICONS = {

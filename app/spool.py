@@ -12,9 +12,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from shuffleproof.app.uploads import SPARE
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
+
+from shuffleproof.app.uploads import SPARE
 
 FILES, BYTES = 200, 1 << 32
 """Files, and bytes, that one browser window may have lying here."""

@@ -3,6 +3,7 @@
 from collections.abc import Collection
 
 import streamlit as st
+
 from shuffleproof.app import address, services
 from shuffleproof.app.plain import escaped
 from shuffleproof.core.data.catalogue import KIND, SAMPLE

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import streamlit as st
+
 from shuffleproof.app import combinations, services
 from shuffleproof.core.data import stored
 from shuffleproof.core.data.catalogue import SAMPLE, find

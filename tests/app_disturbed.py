@@ -4,6 +4,8 @@ import json
 from importlib import import_module
 
 import streamlit as st
+from streamlit.testing.v1 import AppTest
+
 from shuffleproof.app import scoring
 from shuffleproof.core.perturb.worst_case import Search
 from shuffleproof.core.rankers.initial import ListRecipe
@@ -13,8 +15,6 @@ from shuffleproof.core.studies.kinds.card import study as card
 from shuffleproof.core.studies.kinds.perturbations import study as perturbations
 from shuffleproof.core.studies.kinds.worst_case import study as worst_case
 from shuffleproof.core.studies.workbench import Workbench, finished
-from streamlit.testing.v1 import AppTest
-
 from tests import app_jobs
 
 RANKERS = ("feature:1", "feature:2")

@@ -1,11 +1,12 @@
 """Jobs in every state for the tests of pages: the table is written as workers write it."""
 
+from streamlit.testing.v1 import AppTest
+
 from shuffleproof.app import services
 from shuffleproof.core.execution import jobs_history, jobs_lease
 from shuffleproof.core.execution.jobs_database import Database
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.studies import jobs as work
-from streamlit.testing.v1 import AppTest
 
 
 class Desk:
@@ -50,6 +51,7 @@ def desk(store, monkeypatch):
 
 def train_script():
     import streamlit as st
+
     from shuffleproof.app import sidebar
     from shuffleproof.app.views import train
 
@@ -59,6 +61,7 @@ def train_script():
 
 def jobs_script():
     import streamlit as st
+
     from shuffleproof.app import sidebar
     from shuffleproof.app.views import jobs
 

@@ -5,6 +5,7 @@ import shutil
 from dataclasses import replace
 
 import numpy as np
+
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import MANIFEST
 from shuffleproof.core.studies.answers.trained import trained_on

@@ -1,6 +1,7 @@
 """Studies of set size and of initial rankings as their pages find them in a store."""
 
 import numpy as np
+
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
@@ -12,7 +13,6 @@ from shuffleproof.core.studies.kinds.multi_ranking import study as initial_ranki
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.kinds.set_size import study as set_size
 from shuffleproof.core.studies.kinds.set_size.stability import stabilities
-
 from tests import app_tables as tables
 
 SIZES = (3, 6, 12)

@@ -5,6 +5,7 @@ from dataclasses import asdict
 import numpy as np
 import pandas as pd
 from safetensors.numpy import save_file
+
 from shuffleproof.core.data import stored
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.data.synthetic import planted

@@ -10,8 +10,8 @@ import sys
 from contextlib import closing, contextmanager, suppress
 
 import pytest
-from shuffleproof.core.execution.jobs_only_one import HOME
 
+from shuffleproof.core.execution.jobs_only_one import HOME
 from tests.job_watch import kill, processes, until
 
 FLAGS = (

@@ -18,7 +18,6 @@ from shuffleproof.core.studies.kinds.worst_case import study as worst_case
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.study import levels_of
 from shuffleproof.core.studies.workbench import Workbench, finished
-
 from tests import app_tables as tables
 
 SIZES = (3, 12)

@@ -101,6 +101,7 @@ def page(kind, artefact, root):
 def script(path):
     """One page of the dashboard, with the sidebar."""
     import streamlit as st
+
     from shuffleproof.app import address, sidebar
     from shuffleproof.app.pages import SECTIONS
 

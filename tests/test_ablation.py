@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+
 from shuffleproof.app.figures import ablation as figure
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.errors import MissingRankingError, UsageError

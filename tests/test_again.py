@@ -6,6 +6,7 @@ import re
 import shlex
 
 import pytest
+
 from shuffleproof.app.report import report
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.errors import UsageError
@@ -16,7 +17,6 @@ from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import reproduce
 from shuffleproof.core.studies.methods import WORKS, _works, paragraph, rankers_of, references
 from shuffleproof.core.studies.registry import STUDIES
-
 from tests import app_tables as tables
 from tests.every_study import KINDS, RUNS
 

@@ -8,6 +8,7 @@ import pytest
 import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from shuffleproof.core.metrics import agreement
 from shuffleproof.core.metrics.agreement import AGREEMENTS
 

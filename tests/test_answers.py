@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+
 from shuffleproof.core.cli.answer import VERSION, table
 from shuffleproof.core.cli.answer_keys import ANSWERS
 from shuffleproof.core.cli.arguments import main, parser

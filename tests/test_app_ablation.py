@@ -6,6 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import streamlit as st
+from streamlit.testing.v1 import AppTest
+
 from shuffleproof.app import ablations, report, training
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.views import ablation as view
@@ -22,8 +24,6 @@ from shuffleproof.core.studies.kinds.ablation import study as ablation
 from shuffleproof.core.studies.kinds.ablation.question import Ablation
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.study import Study, plan
-from streamlit.testing.v1 import AppTest
-
 from tests import app_folded as folded
 from tests import app_tables as tables
 

@@ -7,6 +7,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
+
 from shuffleproof.app import disturbed, exports, report
 from shuffleproof.app.figures import card as figure
 from shuffleproof.app.figures.beside import Mark
@@ -17,7 +18,6 @@ from shuffleproof.core.studies.kinds.card import table as card_table
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.reproduce import study_command, study_python
 from shuffleproof.core.studies.result import StudyResult
-
 from tests import app_disturbed as made
 from tests import app_folded as folded
 

@@ -3,6 +3,8 @@
 import re
 
 import pytest
+from streamlit.testing.v1 import AppTest
+
 from shuffleproof.app import services
 from shuffleproof.app.plain import JOINER
 from shuffleproof.core.data import catalogue
@@ -10,7 +12,6 @@ from shuffleproof.core.execution.jobs import Jobs
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import jobs
 from shuffleproof.core.studies.workbench import finished
-from streamlit.testing.v1 import AppTest
 
 MARKUP = "![x](http://e.org/x.png)<b>"
 LETOR = "".join(

@@ -4,6 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import streamlit as st
+from streamlit.testing.v1 import AppTest
+
 from shuffleproof.app import services
 from shuffleproof.app.plain import escaped
 from shuffleproof.core.seeds import generator
@@ -14,8 +16,6 @@ from shuffleproof.core.studies import running as underway
 from shuffleproof.core.studies.kinds.group_shuffles import study as group_shuffles
 from shuffleproof.core.studies.kinds.group_shuffles import table as group_shuffles_table
 from shuffleproof.core.studies.result import StudyResult
-from streamlit.testing.v1 import AppTest
-
 from tests import app_folded as folded
 from tests import app_tables as tables
 

@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import streamlit as st
+from streamlit.testing.v1 import AppTest
+
 from shuffleproof.app import curves, services
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.views import initial_ranking as view
@@ -29,8 +31,6 @@ from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import run_study
 from shuffleproof.core.studies.study import Study, levels_of
 from shuffleproof.core.studies.workbench import finished
-from streamlit.testing.v1 import AppTest
-
 from tests import app_folded as folded
 
 DATA = "my_set"

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 import streamlit as st
 from safetensors.numpy import save_file
+from streamlit.testing.v1 import AppTest
+
 from shuffleproof.app import disturbed, rankings, report
 from shuffleproof.app.views import initial_rankings as view
 from shuffleproof.core.execution.jobs import Jobs
@@ -18,8 +20,6 @@ from shuffleproof.core.studies import running as underway
 from shuffleproof.core.studies.kinds.benchmark.finding import signed
 from shuffleproof.core.studies.kinds.multi_ranking import table as initial_rankings_table
 from shuffleproof.core.studies.result import StudyResult
-from streamlit.testing.v1 import AppTest
-
 from tests import app_folded as folded
 from tests import app_sizes as made
 from tests import app_tables as tables

@@ -11,6 +11,8 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from streamlit.testing.v1 import AppTest
+
 from shuffleproof.app import scoring, services
 from shuffleproof.app.views.certificates import moved_share
 from shuffleproof.core.errors import JobError, ScoringError
@@ -27,13 +29,13 @@ from shuffleproof.core.studies.answers.one_list import (
 from shuffleproof.core.studies.answers.shown_order import Documents
 from shuffleproof.core.studies.answers.trained import trained_on
 from shuffleproof.core.studies.workbench import finished
-from streamlit.testing.v1 import AppTest
 
 SECONDS = 60
 
 
 def script():
     import streamlit as st
+
     from shuffleproof.app.views import invariance, train
 
     pages = [

@@ -5,6 +5,7 @@ import shutil
 from dataclasses import replace
 
 import pytest
+
 from shuffleproof.app import jobs, services
 from shuffleproof.app.views.jobs import SHOWN
 from shuffleproof.core.errors import JobError
@@ -14,7 +15,6 @@ from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies import jobs as work
 from shuffleproof.core.studies.library.uploads import spooled
-
 from tests.app_jobs import desk, jobs_script, opened, plain, words
 
 

@@ -6,6 +6,8 @@ import zipfile
 
 import pytest
 import streamlit as st
+from streamlit.testing.v1 import AppTest
+
 from shuffleproof.app import library as doors
 from shuffleproof.app.library import Filter
 from shuffleproof.app.views import library as view
@@ -22,8 +24,6 @@ from shuffleproof.core.store.tags import Tags
 from shuffleproof.core.studies import jobs, jobs_library
 from shuffleproof.core.studies.library import entries as library
 from shuffleproof.core.studies.library import uploads
-from streamlit.testing.v1 import AppTest
-
 from tests import app_sizes as made
 from tests import app_tables as tables
 

@@ -4,6 +4,8 @@ import io
 
 import pytest
 import streamlit as st
+from streamlit.testing.v1 import AppTest
+
 from shuffleproof.app import outside as doors
 from shuffleproof.app import proposals
 from shuffleproof.app.uploads import Draft
@@ -16,8 +18,6 @@ from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import ArtefactKey
 from shuffleproof.core.studies import jobs
 from shuffleproof.core.studies.jobs_outside import FILE, QRELS, RUNS
-from streamlit.testing.v1 import AppTest
-
 from tests import app_tables as tables
 
 FOLD = tables.fold()

@@ -1,6 +1,8 @@
 """The Overview: what it is, the shuffle on the sample's rankers, recent work; empty and failing."""
 
 import pytest
+from streamlit.testing.v1 import AppTest
+
 from shuffleproof.app import scoring, services
 from shuffleproof.app.pages import PAGES
 from shuffleproof.app.plain import JOINER
@@ -9,11 +11,11 @@ from shuffleproof.app.when import age_in_words
 from shuffleproof.core.errors import ScoringError
 from shuffleproof.core.rankers.registry import RANKERS
 from shuffleproof.core.store.artefacts import Store
-from streamlit.testing.v1 import AppTest
 
 
 def script():
     import streamlit as st
+
     from shuffleproof.app.pages import PAGES
 
     st.navigation([st.Page(PAGES[""].draw, url_path="overview", default=True)]).run()
@@ -80,6 +82,7 @@ def test_recent_studies_are_called_as_their_pages_are_and_lead_there(every_study
 def test_a_data_set_that_is_not_there_is_said_on_every_page(tmp_path, monkeypatch):
     def with_sidebar():
         import streamlit as st
+
         from shuffleproof.app import sidebar
 
         sidebar.draw()

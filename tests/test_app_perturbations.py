@@ -6,6 +6,7 @@ import shutil
 import numpy as np
 import pandas as pd
 import pytest
+
 from shuffleproof.app import disturbed, report
 from shuffleproof.app.figures import initial_ranking
 from shuffleproof.app.figures import perturbations as figure
@@ -24,7 +25,6 @@ from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.reproduce import study_command, study_python
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.workbench import finished
-
 from tests import app_disturbed as made
 from tests import app_folded as folded
 

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 import streamlit as st
+from streamlit.testing.v1 import AppTest
+
 from shuffleproof.app import disturbed, report, set_sizes
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.views import set_size as view
@@ -16,8 +18,6 @@ from shuffleproof.core.studies import running as underway
 from shuffleproof.core.studies.kinds.benchmark.finding import signed
 from shuffleproof.core.studies.kinds.set_size import table as set_size_table
 from shuffleproof.core.studies.result import StudyResult
-from streamlit.testing.v1 import AppTest
-
 from tests import app_folded as folded
 from tests import app_sizes as made
 from tests import app_tables as tables

@@ -3,6 +3,7 @@
 from itertools import combinations
 
 import pytest
+
 from shuffleproof.app.figures.style import DASHES, PALETTE, REFERENCE, shapes, stroke
 from shuffleproof.core.rankers import registry
 

@@ -5,6 +5,8 @@ import sys
 from dataclasses import asdict, replace
 
 import pytest
+from streamlit.testing.v1 import AppTest
+
 from shuffleproof.app import proposals, training
 from shuffleproof.app.views.train_form import _span
 from shuffleproof.core.data.catalogue import find
@@ -15,8 +17,6 @@ from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.kept import ALL_DOCUMENTS, ranker_key
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import differences
-from streamlit.testing.v1 import AppTest
-
 from tests.app_jobs import desk, opened, train_script, words
 
 

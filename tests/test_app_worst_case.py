@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+
 from shuffleproof.app import disturbed, report
 from shuffleproof.app.figures import worst_case as figure
 from shuffleproof.app.views import worst_case as view
@@ -19,7 +20,6 @@ from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.kinds.worst_case.finding import finding
 from shuffleproof.core.studies.reproduce import study_command, study_python
 from shuffleproof.core.studies.workbench import finished
-
 from tests import app_disturbed as made
 from tests import app_folded as folded
 

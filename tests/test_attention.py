@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+
 from shuffleproof.core.models import attention
 from shuffleproof.core.models.attention import MultiHeadAttention, attend, attention_weights
 from shuffleproof.core.models.config import SETRANK_PRESETS, SetRankConfig

@@ -13,6 +13,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import cdist, pdist
 from scipy.stats import entropy as scipy_entropy
+
 from shuffleproof.core.cli import attention as attention_command
 from shuffleproof.core.data import synthetic
 from shuffleproof.core.data.features import fit as fit_normalisation

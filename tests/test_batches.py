@@ -3,6 +3,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.batches import (
     SCORING_WASTE,

@@ -4,6 +4,7 @@ import ast
 from pathlib import Path
 
 import pytest
+
 from shuffleproof.core import bench
 from shuffleproof.core.bench import softrank
 from shuffleproof.core.cli.arguments import BENCH_JOBS, main

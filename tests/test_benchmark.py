@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 from scipy import stats
+
 from shuffleproof.core.aggregate.voting import mean_ranks
 from shuffleproof.core.data import trec
 from shuffleproof.core.data.folds import folds_of

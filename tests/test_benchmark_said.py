@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+
 from shuffleproof.core.cli.arguments import main, parser
 from shuffleproof.core.cli.benchmark import How, text
 from shuffleproof.core.data.dataset import RankingDataset

@@ -1,6 +1,7 @@
 """Which public benchmark a data set is, by its size, and the sentence about it."""
 
 import pytest
+
 from shuffleproof.core.data.benchmarks import BENCHMARKS, Match, Size, likeliest, sentence
 
 KNOWN = {one.name: one for one in BENCHMARKS}

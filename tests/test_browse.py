@@ -2,6 +2,7 @@ import time
 
 import numpy as np
 import pytest
+
 from shuffleproof.core.data import browse
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.ragged import offsets_of

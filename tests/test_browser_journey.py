@@ -6,9 +6,9 @@ import os
 import re
 
 import pytest
+
 from shuffleproof.core.data import letor_write, synthetic
 from shuffleproof.core.execution.jobs import Jobs
-
 from tests import browser
 from tests.job_watch import kill, until
 

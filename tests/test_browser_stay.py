@@ -3,12 +3,12 @@
 import os
 
 import pytest
+
 from shuffleproof.app.pages import PAGES
 from shuffleproof.core.data.catalogue import SAMPLE
 from shuffleproof.core.execution.jobs import Jobs
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import jobs
-
 from tests import browser
 from tests.job_watch import until
 

@@ -4,10 +4,10 @@ import csv
 from dataclasses import dataclass
 
 import pytest
+
 from shuffleproof.core.data.catalogue import SAMPLE
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.registry import STUDIES
-
 from tests import app_disturbed, app_sizes, browser
 from tests import app_tables as tables
 

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
+
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import UsageError
@@ -151,7 +152,9 @@ def test_a_callable_has_a_card_too(bench):
 
 
 def test_families_that_change_documents_make_no_card(bench):
-    with pytest.raises(UsageError, match="a card is of order and ranking"):
+    with pytest.raises(
+        UsageError, match="changes more than order and ranking"
+    ):
         card.planned(bench, {}, ("distractors",))
 
 

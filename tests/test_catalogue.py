@@ -4,6 +4,7 @@ import gzip
 
 import numpy as np
 import pytest
+
 from shuffleproof.core.data.catalogue import Reading, find, ingest, resolve
 from shuffleproof.core.data.letor_write import write
 from shuffleproof.core.data.source import Parts

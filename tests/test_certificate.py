@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
@@ -15,7 +16,6 @@ from shuffleproof.core.studies import score_floor
 from shuffleproof.core.studies.kinds.invariance import certificate, examination, systematic_orders
 from shuffleproof.core.studies.kinds.invariance import study as invariance
 from shuffleproof.core.studies.kinds.invariance.verdict import INVARIANT, NOT, UNTOLD
-
 from tests.test_invariance_real import judged as strung
 from tests.test_invariance_real import untrained
 from tests.zoo import ALL, ZOO, Adversary, cancelling, honest, precise, shown_as, varying

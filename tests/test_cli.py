@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.cli.open import preset_of
 from shuffleproof.core.data import letor

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+
 from shuffleproof.core.execution.machine import machine
 from shuffleproof.core.models import size
 from shuffleproof.core.models.config import DLCM_PRESETS, SETRANK_PRESETS

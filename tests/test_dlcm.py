@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+
 from shuffleproof.core.models.config import DLCM_PRESETS, DLCMConfig
 from shuffleproof.core.models.dlcm import DLCM, LocalRanking
 from shuffleproof.core.models.recurrence import GatedRecurrence

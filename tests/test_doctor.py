@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy import stats
+
 from shuffleproof.core.data import doctor, doctor_counts, letor
 from shuffleproof.core.data.benchmarks import Size, likeliest
 from shuffleproof.core.data.dataset import Fold, RankingDataset

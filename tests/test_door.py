@@ -7,14 +7,14 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 
 import pytest
-from shuffleproof.app import door, login, spool
-from shuffleproof.app.door import Door, same_origin
-from shuffleproof.app.spool import Spool
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 from streamlit.web.server.starlette.starlette_app_utils import create_signed_value
 from websockets.asyncio.client import connect
 
+from shuffleproof.app import door, login, spool
+from shuffleproof.app.door import Door, same_origin
+from shuffleproof.app.spool import Spool
 from tests.soak import fuzz_frames
 from tests.soak.sessions import server
 from tests.test_server import EVIL, asked, page, shaken

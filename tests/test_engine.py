@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.progress import finished
 from shuffleproof.core.store.artefacts import Store
@@ -17,7 +18,6 @@ from shuffleproof.core.studies import running as underway
 from shuffleproof.core.studies.kinds.set_size import study as set_size
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.study import Memory, Plan, Study, plan
-
 from tests.golden import written
 
 CORE = Path(__file__).parents[1] / "core"

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import rankdata
+
 from shuffleproof.app.combinations import made_of
 from shuffleproof.core.aggregate.voting import borda, kemeny, margins, mean_ranks
 from shuffleproof.core.data.dataset import RankingDataset

@@ -3,10 +3,10 @@ import json
 
 import numpy as np
 import pytest
+
 from shuffleproof.core.data import catalogue, examination
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.workbench import finished
-
 from tests.test_browse import made
 
 

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from shuffleproof.core.errors import ParameterError, UnknownNameError, UsageError
 from shuffleproof.core.execution import devices, machine
 from shuffleproof.core.execution.cluster import Ray

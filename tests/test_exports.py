@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import pytest
+
 from shuffleproof.app import exports
 
 FRAME = pd.DataFrame(

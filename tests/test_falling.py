@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from shuffleproof.core.data.falling import blocks_of, falling_order
 from shuffleproof.core.data.ragged import offsets_of, order_within, segment_ids
 

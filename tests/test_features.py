@@ -5,11 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
+from sklearn.preprocessing import MinMaxScaler, QuantileTransformer, StandardScaler
+
 from shuffleproof.core.data import features as normalising
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.features import NORMALISATIONS, Normalisation, fit
 from shuffleproof.core.errors import ShapeError, UnknownNameError
-from sklearn.preprocessing import MinMaxScaler, QuantileTransformer, StandardScaler
 
 KINDS = sorted(NORMALISATIONS)
 FITTED = sorted(set(KINDS) - {"none"})

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+
 from shuffleproof.app.figures import (
     ablation,
     benchmark,

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+
 from shuffleproof.app.figures import bump, scatter
 from shuffleproof.app.figures.style import faded, stroke
 

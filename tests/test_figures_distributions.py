@@ -1,5 +1,6 @@
 import pandas as pd
 import pytest
+
 from shuffleproof.app.figures import distributions
 
 LABELS = pd.DataFrame(

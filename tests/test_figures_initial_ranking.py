@@ -6,6 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
+
 from shuffleproof.app.figures.initial_ranking import alt_text, curves
 from shuffleproof.app.figures.style import end_labels, on_paper, spread, stroke
 

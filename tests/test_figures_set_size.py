@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+
 from shuffleproof.app.figures import initial_rankings as dots
 from shuffleproof.app.figures import initial_rankings_geometry as geometry
 from shuffleproof.app.figures import set_size as figure

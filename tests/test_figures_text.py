@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import pytest
+
 from shuffleproof.app import figures
 from shuffleproof.app.figures.attention import Cells, Side
 from shuffleproof.app.figures.text import escaped, unescaped

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+
 from shuffleproof.app.figures.style import stroke
 from shuffleproof.app.figures.training import LOSS, VALID, alt_text, curves
 

@@ -3,6 +3,8 @@
 import dataclasses
 
 import pytest
+from streamlit.testing.v1 import AppTest
+
 from shuffleproof.app.forms import as_text, changes
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.models.config import DLCMConfig, SetRankConfig
@@ -11,7 +13,6 @@ from shuffleproof.core.models.config_univariate import UnivariateConfig
 from shuffleproof.core.parameters import check, parameter, parameters, parsed
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.training.recipe import TrainingRecipe
-from streamlit.testing.v1 import AppTest
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,8 +33,9 @@ class Every:
 
 def form():
     import streamlit as st
-    from shuffleproof.app.forms import drawn
     from tests_every import Every
+
+    from shuffleproof.app.forms import drawn
 
     st.session_state["changes"] = drawn(Every(), "form", columns=2)
 
@@ -113,6 +115,7 @@ def test_every_recipe_of_the_core_can_be_drawn(module, name):
         import importlib
 
         import streamlit as st
+
         from shuffleproof.app.forms import drawn
 
         st.session_state["changes"] = drawn(getattr(importlib.import_module(module), name)(), "f")

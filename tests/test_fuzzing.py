@@ -5,8 +5,8 @@ import time
 
 import numpy as np
 import pytest
-from shuffleproof.core.errors import ArtefactError, DataError, LetorError
 
+from shuffleproof.core.errors import ArtefactError, DataError, LetorError
 from tests.soak import fuzz_letor, fuzz_scores, fuzz_trec, fuzzing
 
 SHORT = fuzzing.Bounds(seconds=0.5, patience=20.0, data=1 << 33)

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 import streamlit as st
-from shuffleproof.core.studies import jobs
 
+from shuffleproof.core.studies import jobs
 from tests.every_study import KINDS
 from tests.golden import facts, written
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+
 from shuffleproof.app import report
 from shuffleproof.app.figures import gsf as figure_of
 from shuffleproof.core.cli.arguments import main
@@ -33,7 +34,6 @@ from shuffleproof.core.studies.kinds.group_shuffles.table import (
 from shuffleproof.core.studies.methods import paragraph, references
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.workbench import Workbench
-
 from tests import app_tables as tables
 
 DATASET = planted((2, 2, 16), seed=3).test

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+
 from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.models import gsf as module
 from shuffleproof.core.models.config_groups import GROUP_PRESETS, GroupConfig

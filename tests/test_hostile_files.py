@@ -8,6 +8,7 @@ import zipfile
 
 import numpy as np
 import pytest
+
 from shuffleproof.core.data import letor, letor_room, letor_table
 from shuffleproof.core.errors import DataError, LetorError
 

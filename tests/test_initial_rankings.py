@@ -5,6 +5,7 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 from scipy import stats
+
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import DataError, UsageError
 from shuffleproof.core.metrics.measure import Measure
@@ -197,7 +198,7 @@ def test_one_query_is_answered_again_as_the_study_did(made, bench, monkeypatch):
     assert several["shown"] == found["shown"]  # under the first that is read
     assert several["shown_before"] == found["shown_before"]
     with pytest.raises(DataError, match=r"(no longer|is not) stored"):
-        tables_query.conditions({**item, "initial": [*plan.initial, "ranksvm@small"], "now": [5]})
+        tables_query.conditions({**item, "initial": [*plan.initial, "ranksvm@tuned"], "now": [5]})
     with pytest.raises(DataError, match="not the data set that the study saw"):
         tables_query.conditions({**item, "lists": "0" * 64})
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from threading import Timer
 
 import pytest
+
 from shuffleproof.core.errors import JobError, ParameterError, UnknownNameError
 from shuffleproof.core.execution import jobs_lease as lease
 from shuffleproof.core.execution.jobs import HIGHEST, Jobs, folder_of

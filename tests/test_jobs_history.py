@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from shuffleproof.core.errors import JobError
 from shuffleproof.core.execution import jobs_history
 from shuffleproof.core.execution import jobs_lease as lease
@@ -9,7 +10,6 @@ from shuffleproof.core.execution.jobs import Jobs
 from shuffleproof.core.execution.jobs_database import Database
 from shuffleproof.core.execution.jobs_worker import Ticker
 from shuffleproof.core.progress import Progress
-
 from tests.job_kinds import KINDS
 
 

@@ -9,13 +9,13 @@ import sys
 import time
 
 import pytest
+
 from shuffleproof.core.errors import ArtefactError, DataError, UnknownNameError, UsageError
 from shuffleproof.core.execution.jobs_only_one import HOME, is_running
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies.jobs import KINDS, PROGRAM, ensure_running, jobs_of, submit
 from shuffleproof.core.studies.library import uploads
-
 from tests.job_watch import kill, processes, send, until
 
 FIGURE = {"data": "sample", "rankers": ["dlcm"], "perturbations": [["transpositions", 5]]}

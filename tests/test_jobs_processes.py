@@ -11,11 +11,11 @@ from pathlib import Path
 from threading import Event, Thread
 
 import pytest
+
 from shuffleproof.core.execution.jobs import Jobs, folder_of
 from shuffleproof.core.execution.jobs_only_one import HOME, ensure_running, is_running
 from shuffleproof.core.execution.jobs_slots import slots
 from shuffleproof.core.execution.jobs_supervisor import Supervisor
-
 from tests.job_watch import kill, processes, send, until
 
 SCRIPT = str(Path(__file__).with_name("job_supervisor.py"))

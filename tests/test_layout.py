@@ -5,6 +5,7 @@ import json
 import zipfile
 
 import pytest
+
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data import archive, catalogue, layout
 from shuffleproof.core.data.folds import folds_of

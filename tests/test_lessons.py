@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import DataError

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
+
 from shuffleproof.core.data import letor, letor_stream, letor_write
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.text import TextColumn

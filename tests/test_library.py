@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data.catalogue import ingest
 from shuffleproof.core.errors import ArtefactError, DataError, ParameterError
@@ -26,7 +27,6 @@ from shuffleproof.core.studies.library import provenance as made_from
 from shuffleproof.core.studies.library import side_by_side
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.workbench import Workbench, finished
-
 from tests import small_set
 from tests.small_set import LETOR
 
@@ -327,7 +327,7 @@ def test_the_commands_show_one_and_compare_several(made, capsys):
     assert told["needs"] == sorted(told["needs"])
     assert str(ranker.key) in told["needs"]
     assert told["command"].startswith("shuffleproof study initial-ranking --rankers 'mart#")
-    assert "bench.initial_ranking(" in told["python"]
+    assert "question = RankingDegradation(" in told["python"]
     assert any("Friedman" in work for work in told["references"])
     assert "the data set mine" in told["methods"]
     assert told["recipe"]["kind"] == "initial-ranking"

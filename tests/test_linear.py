@@ -12,6 +12,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from shuffleproof.core.bench.tuned import values_of
 from shuffleproof.core.data import source
 from shuffleproof.core.data.dataset import RankingDataset

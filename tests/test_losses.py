@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from shuffleproof.core.errors import UnknownNameError
 from shuffleproof.core.losses.registry import LOSSES, loss
 from shuffleproof.core.losses.sinkhorn import doubly_stochastic

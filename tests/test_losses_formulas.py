@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from scipy.stats import norm
+
 from shuffleproof.core.losses import rank_distribution
 from shuffleproof.core.losses.listwise import attention_rank, list_mle, softmax_ce
 from shuffleproof.core.losses.softrank import softrank

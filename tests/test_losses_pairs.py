@@ -8,6 +8,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from shuffleproof.core.losses import pairs, sinkhorn, smooth_ndcg
 from shuffleproof.core.losses.listwise import listnet
 from shuffleproof.core.losses.pairwise import frank, hinge, lambdarank, ranknet

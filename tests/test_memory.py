@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+
 from shuffleproof.core.models.config import DLCM_PRESETS
 from shuffleproof.core.models.dlcm import DLCM
 from shuffleproof.core.models.memory import MemoryRecurrence

@@ -1,6 +1,7 @@
 """The sentences of a study's methods, from recipes and facts written by hand."""
 
 import pytest
+
 from shuffleproof.core.studies.methods import paragraph, references
 
 LISTS = "Candidate lists hold "

@@ -2,6 +2,8 @@
 
 import pytest
 import torch
+from torch import nn
+
 from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.models.config_univariate import (
     UNIVARIATE_PRESETS,
@@ -9,7 +11,6 @@ from shuffleproof.core.models.config_univariate import (
     widths_of,
 )
 from shuffleproof.core.models.mlp import RowNorm, UnivariateNet
-from torch import nn
 
 ACTIVATIONS = {"relu": torch.relu, "elu": nn.functional.elu, "tanh": torch.tanh}
 CONFIGS = [

@@ -5,6 +5,7 @@ import inspect
 from dataclasses import replace
 
 import pytest
+
 from shuffleproof.core.cli import arguments
 from shuffleproof.core.cli.arguments import parser
 from shuffleproof.core.errors import ArtefactError, DataError, ShuffleproofError, UnknownNameError

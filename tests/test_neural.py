@@ -3,6 +3,7 @@ import json
 import numpy as np
 import pytest
 import torch
+
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.features import NORMALISATIONS, fit
 from shuffleproof.core.data.lists import CandidateLists

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from shuffleproof.core.cli import data as cli_data
 from shuffleproof.core.cli.arguments import parser
 from shuffleproof.core.data import trec

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.data.trec import Run
@@ -370,6 +371,7 @@ def test_runs_without_judged_topics_are_refused():
 @pytest.mark.skipif(not DATA.is_dir(), reason=f"real data absent: {DATA}")
 def test_the_robust_runs_agree_with_pytrec_eval():
     import pytrec_eval
+
     from shuffleproof.core.data import trec
 
     path = DATA / "input.uwmtCR0.gz"

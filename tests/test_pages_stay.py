@@ -2,6 +2,8 @@
 
 import pytest
 import streamlit as st
+from streamlit.testing.v1 import AppTest
+
 from shuffleproof.app import pages, scoring, services
 from shuffleproof.app.views import parts
 from shuffleproof.core.data.catalogue import SAMPLE, find
@@ -10,8 +12,6 @@ from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store, default_store
 from shuffleproof.core.studies.answers.trained import TrainedRanker, contrast
 from shuffleproof.core.studies.registry import STUDIES
-from streamlit.testing.v1 import AppTest
-
 from tests import app_disturbed, app_later
 
 ALL = pages.PAGES
@@ -19,6 +19,7 @@ ALL = pages.PAGES
 
 def script(path):
     import streamlit as st
+
     from shuffleproof.app import address, sidebar
     from shuffleproof.app.pages import SECTIONS
 

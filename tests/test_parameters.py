@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import pytest
+
 from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.parameters import check, parameter, parameters, parsed, replaced
 

@@ -5,6 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from scipy.stats import kendalltau
+
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.data.ragged import competition_ranks, offsets_of
 from shuffleproof.core.errors import ParameterError, UnknownNameError, UsageError

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.stats import chisquare
+
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.data.ragged import offsets_of

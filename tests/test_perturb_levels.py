@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.stats import chisquare, kendalltau
+
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.data.ragged import offsets_of
 from shuffleproof.core.perturb import arrangements

@@ -4,6 +4,7 @@ from dataclasses import asdict
 
 import numpy as np
 import pytest
+
 from shuffleproof.core.errors import DataError, ParameterError, UnknownNameError, UsageError
 from shuffleproof.core.perturb.worst_moves import inversions
 from shuffleproof.core.progress import finished
@@ -17,7 +18,7 @@ from shuffleproof.core.studies.kinds.perturbations.query import (
     swaps,
     worst_replayed,
 )
-from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
+from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL, InitialRanking
 from shuffleproof.core.studies.kinds.worst_case import study as worst_case
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.workbench import Workbench
@@ -145,7 +146,7 @@ def test_comparing_a_list_with_itself(bench):
 
     test = bench.prepared.test
     one = JudgedLists(test.dataset, test.lists.select(np.array([0])))
-    found = compared(worst_case.InitialRanking(), one, one)
+    found = compared(InitialRanking(), one, one)
     assert found["score"] == found["score_before"]
     assert found["kind"] == ["kept"] * 12
 

@@ -6,6 +6,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
+
 from shuffleproof.app import training
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data.catalogue import ingest, resolve
@@ -21,7 +22,6 @@ from shuffleproof.core.studies import list_sources
 from shuffleproof.core.studies.jobs import KINDS
 from shuffleproof.core.studies.library import entries as library
 from shuffleproof.core.studies.workbench import Workbench, finished
-
 from tests.test_library import LETOR
 
 LISTS = ListRecipe(("mart@small",), depth=5, scores="in-sample")

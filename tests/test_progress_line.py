@@ -3,6 +3,7 @@
 import io
 
 import pytest
+
 from shuffleproof.core.cli import progress as module
 from shuffleproof.core.cli.progress import ProgressLine, duration
 from shuffleproof.core.progress import Progress

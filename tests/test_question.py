@@ -4,6 +4,7 @@ import inspect
 import shlex
 
 import pytest
+
 from shuffleproof.core.cli import flags_studies
 from shuffleproof.core.cli.arguments import parser
 from shuffleproof.core.errors import ParameterError, UnknownNameError, UsageError

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
+
 from shuffleproof.core.errors import ArtefactError, ParameterError
 from shuffleproof.core.store import records
 from shuffleproof.core.store.artefacts import Store

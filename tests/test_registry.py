@@ -3,6 +3,7 @@ import subprocess
 import sys
 
 import pytest
+
 from shuffleproof.core.errors import ArtefactError, ParameterError, UnknownNameError, UsageError
 from shuffleproof.core.models.config import DLCMConfig, SetRankConfig
 from shuffleproof.core.models.config_groups import GroupConfig

@@ -8,13 +8,13 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+
+import app
+import core
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.errors import JobError
 from shuffleproof.core.execution.jobs import Jobs
 from shuffleproof.core.store import locks, records
-
-import app
-import core
 
 ERRORS = {"full": errno.ENOSPC, "read-only": errno.EROFS, "of another owner": errno.EACCES}
 WORDS = {"full": "Free some space", "read-only": "--store", "of another owner": "--store"}

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jaxtyping import TypeCheckError
+
 from shuffleproof.core.errors import ShapeError
 from shuffleproof.core.metrics import robustness
 

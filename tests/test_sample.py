@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from shuffleproof.app.report import report
 from shuffleproof.core.cli.sample import ASKED
 from shuffleproof.core.rankers import registry

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
+
 from shuffleproof.core.metrics import passing, segments
 
 REDUCTIONS = {

@@ -289,6 +289,7 @@ def test_a_start_says_nothing_that_only_streamlit_understands():
 
 def doorstep():
     import streamlit as st
+
     from shuffleproof.app import login
 
     login.required()

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+
 from shuffleproof.core.cli import set_size as set_size_command
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data.dataset import RankingDataset

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+
 from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.models.blocks import IMSAB, MSAB, AttentionBlock
 from shuffleproof.core.models.config import SETRANK_PRESETS, SetRankConfig

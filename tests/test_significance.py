@@ -6,6 +6,7 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jaxtyping import TypeCheckError
+
 from shuffleproof.core.errors import ShapeError
 from shuffleproof.core.metrics import randomisation, significance
 

@@ -5,6 +5,8 @@ from dataclasses import replace
 
 import pytest
 import torch
+from torch.utils.flop_counter import FlopCounterMode
+
 from shuffleproof.core.models import size
 from shuffleproof.core.models.config import DLCM_PRESETS
 from shuffleproof.core.models.config_groups import GROUP_PRESETS, GroupConfig
@@ -13,7 +15,6 @@ from shuffleproof.core.rankers.registry import spec
 from shuffleproof.core.studies import cost
 from shuffleproof.core.studies.cost import Sizes
 from shuffleproof.core.training.network import built
-from torch.utils.flop_counter import FlopCounterMode
 
 FEATURES = 46
 SIZES = Sizes(lists=470, rows=15556, valid_rows=5000, features=FEATURES)

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from shuffleproof.core.data import letor, source
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.errors import DataError, ParameterError

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from shuffleproof.core.errors import ArtefactError, ParameterError
 from shuffleproof.core.store import locks, manifest
 from shuffleproof.core.store.artefacts import Store, default_store

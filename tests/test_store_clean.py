@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 import pytest
+
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data.catalogue import ingest
 from shuffleproof.core.data.examination import examined
@@ -22,7 +23,6 @@ from shuffleproof.core.studies.kinds.perturbations import study as perturbations
 from shuffleproof.core.studies.kinds.worst_case import study as worst_case
 from shuffleproof.core.studies.library import cleaning
 from shuffleproof.core.studies.workbench import Workbench, finished
-
 from tests.test_library import LETOR
 
 PAIRS = [("transpositions", 5.0)]

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from streamlit.testing.v1 import AppTest
+
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import ArtefactError, DataError, ParameterError
@@ -21,8 +23,6 @@ from shuffleproof.core.studies.answers.trained import studied_on, trained_on
 from shuffleproof.core.studies.library import entries as library
 from shuffleproof.core.studies.library import imports
 from shuffleproof.core.studies.workbench import finished
-from streamlit.testing.v1 import AppTest
-
 from tests import small_set
 
 

@@ -4,6 +4,7 @@ import json
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
+
 from shuffleproof.core.data import letor, stored
 from shuffleproof.core.data.dataset import Fold, RankingDataset
 from shuffleproof.core.data.text import TextColumn

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+
 from shuffleproof.core.cli import flags_studies
 from shuffleproof.core.cli.arguments import parser
 from shuffleproof.core.cli.open import scope_of

@@ -7,11 +7,12 @@ from pathlib import Path
 import lightgbm
 import numpy as np
 import pytest
+from sklearn.datasets import load_svmlight_file
+from sklearn.metrics import ndcg_score
+
 from shuffleproof.core.data import ragged, synthetic
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.synthetic import letor_text, oracle, planted
-from sklearn.datasets import load_svmlight_file
-from sklearn.metrics import ndcg_score
 
 SAMPLE = Path(__file__).resolve().parents[1] / "sample_data"
 

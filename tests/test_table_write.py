@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+
 from shuffleproof.app.exports import table_as
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data import csv_text, source, table_write

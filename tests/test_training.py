@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 import torch
+
 from shuffleproof.core.data.batches import ListBatch, held
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists

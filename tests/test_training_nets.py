@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.rankers import registry

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from shuffleproof.core.bench import real_sets, tuned
 from shuffleproof.core.data.dataset import Fold
 from shuffleproof.core.rankers import registry

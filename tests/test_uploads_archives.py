@@ -4,6 +4,7 @@ import io
 import zipfile
 
 import pytest
+
 from shuffleproof.app.uploads import FOLDER, WHOLE, Draft, Reading
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.store.artefacts import Store

@@ -5,6 +5,7 @@ from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
+
 from shuffleproof.core.perturb import worst_case
 from shuffleproof.core.perturb.worst_case import METHODS, UNITS, Search, search, swap_costs
 from shuffleproof.core.perturb.worst_moves import (

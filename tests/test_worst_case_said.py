@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+
 from shuffleproof.core.cli.perturbations import _dearest
 from shuffleproof.core.perturb.worst_case import NONE, _chosen
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL

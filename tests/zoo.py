@@ -8,6 +8,7 @@ import copy
 from dataclasses import dataclass, field
 
 import numpy as np
+
 from shuffleproof.core.data import ragged
 from shuffleproof.core.studies.kinds.invariance.verdict import INVARIANT, NOT, UNTOLD
 

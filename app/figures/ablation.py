@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import pandas as pd
 import plotly.graph_objects as go
+
 from shuffleproof.app.figures.query_bars import bars
 from shuffleproof.app.figures.style import PALETTE, beside, laid_out, put, xaxes, yaxes
 from shuffleproof.app.figures.text import plain_text

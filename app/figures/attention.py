@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
+
 from shuffleproof.app.figures.style import NAMES, laid_out, put, xaxes, yaxes
 from shuffleproof.app.figures.text import plain_text
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
+
 from shuffleproof.app.figures.attention import ANYWHERE, RING, WEIGHTS
 from shuffleproof.app.figures.style import REFERENCE, laid_out, put, stroke, xaxes, yaxes
 from shuffleproof.app.figures.text import plain_text

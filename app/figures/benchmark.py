@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 import plotly.graph_objects as go
+
 from shuffleproof.app.figures.style import beside, end_labels, laid_out, put, shapes, stroke
 from shuffleproof.app.figures.text import plain_text
 

@@ -2,6 +2,7 @@
 
 import pandas as pd
 import plotly.graph_objects as go
+
 from shuffleproof.app.figures.query_bars import bars
 from shuffleproof.app.figures.style import stroke, yaxes
 from shuffleproof.app.figures.text import plain_text

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import plotly.graph_objects as go
+
 from shuffleproof.app.figures.style import NAMES, end_labels, laid_out, put, shapes, stroke
 from shuffleproof.app.figures.text import plain_text
 

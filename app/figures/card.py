@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
+
 from shuffleproof.app.figures.beside import Mark, places
 from shuffleproof.app.figures.perturbations import plain_names
 from shuffleproof.app.figures.style import (

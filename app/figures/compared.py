@@ -2,6 +2,7 @@
 
 import pandas as pd
 import plotly.graph_objects as go
+
 from shuffleproof.app.figures.style import NAMES, laid_out, stroke, xaxes, yaxes
 from shuffleproof.app.figures.text import plain_text
 

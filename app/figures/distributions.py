@@ -5,6 +5,7 @@ from itertools import accumulate
 import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
+
 from shuffleproof.app.figures.style import PALETTE, laid_out, xaxes, yaxes
 from shuffleproof.app.figures.text import plain_text
 

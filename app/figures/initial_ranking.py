@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 import pandas as pd
 import plotly.graph_objects as go
+
 from shuffleproof.app.figures.style import (
     end_labels,
     faded,

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 import pandas as pd
 import plotly.graph_objects as go
+
 from shuffleproof.app.figures.style import REFERENCE, beside, laid_out, put, stroke, xaxes, yaxes
 from shuffleproof.app.figures.text import plain_text
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import plotly.graph_objects as go
+
 from shuffleproof.app.figures.style import PALETTE, laid_out, xaxes, yaxes
 from shuffleproof.app.figures.text import plain_text
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
+
 from shuffleproof.app.figures.style import beside, laid_out, put, written, xaxes, yaxes
 from shuffleproof.app.figures.text import plain_text
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
+
 from shuffleproof.app.figures.style import laid_out, xaxes, yaxes
 from shuffleproof.app.figures.text import plain_text
 

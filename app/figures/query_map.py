@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
+
 from shuffleproof.app.figures import perturbations
 from shuffleproof.app.figures.style import NAMES, put, xaxes
 from shuffleproof.app.figures.text import plain_text

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 import plotly.graph_objects as go
+
 from shuffleproof.app.figures.style import (
     end_labels,
     faded,

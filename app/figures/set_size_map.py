@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
+
 from shuffleproof.app.figures.style import NAMES, laid_out, put, xaxes, yaxes
 from shuffleproof.app.figures.text import plain_text
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
+
 from shuffleproof.app.figures.style import (
     LABEL_HEIGHT,
     end_labels,

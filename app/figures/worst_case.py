@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
+
 from shuffleproof.app.figures.perturbations import plain_names
 from shuffleproof.app.figures.style import (
     end_labels,

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
+
 from shuffleproof.app import ablations, address, curves, opened, state
 from shuffleproof.app.figures import ablation as figure
 from shuffleproof.app.plain import escaped

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import streamlit as st
+
 from shuffleproof.app import ablations, scoring
 from shuffleproof.app.figures import ablation as figure
 from shuffleproof.app.figures import benchmark_query

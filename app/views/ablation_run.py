@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 import streamlit as st
+
 from shuffleproof.app import ablations, proposals, services, training
 from shuffleproof.app.figures import ablation as figure
 from shuffleproof.app.jobs import duration

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
+
 from shuffleproof.app import scoring
 from shuffleproof.app.figures import bump, scatter
 from shuffleproof.app.views.shown_list import Shown

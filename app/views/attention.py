@@ -6,6 +6,7 @@ from itertools import chain
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
+
 from shuffleproof.app import address, proposals, scoring, state
 from shuffleproof.app.figures import attention as figure
 from shuffleproof.app.figures import attention_heads as heads_figure

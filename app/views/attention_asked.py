@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import streamlit as st
+
 from shuffleproof.app import scoring, services
 from shuffleproof.app.scoring import List
 from shuffleproof.core.rankers.attention_kinds import KINDS, MapKind

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import streamlit as st
+
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.scoring import List
 from shuffleproof.app.views.attention_asked import Overview, Wanted, differing_features

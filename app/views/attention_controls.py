@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import streamlit as st
+
 from shuffleproof.app import address, proposals, scoring, services
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.views.attention_asked import Overview, Wanted

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import streamlit as st
+
 from shuffleproof.app.figures.attention import Cells, Side
 from shuffleproof.app.views.attention_asked import Overview, Wanted
 from shuffleproof.core.numerals import is_count

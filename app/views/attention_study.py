@@ -2,6 +2,7 @@
 
 import pandas as pd
 import streamlit as st
+
 from shuffleproof.app import address, jobs, services, training
 from shuffleproof.app.figures import attention_heads as figure
 from shuffleproof.app.opened import day

@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
+
 from shuffleproof.app import exports
 from shuffleproof.app.exports import File
 from shuffleproof.app.figures.style import on_paper

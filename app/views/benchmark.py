@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
+
 from shuffleproof.app import address, benchmarks, curves, state
 from shuffleproof.app.figures import benchmark as figure
 from shuffleproof.app.plain import escaped

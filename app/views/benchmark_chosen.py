@@ -5,6 +5,7 @@ from functools import cached_property
 
 import pandas as pd
 import streamlit as st
+
 from shuffleproof.app import benchmarks
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.store.manifest import Artefact

@@ -4,6 +4,7 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
+
 from shuffleproof.app import benchmarks
 from shuffleproof.app.figures import benchmark_ranks
 from shuffleproof.app.plain import escaped

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
+
 from shuffleproof.app import services
 from shuffleproof.app.jobs import act, far, submit, table
 from shuffleproof.app.plain import escaped

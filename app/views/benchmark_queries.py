@@ -4,6 +4,7 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
+
 from shuffleproof.app import address, benchmarks
 from shuffleproof.app.figures import benchmark_deltas, benchmark_query, query_bars
 from shuffleproof.app.plain import escaped

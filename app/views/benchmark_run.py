@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import streamlit as st
+
 from shuffleproof.app import benchmarks, proposals, services, training
 from shuffleproof.app.forms import drawn
 from shuffleproof.app.jobs import duration

@@ -5,6 +5,7 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
+
 from shuffleproof.app import curves
 from shuffleproof.app.plain import escaped
 from shuffleproof.core.metrics.measure import Measure

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
+
 from shuffleproof.app import disturbed, opened, state
 from shuffleproof.app.figures import card as figure
 from shuffleproof.app.plain import escaped

@@ -4,6 +4,7 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
+
 from shuffleproof.app import disturbed, opened
 from shuffleproof.app.views import parts
 from shuffleproof.core.studies.kinds.card import table as card_table

@@ -1,6 +1,7 @@
 """The invariance page's second half: certificates over the whole test part, queries by damage."""
 
 import streamlit as st
+
 from shuffleproof.app import address, services, training
 from shuffleproof.app.opened import day
 from shuffleproof.app.plain import escaped

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import streamlit as st
+
 from shuffleproof.app import combinations
 from shuffleproof.app.plain import escaped
 from shuffleproof.core.rankers.ensemble import Combination, Fusion

@@ -1,6 +1,7 @@
 """The page about data: what it holds, what is wrong with it, and how more of it comes in."""
 
 import streamlit as st
+
 from shuffleproof.app import data_sets, services, state
 from shuffleproof.app.figures import distributions
 from shuffleproof.app.plain import escaped

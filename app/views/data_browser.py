@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import streamlit as st
+
 from shuffleproof.app import data_sets, services
 from shuffleproof.app.figures import distributions
 from shuffleproof.app.plain import escaped

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 import streamlit as st
+
 from shuffleproof.app import address, data_sets, services, state, uploads
 from shuffleproof.app.plain import escaped
 from shuffleproof.core.data import examination, letor, trec

@@ -1,6 +1,8 @@
 """Bringing data in: files are chosen, leave the session's memory at once, and a job reads them."""
 
 import streamlit as st
+from streamlit.runtime.uploaded_file_manager import UploadedFile
+
 from shuffleproof.app import received, services, uploads
 from shuffleproof.app.data_sets import WORDS
 from shuffleproof.app.plain import escaped
@@ -8,7 +10,6 @@ from shuffleproof.app.uploads import FOLDER, PARTS, WHOLE, Draft, Reading, Spool
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.jobs import Job, Jobs
 from shuffleproof.core.studies import jobs
-from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 WAYS = {
     "Files of each part": PARTS,

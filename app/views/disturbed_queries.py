@@ -4,6 +4,7 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
+
 from shuffleproof.app import disturbed
 from shuffleproof.app.figures import perturbations as figure
 from shuffleproof.app.plain import escaped

@@ -5,6 +5,7 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
+
 from shuffleproof.app import groups, opened, state
 from shuffleproof.app.figures import gsf as figure
 from shuffleproof.app.views import group_shuffles_run as run

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
+
 from shuffleproof.app import groups, proposals, services, training
 from shuffleproof.app.figures import gsf as figure
 from shuffleproof.app.jobs import duration

@@ -2,6 +2,7 @@
 
 import pandas as pd
 import streamlit as st
+
 from shuffleproof.app import curves
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.views import list_again, parts, query_rows

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import streamlit as st
+
 from shuffleproof.app import curves, proposals, services, training
 from shuffleproof.app.figures import initial_ranking as figure
 from shuffleproof.app.forms import drawn

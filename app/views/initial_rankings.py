@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
+
 from shuffleproof.app import opened, rankings, state
 from shuffleproof.app.figures import initial_rankings as figure
 from shuffleproof.app.plain import escaped

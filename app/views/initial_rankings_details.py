@@ -4,6 +4,7 @@ from dataclasses import asdict
 
 import pandas as pd
 import streamlit as st
+
 from shuffleproof.app import rankings
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.views import initial_rankings_queries as queries

@@ -3,6 +3,7 @@
 from typing import Any
 
 import streamlit as st
+
 from shuffleproof.app import rankings
 from shuffleproof.app.figures import initial_rankings_geometry as figure
 from shuffleproof.app.plain import escaped

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import streamlit as st
+
 from shuffleproof.app import proposals, rankings, services, training
 from shuffleproof.app.figures import initial_rankings as figure
 from shuffleproof.app.forms import drawn

@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
 from shuffleproof.app import address, proposals, scoring, services, state
 from shuffleproof.app.figures import bump, scatter
 from shuffleproof.app.plain import escaped
@@ -22,7 +24,6 @@ from shuffleproof.core.studies.answers.trained import (
     contrasting,
     list_recipes,
 )
-from streamlit.delta_generator import DeltaGenerator
 
 QUESTION = "Does the order in which documents are shown change a ranker's answer?"
 CHART = {"displayModeBar": False}

@@ -5,6 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pandas as pd
+
 from shuffleproof.app import address, exports, report, services
 from shuffleproof.app.proposals import as_asked
 from shuffleproof.app.scoring import List

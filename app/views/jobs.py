@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 import pandas as pd
 import streamlit as st
+
 from shuffleproof.app import jobs, services, state, uploads
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.views import parts

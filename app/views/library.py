@@ -3,6 +3,7 @@
 from functools import partial
 
 import streamlit as st
+
 from shuffleproof.app import library, state
 from shuffleproof.app.library import Filter
 from shuffleproof.app.plain import escaped

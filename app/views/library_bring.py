@@ -1,6 +1,7 @@
 """Bringing an archive in: spooled to the store as it arrives, checked and unpacked by a job."""
 
 import streamlit as st
+
 from shuffleproof.app import jobs, received, services
 from shuffleproof.app.plain import escaped
 from shuffleproof.core.errors import ShuffleproofError

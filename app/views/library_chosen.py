@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import streamlit as st
+
 from shuffleproof.app import exports, library, report, services, state, uploads
 from shuffleproof.app.exports import File
 from shuffleproof.app.jobs import duration

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 import streamlit as st
+
 from shuffleproof.app import library, services, state
 from shuffleproof.app.plain import escaped
 from shuffleproof.core.data import examination

@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Sequence
 
 import streamlit as st
+
 from shuffleproof.app import jobs, library, services
 from shuffleproof.app.plain import escaped
 from shuffleproof.core.errors import ShuffleproofError

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import streamlit as st
+
 from shuffleproof.app import library, services
 from shuffleproof.app.plain import escaped
 from shuffleproof.core.errors import ShuffleproofError

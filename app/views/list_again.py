@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 
 import pandas as pd
 import streamlit as st
+
 from shuffleproof.app import disturbed
 from shuffleproof.app.figures import bump
 from shuffleproof.app.plain import escaped

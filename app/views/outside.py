@@ -1,6 +1,7 @@
 """The page of rankers that were made elsewhere: runs, scores, models, functions."""
 
 import streamlit as st
+
 from shuffleproof.app import state
 from shuffleproof.app.views import outside_ranker, outside_runs, parts
 

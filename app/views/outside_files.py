@@ -1,11 +1,12 @@
 """Choosing files of the page From outside: on the disk as they arrive, listed, taken out again."""
 
 import streamlit as st
+from streamlit.runtime.uploaded_file_manager import UploadedFile
+
 from shuffleproof.app import received, services
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.uploads import Draft, Spooled
 from shuffleproof.core.errors import ShuffleproofError
-from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 
 def uploader(own: str, part: str, label: str, *, several: bool = False, hint: str = "") -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import streamlit as st
+
 from shuffleproof.app import jobs
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.views import outside_files

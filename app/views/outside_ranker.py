@@ -1,6 +1,7 @@
 """A ranker from outside by its file: scores, a LightGBM or an XGBoost model of a data set."""
 
 import streamlit as st
+
 from shuffleproof.app import outside, proposals, services, state
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.views import outside_files as files

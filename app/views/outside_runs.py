@@ -1,6 +1,7 @@
 """Runs from outside: chosen with their judgments, compared by a job, opened where tables live."""
 
 import streamlit as st
+
 from shuffleproof.app import outside
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.views import outside_files as files

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 import streamlit as st
+
 from shuffleproof.app import address, recent, scoring
 from shuffleproof.app.figures import bump
 from shuffleproof.app.plain import escaped

@@ -6,12 +6,13 @@ from typing import Any
 from urllib.parse import urlencode
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
 from shuffleproof.app import address
 from shuffleproof.app.exports import File
 from shuffleproof.app.figures.text import unescaped
 from shuffleproof.app.plain import escaped
 from shuffleproof.core.errors import ShuffleproofError
-from streamlit.delta_generator import DeltaGenerator
 
 CLICKABLE = {"displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso2d"]}
 """Of every picture that takes clicks."""

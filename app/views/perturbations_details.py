@@ -4,6 +4,7 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
+
 from shuffleproof.app import disturbed
 from shuffleproof.app.figures import initial_ranking as curves
 from shuffleproof.app.figures.perturbations import fitted_axis

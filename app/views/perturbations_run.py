@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
+
 from shuffleproof.app import disturbed, proposals, services, training
 from shuffleproof.app.figures import perturbations as figure
 from shuffleproof.app.jobs import duration

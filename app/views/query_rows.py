@@ -5,6 +5,7 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
+
 from shuffleproof.core.studies.kinds.benchmark.finding import signed
 from shuffleproof.core.words import counted
 

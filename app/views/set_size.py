@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
+
 from shuffleproof.app import opened, set_sizes, state
 from shuffleproof.app.figures import set_size as figure
 from shuffleproof.app.plain import escaped

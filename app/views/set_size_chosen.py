@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import pandas as pd
+
 from shuffleproof.app import set_sizes
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.store.manifest import Artefact

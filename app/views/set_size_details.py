@@ -5,6 +5,7 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
+
 from shuffleproof.app import set_sizes
 from shuffleproof.app.figures import set_size_map
 from shuffleproof.app.plain import escaped

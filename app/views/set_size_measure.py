@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
+
 from shuffleproof.app import address, curves
 from shuffleproof.app.views import benchmark_table as conventions
 from shuffleproof.core.metrics.measure import Measure

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import streamlit as st
+
 from shuffleproof.app import proposals, services, set_sizes, training
 from shuffleproof.app.figures import set_size as figure
 from shuffleproof.app.forms import drawn

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 
 import streamlit as st
+
 from shuffleproof.app import address, scoring
 from shuffleproof.app.plain import escaped
 from shuffleproof.core.errors import ParameterError

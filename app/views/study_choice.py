@@ -6,12 +6,13 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
 from shuffleproof.app import address, exports, opened, report, services, state
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.views import parts
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.reproduce import study_command, study_python
-from streamlit.delta_generator import DeltaGenerator
 
 Words = Callable[[Artefact], str]
 """What writes a study as a command, and as Python."""

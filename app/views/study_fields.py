@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import streamlit as st
+
 from shuffleproof.app import proposals, training
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.rankers import registry

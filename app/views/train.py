@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 import pandas as pd
 import streamlit as st
+
 from shuffleproof.app import address, jobs, proposals, state, training
 from shuffleproof.app.figures import compared
 from shuffleproof.app.figures.training import alt_text, curves

@@ -8,6 +8,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 import streamlit as st
+
 from shuffleproof.app import address, combinations, forms, jobs, proposals, state, training
 from shuffleproof.app.jobs import duration
 from shuffleproof.app.plain import escaped

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 import streamlit as st
+
 from shuffleproof.app import address
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.views import list_again, query_rows

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import streamlit as st
+
 from shuffleproof.app import disturbed
 from shuffleproof.app.figures import worst_case as figure
 from shuffleproof.app.plain import escaped

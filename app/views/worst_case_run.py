@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
+
 from shuffleproof.app import disturbed, proposals, services
 from shuffleproof.app.figures import worst_case as figure
 from shuffleproof.app.forms import drawn

@@ -10,6 +10,7 @@ from typing import no_type_check
 import numba
 import numpy as np
 from jaxtyping import Float32, Float64, Int64
+
 from shuffleproof.core.data.falling import falling_order
 from shuffleproof.core.metrics.pairs import tied_ranks
 

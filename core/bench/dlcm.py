@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
 from shuffleproof.core.bench.peak import MatrixProduct
 from shuffleproof.core.bench.result import BenchRow, interleaved
 from shuffleproof.core.models.config import DLCM_PRESETS
 from shuffleproof.core.models.recurrence import GatedRecurrence
-from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 FEATURES = 46
 PEER = "pack_padded_sequence + nn.GRU"

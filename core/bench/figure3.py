@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Float32
+
 from shuffleproof.core.bench.result import BenchRow
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.dataset import RankingDataset

@@ -9,12 +9,13 @@ from collections.abc import Callable
 from statistics import median
 
 import torch
+from torch import Tensor
+
 from shuffleproof.core.bench.peak import MatrixProduct, scoring_operations
 from shuffleproof.core.bench.result import BenchRow
 from shuffleproof.core.losses.listwise import attention_rank
 from shuffleproof.core.models.config import SETRANK_PRESETS
 from shuffleproof.core.models.setrank import SetRank
-from torch import Tensor
 
 CONFIG = SETRANK_PRESETS["paper"]
 FEATURES = 136

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import lightgbm
 import numpy as np
+
 from shuffleproof.core.bench.result import BenchRow, compared, interleaved
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists

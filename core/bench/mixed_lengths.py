@@ -9,6 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import torch
 from jaxtyping import Int64
+
 from shuffleproof.core.bench.result import BenchRow, compared, interleaved
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.batches import HeldLists, held, scoring_plan, training_plan, waste_of

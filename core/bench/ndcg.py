@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 from jaxtyping import Float32
+
 from shuffleproof.core.bench.result import BenchRow, compared, interleaved
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists

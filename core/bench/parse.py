@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+
 from shuffleproof.core.bench.result import BenchRow, interleaved
 from shuffleproof.core.data import letor, stored
 from shuffleproof.core.data.dataset import RankingDataset

@@ -1,6 +1,7 @@
 """The machine's own limit: the rate of a large matrix product, and what a network needs of it."""
 
 import torch
+
 from shuffleproof.core.models.config import SetRankConfig
 
 SIDE = 1536  # of the square matrices on a CPU

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import lightgbm
+
 from shuffleproof.core.bench.lambdamart import FEATURES, judged
 from shuffleproof.core.bench.result import BenchRow, compared, interleaved
 from shuffleproof.core.data.lists import JudgedLists

@@ -8,6 +8,7 @@ from time import sleep
 
 import numpy as np
 from jaxtyping import Float32, Float64, Int64
+
 from shuffleproof.core.bench.result import BenchRow, compared, interleaved
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists

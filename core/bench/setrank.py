@@ -10,12 +10,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
+from torch import Tensor, nn
+
 from shuffleproof.core.bench.peak import MatrixProduct, scoring_operations
 from shuffleproof.core.bench.result import BenchRow, interleaved
 from shuffleproof.core.losses.listwise import attention_rank
 from shuffleproof.core.models.config import SETRANK_PRESETS, SetRankConfig
 from shuffleproof.core.models.setrank import SetRank
-from torch import Tensor, nn
 
 PEER = "nn.TransformerEncoder fp32"
 PAPER = SETRANK_PRESETS["paper"]

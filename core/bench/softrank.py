@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
+
 from shuffleproof.core.bench.result import BenchRow, interleaved
 from shuffleproof.core.data.batches import held
 from shuffleproof.core.data.dataset import RankingDataset

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Float64
+
 from shuffleproof.core.bench import real_sets
 from shuffleproof.core.bench.result import BenchRow
 from shuffleproof.core.data.dataset import Fold, RankingDataset

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+
 from shuffleproof.core.cli.answer import Answer, records
 from shuffleproof.core.cli.open import asked, done, rankers_in
 from shuffleproof.core.data.lists import JudgedLists

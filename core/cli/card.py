@@ -4,6 +4,7 @@ import argparse
 from typing import Any
 
 import pandas as pd
+
 from shuffleproof.core.cli.answer import Answer, records
 from shuffleproof.core.cli.figures import short
 from shuffleproof.core.cli.open import asked, done

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
+
 from shuffleproof.core.cli.answer import records
 from shuffleproof.core.cli.open import measures_of
 from shuffleproof.core.data.csv_text import csv

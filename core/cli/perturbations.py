@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+
 from shuffleproof.core.cli.answer import Answer, records
 from shuffleproof.core.cli.figures import fixed, printed, short
 from shuffleproof.core.cli.flags_measures import DIGITS

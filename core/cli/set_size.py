@@ -4,6 +4,7 @@ import argparse
 from functools import partial
 
 import pandas as pd
+
 from shuffleproof.core.cli.answer import Answer, records
 from shuffleproof.core.cli.figures import fixed
 from shuffleproof.core.cli.open import asked, done

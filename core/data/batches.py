@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Float32, Int64, Shaped
-from shuffleproof.core.data.lists import CandidateLists
 from torch import Tensor
+
+from shuffleproof.core.data.lists import CandidateLists
 
 SCORING_WASTE = 1.05
 TRAINING_WASTE = 1.4

@@ -4,6 +4,7 @@ from csv import QUOTE_MINIMAL, QUOTE_NONNUMERIC
 from typing import Any, Literal
 
 import pandas as pd
+
 from shuffleproof.core.numerals import NUMBER
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Float32, Int64
+
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import ShapeError

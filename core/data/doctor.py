@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
 import numpy as np
+
 from shuffleproof.core.data import doctor_counts
 from shuffleproof.core.data.benchmarks import Size, likeliest, sentence
 from shuffleproof.core.data.dataset import Fold, RankingDataset

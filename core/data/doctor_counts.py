@@ -6,6 +6,7 @@ import numba
 import numpy as np
 from jaxtyping import Float32, Float64, Int64, UInt64
 from scipy.special import ndtri, stdtrit
+
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.dataset import RankingDataset
 

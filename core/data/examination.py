@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float32
+
 from shuffleproof.core.data import doctor, doctor_counts, stored
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.doctor import HUGE, LARGEST, Finding

@@ -24,6 +24,7 @@ from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float32, Int64
+
 from shuffleproof.core.data import letor_errors
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.letor_kernel import parse

@@ -4,6 +4,7 @@ from typing import no_type_check
 
 import numba
 import numpy as np
+
 from shuffleproof.core.data.letor_memory import (
     byte_at,
     integer_of,

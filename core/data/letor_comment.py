@@ -5,6 +5,7 @@ from typing import no_type_check
 import numba
 import numpy as np
 from jaxtyping import UInt8
+
 from shuffleproof.core.data.letor_memory import byte_at
 
 _LETTERS = int.from_bytes(b"docid", "little")

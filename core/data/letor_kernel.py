@@ -8,6 +8,7 @@ from typing import no_type_check
 
 import numba
 import numpy as np
+
 from shuffleproof.core.data.letor_cells import (
     note_patch,
     take_cells,

@@ -9,6 +9,7 @@ from typing import no_type_check
 
 import numba
 import numpy as np
+
 from shuffleproof.core.data.letor_memory import byte_at, load, trailing_zeros
 
 # What became of one number token.

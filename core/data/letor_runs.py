@@ -10,6 +10,7 @@ from typing import NamedTuple, no_type_check
 import numba
 import numpy as np
 from jaxtyping import Int32, Int64
+
 from shuffleproof.core.data import ragged
 
 

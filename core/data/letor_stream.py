@@ -15,6 +15,7 @@ from typing import IO, Protocol, TypeAlias, cast, no_type_check, runtime_checkab
 import numba
 import numpy as np
 from jaxtyping import UInt8
+
 from shuffleproof.core.errors import DataError, LetorError
 
 SLACK = 64  # readable bytes after the last line: the parser loads eight at a time

@@ -12,6 +12,7 @@ from typing import no_type_check
 import numba
 import numpy as np
 from jaxtyping import Float32, Int32, Int64
+
 from shuffleproof.core.data.letor_comment import document_name
 from shuffleproof.core.data.letor_numbers import (
     COLON,

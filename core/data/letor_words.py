@@ -3,6 +3,7 @@
 from typing import no_type_check
 
 import numba
+
 from shuffleproof.core.data.letor_memory import (
     byte_at,
     integer_of,

@@ -8,6 +8,7 @@ from typing import no_type_check
 import numba
 import numpy as np
 from jaxtyping import Float32
+
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.letor_comment import document_of
 from shuffleproof.core.data.letor_numbers import NEWLINE, RETURN

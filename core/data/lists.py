@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float32, Int32, Int64
+
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.falling import falling_order

@@ -2,6 +2,7 @@
 
 import numpy as np
 from jaxtyping import Int64, Shaped
+
 from shuffleproof.core.data.falling import blocks_of, falling_order
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 from jaxtyping import Int64
+
 from shuffleproof.core.data.dataset import Fold, RankingDataset
 from shuffleproof.core.data.layout import (
     GROUP_SUFFIXES,

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from shuffleproof.core.data.dataset import Fold, RankingDataset
 from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import DataError

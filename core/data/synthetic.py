@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float32, Int64
+
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.dataset import Fold, RankingDataset
 from shuffleproof.core.data.text import TextColumn

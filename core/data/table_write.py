@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+
 from shuffleproof.core.data import csv_text, ragged
 from shuffleproof.core.data.dataset import RankingDataset
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float32
+
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.letor_stream import LONE_RETURN, Limits, Source, blocks

@@ -7,9 +7,10 @@ A list with nothing to learn from contributes exactly 0 and gradients of exactly
 
 import torch
 from jaxtyping import Bool, Float
+from torch import Tensor
+
 from shuffleproof.core.losses.masked import attention_of_labels, exact, grades_differ, without_pads
 from shuffleproof.core.losses.masked import unit_norm as normalised
-from torch import Tensor
 
 
 def attention_rank(

@@ -11,9 +11,10 @@ from functools import partial
 
 import torch
 from jaxtyping import Bool, Float
-from shuffleproof.core.losses.masked import exact
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
+
+from shuffleproof.core.losses.masked import exact
 
 SQUARE = 1 << 22  # pairs whose squares are held at once, padding included: 16 MiB of float32
 

@@ -11,9 +11,10 @@ from functools import partial
 import torch
 import torch.nn.functional as F  # noqa: N812 (the field's name for it)
 from jaxtyping import Bool, Float
+from torch import Tensor
+
 from shuffleproof.core.losses.pairs import pairwise
 from shuffleproof.core.losses.weights import chosen, delta_ndcg
-from torch import Tensor
 
 
 def hinge(

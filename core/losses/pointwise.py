@@ -2,8 +2,9 @@
 
 import torch
 from jaxtyping import Bool, Float
-from shuffleproof.core.losses.masked import exact
 from torch import Tensor
+
+from shuffleproof.core.losses.masked import exact
 
 
 def mse(

@@ -9,11 +9,12 @@ from functools import partial
 
 import torch
 from jaxtyping import Bool, Float
+from torch import Tensor
+
 from shuffleproof.core.losses.masked import exact, grades_differ
 from shuffleproof.core.losses.pairs import in_pieces
 from shuffleproof.core.losses.sinkhorn import doubly_stochastic
 from shuffleproof.core.losses.weights import discount
-from torch import Tensor
 
 
 def approx_ndcg(

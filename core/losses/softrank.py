@@ -7,10 +7,11 @@ import math
 
 import torch
 from jaxtyping import Bool, Float
+from torch import Tensor
+
 from shuffleproof.core.losses.masked import exact
 from shuffleproof.core.losses.masked import unit_norm as normalised
 from shuffleproof.core.losses.rank_distribution import expected_discount
-from torch import Tensor
 
 
 def softrank(

@@ -6,8 +6,9 @@ weights that spread over the squares [lists, docs, docs] of pairs (see `core.los
 
 import torch
 from jaxtyping import Bool, Float
-from shuffleproof.core.losses.pairs import Weigh, pair_mask
 from torch import Tensor
+
+from shuffleproof.core.losses.pairs import Weigh, pair_mask
 
 CHOICES = ("queries", "pairs", "grades")
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float64, Int64, Real
+
 from shuffleproof.core.metrics import pairs, segments
 
 Scores = Real[np.ndarray, " elements"]

@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 from jaxtyping import Int64
+
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.errors import DataError
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 from jaxtyping import Float64
+
 from shuffleproof.core.metrics.significance import paired_randomisation
 
 RESAMPLES = 10_000

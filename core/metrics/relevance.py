@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from jaxtyping import Bool, Float32, Float64, Int64, UInt64
+
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.errors import DataError, ShapeError

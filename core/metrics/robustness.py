@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float64, Real
+
 from shuffleproof.core.errors import ShapeError
 
 

@@ -11,6 +11,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float64, Real
 from scipy.special import ndtr, ndtri, stdtr
+
 from shuffleproof.core.errors import ShapeError
 
 Queries = Real[np.ndarray, " queries"]

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 from jaxtyping import Float, Int64
+
 from shuffleproof.core.words import counted
 
 SAID = 0.01

@@ -9,9 +9,10 @@ import math
 import torch
 import torch.nn.functional as F  # noqa: N812 (the field's name for it)
 from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
 from shuffleproof.core.models.config import SetRankConfig
 from shuffleproof.core.models.dense import dense
-from torch import Tensor, nn
 
 # Logits a head from which PyTorch's fused attention wins on a CPU, scoring or training, measured:
 FUSED_FROM = 96**2

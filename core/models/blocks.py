@@ -2,10 +2,11 @@
 
 import torch
 from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
 from shuffleproof.core.models.attention import MultiHeadAttention
 from shuffleproof.core.models.config import SetRankConfig
 from shuffleproof.core.models.dense import dense, dense_added
-from torch import Tensor, nn
 
 
 class FeedForward(nn.Module):

@@ -7,11 +7,12 @@ Tensors are [lists, docs, …], documents in the order shown, real ones first; m
 import torch
 import torch.nn.functional as F  # noqa: N812 (the field's name for it)
 from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
 from shuffleproof.core.models.config import DLCMConfig
 from shuffleproof.core.models.dense import dense
 from shuffleproof.core.models.memory import MemoryRecurrence
 from shuffleproof.core.models.recurrence import GatedRecurrence
-from torch import Tensor, nn
 
 
 class LocalRanking(nn.Module):

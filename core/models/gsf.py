@@ -10,11 +10,12 @@ from itertools import pairwise
 
 import torch
 from jaxtyping import Bool, Float, Int64
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
 from shuffleproof.core.models.config_groups import GroupConfig
 from shuffleproof.core.models.dense import dense
 from shuffleproof.core.models.mlp import Layer, unit
-from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint
 
 KEPT = 1 << 26  # hidden numbers of all groups that training keeps; above it they are made again
 

@@ -2,8 +2,9 @@
 
 import torch
 from jaxtyping import Float
-from shuffleproof.core.models.config import SetRankConfig
 from torch import Tensor, nn
+
+from shuffleproof.core.models.config import SetRankConfig
 
 
 class GaussianKernels(nn.Module):

@@ -4,9 +4,10 @@ from itertools import pairwise
 
 import torch
 from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
 from shuffleproof.core.models.config_univariate import UnivariateConfig
 from shuffleproof.core.models.dense import dense
-from torch import Tensor, nn
 
 ACTIVATIONS = {"relu": nn.ReLU, "elu": nn.ELU, "tanh": nn.Tanh}
 

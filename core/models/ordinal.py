@@ -7,9 +7,10 @@ nothing but the ranking; or, to show what breaks invariance, they take ranks by 
 import torch
 import torch.nn.functional as F  # noqa: N812 (the field's name for it)
 from jaxtyping import Float, Int64
+from torch import Tensor, nn
+
 from shuffleproof.core.errors import DataError, MissingRankingError
 from shuffleproof.core.models.config import SetRankConfig
-from torch import Tensor, nn
 
 
 class OrdinalEmbedding(nn.Module):

@@ -6,12 +6,13 @@ SIGIR 2020, section 4. Tensors are [lists, docs, …]; mask True = a real docume
 
 import torch
 from jaxtyping import Bool, Float, Int64
+from torch import Tensor, nn
+
 from shuffleproof.core.models.blocks import IMSAB, MSAB
 from shuffleproof.core.models.config import SetRankConfig
 from shuffleproof.core.models.dense import dense
 from shuffleproof.core.models.inputs import input_layer
 from shuffleproof.core.models.ordinal import OrdinalEmbedding
-from torch import Tensor, nn
 
 
 class SetRank(nn.Module):

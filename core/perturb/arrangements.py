@@ -11,6 +11,7 @@ from typing import no_type_check
 import numba
 import numpy as np
 from jaxtyping import Float32, Int64
+
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.falling import falling_order
 from shuffleproof.core.perturb.mallows import dispersion, insertion_depths

@@ -11,6 +11,7 @@ from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Int64
+
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import UsageError

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.perturb.base import Change, Perturbation

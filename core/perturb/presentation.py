@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Float32, Shaped
+
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.perturb.arrangements import Arrangement

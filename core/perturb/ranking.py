@@ -12,6 +12,7 @@ from typing import no_type_check
 import numba
 import numpy as np
 from jaxtyping import Float32, Int64
+
 from shuffleproof.core.data.falling import falling_order
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import UsageError

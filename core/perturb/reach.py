@@ -8,6 +8,7 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
+
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.falling import falling_order
 from shuffleproof.core.data.lists import JudgedLists

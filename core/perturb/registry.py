@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Float64
+
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import ParameterError, UnknownNameError, UsageError

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Bool, Int32, Int64
+
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.falling import falling_order
 from shuffleproof.core.data.lists import CandidateLists

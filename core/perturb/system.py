@@ -8,6 +8,7 @@ floor under every other family, for what is smaller than these changes is arithm
 from dataclasses import dataclass, replace
 
 import numpy as np
+
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.falling import falling_order
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists

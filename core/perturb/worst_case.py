@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float64, Int64, UInt64
+
 from shuffleproof.core.data import ragged
 from shuffleproof.core.parameters import check, parameter
 from shuffleproof.core.perturb.worst_moves import (

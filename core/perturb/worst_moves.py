@@ -6,6 +6,7 @@ from typing import no_type_check
 import numba
 import numpy as np
 from jaxtyping import Bool, Int64, UInt64
+
 from shuffleproof.core.data import ragged
 
 NONE = -1

@@ -8,6 +8,7 @@ features; a normalisation that keeps order keeps its sign.
 import numpy as np
 import torch
 from jaxtyping import Float32
+
 from shuffleproof.core.data.batches import held, scoring_plan
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import UsageError

@@ -10,10 +10,11 @@ from typing import cast
 
 import torch
 from jaxtyping import Float
+from torch import Tensor
+
 from shuffleproof.core.models.dlcm import DLCM, LocalRanking
 from shuffleproof.core.models.memory import MemoryRecurrence
 from shuffleproof.core.models.recurrence import GatedRecurrence
-from torch import Tensor
 
 
 def gates_and_parts(

@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 from jaxtyping import Float32
+
 from shuffleproof.core.errors import UnknownNameError
 from shuffleproof.core.models.config import DLCMConfig, SetRankConfig
 from shuffleproof.core.rankers import attention_measures as measures

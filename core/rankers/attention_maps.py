@@ -8,6 +8,8 @@ the rounding of one product.
 import numpy as np
 import torch
 from jaxtyping import Float32
+from torch import Tensor
+
 from shuffleproof.core.data.batches import held
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import UsageError
@@ -20,7 +22,6 @@ from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.rankers.neural import NeuralRanker
 from shuffleproof.core.rankers.neural_feed import document_features, fed, read_rankings
 from shuffleproof.core.training.network import arithmetic
-from torch import Tensor
 
 Weights = dict[str, list[Tensor]]
 

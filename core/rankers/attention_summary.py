@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float32, Float64
+
 from shuffleproof.core.rankers import attention_measures as measures
 from shuffleproof.core.rankers.attention_kinds import KINDS, AttentionRecord
 

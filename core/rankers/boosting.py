@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float32, Float64
+
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import DataError, UnknownNameError
 from shuffleproof.core.metrics.measure import Measure

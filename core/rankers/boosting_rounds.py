@@ -5,6 +5,7 @@ from math import atanh
 
 import numpy as np
 from jaxtyping import Float32, Float64, Int64
+
 from shuffleproof.core.data.ragged import offsets_of
 from shuffleproof.core.rankers.boosting_bins import BinnedDocuments
 from shuffleproof.core.rankers.boosting_pairs import GradedLists

@@ -12,6 +12,7 @@ from typing import Any, no_type_check
 import numba
 import numpy as np
 from jaxtyping import Float32, Float64, Int64, UInt64
+
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.falling import falling_order

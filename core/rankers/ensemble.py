@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float32, Float64
+
 from shuffleproof.core.aggregate.voting import mean_ranks
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float32, Int64
+
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.errors import DataError

@@ -24,6 +24,7 @@ from typing import IO, Any
 
 import numpy as np
 from jaxtyping import Bool, Float32, Int32
+
 from shuffleproof.core.errors import DataError, ParameterError
 from shuffleproof.core.execution.worker_process import THREAD_SETTINGS
 from shuffleproof.core.numerals import number

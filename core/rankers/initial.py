@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Float32, Int64
 from safetensors import safe_open
 from safetensors.numpy import save_file
+
 from shuffleproof.core.data.dataset import Fold, RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import DataError, ParameterError, UsageError

@@ -1,6 +1,7 @@
 """Whether there is anything to learn or to select on: labels that tell documents apart."""
 
 import numpy as np
+
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.losses.registry import LOSSES

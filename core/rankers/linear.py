@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Float32, Float64
 from safetensors.numpy import load_file, save_file
+
 from shuffleproof.core.data import features
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.features import NORMALISATIONS, Normalisation

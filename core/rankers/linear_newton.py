@@ -11,6 +11,7 @@ from functools import partial
 
 import numpy as np
 from jaxtyping import Float32, Float64
+
 from shuffleproof.core.rankers.linear_pairs import HingePoint, PairedLists
 from shuffleproof.core.rankers.linear_products import column_sums, row_sums
 

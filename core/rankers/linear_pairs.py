@@ -15,6 +15,7 @@ from typing import no_type_check
 import numba
 import numpy as np
 from jaxtyping import Float64, Int64
+
 from shuffleproof.core.data.falling import falling_order
 
 

@@ -7,6 +7,7 @@ of pairs of any query over its own.
 
 import numpy as np
 from jaxtyping import Float32, Float64, Int64
+
 from shuffleproof.core.data.ragged import offsets_of, segment_ids
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.rankers.linear_pairs import PairedLists

@@ -16,6 +16,8 @@ import torch
 from jaxtyping import Float32, Float64, Int64
 from safetensors import safe_open
 from safetensors.torch import save_file
+from torch import Tensor, from_numpy
+
 from shuffleproof.core.data.batches import HeldLists, held, with_slot
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.features import Normalisation
@@ -37,7 +39,6 @@ from shuffleproof.core.training.network import (
     held_scores,
     weights_of,
 )
-from torch import Tensor, from_numpy
 
 FAMILY = "neural"
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import torch
 from jaxtyping import Float32, Int64, UInt64
+
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.batches import HeldLists
 from shuffleproof.core.data.dataset import RankingDataset

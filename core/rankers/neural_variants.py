@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float32, Int64, UInt64
+from torch import Tensor
+
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.batches import reheld
 from shuffleproof.core.data.dataset import RankingDataset
@@ -18,7 +20,6 @@ from shuffleproof.core.errors import ShapeError
 from shuffleproof.core.rankers.neural_feed import fed, mixed, read_rankings
 from shuffleproof.core.rankers.recipes import NeuralSpec
 from shuffleproof.core.training.network import Network, Precision, held_embeddings, held_scores
-from torch import Tensor
 
 GROUP = 1 << 13  # documents embedded at once
 STACK = 1 << 21  # candidates of all variants stacked at once

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float32, Float64
 from safetensors import safe_open
+
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.models.config import SetRankConfig
 

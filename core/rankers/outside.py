@@ -20,6 +20,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 from jaxtyping import Float32, Float64, Int64
+
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.letor_stream import LONE_RETURN, Limits, blocks

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float32, Float64, Int64
+
 from shuffleproof.core.aggregate.voting import borda, kemeny
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
+
 from shuffleproof.core.errors import ArtefactError, ParameterError
 from shuffleproof.core.store import private
 from shuffleproof.core.store.keys import canonical_json

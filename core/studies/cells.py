@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+
 from shuffleproof.core.errors import DataError, DivergedError, ShuffleproofError
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.studies.codec import Described

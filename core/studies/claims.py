@@ -10,6 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Float64
+
 from shuffleproof.core.studies.claims_intervals import ALPHA, adjusted, p_words
 from shuffleproof.core.studies.kinds.benchmark.finding import signed
 from shuffleproof.core.words import counted

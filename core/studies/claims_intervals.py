@@ -3,6 +3,7 @@
 import numpy as np
 from jaxtyping import Float64
 from scipy.special import stdtrit
+
 from shuffleproof.core.metrics.significance import holm, paired_t
 
 ALPHA = 0.05

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from jaxtyping import Float32
+
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import converted

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float32
 from safetensors.numpy import save_file
+
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import mean_of
 from shuffleproof.core.metrics.significance import bootstrap_interval

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float64, Int64, Real
+
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists

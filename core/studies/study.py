@@ -6,6 +6,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
+
 from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.numerals import number
 from shuffleproof.core.perturb.registry import ATTACK, entry_of

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
+
 from shuffleproof.core.data.catalogue import resolve
 from shuffleproof.core.data.dataset import Fold
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists

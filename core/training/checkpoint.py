@@ -14,10 +14,11 @@ from typing import Any
 import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
+from torch import Tensor
+
 from shuffleproof.core.errors import ArtefactError
 from shuffleproof.core.training.network import Network, weights_of
 from shuffleproof.core.training.schedule import ScheduleState
-from torch import Tensor
 
 FILE = "checkpoint.safetensors"
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Int64
+
 from shuffleproof.core.data.batches import HeldLists, ListBatch, scoring_plan, training_plan
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import DataError, DivergedError

@@ -11,6 +11,8 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from jaxtyping import Float, Float32, Int64
+from torch import Tensor, nn
+
 from shuffleproof.core.data.batches import HeldLists, ListBatch, scoring_plan
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.execution import devices
@@ -24,7 +26,6 @@ from shuffleproof.core.models.mlp import UnivariateNet
 from shuffleproof.core.models.setrank import SetRank
 from shuffleproof.core.seeds import derived_seed
 from shuffleproof.core.store.artefacts import default_store
-from torch import Tensor, nn
 
 Network = SetRank | DLCM | GSF | UnivariateNet
 Precision = Literal["fp32", "bf16", "auto"]

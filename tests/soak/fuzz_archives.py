@@ -20,6 +20,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+
 from shuffleproof.core.data.catalogue import ingest
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.rankers.initial import ListRecipe
@@ -29,7 +30,6 @@ from shuffleproof.core.studies.answers.trained import studied_on, trained_on
 from shuffleproof.core.studies.library import entries as library
 from shuffleproof.core.studies.library import imports
 from shuffleproof.core.studies.workbench import Workbench, finished
-
 from tests.soak import fuzzing
 from tests.soak.fuzzing import UnclearError, WrongError
 

@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 import numpy as np
+
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.rankers.foreign import CallableRanker
-
 from tests.soak import fuzzing
 from tests.soak.fuzzing import WrongError
 

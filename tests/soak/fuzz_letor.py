@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+
 from shuffleproof.core.data import letor, stored
 from shuffleproof.core.data.letor import ParsedLetor
 from shuffleproof.core.data.letor_room import UNCHECKED
@@ -20,7 +21,6 @@ from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import jobs
 from shuffleproof.core.studies.library import uploads
 from shuffleproof.core.studies.workbench import finished
-
 from tests.soak import fuzzing
 from tests.soak.fuzzing import UnclearError, WrongError
 

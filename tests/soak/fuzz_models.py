@@ -13,10 +13,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.rankers import outside
-
 from tests.soak import fuzzing
 from tests.soak.fuzzing import WrongError
 

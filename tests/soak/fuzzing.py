@@ -31,6 +31,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+
 from shuffleproof.core.errors import DataError, ShuffleproofError
 
 ACCEPTED, WITH_LINE, REFUSED = "accepted", "refused with line", "refused as a whole"

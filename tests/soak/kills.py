@@ -23,11 +23,11 @@ from statistics import median
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
+
 from shuffleproof.core.execution.jobs_only_one import is_running
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.jobs import ensure_running, jobs_of, submit
 from shuffleproof.core.studies.library import uploads
-
 from tests.job_watch import kill, processes, until
 
 LIMIT = 15.0

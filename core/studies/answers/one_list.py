@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+
 from shuffleproof.core.numerals import is_count
 from shuffleproof.core.studies.answers.scoring import answered_order, documents_moved
 from shuffleproof.core.studies.answers.shown_order import Documents

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from shuffleproof.core.data.catalogue import resolve
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import DataError

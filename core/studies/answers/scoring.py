@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float32, Float64, Int64
+
 from shuffleproof.core.data.catalogue import resolve
 from shuffleproof.core.data.dataset import Fold
 from shuffleproof.core.data.lists import JudgedLists

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+
 from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.seeds import generator

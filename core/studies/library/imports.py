@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+
 from shuffleproof.core.data import catalogue, examination, stored
 from shuffleproof.core.data.dataset import Fold
 from shuffleproof.core.data.text import TextColumn

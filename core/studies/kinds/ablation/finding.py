@@ -1,6 +1,7 @@
 """What an ablation's numbers amount to, in words: which single difference matters, and for what."""
 
 import pandas as pd
+
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.studies.kinds.ablation import study as ablation
 from shuffleproof.core.studies.kinds.benchmark.finding import signed

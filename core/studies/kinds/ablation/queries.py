@@ -4,6 +4,7 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
+
 from shuffleproof.core.studies.kinds.ablation.study import BASE, MEASURE, points
 from shuffleproof.core.studies.kinds.benchmark.finding import signed
 from shuffleproof.core.studies.result import StudyResult

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from jaxtyping import Float64
+
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import MissingRankingError
 from shuffleproof.core.metrics.measure import Measure

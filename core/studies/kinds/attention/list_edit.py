@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.numerals import number, whole

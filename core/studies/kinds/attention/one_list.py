@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float32
+
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.studies.answers import scoring
 from shuffleproof.core.studies.answers.shown_order import document_names

@@ -5,6 +5,7 @@ from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float32, Int64
+
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.perturb.base import origins, sources
 from shuffleproof.core.rankers import attention_measures as measures

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 from jaxtyping import Float64
+
 from shuffleproof.core.rankers.attention_kinds import KINDS
 from shuffleproof.core.rankers.attention_summary import MEASURES, POINT
 from shuffleproof.core.studies.answers.one_list import amount, spoken

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import pandas as pd
+
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
 from shuffleproof.core.studies.kinds.benchmark.table import LETTERS
 from shuffleproof.core.studies.result import StudyResult

@@ -3,6 +3,7 @@
 import math
 
 import pandas as pd
+
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
 from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS

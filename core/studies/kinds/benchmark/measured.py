@@ -12,6 +12,7 @@ from typing import TypeAlias
 import numpy as np
 from jaxtyping import Float
 from safetensors.numpy import load_file
+
 from shuffleproof.core.data.dataset import Fold, RankingDataset
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.metrics.measure import Measure

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from jaxtyping import Float, Float32, Float64
+
 from shuffleproof.core.data import ragged, trec
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+
 from shuffleproof.core.data.published import (
     CONVENTION,
     CONVENTIONS,

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int64
 from safetensors import safe_open
+
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.studies.answers.shown_order import document_names

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float64
 from scipy import stats
+
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.studies.kinds.benchmark.query_values import values_of
 from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS, groups_of

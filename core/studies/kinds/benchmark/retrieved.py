@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from safetensors import safe_open
 from safetensors.numpy import load_file
+
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.data.text import TextColumn

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from safetensors.numpy import load_file
+
 from shuffleproof.core.data import trec
 from shuffleproof.core.data.catalogue import KIND, SAMPLE, find
 from shuffleproof.core.data.dataset import Fold

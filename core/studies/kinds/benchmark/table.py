@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from jaxtyping import Float32, Float64
+
 from shuffleproof.core.errors import UnknownNameError, UsageError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.randomisation import randomised

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float64
+
 from shuffleproof.core.metrics.robustness import area_under_curve
 from shuffleproof.core.studies.result import CONFIDENCE, RESAMPLES
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from jaxtyping import Float32
+
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.metrics.agreement import positions

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from jaxtyping import Float64
+
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import mean_of
 from shuffleproof.core.metrics.robustness import (

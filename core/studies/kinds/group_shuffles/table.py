@@ -7,6 +7,7 @@ import pandas as pd
 from jaxtyping import Float64
 from scipy.stats import linregress
 from scipy.stats import t as student
+
 from shuffleproof.core.metrics.significance import bootstrap_intervals
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies.kinds.group_shuffles.study import (

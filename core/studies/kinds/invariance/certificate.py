@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy.special import betaincinv
+
 from shuffleproof.core.studies.kinds.invariance import verdict as judging
 from shuffleproof.core.studies.kinds.invariance.examination import MEASURES
 from shuffleproof.core.studies.kinds.invariance.verdict import (

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int64
+
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.metrics import rounding, segments

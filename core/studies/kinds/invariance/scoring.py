@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
+
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.studies.score_floor import checked

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import Ranker

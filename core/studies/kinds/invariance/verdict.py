@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+
 from shuffleproof.core.studies.kinds.invariance.examination import EXACT, MEASURES, Examined
 from shuffleproof.core.words import counted
 

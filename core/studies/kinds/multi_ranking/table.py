@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from jaxtyping import Float64
+
 from shuffleproof.core.metrics.significance import bootstrap_intervals
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies.claims import Verdict, rising

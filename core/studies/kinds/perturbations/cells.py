@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Float32
+
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.perturb.registry import entry_of

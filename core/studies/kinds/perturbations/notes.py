@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+
 from shuffleproof.core.perturb.registry import ATTACK
 from shuffleproof.core.studies.kinds.perturbations import applicability as without
 from shuffleproof.core.studies.kinds.perturbations.system import said

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Integer
+
 from shuffleproof.core.data.catalogue import resolve
 from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.store.artefacts import Store

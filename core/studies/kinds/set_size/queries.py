@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+
 from shuffleproof.core.numerals import is_count
 from shuffleproof.core.studies.damage import most_damaged
 from shuffleproof.core.studies.kinds.set_size.study import ORDER, SHIFT

@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Float32, Int64
+
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.metrics.agreement import kendall_tau
 

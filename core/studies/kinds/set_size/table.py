@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from jaxtyping import Float32, Float64
+
 from shuffleproof.core.studies.claims import rising
 from shuffleproof.core.studies.claims_intervals import adjusted
 from shuffleproof.core.studies.kinds.benchmark.finding import signed

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float64, Int64
+
 from shuffleproof.core.data import ragged
 from shuffleproof.core.perturb.worst_case import Worst
 from shuffleproof.core.perturb.worst_moves import inversions

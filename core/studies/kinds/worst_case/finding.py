@@ -3,6 +3,7 @@
 from typing import Any
 
 import pandas as pd
+
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 
 

@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float64, Int64
+
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.falling import falling_order
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+
 from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.perturb.worst_case import Search
 from shuffleproof.core.store.keys import key_of

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from safetensors.numpy import load_file
+
 from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.perturb.worst_case import Search

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+
 from shuffleproof.core.metrics.significance import bootstrap_interval
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies.kinds.worst_case.plan import RANDOM
