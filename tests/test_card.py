@@ -152,9 +152,7 @@ def test_a_callable_has_a_card_too(bench):
 
 
 def test_families_that_change_documents_make_no_card(bench):
-    with pytest.raises(
-        UsageError, match="changes more than order and ranking"
-    ):
+    with pytest.raises(UsageError, match="changes more than order and ranking"):
         card.planned(bench, {}, ("distractors",))
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -26,9 +27,13 @@ def run(command, cwd, home, site, status=0):
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    place = tmp_path_factory.mktemp("wheel")
+    place, source = tmp_path_factory.mktemp("wheel"), tmp_path_factory.mktemp("source")
+    for name in ("core", "app", "sample_data"):
+        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
     build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
-    subprocess.run([*build, "--wheel-dir", str(place), str(ROOT)], check=True)
+    subprocess.run([*build, "--wheel-dir", str(place), str(source)], check=True)
     (made,) = place.glob("*.whl")
     return made
 
@@ -52,7 +57,7 @@ def users(tmp_path):
     (tmp_path / "core").mkdir()
     (tmp_path / "core" / "__init__.py").write_text("")
     (tmp_path / "core" / "ranker.py").write_text(
-        "def one(features):\n    return features[:, 0].astype('float64')\n"
+        "def one(features, mask):\n    return features[..., 0]\n"
     )
     (tmp_path / "app.py").write_text("raise SystemExit('the app of somebody else')\n")
     return tmp_path
