@@ -62,6 +62,18 @@ def read(command):
     return flags_studies.question_of(STUDIES[words[2]], arguments, preset)
 
 
+def test_every_kind_has_command_page_sample_and_name():
+    import shuffleproof
+    from shuffleproof.app.pages import PAGES
+    from shuffleproof.core.cli import sample
+
+    kinds = set(STUDIES)
+    assert set(flags_studies.ANSWERS) == kinds
+    assert kinds <= set(PAGES)
+    assert set(sample.ASKED) == kinds
+    assert {question.__name__ for question in STUDIES.values()} <= set(dir(shuffleproof))
+
+
 def test_every_field_of_every_kind_is_tried():
     assert set(OTHER) == set(STUDIES)
     for kind, values in OTHER.items():
