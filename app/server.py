@@ -11,6 +11,7 @@ import os
 import re
 import secrets
 import sys
+import tomllib
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -270,9 +271,28 @@ def _hosts(allow_host: Sequence[str]) -> list[str]:
     return [*sorted(LOOPBACK), *(host.lower() for host in allow_host)]
 
 
+def settings(beside: Path = Path(__file__).parents[1]) -> dict[str, Any]:
+    """Streamlit's options of `.streamlit/config.toml`, where Streamlit does not find them itself.
+
+    An installed package cannot have a folder of that name: its file lies in `streamlit`.
+
+    Args:
+        beside: the folder in which `app` lies.
+    """
+    installed = beside / "streamlit" / "config.toml"
+    if not installed.is_file():
+        return {}
+    sections = tomllib.loads(installed.read_text(encoding="utf-8"))
+    return {
+        f"{section}.{name}": value
+        for section, values in sections.items()
+        for name, value in values.items()
+    }
+
+
 def configuration(arguments: argparse.Namespace) -> dict[str, Any]:
     """Streamlit's options for these flags."""
-    options: dict[str, Any] = {
+    options: dict[str, Any] = settings() | {
         "server.address": arguments.host,
         "server.port": arguments.port,
         "server.headless": True,

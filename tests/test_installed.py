@@ -28,7 +28,7 @@ def run(command, cwd, home, site, status=0):
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
     place, source = tmp_path_factory.mktemp("wheel"), tmp_path_factory.mktemp("source")
-    for name in ("core", "app", "sample_data"):
+    for name in ("core", "app", "sample_data", ".streamlit"):
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
@@ -71,7 +71,8 @@ def test_every_package_of_the_source_is_in_the_list_that_is_installed():
         for place in (ROOT / top).rglob("__init__.py")
     }
     found.remove("shuffleproof.core.facade")  # which is `shuffleproof` itself
-    assert set(listed) == found | {"shuffleproof", "shuffleproof.sample_data"}
+    others = {"shuffleproof", "shuffleproof.sample_data", "shuffleproof.streamlit"}
+    assert set(listed) == found | others
     modules = {place.parent for top in ("core", "app") for place in (ROOT / top).rglob("*.py")}
     assert all((place / "__init__.py").exists() for place in modules)
 
@@ -114,6 +115,16 @@ def test_the_sample_and_its_rankers_come_along(users, home, site):
     told = json.loads(run([*ask, "--json"], users, home, site, status=3))
     assert told["verdict"] == "not invariant"
     assert not list(home.glob("artefacts/ranker-*/model*")), "nothing had to be trained"
+
+
+def test_the_dashboards_settings_come_along(users, home, site):
+    told = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text())
+    wanted = {f"{one}.{name}": value for one, own in told.items() for name, value in own.items()}
+    program = (
+        "import json; from shuffleproof.app import server; print(json.dumps(server.settings()))"
+    )
+    assert json.loads(run(["-c", program], users, home, site)) == wanted
+    assert wanted["client.showErrorDetails"] == "none"
 
 
 @pytest.mark.parametrize("name", ["ask", "Workbench", "StudyResult", "WorstCase"])
