@@ -89,6 +89,21 @@ def test_infinite_scores_leave_a_search_its_guide(judged):
     assert worst.values[3].sum() < worst.values[0].sum()
 
 
+def test_the_guide_is_the_covariance_of_scores_and_gains_over_the_spread(judged):
+    lists = judged.lists
+    scores = generator(0, "guide").normal(size=len(lists.rows))
+    gains = 2.0 ** judged.dataset.labels[lists.rows].astype(np.float64) - 1
+    assert (gains == 0).any(), "documents that are not relevant gain nothing"
+    expected = [
+        np.cov(scores[low:high], gains[low:high], ddof=0)[0, 1] / scores[low:high].std()
+        if high - low > 1
+        else 0.0
+        for low, high in pairwise(lists.offsets)
+    ]
+    found = attack(judged, InitialRanking())._guide(lists, scores)
+    np.testing.assert_allclose(found, np.array(expected) / gains.max(), rtol=1e-9, atol=1e-12)
+
+
 @pytest.mark.parametrize("target", ["ranking", "shown"])
 def test_an_order_moves_the_documents_and_nothing_else(judged, target):
     one = attack(judged, Toy(), target)
