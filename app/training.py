@@ -16,7 +16,7 @@ import streamlit as st
 
 from shuffleproof.app import combinations, services
 from shuffleproof.core.data import stored
-from shuffleproof.core.data.catalogue import SAMPLE, find
+from shuffleproof.core.data.catalogue import find
 from shuffleproof.core.errors import ArtefactError
 from shuffleproof.core.execution.jobs_slots import slots
 from shuffleproof.core.rankers import registry
@@ -26,6 +26,7 @@ from shuffleproof.core.rankers.kept import ALL_DOCUMENTS, ranker_key
 from shuffleproof.core.studies import cost, differences
 from shuffleproof.core.studies.answers.trained import trained_on
 from shuffleproof.core.studies.cost import Cost, Measured, Sizes
+from shuffleproof.core.studies.question import preset_of
 
 PRESETS = {
     "small": "trained in a minute on two cores",
@@ -62,7 +63,7 @@ def usual_lists(data: str) -> ListRecipe:
 
 def usual_preset(data: str) -> str:
     """The preset of rankers that are named without one."""
-    return "small" if data == SAMPLE else "paper"
+    return preset_of(data)
 
 
 @dataclass(frozen=True, eq=False)

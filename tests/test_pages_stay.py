@@ -13,25 +13,9 @@ from shuffleproof.core.store.artefacts import Store, default_store
 from shuffleproof.core.studies.answers.trained import TrainedRanker, contrast
 from shuffleproof.core.studies.registry import STUDIES
 from tests import app_disturbed, app_later
+from tests.golden import script
 
 ALL = pages.PAGES
-
-
-def script(path):
-    import streamlit as st
-
-    from shuffleproof.app import address, sidebar
-    from shuffleproof.app.pages import SECTIONS
-
-    with address.gathered():
-        sidebar.draw()
-        drawn = [
-            st.Page(page.draw, title=page.title, url_path=page.path or "home",
-                    default=page.path == path)
-            for section in SECTIONS.values()
-            for page in section
-        ]  # fmt: skip
-        st.navigation(drawn).run()
 
 
 class State:
