@@ -9,7 +9,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from shuffleproof.core.data import letor, letor_room, letor_table
+from shuffleproof.core.data import letor, letor_room, letor_stream, letor_table
 from shuffleproof.core.errors import DataError, LetorError
 
 GOOD = b"1 qid:1 1:0.5 2:1\n0 qid:1 1:0.25 2:0\n"
@@ -141,6 +141,10 @@ def test_decompression_bombs_are_stopped(pack):
 def test_text_and_matrix_are_bounded():
     with pytest.raises(DataError, match="more than 1,000 bytes of text"):
         letor.read(io.BytesIO(MANY), limits=letor.Limits(decoded_bytes=1000))
+    plain = letor_stream._Decoded(io.BytesIO(), int, 1)
+    letor_stream._check_size(plain, 274_877_906_944, "x", letor.Limits())  # 256 GiB, none more
+    with pytest.raises(DataError, match="more than 274,877,906,944 bytes of text"):
+        letor_stream._check_size(plain, 274_877_906_945, "x", letor.Limits())
     wide = MANY + b"1 qid:x 60000:1 " + b" ".join(b"%d:1" % one for one in range(2, 20000))
     limits = letor.Limits(matrix_bytes=1 << 28, ratio=1e9)
     with pytest.raises(LetorError, match=r"the limit on a table,.* split the file") as caught:

@@ -1,5 +1,6 @@
 """The table of what can be handed in, and one real training killed on its way."""
 
+import hashlib
 import io
 import json
 import os
@@ -133,6 +134,19 @@ def test_a_malformed_upload_fails_with_file_and_line_and_without_our_folders(sto
     assert job.reason.startswith("test.txt:61: ")
     assert "Traceback" not in jobs_of(store).log(job.id)
     assert list(store.artefacts("data")) == []
+
+
+def test_an_upload_is_called_by_a_digest_that_waiting_jobs_know_it_by(store):
+    """The first 32 digits of SHA-256 over names and digests, as versions before wrote them."""
+    digests = [hashlib.sha256(content).hexdigest() for content in (b"1", b"2")]
+    text = f"a/b.txt\0{digests[0]}\0c\0{digests[1]}\0"
+    upload = uploads.spooled(store, [("c", io.BytesIO(b"2")), ("a/b.txt", io.BytesIO(b"1"))])
+    assert upload == hashlib.sha256(text.encode()).hexdigest()[:32]
+    for other in (upload[:-1], f"{upload}0"):
+        (store.root / "uploads" / other).mkdir()
+        with pytest.raises(DataError):
+            uploads.folder_of(store, other)
+    assert uploads.folder_of(store, upload) == store.root / "uploads" / upload
 
 
 def test_the_same_files_are_one_upload_and_old_ones_are_cleared(store):

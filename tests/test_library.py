@@ -343,6 +343,16 @@ def test_the_commands_show_one_and_compare_several(made, capsys):
     assert "do not differ" in capsys.readouterr().out
 
 
+def test_long_cells_of_the_list_are_cut_at_44_letters(made, capsys):
+    store = made[0]
+    assert main(["library", "list", "--store", str(store.root)]) == 0
+    shown = capsys.readouterr().out
+    told = [entry.summary for entry in library.entries(store)]
+    assert any(len(text) > 44 for text in told)
+    for text in told:
+        assert (f"{text[:43]}…" if len(text) > 44 else text) in shown
+
+
 def test_what_cannot_be_opened_is_needed_by_nothing():
     facts = {"fingerprints": ["whole"], "lists": {}}
     study = Artefact(key_of("study", {}), Path(), {"lists": "x"}, facts, "", 0)

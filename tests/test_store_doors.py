@@ -5,6 +5,7 @@ import math
 import shutil
 import stat
 import zipfile
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -337,6 +338,19 @@ def test_what_an_archive_is_read_whole_of_is_small(made, tmp_path, capsys):
     many.write_bytes(content)
     said = refused(capsys, "library", "import", many, "--store", tmp_path / "o")
     assert "table of contents" in said
+
+
+@pytest.mark.parametrize(
+    ("name", "taken"),
+    [("é" * 100, True), ("é" * 100 + "x", False), ("d/" * 7 + "f", True), ("d/" * 8 + "f", False)],
+)
+def test_names_in_an_archive_are_bounded_in_bytes_and_in_folders(tmp_path, name, taken):
+    path = tmp_path / "names.zip"
+    with zipfile.ZipFile(path, "w") as new:
+        new.writestr(name, "")
+    refusal = nullcontext() if taken else pytest.raises(DataError, match="an entry")
+    with refusal, archive_read.opened(path) as found:
+        assert found.namelist() == [name]
 
 
 @pytest.mark.parametrize("ends", [[2, 10**9], [2, -1], [2, 1], [2]])

@@ -3,7 +3,8 @@
 `python -m tests.soak.mutate --count 300 --seed 7` draws 300 places of all there are. One test
 session collects the suite and forks for each fault: the function's code is exchanged, and the tests
 that run its line are run until one fails. What runs when a module is loaded (constants, defaults,
-classes) is imported anew by a fork that has loaded the foreign packages and nothing else.
+classes) is imported anew by a fork that has loaded the foreign packages and nothing else. All of it
+runs in a copy of the tree below `--work`: what a fault does to files, it does there.
 
 The first run finds out which test runs which lines. That is kept in `--work` and brought up to date
 for tests that are new or changed; `--forget` finds it anew, as large changes of `core` ask for. One
@@ -19,6 +20,7 @@ import hashlib
 import inspect
 import json
 import os
+import shutil
 import sys
 import tempfile
 import time
@@ -26,7 +28,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -37,9 +39,9 @@ from tests.soak.faults.forks import NOT_FOUND, Functions, announce, in_fork, sid
 from tests.soak.faults.places import ROOT, Fault, drawn, there
 
 NOT_ASKED = (  # they need a browser, a server, or the machine for themselves
-    "tests/test_browser", "tests/test_server", "tests/test_letor_memory",
-    "tests/test_jobs_processes",
+    "test_browser", "test_server", "test_letor_memory", "test_jobs_processes",
 )  # fmt: skip
+NOT_COPIED = (".git", ".venv", ".*_cache", "__pycache__", ".hypothesis")
 CAUGHT, TIMED_OUT, SURVIVED, NOT_COVERED = "caught", "timed out", "survived", "not covered"
 EQUIVALENT = "equivalent"
 Outcome = dict[str, Any]
@@ -74,7 +76,8 @@ def main() -> int:
     """Runs what is asked for, prints the table and writes it beside the results."""
     run = asked()
     run.work.mkdir(parents=True, exist_ok=True)
-    os.chdir(ROOT)
+    if run.work / "tree" != ROOT:
+        copied(run.work)
     prepare(run.work)
     todo, done = wanted(run)
     run.results.write_text("".join(f"{json.dumps(one)}\n" for one in done))
@@ -106,7 +109,7 @@ def asked() -> Run:
     parser.add_argument("--only", nargs="*", default=(), help="beginnings of paths")
     parser.add_argument("--skip", nargs="*", default=(), help="beginnings of paths")
     parser.add_argument("--tests", nargs="*", default=("tests", "core"), help="files of tests")
-    parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "faults")
+    parser.add_argument("--work", type=Path, default=f"{tempfile.gettempdir()}/faults")
     parser.add_argument("--seconds", type=float, default=30.0, help="of tests a fault, at most")
     parser.add_argument("--resume", action="store_true", help="go on with a run")
     parser.add_argument("--again", action="store_true", help="repeat a run's survivors")
@@ -117,11 +120,26 @@ def asked() -> Run:
     )
     parser.add_argument("--at-once", type=int, default=1, help="faults side by side")
     values = vars(parser.parse_args())
+    values["work"] = values["work"].resolve()
     return Run(**{k: tuple(v) if isinstance(v, (list, tuple)) else v for k, v in values.items()})
 
 
+def copied(work: Path) -> NoReturn:
+    """Goes on in a copy of the tree, which its processes import in place of what is installed."""
+    tree, site = work / "tree", work / "site"
+    shutil.rmtree(tree, ignore_errors=True)
+    shutil.copytree(ROOT, tree, symlinks=True, ignore=shutil.ignore_patterns(*NOT_COPIED))
+    site.mkdir(exist_ok=True)
+    begin = "from tests.soak.faults.loading import start\n\nstart()\n"
+    (site / "sitecustomize.py").write_text(begin)
+    os.environ["PYTHONPATH"] = os.pathsep.join(map(str, (site, tree / ".types", tree)))
+    os.chdir(tree)
+    again = [sys.executable, "-m", "tests.soak.mutate", *sys.argv[1:], "--work", str(work)]
+    os.execv(sys.executable, again)  # noqa: S606  (our own interpreter)
+
+
 def prepare(work: Path) -> None:
-    """Loads the foreign packages once, and lets processes started by tests see the fault too."""
+    """Loads the foreign packages once, for all forks."""
     import lightgbm  # noqa: F401
     import numba  # noqa: F401
     import pandas as pd  # noqa: F401
@@ -133,11 +151,6 @@ def prepare(work: Path) -> None:
     sys.dont_write_bytecode, sys.pycache_prefix = False, str(work / "compiled")
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
-    site = work / "site"
-    site.mkdir(exist_ok=True)
-    begin = "from tests.soak.faults.loading import start\n\nstart()\n"
-    (site / "sitecustomize.py").write_text(begin)
-    os.environ["PYTHONPATH"] = f"{site}{os.pathsep}{ROOT}"
 
 
 def wanted(run: Run) -> tuple[list[Fault], list[Outcome]]:
@@ -165,7 +178,7 @@ def place(result: Mapping[str, Any]) -> tuple[str, int, str]:
 
 def arguments(tests: Iterable[str]) -> list[str]:
     """pytest's command line."""
-    left = [f"--ignore-glob={name}*" for name in NOT_ASKED]
+    left = [f"--ignore-glob=*/{name}*" for name in NOT_ASKED]
     quiet = ["-qq", "-s", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:faulthandler"]
     return [*tests, *left, *quiet, "-W", "ignore::pytest.PytestAssertRewriteWarning"]
 

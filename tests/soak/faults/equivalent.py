@@ -134,12 +134,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "parts = [network.embed(part[None])[0] for part in torch.split(features, budget)]",
         "0 → -1: 0",
     ): "the batch has one list",
-    ("core/cli/library.py", "MOST_LETTERS = 44", "*"): (
-        "where a cell of a table is cut; --json tells everything"
-    ),
-    ("core/metrics/randomisation.py", "NUMBERS_AT_ONCE = 2**23", "*"): (
-        "how many signs are drawn at once; they are as random"
-    ),
     ("core/rankers/foreign.py", "rankings: int = 0", "0 → -1: 0"): (
         "no list carries fewer initial rankings than none"
     ),
@@ -153,9 +147,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ),
     ("core/studies/kinds/perturbations/query.py", "MOST_CANDIDATES = 50_000", "*"): (
         "whether a list is asked again alone or with the others gives the same answer"
-    ),
-    ("core/studies/library/uploads.py", "SHOWN_DIGITS = 32", "*"): (
-        "how many digits an upload is called by; whoever reads a name asks the same constant"
     ),
     ("core/rankers/neural_variants.py", "offsets, first = variants[0].offsets, 0", "0 → -1: 0"): (
         "which variant's lengths say how many lists are held at once; the first list is noticed"

@@ -133,8 +133,8 @@ class Functions:
         self.known: dict[tuple[str, str], list[FunctionType]] = collections.defaultdict(list)
         self.compiled = []
         for one in gc.get_objects():
-            if type(one) is FunctionType and one.__code__.co_filename.startswith(loading.CORE):
-                self.known[one.__code__.co_filename, one.__code__.co_qualname].append(one)
+            if type(one) is FunctionType and (file := loading.ours(one.__code__.co_filename)):
+                self.known[file, one.__code__.co_qualname].append(one)
             elif type(one).__name__ == "CPUDispatcher":
                 self.compiled.append(one)
         gc.freeze()
@@ -144,7 +144,7 @@ class Functions:
         path, done = str(ROOT / fault.file), False
         for code in _codes(compile(fault.applied(), path, "exec", dont_inherit=True)):
             if code.co_qualname.partition(".<locals>")[0] == fault.function:
-                for function in self.known.get((path, code.co_qualname), ()):
+                for function in self.known.get((fault.file, code.co_qualname), ()):
                     if _last_line(function.__code__) == _last_line(code):
                         function.__code__ = code
                         done = True

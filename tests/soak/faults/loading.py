@@ -11,11 +11,13 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from types import CodeType, FrameType
 
 FAULT, LINES = "SHUFFLEPROOF_FAULT", "SHUFFLEPROOF_LINES"  # a file of JSON, a folder
-CORE = str(Path(__file__).resolve().parents[3] / "core") + os.sep
+ROOT = Path(__file__).resolve().parents[3]
+CORE = f"{ROOT / 'core'}{os.sep}"
 Loader = importlib.machinery.SourceFileLoader
 
 
@@ -32,15 +34,22 @@ def start() -> None:
         atexit.register(lambda: place.write_text(json.dumps([test, lines.taken()])))
 
 
+@cache
+def ours(path: str) -> str:
+    """A file of `core`, told from the root and by whatever link it was loaded; "" for others."""
+    real = os.path.realpath(path)
+    return f"core/{real.removeprefix(CORE)}" if real.startswith(CORE) else ""
+
+
 def load_instead(path: str, source: bytes) -> None:
     """From now on the module at a path has another source, and no compiled one."""
-    read, stats = Loader.get_data, Loader.path_stats
+    file, read, stats = ours(path), Loader.get_data, Loader.path_stats
 
     def get_data(self: Loader, asked: str) -> bytes:
-        return source if asked == path else read(self, asked)
+        return source if ours(asked) == file else read(self, asked)
 
     def path_stats(self: Loader, asked: str) -> dict[str, float]:
-        if asked == path:
+        if ours(asked) == file:
             raise OSError  # no compiled file fits it, and none is written
         return stats(self, asked)
 
@@ -65,14 +74,12 @@ class Loaded:
     def functions(self) -> list[str]:
         """ "file|function" of those that ran; recording ends."""
         sys.settrace(None)
-        ours = (code for code in self.codes if code.co_filename.startswith(CORE))
-        return sorted({name_of(code) for code in ours})
+        return sorted({name_of(code) for code in self.codes if ours(code.co_filename)})
 
 
 def name_of(code: CodeType) -> str:
     """ "file|function" of a code, the function being the outermost one."""
-    file = f"core/{code.co_filename.removeprefix(CORE)}"
-    return f"{file}|{code.co_qualname.partition('.<locals>')[0]}"
+    return f"{ours(code.co_filename)}|{code.co_qualname.partition('.<locals>')[0]}"
 
 
 class Lines:
@@ -105,7 +112,7 @@ class Lines:
 
     def recorder(self, code: CodeType) -> Callable | None:
         """What notes the lines of one function of `core`; None for other code."""
-        if not code.co_filename.startswith(CORE) or code.co_name == "<module>":
+        if not ours(code.co_filename) or code.co_name == "<module>":
             return None
         seen = self.seen[code] = set()
         left = {line for _, _, line in code.co_lines() if line}
