@@ -298,6 +298,16 @@ def test_many_differences_are_counted_and_the_largest_named(result):
     assert "1 of 2 single differences changes what is lost: loss softmax-ce" in text
 
 
+def test_three_differences_are_named_and_the_others_counted():
+    names = [f"{ablation.BASE} + {name}" for name in "abcde"]
+    change, p = [0.1, -0.4, 0.2, 0.3, 0.9], [0.01, 0.01, 0.01, 0.05, 0.06]
+    frame = pd.DataFrame({"variant": names, "change": change, "change_p": p})
+    four = "4 of 5 single differences change it: b (−0.400), d (+0.300), c (+0.200) and 1 more."
+    assert ablation_finding._moved(frame, "change", "it") == four
+    three = "3 of 4 single differences change it: b (−0.400), d (+0.300), c (+0.200)."
+    assert ablation_finding._moved(frame[1:], "change", "it") == three
+
+
 def test_an_undefined_convention_is_said(result):
     assert "undefined" in ablation_finding.finding(result, "NDCG(empty=nan)@10")
     skipped = ablation.table(result, "NDCG(empty=skip)@10").set_index("variant")

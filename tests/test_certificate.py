@@ -291,6 +291,15 @@ def test_one_floor_for_all_who_ask():
     assert not score_floor.unchanged(offsets, scores, scores + np.array([0, 0, 0, 1e-10, 0, 0]))
 
 
+def test_without_float64_scores_shares_of_the_spread_are_in_doubt_and_an_effect():
+    floor = score_floor.of_scores(np.array([0, 5]), np.array([1.0, 2.0, 3.0, 4.0, 1e8]))
+    step = 4 * 2.0**-22  # four float32 steps at 3, the list's median; its spread is 1.5
+    assert floor.rounding.tolist() == [step / 2, step, step, 2 * step, 32.0]
+    usual = np.maximum(floor.rounding, step)
+    np.testing.assert_allclose(floor.doubt, usual + 1e-5 * 1.5, rtol=1e-12)
+    np.testing.assert_allclose(floor.effect, usual + 1e-3 * 1.5, rtol=1e-12)
+
+
 def test_more_lists_are_examined_beside_the_others():
     ranker = Adversary("long", lambda x: honest(x.features) + x.places * (len(x.rows) > 45), ALL)
     more = {" (all)": lists_of([50, 60])}

@@ -1,11 +1,14 @@
 """Declared fields: bounds are inclusive, texts are read by type, refusals say what is allowed."""
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, is_dataclass
 
 import pytest
 
 from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.parameters import check, parameter, parameters, parsed, replaced
+from shuffleproof.core.rankers.registry import RANKERS, spec
+from shuffleproof.core.studies.registry import STUDIES
 
 
 @dataclass(frozen=True)
@@ -91,3 +94,54 @@ def test_texts_are_read_by_the_fields_type(field, text, value):
 def test_texts_that_mean_nothing_are_refused(field, text, said):
     with pytest.raises(ParameterError, match=said):
         parsed(Recipe(), {field: text})
+
+
+BOUNDS = """
+SetRankConfig: kernels 1..1000, kernel_width 1e-06.., kernel_layer 1.., width 1.., depth 1..64,
+  heads 1.., feed_forward 1.., inducing_points 1.., inducing_deviation 0.., norm_epsilon 0..0.01,
+  rankings 0..64, ordinals 1..1000000, ordinal_deviation 0..
+TrainingRecipe: temper 0..20, deviation 1e-06.., temperature 0.0001..100, cutoff 1..,
+  steepness 0.001..1000, learning_rate 0..10, weight_decay 0..1, hidden_features 0..0.95,
+  decay 0.01..1, stall_epochs 1.., warm_up 0..1, batch_lists 1.., batch_documents 1..,
+  steps_per_epoch 1.., least_steps 1.., epochs 1.., patience 1.., clip 0.., seed 0..
+DLCMConfig: first_layer 0..65536, total_width 0.., hidden 0.., heads 1..1024
+GroupConfig: group 1..256, shuffles 1..4096
+LambdaMARTSpec: trees 1.., leaves 2..131072, learning_rate 1e-06..1, leaf_documents 1..,
+  truncation 1.., bins 2..65535, feature_share 0.01..1, l2 0.., patience 1.., least_trees 1..,
+  seed 0..2147483647
+MARTSpec: trees 1.., leaves 2..131072, learning_rate 1e-06..1, leaf_documents 1..,
+  truncation 1.., bins 2..65535, feature_share 0.01..1, l2 0.., patience 1.., least_trees 1..,
+  seed 0..2147483647
+RankSVMSpec: cost 1e-09..1000000000, tried 1..12, tolerance 1e-12..0.1, steps 1..
+IRSVMSpec: cost 1e-09..1000000000, tried 1..12, tolerance 1e-12..0.1, steps 1.., cutoff 1..
+RankBoostSpec: rounds 1.., bins 2..256, learning_rate 0.001..1, patience 1..
+FRankAdditiveSpec: rounds 1.., bins 2..256, learning_rate 0.001..1, patience 1.., tried 1..
+Invariance: permutations 1..
+RankingDegradation: draws 1..
+Benchmark: seeds 1..
+Ablation: levels 0.., draws 1..
+SetSize: trained_on 1.., sizes 1.., seeds 1..
+MultiRanking: seeds 1..
+Attention: queries 1.., dead_below 0..1
+Perturbations: draws 1..
+WorstCase: budgets 1.., draws 1.., queries 1..
+GroupShuffles: shuffles 1..4096, orders 1.., queries 1..
+Card: draws 1..
+"""
+"""What recipes and questions have allowed: those that are stored stay right."""
+
+
+def test_recipes_and_questions_allow_what_they_did():
+    specs = [spec(name) for name, entry in RANKERS.items() if entry.fitted]
+    parts = [value for one in specs for value in vars(one).values() if is_dataclass(value)]
+    owners = dict.fromkeys([*map(type, (*specs, *parts)), *STUDIES.values()])
+    lines = {
+        one.__name__: ", ".join(map(bounds, filter(bounds, parameters(one)))) for one in owners
+    }
+    said = dict(re.findall(r"^(\w+): (.*)$", BOUNDS.replace("\n ", ""), re.MULTILINE))
+    assert {name: line for name, line in lines.items() if line} == said
+
+
+def bounds(field):
+    low, high = ("" if one is None else f"{one:.10g}" for one in (field.low, field.high))
+    return f"{field.name} {low}..{high}" if low or high else ""

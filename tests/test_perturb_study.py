@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import DataError, UsageError
@@ -36,6 +37,7 @@ from shuffleproof.core.studies.running import Underway
 from shuffleproof.core.studies.score_reuse import Carrier, shared_source
 from shuffleproof.core.studies.study import Memory, Study, Trial, levels_of, plan
 from shuffleproof.core.studies.workbench import Identified, Workbench
+from tests import small_set
 
 
 @pytest.fixture(scope="module")
@@ -544,3 +546,14 @@ def test_one_ranker_alone_is_compared_with_none():
     assert said.endswith("b most (−0.300); nothing here harms a.")
     said = perturbations_table.finding(unharmed, "NDCG@10", ["a"], "last")
     assert said.endswith("over 1 family: no ranker loses NDCG@10 under any of them.")
+
+
+def test_the_command_prints_families_in_the_order_asked_for(tmp_path, capsys):
+    (tmp_path / "set.txt").write_text(small_set.LETOR)
+    lists = ("--data", str(tmp_path / "set.txt"), "--initial", "feature:1")
+    asked = ("--rankers", "feature:2", "--families", "shuffle-shown,cut", "--draws", "1")
+    place = ("--store", str(tmp_path / "store"))
+    assert main(["study", "perturbations", *lists, *asked, *place]) == 0
+    shown = capsys.readouterr().out
+    titles = [line for line in shown.splitlines() if line.startswith("NDCG@10 under ")]
+    assert [title.split()[2] for title in titles] == ["shuffle-shown", "cut"]

@@ -345,6 +345,20 @@ def test_the_interval_of_a_drop_is_that_of_its_test():
     assert "adjusted by Holm for 2 rankers" in set_size_table.finding(several, "NDCG@10")
 
 
+def test_candidates_are_told_up_to_the_largest_size_that_a_list_reaches():
+    sizes, reaching, best = [5, 10, 20], [4, 2, 0], [0.6, 0.7, 0.7]
+    both = {set_size.CEILING: best, set_size.INITIAL: [0.3, 0.25, 0.25]}
+    frame = pd.concat(
+        pd.DataFrame({"ranker": label, "size": sizes, "reaching": reaching, "mean": means})
+        for label, means in both.items()
+    )
+    assert set_size_table._candidates(frame) == (
+        "From 5 to 10 candidates the best possible order goes from 0.600 to 0.700 "
+        "and the initial ranking from 0.300 to 0.250."
+    )
+    assert set_size_table._candidates(frame[frame["reaching"] == 0]) == ""
+
+
 def test_one_size_alone_is_compared_with_nothing(benches, store):
     """`--sizes 5,5` is one size."""
     one = finished(set_size.opened("sample", (5, 5), RECIPE, store, "small"))

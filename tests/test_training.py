@@ -139,6 +139,14 @@ def test_every_step_is_reported_and_nothing_of_it_is_measured():
         assert report.values["lists_per_second"] > 0
 
 
+def test_lists_drawn_with_replacement_are_equally_likely():
+    lengths = np.array([4, 0, 5, 6, 3])
+    recipe = TrainingRecipe("attention-rank", sampling="replacement", steps_per_epoch=500)
+    seen = np.concatenate(_batches(lengths, recipe, np.random.default_rng(0)))
+    drawn = np.random.default_rng(0).integers(0, 4, 500 * recipe.batch_lists)
+    assert np.bincount(seen).tolist() == np.bincount(np.array([0, 2, 3, 4])[drawn]).tolist()
+
+
 def test_the_time_of_a_training_is_that_of_whole_epochs(tmp_path):
     found = finished(kept(small("dlcm"), TRAIN, VALID, "these", Store(tmp_path)))
     assert (found.artefact.facts["epochs"], found.artefact.facts["timed"]) == (4, 4)

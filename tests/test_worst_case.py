@@ -124,6 +124,16 @@ def test_the_planted_swap_is_found(unit, method):
     assert np.array_equal(worst.orders[1], expected)
 
 
+@pytest.mark.parametrize(("unit", "asked"), [("exchanges", 1 + 15 + 4), ("inversions", 1 + 5 + 4)])
+def test_after_the_first_step_exchanges_are_tried_among_the_candidates(unit, asked):
+    def objective(orders):
+        """The worse, the later the first document stands."""
+        values = 1.0 - np.argmin(orders, axis=1)[:, None] / 6
+        return values, values
+
+    assert found("greedy", unit, 2, objective, np.array([0, 6]), candidates=4).evaluated == asked
+
+
 @pytest.mark.parametrize("unit", UNITS)
 def test_greedy_takes_the_worst_step_each_time(unit):
     weights = np.random.default_rng(0).normal(size=(20, 20))

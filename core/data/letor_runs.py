@@ -67,6 +67,10 @@ class Runs:
         >>> found = runs.arranged(3, np.array([1, 0]))
         >>> found.offsets.tolist(), found.order.tolist(), found.scattered
         ([0, 1, 3], [1, 0, 2], [0])
+        >>> for row, query in enumerate([b"a", b"b"]):
+        ...     runs.append(row, query)
+        >>> runs.arranged(2, np.array([1, 0])).order.tolist()
+        [1, 0]
         """
         if self._queries:
             self._lengths.append(rows - self._last_start)

@@ -105,9 +105,9 @@ def same_cycle(
 ) -> Bool[np.ndarray, "chains lists"]:
     """Whether two places lie on one cycle of a permutation: exchanging them then splits it.
 
-    >>> orders = np.array([[1, 0, 2]])
-    >>> same_cycle(orders, np.array([[0]]), np.array([[1]])).item()
-    True
+    >>> orders = np.array([[1, 0, 2], [0, 2, 1], [1, 2, 0]])
+    >>> same_cycle(orders, np.array([[0, 0]] * 3), np.array([[1, 2]] * 3)).tolist()
+    [[True, False], [False, False], [True, True]]
     """
     return _same_cycle(states, at, to)
 

@@ -72,6 +72,8 @@ def takes_mask(function: Callable[..., Any]) -> bool:
 
     >>> takes_mask(lambda features, mask, ranks: 0), takes_mask(lambda features, ranks: 0)
     (True, False)
+    >>> takes_mask(lambda features, ranks, mask=None: 0)
+    False
     """
     try:
         declared = inspect.signature(function).parameters.values()

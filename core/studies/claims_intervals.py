@@ -80,6 +80,8 @@ def _factors(p_values: Float64[np.ndarray, " tests"]) -> Float64[np.ndarray, " t
 
     >>> _factors(np.array([0.01, 0.04, 0.03])).round(3).tolist()
     [3.0, 1.5, 2.0]
+    >>> _factors(np.array([0.0, 0.02, 0.03])).round(3).tolist()
+    [3.0, 2.0, 1.333]
     """
     order = np.argsort(p_values, kind="stable")
     steps = np.arange(len(p_values), 0, -1, dtype=np.float64)

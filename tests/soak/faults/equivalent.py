@@ -156,6 +156,11 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "GROWTH, TEXT_GROWTH, FILE_GROWTH = 1.125, 1.03, 1.25",
         "*",
     ): "how far ahead of its need room is made",
+    (
+        "core/data/letor_table.py",
+        "none = {name: np.zeros(0, dtype=getattr(self.sink, name).dtype) for name in SCRATCH}",
+        "0 → 1: 0",
+    ): "what only the parser needs is not read after it",
 }
 
 

@@ -32,6 +32,8 @@ def proposed(lengths: Integer[np.ndarray, " queries"]) -> tuple[int, ...]:
 
     >>> proposed(np.array([30, 1000])), proposed(np.array([90, 121])), proposed(np.array([12]))
     ((40, 240, 500), (20, 40, 80), (3, 6, 12))
+    >>> proposed(np.array([], int))
+    (40,)
     """
     longest = int(lengths.max(initial=0))
     reached = tuple(size for size in SIZES if size <= longest)
