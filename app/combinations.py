@@ -6,6 +6,7 @@ from typing import Any
 
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.ensemble_saved import FAMILY as ENSEMBLE
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.manifest import Artefact
 
 
@@ -15,7 +16,7 @@ def follows_the_order(name: str) -> bool:
     >>> follows_the_order("dlcm@small"), follows_the_order("setrank-imsab")
     (True, False)
     """
-    ranker = name.partition("@")[0]
+    ranker = RankerName.of(name).base
     return ranker in registry.RANKERS and "order" in registry.RANKERS[ranker].reads
 
 

@@ -11,7 +11,7 @@ from shuffleproof.app import scoring, services, state
 from shuffleproof.app.opened import day, path, result
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.perturb.entry import PerturbationEntry
-from shuffleproof.core.perturb.registry import ATTACK, entry_of
+from shuffleproof.core.perturb.registry import attacked, entry_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.answers.scoring import documents_moved
 from shuffleproof.core.studies.kinds.card import study as card
@@ -186,9 +186,8 @@ def replayed(
         "lists": artefact.recipe["lists"], "family": family, "level": level, "draw": draw,
         "seed": artefact.recipe["seed"], "features": list(columns),
     }  # fmt: skip
-    name, _, attacked = family.partition("@")
-    if name == ATTACK:
-        question["attacked"] = dict(artefact.recipe["rankers"])[attacked]
+    if whom := attacked(family):
+        question["attacked"] = dict(artefact.recipe["rankers"])[whom]
     question["trained"] = _trained(str(artefact.key), point, draw)
     return moves_of(_asked("replayed", question))
 

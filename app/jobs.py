@@ -19,6 +19,7 @@ from shuffleproof.core.errors import JobError
 from shuffleproof.core.execution.jobs import HIGHEST, LOWEST, Job, Jobs
 from shuffleproof.core.execution.jobs_history import Step
 from shuffleproof.core.progress import Progress
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.studies import jobs as work
 
 FAST, SLOW = 1.0, 5.0
@@ -125,7 +126,7 @@ def name(job: Job) -> str:
 
 def ranker(job: Job) -> str:
     """The ranker of a training job, without its preset."""
-    return str(job.parameters["ranker"]).partition("@")[0]
+    return RankerName.of(str(job.parameters["ranker"])).base
 
 
 def recipe(job: Job) -> str:
@@ -135,9 +136,7 @@ def recipe(job: Job) -> str:
     'dlcm@small seed=3'
     """
     given = job.parameters
-    named = str(given["ranker"])
-    if "@" not in named and given.get("preset"):
-        named += f"@{given['preset']}"
+    named = str(RankerName.of(str(given["ranker"])).at(given.get("preset") or ""))
     changes = [f"{field}={value}" for field, value in (given.get("changes") or {}).items()]
     initial = (given.get("lists") or {}).get("initial")
     changes += [f"on {', '.join(initial)}"] if initial else []

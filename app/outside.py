@@ -9,7 +9,7 @@ import streamlit as st
 from shuffleproof.app import jobs, proposals, services
 from shuffleproof.app.uploads import Draft
 from shuffleproof.core.execution.jobs import Job
-from shuffleproof.core.rankers import outside
+from shuffleproof.core.rankers.name import FILES
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import jobs as work
 from shuffleproof.core.studies.answers.trained import TrainedRanker
@@ -90,7 +90,7 @@ def words(artefact: Artefact) -> str:
 
 def brought(data: str) -> list[TrainedRanker]:
     """The rankers that were brought to a data set, newest first."""
-    return [ranker for ranker in proposals.trained(data) if ranker.name in outside.KINDS]
+    return [ranker for ranker in proposals.trained(data) if ranker.name in FILES]
 
 
 def counted(number: int, what: str) -> str:

@@ -9,8 +9,9 @@ from dataclasses import asdict, dataclass
 
 from shuffleproof.app import services, training
 from shuffleproof.core.errors import ShuffleproofError
-from shuffleproof.core.rankers import ensemble, outside, registry
+from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.rankers.name import FILES, Kind, RankerName
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.answers.trained import (
@@ -61,13 +62,13 @@ def cheapest_lists() -> ListRecipe:
     >>> cheapest_lists().initial
     ('lambdamart@small',)
     """
-    usual = ListRecipe().initial[0].partition("@")[0]
-    return ListRecipe((cheapest(usual),)).of_today()
+    usual = RankerName.parse(ListRecipe().initial[0])
+    return ListRecipe((cheapest(usual.base),)).of_today()
 
 
 def brought(data: str) -> list[str]:
     """The rankers that came to a data set from outside, as a job names them, newest first."""
-    return [as_asked(one, data) for one in trained(data) if one.name in outside.KINDS]
+    return [as_asked(one, data) for one in trained(data) if one.name in FILES]
 
 
 def check(name: str) -> None:
@@ -79,9 +80,9 @@ def check(name: str) -> None:
     >>> for name in ("dlcm@tuned", "scores#0123abcd", "rrf:dlcm+mart"):
     ...     check(name)
     """
-    for leaf in ensemble.leaves(name):
-        if "#" not in leaf and not outside.is_outside(leaf):
-            registry.entry(leaf.partition("@")[0])
+    for leaf in RankerName.parse(name).leaves:
+        if not leaf.digits and leaf.kind is not Kind.FILE:
+            registry.entry(leaf.base)
 
 
 def as_asked(ranker: TrainedRanker, data: str) -> str:
@@ -163,15 +164,11 @@ def _again(study: Artefact, found: Sequence[TrainedRanker], data: str) -> Propos
     for label, digest in study.recipe["rankers"]:
         if label == INITIAL:
             continue
-        named = "@" in label or "#" in label or not preset or preset == training.usual_preset(data)
-        plain = label if named or not _fitted(label) else f"{label}@{preset}"
-        names.append(as_asked(of[digest], data) if digest in of else plain)
+        name = RankerName.of(label)
+        if preset and preset != training.usual_preset(data) and name.base in registry.RANKERS:
+            name = registry.at(name, preset)
+        names.append(as_asked(of[digest], data) if digest in of else str(name))
     made = dict(study.facts.get("lists") or {"initial": study.recipe["initial"]})
     return Proposal(
         tuple(dict.fromkeys(names)), ListRecipe(**(made | {"initial": tuple(made["initial"])}))
     )
-
-
-def _fitted(label: str) -> bool:
-    name = label.partition("@")[0].partition("#")[0]
-    return name in registry.RANKERS and registry.RANKERS[name].fitted

@@ -9,7 +9,9 @@ import streamlit as st
 
 from shuffleproof.app import answering, proposals, services
 from shuffleproof.app.opened import day, result
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.rankers.ordinal_geometry import OrdinalGeometry, geometries
+from shuffleproof.core.rankers.recipes import rankings_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.answers.trained import as_they_came
 from shuffleproof.core.studies.claims import Verdict
@@ -20,8 +22,6 @@ from shuffleproof.core.studies.kinds.multi_ranking.table import Sentences
 from shuffleproof.core.words import counted
 
 KIND = initial_rankings.KIND
-ALONE = "initial: "
-"""Begins the label of an initial ranking that stands in the study by itself."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,12 @@ class Learnt:
 def rankers(recipe: Mapping[str, Any]) -> list[str]:
     """The rankers that a study was asked for, without the initial rankings by themselves."""
     labels = dict.fromkeys(row["label"] for row in recipe["rows"])
-    return [label for label in labels if not label.startswith(ALONE)]
+    return [label for label in labels if not is_by_itself(label)]
+
+
+def is_by_itself(label: str) -> bool:
+    """Whether a label is an initial ranking's that stands in the study by itself."""
+    return RankerName.of(label).is_initial
 
 
 def short_words(artefact: Artefact) -> str:
@@ -136,7 +141,7 @@ def learnt(data: str, study: str | None) -> list[Learnt]:
     """The trained rankers that read initial rankings: those of the study first, each once."""
     found = _of_study(study) if study else {}
     for ranker in as_they_came(proposals.trained(data)):
-        if ranker.name.startswith("setrank") and ranker.name.endswith("-init"):
+        if rankings_of(ranker.name):
             found.setdefault(ranker.key, f"{ranker.label} {ranker.preset or ''}".strip())
     return [Learnt(key, label) for key, label in found.items()]
 
@@ -148,8 +153,8 @@ def _of_study(key: str) -> dict[str, str]:
     there = {str(artefact.key) for artefact in services.artefacts("ranker")}
     found: dict[str, str] = {}
     for row in frame.to_dict("records"):
-        name = str(row["ranker"]).partition("@")[0]
-        if name.startswith("setrank") and name.endswith("-init") and row["artefacts"] in there:
+        reads = rankings_of(RankerName.of(str(row["ranker"])).base)
+        if reads and row["artefacts"] in there:
             seed = f", seed {row['draw']}" if seeds[row["ranker"]] > 1 else ""
             found.setdefault(str(row["artefacts"]), f"{row['ranker']}{seed}")
     return found

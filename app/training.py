@@ -23,6 +23,8 @@ from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.base import RankerSpec
 from shuffleproof.core.rankers.initial import ListRecipe, initial_spec, scores_key
 from shuffleproof.core.rankers.kept import ALL_DOCUMENTS, ranker_key
+from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.rankers.recipes import rankings_of
 from shuffleproof.core.studies import cost, differences
 from shuffleproof.core.studies.answers.trained import trained_on
 from shuffleproof.core.studies.cost import Cost, Measured, Sizes
@@ -57,8 +59,8 @@ def groups() -> dict[str, list[str]]:
 
 def usual_lists(data: str) -> ListRecipe:
     """How the lists of a data set are made where nothing else is said."""
-    initial = ListRecipe().initial[0].partition("@")[0]
-    return ListRecipe((f"{initial}@{usual_preset(data)}",)).of_today()
+    initial = RankerName.parse(ListRecipe().initial[0])
+    return ListRecipe((str(replace(initial, preset=usual_preset(data))),)).of_today()
 
 
 def usual_preset(data: str) -> str:
@@ -204,7 +206,7 @@ def planned(
     Raises:
         ParameterError: a value that a field does not take.
     """
-    if name.startswith("setrank") and name.endswith("-init") and len(lists.initial) > 1:
+    if rankings_of(name) and len(lists.initial) > 1:
         changes = {"rankings": str(len(lists.initial)), **changes}
     spec = registry.spec(name, preset, **changes)
     made: Any = ALL_DOCUMENTS if spec.fits_documents else asdict(lists.of_today())
@@ -269,7 +271,7 @@ def _trained(parts: tuple[str, str], stored: services.Now) -> pd.DataFrame:
     own = trained_on(services.store(), *parts)
     rows: list[dict[str, Any]] = []
     for ranker in own:
-        if ranker.name in NOT_LEARNT or ranker.name.startswith("feature:"):
+        if RankerName.of(ranker.name).feature is not None or ranker.name in NOT_LEARNT:
             continue
         artefact = artefacts[ranker.key]
         preset, changed = differences.from_preset(artefact.recipe["ranker"])

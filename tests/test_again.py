@@ -152,7 +152,7 @@ def test_methods_of_a_disturbed_ranking_name_families_levels_and_draws():
         "measures": ["NDCG@10", "RR"],
     }  # fmt: skip
     text = paragraph(recipe, {"data": "mine", "queries": 9})
-    assert "dlcm@small (DLCM, a GRU fed by the initial ranking; Ai et al., SIGIR 2018)" in text
+    assert "DLCM small (DLCM, a GRU fed by the initial ranking; Ai et al., SIGIR 2018)" in text
     assert "at 0 and 0.5, 3 draws each, seed 2" in text
     assert "(2 in all: NDCG@10, RR)" in text
     works = " ".join(references(recipe, {}))
@@ -186,7 +186,7 @@ def test_methods_of_an_ablation_name_the_ranker_and_its_variants():
     recipe = {"kind": "ablation", "rankers": [["paper", "a"], ["released", "b"]],
               "measures": ["NDCG@10"]}  # fmt: skip
     text = paragraph(recipe, {"data": "mine", "ranker": "dlcm"})
-    assert "variants of dlcm (DLCM, a GRU fed by the initial ranking" in text
+    assert "variants of DLCM (DLCM, a GRU fed by the initial ranking" in text
     assert "paper; released" in text
     assert any("deep listwise" in work for work in references(recipe, {"ranker": "dlcm"}))
 

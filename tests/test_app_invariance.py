@@ -23,7 +23,6 @@ from shuffleproof.core.studies.answers.one_list import (
     amount,
     explanation,
     moves,
-    spoken,
     verdicts,
 )
 from shuffleproof.core.studies.answers.shown_order import Documents
@@ -315,7 +314,6 @@ def test_sentences():
         ("setrank-imsab-init", pd.DataFrame({"moved": [False] * 3})),
     ]
     assert verdicts(frames) == "DLCM moved 2 of 3 documents; SetRank IMSAB init moved none."
-    assert spoken("lambdamart@paper") == "lambdamart@paper"
     assert amount(0.0) == "0"
     assert amount(float(np.float32(1.25))) == "1.25"
 

@@ -184,8 +184,10 @@ def test_study_certify_and_exports(answered, folder, tmp_path):
     )
     trained = answered("train", "dlcm@small", "--data", folder, *SMALL)["artefact"]
     answered("export", trained, tmp_path / "dlcm.run", "--data", folder, *SMALL)
-    answered("export", "dlcm@small", tmp_path / "named.run", "--data", folder, *SMALL)
-    assert (tmp_path / "named.run").read_bytes() == (tmp_path / "dlcm.run").read_bytes()
+    for name in ("dlcm@small", f"dlcm#{trained.partition('-')[2][:8]}"):
+        answered("export", name, tmp_path / "named.run", "--data", folder, *SMALL)
+        assert (tmp_path / "named.run").read_bytes() == (tmp_path / "dlcm.run").read_bytes()
+    answered("export", "shuffled-2:dlcm@small", tmp_path / "both.run", "--data", folder, *SMALL)
     lines = (tmp_path / "dlcm.run").read_text().splitlines()
     sizes = np.diff(letor.read(folder / "test.txt").dataset.offsets)
     assert len(lines) == np.minimum(sizes, 20).sum()

@@ -19,12 +19,13 @@ from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.errors import ParameterError, UsageError
 from shuffleproof.core.perturb.registry import perturbation
 from shuffleproof.core.progress import finished
-from shuffleproof.core.rankers import ensemble, registry
+from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.base import Ranker
-from shuffleproof.core.rankers.ensemble import FusedRanker, Fusion, combined, leaves, parse
-from shuffleproof.core.rankers.foreign import is_callable
+from shuffleproof.core.rankers.combining import AGGREGATES, Fusion, Shuffling
+from shuffleproof.core.rankers.ensemble import FusedRanker, combined
 from shuffleproof.core.rankers.linear import RankSVMSpec
-from shuffleproof.core.rankers.shuffled import AGGREGATES, ShuffledRanker, Shuffling
+from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.rankers.shuffled import ShuffledRanker
 from shuffleproof.core.rankers.univariate import FeatureRanker
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies.kinds.benchmark.study import rows_of
@@ -258,8 +259,8 @@ def test_the_members_ranks_stay_with_their_documents():
 
 @pytest.mark.parametrize("name", ["rrf:ranksvm+feature:2", "shuffled-borda-4:ranksvm"])
 def test_empty_lists_lists_of_one_and_equal_scores(name):
-    made = parse(name)
-    ranker = combined(made.kind, [FeatureRanker(1)] * len(made.members), made.options)
+    made = RankerName.parse(name)
+    ranker = combined([FeatureRanker(1)] * len(made.parts), made.options)
     none = ALL.select(np.zeros(0, np.int64))
     assert ranker.score(TEST, none).shape == (0,)
     top = CandidateLists.ranked_by(TEST, TEST.features[:, :1], depth=1)
@@ -273,36 +274,11 @@ def test_empty_lists_lists_of_one_and_equal_scores(name):
     )
 
 
-def test_names_read_back():
-    for name in (
-        "rrf:dlcm+mart",
-        "rrf-20:dlcm@small+mart#0a1b",
-        "mean-rank:feature:3+ranksvm+mart",
-        "shuffled:dlcm@tuned",
-        "shuffled-kemeny-32:dlcm",
-        "shuffled-4:rrf:dlcm+mart",
-        "rrf:shuffled-borda:dlcm+mart",
-    ):
-        assert str(parse(name)) == name
-        assert not is_callable(name)
-    assert parse("shuffled-kemeny-32:dlcm").options == Shuffling(32, "kemeny")
-    assert parse("rrf-20:a+b").options == Fusion("rrf", 20)
-    assert leaves("shuffled:rrf:dlcm@small+mart") == ("dlcm@small", "mart")
-    for other in ("dlcm", "feature:3", "module:function", "rrf", "setrank-msab@small#12"):
-        assert parse(other) is None
-    assert is_callable("module:function")
-
-
-def test_what_means_nothing_is_refused():
-    for name in ("rrf:dlcm", "rrf:a++b", "rrf:a+mean-rank:b+c", "rrf-mean:a+b", "mean-rank-3:a+b"):
-        with pytest.raises(UsageError):
-            parse(name)
-    with pytest.raises(ParameterError, match="shuffles"):
-        parse("shuffled-0:dlcm")
+def test_too_few_members_are_refused():
     with pytest.raises(ParameterError, match="combination"):
-        combined("fusion", [FeatureRanker(1)], Fusion())
+        combined([FeatureRanker(1)], Fusion())
     with pytest.raises(ParameterError, match="combination"):
-        combined("shuffled", [FeatureRanker(1)], Fusion())
+        combined([FeatureRanker(1), FeatureRanker(2)], Shuffling())
 
 
 def test_saved_is_loaded_with_its_members(tmp_path):
@@ -347,7 +323,7 @@ def test_a_workbench_combines_by_name(trained_sample):
     assert not made_of(bench.store.artefacts("ranker"), set())
     with pytest.raises(UsageError, match="--set"):
         finished(bench.trained(f"shuffled:{member}", {"epochs": "1"}))
-    assert ensemble.parse(fused.ranker.name) is not None
+    assert RankerName.parse(fused.ranker.name).base == fused.ranker.name
 
 
 def test_a_benchmark_has_rows_of_combinations():

@@ -11,7 +11,8 @@ from shuffleproof.core.errors import DataError, UsageError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.metrics.significance import holm
-from shuffleproof.core.rankers.ensemble import Fusion, combined
+from shuffleproof.core.rankers.combining import Fusion
+from shuffleproof.core.rankers.ensemble import combined
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.ordinal_geometry import geometries, geometry
 from shuffleproof.core.seeds import generator
@@ -157,7 +158,7 @@ def test_a_combination_reads_what_its_members_read(made, bench):
     test = finished(extended(bench, plan.initial))
     network = finished(bench.trained("setrank-imsab-init")).ranker.reading((None,))
     alone = finished(bench.trained("feature:1")).ranker
-    fused = combined("fusion", [network, alone], Fusion())
+    fused = combined([network, alone], Fusion())
     scores = fused.score(test.dataset, test.lists)
     expected = evaluate([Measure.parse("NDCG@10")], test.dataset, test.lists, scores)[0]
     np.testing.assert_array_equal(result.per_query(label, NONE, 0.0, "NDCG@10"), expected)

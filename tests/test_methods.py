@@ -110,7 +110,7 @@ def test_references_are_of_rankers_lists_families_measures_and_the_study():
 
     tests = "Efron, B. & Tibshirani"
     mart, dlcm = "Friedman, J.", "deep listwise context model"
-    assert dlcm in works({"rankers": [["dlcm@small#1", "k"]]}, {})
+    assert dlcm in works({"rankers": [["dlcm#1", "k"]]}, {})
     assert mart in works({}, {"lists": {"initial": ["mart"]}})
     assert mart not in works({}, {"lists": "mart"})
     assert dlcm in works({}, {"ranker": "dlcm"})

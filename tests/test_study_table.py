@@ -224,14 +224,14 @@ def test_a_study_under_way_shows_what_is_finished(judged, study, rankers, result
 def test_claims_of_falling_levels_count_outwards(result):
     """Mallows' levels fall from 1: the fall is from the unchanged lists all the same."""
     recipe = result.recipe | {
-        "rankers": [["setrank-init", "a"], ["dlcm", "b"]],
+        "rankers": [["setrank-msab-init", "a"], ["dlcm", "b"]],
         "perturbations": [["mallows", 1.0], ["mallows", 0.0]],
     }
     drop = np.array([[0.8, 0.9, 0.7, 0.8], [0.8, 0.9, 0.7, 0.7],
                      [0.8, 0.9, 0.7, 0.8], [0.4, 0.5, 0.2, 0.3]], np.float32)  # fmt: skip
     trials = pd.DataFrame(
         {
-            "ranker": ["setrank-init", "setrank-init", "dlcm", "dlcm"],
+            "ranker": ["setrank-msab-init", "setrank-msab-init", "dlcm", "dlcm"],
             "family": "mallows",
             "level": [1.0, 0.0, 1.0, 0.0],
             "draw": 0,

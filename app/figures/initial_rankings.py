@@ -1,6 +1,5 @@
 """Table 4 as one picture: every ranker as trained, and what it does without or with others."""
 
-import re
 from typing import Any, Literal
 
 import pandas as pd
@@ -8,13 +7,13 @@ import plotly.graph_objects as go
 
 from shuffleproof.app.figures.style import REFERENCE, beside, laid_out, put, stroke, xaxes, yaxes
 from shuffleproof.app.figures.text import plain_text
+from shuffleproof.core.rankers.name import without_presets
 
 ROW, FRAME = 26, 96
 """Pixels of a condition, and of axis and margins."""
 
 SIGNIFICANT = 0.05
 TRAINED = "as trained"
-PRESET = re.compile(r"@\w+")
 Shown = Literal["mean", "change"]
 
 
@@ -61,17 +60,11 @@ def _rows(frame: pd.DataFrame, shown: Shown) -> list[dict[Any, Any]]:
         else:
             rows.append({"ranker": ranker, "text": name, "dot": False})
             points = [point for point in points if point["condition"] != TRAINED]
-        rows += [point | {"text": _short(str(point["condition"])), "dot": True} for point in points]
+        rows += [
+            point | {"text": without_presets(str(point["condition"])), "dot": True}
+            for point in points
+        ]
     return [row | {"y": at} for at, row in enumerate(rows)]
-
-
-def _short(condition: str) -> str:
-    """A condition without presets, which the hover says.
-
-    >>> _short("oracle for mart@small"), _short("without any")
-    ('oracle for mart', 'without any')
-    """
-    return PRESET.sub("", condition)
 
 
 def _guide(figure: go.Figure, own: list[dict[Any, Any]]) -> None:

@@ -2,6 +2,7 @@
 
 import textwrap
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ import plotly.graph_objects as go
 
 from shuffleproof.app.figures.style import beside, laid_out, put, written, xaxes, yaxes
 from shuffleproof.app.figures.text import plain_text
+from shuffleproof.core.perturb.registry import attacked
+from shuffleproof.core.rankers.name import RankerName
 
 ROW, FRAME = 27, 20
 """Pixels of a row, and of the margins."""
@@ -23,7 +26,6 @@ UPRIGHT, MANY = -90, 5
 LOSS = "PuOr_r"
 """Loss is orange, gain is purple: both survive colour blindness."""
 
-ATTACK = "gradient-sign@"
 """How attacks on one network begin; their heading says what they are."""
 
 GIVEN = "initial ranking"
@@ -97,9 +99,9 @@ def _named(figure: go.Figure, rows: Sequence[tuple[str, str]], rankers: Sequence
         range=[-0.5, len(rankers) - 0.5], showgrid=False, ticklabeloverflow="allow",
         tickangle=UPRIGHT if upright else SLANT,
     )  # fmt: skip
-    attacks = [family for _, family in rows if family.startswith(ATTACK)]
-    attacked = plain_names([family.removeprefix(ATTACK) for family in attacks])
-    told = dict(zip(attacks, attacked, strict=True))
+    attacks = [family for _, family in rows if attacked(family)]
+    targets = plain_names([attacked(family) for family in attacks])
+    told = dict(zip(attacks, targets, strict=True))
     families = [told.get(family, family) for _, family in rows if family]
     texts = list(map(_short, families))
     yaxes(figure,
@@ -170,8 +172,9 @@ def plain_names(names: Sequence[str]) -> list[str]:
     >>> plain_names(["dlcm@tuned", "dlcm"])
     ['dlcm@tuned', 'dlcm']
     """
-    presets = {name.partition("@")[2] for name in names if name != GIVEN}
-    return [name.partition("@")[0] for name in names] if len(presets) == 1 else list(names)
+    parsed = [RankerName.of(name) for name in names]
+    presets = {name.preset for name in parsed if not name.is_initial}
+    return [str(replace(name, preset="")) for name in parsed] if len(presets) == 1 else list(names)
 
 
 def fitted_axis(figure: go.Figure, title: str) -> go.Figure:

@@ -1,7 +1,5 @@
 """Queries by what was done to them: a row a query, a column a size or condition."""
 
-import re
-
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
@@ -9,11 +7,10 @@ import plotly.graph_objects as go
 from shuffleproof.app.figures import perturbations
 from shuffleproof.app.figures.style import NAMES, put, xaxes
 from shuffleproof.app.figures.text import plain_text
+from shuffleproof.core.rankers.name import without_presets
 
 LONGEST, UPRIGHT, CHARACTER = 22, 6, 5
 """Characters of a column's name at most, and until it is turned; pixels that each then takes."""
-
-PRESET = re.compile(r"@\w+")
 
 
 @plain_text
@@ -52,7 +49,7 @@ def _short(name: str) -> str:
     >>> _short("rankboost@tuned for lambdamart@tuned")
     'rankboost for lambda …'
     """
-    name = PRESET.sub("", name)
+    name = without_presets(name)
     return name if len(name) <= LONGEST else f"{name[: LONGEST - 2].rstrip()} …"
 
 

@@ -14,6 +14,8 @@ from typing import Any
 import plotly.graph_objects as go
 from plotly.basedatatypes import BasePlotlyType
 
+from shuffleproof.core.rankers.name import INITIAL, RankerName
+
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6BB1", "#A6761D")
 REFERENCE = "#7F7F7F"
 DASHES = ("dash", "dashdot", "longdash", "longdashdot")
@@ -94,17 +96,16 @@ def stroke(ranker: str) -> Stroke:
     >>> stroke("dlcm").dash, stroke("setrank-imsab").dash
     ('solid', 'dash')
     """
-    name = ranker.partition("@")[0].partition("#")[0].partition(" ")[0]
-    if ranker == "initial ranking" or name in {"random", "ideal", "file-order"}:
+    named = RankerName.of(ranker)
+    name = named.base
+    if ranker == INITIAL or name in {"random", "ideal", "file-order"}:
         return Stroke(REFERENCE, "dot", SHAPES["dot"])
     if name in KNOWN:
         place, dash = KNOWN[name]
         return Stroke(PALETTE[place], dash, SHAPES[dash])
     digest = hashlib.sha256(name.encode()).digest()
-    solid = name.endswith("-init") or (name.startswith("dlcm") and "without-init" not in name)
-    solid = solid and not name.endswith("without-init")
-    dash, shape = "solid" if solid else DASHES[-1], FURTHER[digest[1] % len(FURTHER)]
-    return Stroke(PALETTE[digest[0] % len(PALETTE)], dash, shape)
+    shape = FURTHER[digest[1] % len(FURTHER)]
+    return Stroke(PALETTE[digest[0] % len(PALETTE)], DASHES[-1], shape)
 
 
 def shapes(rankers: Sequence[str]) -> dict[str, str]:

@@ -12,6 +12,7 @@ from shuffleproof.app.views.shown_list import recipe_words
 from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.rankers.attention_kinds import KINDS
 from shuffleproof.core.rankers.attention_order import Sorting
+from shuffleproof.core.rankers.recipes import FIXED
 from shuffleproof.core.studies.answers.trained import TrainedRanker, as_they_came, list_recipes
 from shuffleproof.core.studies.kinds.attention.list_edit import Change, offered
 
@@ -52,8 +53,8 @@ def first(data: str, rankers: Sequence[TrainedRanker]) -> TrainedRanker | None:
     asked, came = address.says("study"), as_they_came(rankers)
     studies = [one for one in services.studies("attention", data) if str(one.key) in asked]
     of = {digest for one in studies for _, digest in one.recipe["rankers"]}
-    setranks = [ranker for ranker in came if ranker.name.startswith("setrank")]
-    direct = [one for one in setranks if one.shipped and one.name.startswith("setrank-msab")]
+    setranks = [ranker for ranker in came if "block" in FIXED.get(ranker.name, {})]
+    direct = [one for one in setranks if one.shipped and FIXED[one.name]["block"] == "msab"]
     return next(iter([*(one for one in came if one.digest in of), *direct, *setranks]), None)
 
 

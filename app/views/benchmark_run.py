@@ -17,12 +17,13 @@ from shuffleproof.app.views import benchmark_table as printed
 from shuffleproof.app.views import combination
 from shuffleproof.app.views import study_fields as fields
 from shuffleproof.core.data.folds import folds_of
-from shuffleproof.core.errors import ShuffleproofError, UsageError
+from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.jobs import Job
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.parameters import parsed
-from shuffleproof.core.rankers import ensemble, registry
+from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import cost
@@ -178,16 +179,8 @@ def _add(name: str) -> None:
 
 def _trained(rankers: Sequence[str]) -> list[str]:
     """Those that are trained and have no preset of their own, combinations taken apart."""
-    leaves = [leaf for name in expanded(rankers) for leaf in _leaves(name)]
-    return [name for name in leaves if name in training.FITTED]
-
-
-def _leaves(name: str) -> tuple[str, ...]:
-    """Whom a row is made of; a name that means nothing is told of elsewhere."""
-    try:
-        return ensemble.leaves(name)
-    except UsageError:
-        return (name,)
+    leaves = [leaf for name in expanded(rankers) for leaf in RankerName.of(name).leaves]
+    return [str(leaf) for leaf in leaves if str(leaf) in training.FITTED]
 
 
 def _measures(shown: Artefact | None) -> list[str]:
@@ -244,7 +237,7 @@ def _cost(parameters: Mapping[str, Any], folds: Sequence[str], lists: ListRecipe
         plans = {
             plan.key: plan
             for row in rows
-            for leaf in ensemble.leaves(row.label)
+            for leaf in RankerName.parse(row.label).leaves
             for plan in _plans(fitting, (lists, _read(row, lists)), leaf, (preset, row.seeds))
         }
         there += sum(plan.there for plan in plans.values())
@@ -278,7 +271,7 @@ def _read(row: benchmark.Row, lists: ListRecipe) -> ListRecipe:
 def _plans(
     fitting: training.Fitting,
     read: tuple[ListRecipe, ListRecipe],
-    leaf: str,
+    leaf: RankerName,
     usual: tuple[str, int],
 ) -> list[training.Plan]:
     """The trainings of a ranker: once a seed where its seed changes anything.
@@ -289,10 +282,9 @@ def _plans(
         leaf: a ranker, perhaps with a preset.
         usual: the preset of others, and the seeds.
     """
-    name, _, given = leaf.partition("@")
+    name, preset, seeds = leaf.base, leaf.preset or usual[0], usual[1]
     if name not in training.FITTED:
         return []
-    preset, seeds = given or usual[0], usual[1]
     spec = registry.spec(name, preset)
     drawn = benchmark_rows.draws(spec.recipe())
     lists = read[spec.rankings > len(read[0].initial)]

@@ -12,8 +12,9 @@ from shuffleproof.app.views import group_shuffles_run, parts, shown_list, study_
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.jobs import Job, State
 from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.studies import jobs
-from shuffleproof.core.studies.answers.one_list import amount, spoken
+from shuffleproof.core.studies.answers.one_list import amount
 from shuffleproof.core.studies.answers.trained import TrainedRanker
 from shuffleproof.core.studies.kinds.invariance.certificate import Certificate, percent
 from shuffleproof.core.studies.kinds.invariance.verdict import INVARIANT, NOT, UNTOLD
@@ -107,7 +108,7 @@ def moved_share(card: Certificate, documents: int) -> str:
 
 def _offer(data: Described, recipe: ListRecipe, missing: list[TrainedRanker]) -> None:
     """Offer to examine rankers that have no certificate, or show how far that has come."""
-    names = [spoken(ranker.label) for ranker in missing]
+    names = [RankerName.of(ranker.label).display for ranker in missing]
     st.markdown(escaped(f"No certificate yet: {', '.join(names)}."))
     asked = [as_asked(ranker, data.data) for ranker in missing]
     running = examinations(data.data, "waiting", "running")

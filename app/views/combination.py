@@ -6,8 +6,8 @@ import streamlit as st
 
 from shuffleproof.app import combinations
 from shuffleproof.app.plain import escaped
-from shuffleproof.core.rankers.ensemble import Combination, Fusion
-from shuffleproof.core.rankers.shuffled import Shuffling
+from shuffleproof.core.rankers.combining import Fusion, Shuffling
+from shuffleproof.core.rankers.name import RankerName
 
 WAYS = {
     "rrf": "Reciprocal rank fusion of several",
@@ -19,7 +19,7 @@ WAYS = {
 """What a name begins with, and what it means."""
 
 
-def drawn(offered: Sequence[str], key: str) -> Combination | None:
+def drawn(offered: Sequence[str], key: str) -> RankerName | None:
     """Draw the fields; the combination that they describe, None while members are missing.
 
     Args:
@@ -40,10 +40,10 @@ def drawn(offered: Sequence[str], key: str) -> Combination | None:
     if len(members) < 2:
         st.caption("Choose two or more rankers.")
         return None
-    return Combination("fusion", tuple(members), Fusion(str(way or "rrf"), k))
+    return RankerName.made_of(members, Fusion(str(way or "rrf"), k))
 
 
-def _shuffled(offered: Sequence[str], aggregate: str, key: str) -> Combination | None:
+def _shuffled(offered: Sequence[str], aggregate: str, key: str) -> RankerName | None:
     following = [name for name in offered if combinations.follows_the_order(name)]
     member = st.selectbox(
         "Around", [*following, *(name for name in offered if name not in following)],
@@ -54,17 +54,17 @@ def _shuffled(offered: Sequence[str], aggregate: str, key: str) -> Combination |
         return None
     if member not in following:
         st.caption(escaped(f"{member} does not read the order shown: shuffling changes nothing."))
-    return Combination("shuffled", (str(member),), Shuffling(shuffles, aggregate))
+    return RankerName.made_of([str(member)], Shuffling(shuffles, aggregate))
 
 
-def cost(made: Combination) -> str:
+def cost(made: RankerName) -> str:
     """What one answer of it costs, beside the training of its members.
 
-    >>> cost(Combination("shuffled", ("dlcm",), Shuffling(16)))
+    >>> cost(RankerName.parse("shuffled:dlcm"))
     '16 scorings of every list for one answer, instead of 1'
     """
     if isinstance(made.options, Shuffling):
         times = made.options.shuffles
         plural = "s" if times != 1 else ""
         return f"{times} scoring{plural} of every list for one answer, instead of 1"
-    return f"{len(made.members)} scorings of every list for one answer, one a member"
+    return f"{len(made.parts)} scorings of every list for one answer, one a member"

@@ -14,6 +14,7 @@ from shuffleproof.core.execution.jobs import Job
 from shuffleproof.core.parameters import parsed
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import cost
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
@@ -59,10 +60,11 @@ def trainings(data: str, names: Sequence[str], recipe: ListRecipe) -> str:
         fitting = training.fitting(data)
         costs = []
         for name in names:
-            plain, _, own = name.partition("@")
-            if plain not in training.FITTED or "#" in name:
+            own = RankerName.parse(name)
+            if own.digits or own.base not in training.FITTED:
                 continue
-            plan = training.planned(fitting, recipe, plain, own or training.usual_preset(data), {})
+            preset = own.preset or training.usual_preset(data)
+            plan = training.planned(fitting, recipe, own.base, preset, {})
             costs += [] if plan.there else [plan.cost]
         first = training.preparing(fitting, recipe)
     except ShuffleproofError:

@@ -15,6 +15,7 @@ from shuffleproof.app.views import disturbed_form as shared
 from shuffleproof.core.errors import ParameterError, ShuffleproofError, UsageError
 from shuffleproof.core.execution.jobs import Job
 from shuffleproof.core.numerals import whole
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.answers.trained import as_they_came
 from shuffleproof.core.studies.kinds.group_shuffles import study as group_shuffles
@@ -111,7 +112,7 @@ def _form(data: str, shown: Artefact | None) -> None:
 
 def _only_gsf(names: Sequence[str]) -> None:
     for name in names:
-        if name.partition("@")[0].partition("#")[0] != GSF:
+        if RankerName.parse(name).base != GSF:
             raise UsageError(f"{name} forms no groups of documents: choose a gsf")
 
 

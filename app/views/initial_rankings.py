@@ -56,7 +56,7 @@ class Chosen:
         frame = rankings.table(self.key, str(self.measure))
         own = frame["ranker"].isin(self.rankers)
         if self.alone and self.shown == "mean":
-            own |= frame["ranker"].str.startswith(rankings.ALONE)
+            own |= frame["ranker"].map(rankings.is_by_itself)
         rows = frame[own]
         if self.shown == "mean":
             return rows

@@ -49,7 +49,7 @@ def section(artefact: Artefact, measure: str) -> None:
         }
         alt = f"Queries of {ranker} {condition}, the most damaged first"
         query_rows.rows(frame, columns, alt, height=330)
-    if not ranker.startswith(rankings.ALONE):
+    if not rankings.is_by_itself(ranker):
         _answers(artefact, point, [str(query) for query in frame["query"]])
 
 

@@ -140,15 +140,15 @@ def _cost(parameters: Mapping[str, Any], lists: ListRecipe, preset: str) -> str:
     """
     fitting = training.fitting(parameters["data"])
     plans = []
-    for label, seeds in trainings.fitted(parameters["rankers"], parameters["seeds"]):
-        name, _, own = label.partition("@")
-        reads = registry.spec(name, own or preset).rankings
+    for name, seeds in trainings.fitted(parameters["rankers"], parameters["seeds"]):
+        reads = registry.spec_of(name, preset).rankings
         if reads > len(lists.initial):
-            raise MissingRankingError(label, reads, len(lists.initial))
+            raise MissingRankingError(str(name), reads, len(lists.initial))
+        asked = name.base, name.preset or preset
         for seed in range(seeds):
-            changes = {"rankings": str(reads)} if reads and name.endswith("-init") else {}
+            changes = {"rankings": str(reads)} if reads else {}
             changes |= {"seed": str(seed)} if seeds > 1 else {}
-            plans.append(training.planned(fitting, lists, name, own or preset, changes))
+            plans.append(training.planned(fitting, lists, *asked, changes))
     for swap in parameters["swaps"]:
         exchanged.swap_named(swap, preset)
     text = trainings.said(plans, training.preparing(fitting, lists), fits=True)

@@ -8,7 +8,7 @@ from shuffleproof.app.views import outside_files as files
 from shuffleproof.app.views import outside_job, parts
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.jobs import Job
-from shuffleproof.core.rankers.outside import LIGHTGBM, SCORES, WORDS, XGBOOST
+from shuffleproof.core.rankers.name import FILES, LIGHTGBM, SCORES, XGBOOST
 from shuffleproof.core.studies.jobs_outside import FILE
 
 DRAFT, MINE = "ranker chosen", "ranker handed in"
@@ -113,4 +113,4 @@ def _brought(data: str) -> None:
 
 def _what(label: str) -> str:
     kind, _, file = label.partition(" ")
-    return f"{WORDS[kind]}{f', {file}' if file else ''}"
+    return f"{FILES[kind]}{f', {file}' if file else ''}"

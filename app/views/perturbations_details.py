@@ -11,7 +11,7 @@ from shuffleproof.app.figures.perturbations import fitted_axis
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.views import disturbed_queries as queries
 from shuffleproof.app.views import parts
-from shuffleproof.core.perturb.registry import ATTACK, PERTURBATIONS
+from shuffleproof.core.perturb.registry import PERTURBATIONS, attacked
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.perturbations import notes as perturbations_notes
 from shuffleproof.core.studies.kinds.perturbations.table import headed
@@ -63,7 +63,7 @@ def section(
         st.caption(escaped(f"{words} {disturbed.short_of(artefact, [family])}"))
     summary = disturbed.summary(str(artefact.key), family, measure)
     _curves(str(artefact.key), summary[summary["ranker"].isin(rankers)], family, measure)
-    if family.startswith(f"{ATTACK}@"):
+    if attacked(family):
         _transfer(losses, measure)
     if ranker is None:
         if summary.empty:

@@ -17,6 +17,7 @@ from shuffleproof.core.execution.jobs import Job
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.perturb.registry import PERTURBATIONS, entry_of
 from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import cost
 from shuffleproof.core.studies.kinds.perturbations import notes as perturbations_notes
@@ -157,9 +158,9 @@ def _retrained(parameters: Mapping[str, Any], recipe: ListRecipe) -> str:
     try:
         fitting, costs = training.fitting(parameters["data"]), []
         for name in parameters["rankers"]:
-            plain, _, own = name.partition("@")
-            preset = own or training.usual_preset(parameters["data"])
-            costs += [training.planned(fitting, recipe, plain, preset, {}).cost] * count
+            own = RankerName.parse(name)
+            preset = own.preset or training.usual_preset(parameters["data"])
+            costs += [training.planned(fitting, recipe, own.base, preset, {}).cost] * count
     except ShuffleproofError:
         return text
     low, high = cost.added(costs)

@@ -159,13 +159,13 @@ def _cost(parameters: Mapping[str, Any], lists: ListRecipe, preset: str) -> str:
     fitting = training.fitting(parameters["data"])
     plans = []
     for name, seeds in trainings.fitted(parameters["rankers"], parameters["seeds"]):
-        plain, _, own = name.partition("@")
-        spec = registry.spec(plain, own or preset)
+        spec = registry.spec_of(name, preset)
+        asked = name.base, name.preset or preset
         for size in [None] if spec.fits_documents else parameters["trained_on"]:
             for seed in range(seeds):
                 changes = {"seed": str(seed)} if seeds > 1 else {}
                 of_size = replace(lists, depth=size)
-                plans.append(training.planned(fitting, of_size, plain, own or preset, changes))
+                plans.append(training.planned(fitting, of_size, *asked, changes))
     first = training.preparing(fitting, lists)
     text = f"{counted(len(expanded(parameters['rankers'])), 'ranker')} on lists of "
     text += f"{', '.join(map(str, parameters['trained_on']))}: {trainings.said(plans, first)}"

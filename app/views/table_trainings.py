@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from shuffleproof.app import proposals, training
 from shuffleproof.app.jobs import duration
 from shuffleproof.app.training import Plan
-from shuffleproof.core.rankers import ensemble
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.studies import cost
 from shuffleproof.core.studies.cost import Cost
 from shuffleproof.core.studies.ranker_sets import expanded
@@ -17,7 +17,7 @@ HELP = (
 """What may be written into the field of rankers."""
 
 
-def fitted(names: Sequence[str], seeds: int) -> Iterator[tuple[str, int]]:
+def fitted(names: Sequence[str], seeds: int) -> Iterator[tuple[RankerName, int]]:
     """Every ranker that has to be trained for these, with how many seeds; a combination has one.
 
     Raises:
@@ -25,10 +25,10 @@ def fitted(names: Sequence[str], seeds: int) -> Iterator[tuple[str, int]]:
     """
     for name in expanded(names):
         proposals.check(name)
-        leaves = ensemble.leaves(name)
-        for leaf in leaves:
-            if leaf.partition("@")[0] in training.FITTED and "#" not in leaf:
-                yield leaf, seeds if leaves == (name,) else 1
+        named = RankerName.parse(name)
+        for leaf in named.leaves:
+            if leaf.base in training.FITTED and not leaf.digits:
+                yield leaf, 1 if named.parts else seeds
 
 
 def plain(names: Sequence[str]) -> list[str]:

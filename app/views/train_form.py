@@ -16,7 +16,7 @@ from shuffleproof.app.training import Fitting, Plan
 from shuffleproof.app.views import combination
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.parameters import parsed
-from shuffleproof.core.rankers import ensemble, registry
+from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.recipes import FIXED, NeuralSpec
 
@@ -82,9 +82,9 @@ def _combined(data: Fitting, lists: ListRecipe) -> None:
             return
         name = str(made)
         plans = [
-            training.planned(data, lists, *_named(leaf), {})
-            for leaf in ensemble.leaves(name)
-            if _named(leaf)[0] in training.FITTED
+            training.planned(data, lists, leaf.base, leaf.preset, {})
+            for leaf in made.leaves
+            if leaf.base in training.FITTED
         ]
         wanted = [plan for plan in plans if not plan.there]
         st.markdown(escaped(name))
@@ -92,11 +92,6 @@ def _combined(data: Fitting, lists: ListRecipe) -> None:
         if st.button("Make this combination", key="combine now"):
             asked = training.lists_asked(data.data, lists) or None
             _handed_in([{"data": data.data, "ranker": name, "changes": None, "lists": asked}])
-
-
-def _named(leaf: str) -> tuple[str, str]:
-    name, _, preset = leaf.partition("@")
-    return name, preset
 
 
 def _members_cost(

@@ -13,6 +13,7 @@ from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import ParameterError, UsageError
 from shuffleproof.core.rankers.attention_kinds import AttentionRecord, attends
 from shuffleproof.core.rankers.attention_summary import MEASURES, POINT
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.studies.answers.shown_order import document_names
 from shuffleproof.core.studies.kinds.attention import study as attention
 from shuffleproof.core.studies.kinds.attention import text as attention_text
@@ -66,7 +67,7 @@ def _list(bench: Workbench, names: Sequence[str], arguments: argparse.Namespace)
     documents = document_names(test.dataset.doc_ids, lists.rows)
     answers, parts = [], []
     for name in names:
-        if not attends(name.partition("@")[0].partition("#")[0]):
+        if not attends(RankerName.parse(name).base):
             raise UsageError(f"{name} has no attention and no gates: choose a SetRank or a DLCM")
         ranker = done(f"train {name}", bench.trained(name)).ranker
         before = looked(ranker, one, Change.parse(NO_CHANGE))

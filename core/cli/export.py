@@ -12,10 +12,10 @@ from shuffleproof.core.data.table_write import WRITERS
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.metrics.bundles import moved
 from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.result import StudyResult, stored_summary
 
-NAMES = frozenset(name.partition(":")[0] for name in registry.RANKERS)
 ENDINGS = {
     ".run": "run", ".qrels": "qrels", ".txt": "letor", ".gz": "letor", "": "letor", ".csv": "csv",
     ".parquet": "parquet", ".tex": "latex", ".md": "markdown", ".zip": "run", ".html": "html",
@@ -65,7 +65,8 @@ def _run(arguments: argparse.Namespace) -> str:
     if part == export_data.ALL:
         raise UsageError("a run is of one part: --part train, valid or test")
     bench = workbench_of(arguments)
-    if arguments.what.partition("@")[0].partition(":")[0] in NAMES:
+    name = RankerName.of(arguments.what)
+    if name.parts or name.digits or name.feature is not None or name.base in registry.RANKERS:
         ranker = done(arguments.what, bench.trained(arguments.what)).ranker
     else:
         ranker = registry.load(store_of(arguments).resolve(arguments.what, "ranker").path)

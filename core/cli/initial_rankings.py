@@ -9,7 +9,9 @@ from shuffleproof.core.cli.answer import Answer, records
 from shuffleproof.core.cli.figures import fixed
 from shuffleproof.core.cli.open import asked, done
 from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.rankers.ordinal_geometry import geometries, words
+from shuffleproof.core.rankers.recipes import rankings_of
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.multi_ranking import study as initial_rankings
 from shuffleproof.core.studies.kinds.multi_ranking import table as initial_rankings_table
@@ -52,8 +54,8 @@ def _geometry(result: StudyResult, store: Store) -> list[dict[str, str]]:
     """What every SetRank of the study has learnt of ranks, one entry a table of embeddings."""
     found, lists = [], result.facts["lists"]
     for row in result.trials.drop_duplicates("artefacts").to_dict("records"):
-        name = str(row["ranker"]).partition("@")[0]
-        if not (name.startswith("setrank") and name.endswith("-init") and row["artefacts"]):
+        name = RankerName.of(str(row["ranker"]))
+        if not (rankings_of(name.base) and row["artefacts"]):
             continue
         place = store.resolve(row["artefacts"], "ranker").path
         tables = geometries(place, lists["depth"] or RANKS)

@@ -16,6 +16,7 @@ from shuffleproof.core.parameters import fields_of, parameters, parts_of
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.artefacts import Store, default_store
 from shuffleproof.core.studies import names
 from shuffleproof.core.studies.question import Question, Scope
@@ -90,8 +91,8 @@ def scope_of(arguments: argparse.Namespace) -> Scope:
     preset = preset_of(arguments)
     lists = {"depth": arguments.depth, "scores": arguments.scores}
     if arguments.initial is not None:
-        initial = [_with_preset(name, preset) for name in arguments.initial.split(",")]
-        lists |= {"initial": initial}
+        texts = arguments.initial.split(",")
+        lists |= {"initial": [str(registry.at(RankerName.parse(one), preset)) for one in texts]}
     return Scope(store_of(arguments), arguments.data, lists, preset)
 
 
@@ -127,15 +128,6 @@ def one_fold(data: str, store: Store) -> str:
     if len(names) > 1:
         warn(f"{data} has {len(names)} folds ({', '.join(names)}); this is about {names[0]}.")
     return names[0]
-
-
-def _with_preset(name: str, preset: str) -> str:
-    """An initial ranker by its full name: one that is fitted has a preset.
-
-    >>> _with_preset("lambdamart", "small"), _with_preset("feature:3", "small")
-    ('lambdamart@small', 'feature:3')
-    """
-    return f"{name}@{preset}" if "@" not in name and registry.entry(name).fitted else name
 
 
 def workbench_of(arguments: argparse.Namespace) -> Workbench:

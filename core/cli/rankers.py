@@ -18,7 +18,7 @@ from shuffleproof.core.metrics.measure import MEASURES
 from shuffleproof.core.parameters import fields_of
 from shuffleproof.core.perturb.base import disturbed
 from shuffleproof.core.perturb.registry import PERTURBATIONS, perturbation
-from shuffleproof.core.rankers.foreign import is_callable
+from shuffleproof.core.rankers.name import Kind, RankerName
 from shuffleproof.core.rankers.registry import RANKERS
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.manifest import Artefact
@@ -145,7 +145,8 @@ def certify(arguments: argparse.Namespace) -> Answer:
     """`certify`: one ranker or callable under many real permutations of every test list."""
     refuse([arguments.ranker])
     bench = workbench_of(arguments)
-    if arguments.queries is None and not arguments.lists and not is_callable(arguments.ranker):
+    is_function = RankerName.parse(arguments.ranker).kind is Kind.FUNCTION
+    if arguments.queries is None and not arguments.lists and not is_function:
         study = bench.invariance([arguments.ranker], arguments.permutations, arguments.seed or 0)
         card = certificates_of(done(arguments.ranker, study))[0]
     else:

@@ -18,8 +18,8 @@ from shuffleproof.core.perturb.labels import LabelPerturbation, flips_by, matrix
 from shuffleproof.core.perturb.reach import any_level
 
 __all__ = [
-    "PERTURBATIONS", "PerturbationEntry", "entry_of", "parse", "perturbation", "tau_left",
-    "tau_shared",
+    "PERTURBATIONS", "PerturbationEntry", "attacked", "entry_of", "parse", "perturbation",
+    "tau_left", "tau_shared",
 ]  # fmt: skip
 
 ATTACK, FLIPS = "gradient-sign", "label-flips"
@@ -55,18 +55,28 @@ def entry_of(family: str) -> PerturbationEntry:
     first, _, last = family.rpartition("+")
     if first:
         return _chained([_link(text, family) for text in first.split("+")], entry_of(last))
-    name, at, attacked = family.partition("@")
-    if name not in PERTURBATIONS or (at and (name not in {ATTACK, FLIPS} or not attacked)):
+    name, at, whom = family.partition("@")
+    if name not in PERTURBATIONS or (at and (name not in {ATTACK, FLIPS} or not whom)):
         raise UnknownNameError("perturbation", family, PERTURBATIONS)
     entry = PERTURBATIONS[name]
     if not at:
         return entry
     if name == FLIPS:
-        relabel = flips_by(matrix_of(attacked))
+        relabel = flips_by(matrix_of(whom))
         return replace(
             entry, family=family, make=lambda level: LabelPerturbation(family, level, relabel)
         )
-    return replace(entry, family=family, make=lambda level: SignAttack(level, attacked))
+    return replace(entry, family=family, make=lambda level: SignAttack(level, whom))
+
+
+def attacked(family: str) -> str:
+    """Whom a family attacks; empty where it is no attack, or one on nobody yet.
+
+    >>> attacked("gradient-sign@dlcm@small"), attacked("label-flips@0.9/0.1")
+    ('dlcm@small', '')
+    """
+    name, _, whom = family.partition("@")
+    return whom if name == ATTACK else ""
 
 
 def perturbation(family: str, level: int | float) -> Perturbation:

@@ -1,7 +1,6 @@
 """A combination from the store: its members trained or found first, then kept with them inside."""
 
-import re
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import asdict
 
 from shuffleproof.core.data.lists import JudgedLists
@@ -9,21 +8,21 @@ from shuffleproof.core.errors import UsageError
 from shuffleproof.core.execution.machine import machine
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers import registry
-from shuffleproof.core.rankers.ensemble import Combination, combined, parse
+from shuffleproof.core.rankers.combining import Fusion, Shuffling
+from shuffleproof.core.rankers.ensemble import combined
 from shuffleproof.core.rankers.ensemble_saved import FAMILY
 from shuffleproof.core.rankers.kept import Kept, quality
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
-
-_AT_THE_END = re.compile(r"[^#]*#([0-9a-f]+)")
 
 Trained = Callable[[str], Generator[Progress, None, Kept]]
 
 
-def combination_of(
-    name: str, store: Store, changes: Mapping[str, str] | None = None
-) -> Combination | None:
-    """The combination that a name means; None: another ranker's name, or one stored as a whole.
+def options_of(
+    name: RankerName, store: Store, changes: Mapping[str, str] | None = None
+) -> Fusion | Shuffling | None:
+    """How a combination's parts are made one; None: no combination, or one stored as a whole.
 
     Digits at the end mean the whole where they are a combination's, else the last member.
 
@@ -31,20 +30,22 @@ def combination_of(
         UsageError: a combination with fields to change: its name says everything.
         ArtefactError: nothing stored has these digits.
     """
-    made = parse(name)
-    if made is None:
+    if name.options is None:
         return None
     if changes:
         raise UsageError(f"{name} takes no --set: train its members, then name them as name#digits")
-    digits = _AT_THE_END.fullmatch(name)
-    if digits is None:
-        return made
-    stored = store.resolve(f"ranker-{digits[1]}", "ranker")
-    return None if stored.recipe.get("family") == FAMILY else made
+    if not name.last_digits:
+        return name.options
+    stored = store.resolve(f"ranker-{name.last_digits}", "ranker")
+    return None if stored.recipe.get("family") == FAMILY else name.options
 
 
 def combination(
-    made: Combination, trained: Trained, valid: JudgedLists, store: Store
+    parts: Sequence[RankerName],
+    options: Fusion | Shuffling,
+    trained: Trained,
+    valid: JudgedLists,
+    store: Store,
 ) -> Generator[Progress, None, Kept]:
     """The ranker that a combination's name means; its key follows from its members' keys.
 
@@ -52,17 +53,18 @@ def combination(
     scored for one answer.
 
     Args:
-        made: the name, taken apart.
+        parts: whom it is made of.
+        options: how they are made one.
         trained: gives a member by its name.
         valid: lists that its quality is measured on.
         store: where it is kept.
     """
     members: list[Kept] = []
-    for name in made.members:
-        members += [(yield from trained(name))]
-    ranker = combined(made.kind, [member.ranker for member in members], made.options)
+    for name in parts:
+        members += [(yield from trained(str(name)))]
+    ranker = combined([member.ranker for member in members], options)
     recipe = {
-        "ranker": {"name": ranker.name, "kind": made.kind, **asdict(made.options)},
+        "ranker": {"name": ranker.name, "kind": options.kind, **asdict(options)},
         "family": FAMILY,
     }
     digests = [member.artefact.key.digest for member in members]

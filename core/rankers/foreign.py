@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float32, Int64
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.errors import DataError
-from shuffleproof.core.rankers import ensemble, outside, registry
+from shuffleproof.core.rankers import outside
 from shuffleproof.core.rankers.base import Input
 from shuffleproof.core.rankers.foreign_asked import FunctionProcess, seconds_allowed
 from shuffleproof.core.rankers.foreign_process import ABSENT, FAILED, FILES, MASKED
@@ -175,28 +175,6 @@ class CallableRanker:
             f"{self.name} is a function",
             "Name it anew each time: it is not stored.",
         )
-
-
-def is_callable(name: str) -> bool:
-    """Whether a ranker's name is that of a callable, `module:function`.
-
-    >>> [is_callable(name) for name in ("mine:score", "feature:3", "rrf:dlcm+mart", "scores:a.txt")]
-    [True, False, False, False]
-    """
-    prefix, colon, _ = name.partition(":")
-    ours = {known.partition(":")[0] for known in registry.RANKERS if ":" in known}
-    ours |= set(outside.KINDS)
-    return bool(colon) and prefix not in ours and ensemble.parse(name) is None
-
-
-def is_from_outside(name: str) -> bool:
-    """Whether a ranker is named by its function or file, or was brought by its file (`kind#key`).
-
-    >>> [is_from_outside(name) for name in ("mine:score", "scores:a.txt", "scores#01", "dlcm#01")]
-    [True, True, True, False]
-    """
-    kind = name.partition("#")[0]
-    return is_callable(name) or outside.is_outside(name) or kind in outside.KINDS
 
 
 def _source(files: Sequence[str]) -> str:

@@ -24,6 +24,7 @@ from shuffleproof.core.progress import Progress, saying
 from shuffleproof.core.rankers import preset_digests, registry, univariate
 from shuffleproof.core.rankers.base import Ranker, RankerSpec
 from shuffleproof.core.rankers.kept import ALL_DOCUMENTS, kept
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.seeds import derived_seed
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import ArtefactKey, key_of
@@ -140,16 +141,19 @@ def initial_spec(text: str, seed: int = 0, resolve: Resolve | None = None) -> Ra
         UsageError: it reads an initial ranking or the order shown, which are not there yet; or
             the preset was another recipe when lists were made under this name.
     """
-    name, _, preset = text.partition(preset_digests.MARK)[0].partition("@")
-    spec = (resolve or registry.spec)(name, preset or "paper")
+    name = RankerName.parse(text)
     if resolve is None:
+        spec = registry.spec_of(name)
         preset_digests.check(text, spec)
+    else:
+        spec = resolve(name.base, name.preset or "paper")
     if spec.rankings or spec.reads & {"ranks", "order"}:
         raise UsageError(
             f"{text} reads an initial ranking or the order shown, so it cannot be the initial one; "
             "name a ranker of single documents, such as lambdamart or feature:1"
         )
-    return univariate.spec(name, seed=seed) if name == univariate.RandomRanker.name else spec
+    is_drawn = name.base == univariate.RandomRanker.name
+    return univariate.spec(name.base, seed=seed) if is_drawn else spec
 
 
 def scores_key(spec: RankerSpec, recipe: ListRecipe, fingerprints: Sequence[str]) -> ArtefactKey:

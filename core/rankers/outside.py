@@ -28,13 +28,7 @@ from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.errors import ArtefactError, DataError, LetorError, NotAskedAgainError
 from shuffleproof.core.numerals import number
 from shuffleproof.core.rankers.base import Input
-
-SCORES, LIGHTGBM, XGBOOST = "scores", "lightgbm", "xgboost"
-KINDS = (SCORES, LIGHTGBM, XGBOOST)
-WORDS = {
-    SCORES: "scores from a file", LIGHTGBM: "a LightGBM model", XGBOOST: "an XGBoost model",
-}  # fmt: skip
-"""The kinds as people read them."""
+from shuffleproof.core.rankers.name import SCORES, RankerName
 
 FAMILY, HEAD, SAVED_SCORES, SAVED_MODEL = "outside", "ranker.json", "scores.npy", "model"
 _SCORES = {"kind": SCORES}
@@ -49,15 +43,6 @@ AT_ONCE = 200_000
 REMEMBERED = 2  # parts whose answers are kept: as it is, and as it is disturbed
 BLANKS = " \t\r"
 DETAIL = 300  # characters of a failed process's last words that are shown
-
-
-def is_outside(name: str) -> bool:
-    """Whether a ranker's name is that of a file: `scores:`, `lightgbm:` or `xgboost:` and a path.
-
-    >>> is_outside("scores:mine.txt"), is_outside("feature:3")
-    (True, False)
-    """
-    return name.partition(":")[0] in KINDS and ":" in name
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +95,7 @@ class FileScores:
             NotAskedAgainError: documents that it does not score, or features that were changed.
         """
         if dataset.fingerprint != self.fingerprint:
-            raise NotAskedAgainError(in_words(self.name))
+            raise NotAskedAgainError(RankerName.of(self.name).display)
         return self.scores[lists.rows]
 
     def save(self, directory: Path) -> None:
@@ -191,21 +176,23 @@ class OutsideModel:
             found = f"it answered {scores.shape}"
             if scores.shape == (len(rows),):
                 found = f"it answered {scores[~np.isfinite(scores)][0]} for a document"
-            raise DataError(in_words(self.name), found, "One finite score a document is due.")
+            raise DataError(
+                RankerName.of(self.name).display, found, "One finite score a document is due."
+            )
         return scores.astype(np.float32)
 
     def save(self, directory: Path) -> None:
         """Copy the model file."""
         shutil.copyfile(self.path, directory / SAVED_MODEL)
-        kind = self.name.partition(":")[0]
+        kind = RankerName.of(self.name).head
         _save_head(directory, {"kind": kind, "source": self.source})
 
     def _asked(self, given: Path, answer: Path) -> None:
-        kind = self.name.partition(":")[0]
+        kind = RankerName.of(self.name).head
         found = _lacking([kind, str(self.path), str(given), str(answer)])
         if found or not answer.is_file():
             found = found or "it ended without an answer"
-            raise DataError(in_words(self.name), found, "Check the model file.")
+            raise DataError(RankerName.of(self.name).display, found, "Check the model file.")
 
 
 def opened(directories: Sequence[Path]) -> str:
@@ -229,16 +216,6 @@ def _lacking(arguments: Sequence[str]) -> str:
     except subprocess.TimeoutExpired:
         return f"it has not answered within {SECONDS:.0f} s"
     return _last_words(ended.returncode, ended.stderr) if ended.returncode else ""
-
-
-def in_words(name: str) -> str:
-    """A ranker's name as sentences have it: of a file's path, its last part.
-
-    >>> in_words("lightgbm:models/model.txt"), in_words("dlcm@small")
-    ('lightgbm:model.txt', 'dlcm@small')
-    """
-    kind, _, path = name.partition(":")
-    return f"{kind}:{Path(path).name}" if is_outside(name) else name
 
 
 def _last_words(code: int, said: bytes) -> str:
@@ -290,10 +267,10 @@ def named(name: str, dataset: RankingDataset) -> FileScores | OutsideModel:
     """The ranker of a file's name.
 
     Args:
-        name: as `is_outside` knows it.
+        name: of a file.
         dataset: the part that scores of a file belong to.
     """
-    if name.startswith(f"{SCORES}:"):
+    if RankerName.parse(name).is_scores:
         return FileScores.read(name, dataset)
     return OutsideModel.named(name)
 
@@ -370,7 +347,7 @@ def _parts(rows: int) -> int:
 
 
 def _file(name: str) -> Path:
-    path = Path(name.partition(":")[2]).expanduser()
+    path = Path(RankerName.parse(name).path).expanduser()
     if not path.is_file():
         raise DataError(str(path), "no such file", "Check the path.")
     return path

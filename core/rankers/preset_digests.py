@@ -8,13 +8,14 @@ before, and what was made from the recipe of before is told apart: it is stale.
 
 import hashlib
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from shuffleproof.core.errors import ShuffleproofError, UsageError
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.base import RankerSpec
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.keys import canonical_json
 
-MARK = "~"
 DIGITS = 12
 PRESETS = ("paper", "released", "tuned", "small")
 
@@ -46,12 +47,14 @@ def marked(text: str) -> str:
     Raises:
         UnknownNameError: no such ranker or preset.
     """
-    plain, mark, _ = text.partition(MARK)
-    name, _, preset = plain.partition("@")
-    if mark or not registry.entry(name).fitted:
+    name = RankerName.parse(text)
+    if name.revision:
         return text
-    own = digest_of(registry.spec(name, preset or "paper"))
-    return text if own == _first(name, preset or "paper") else f"{text}{MARK}{own}"
+    spec = registry.spec_of(name)
+    if not registry.entry(name.base).fitted:
+        return text
+    own = digest_of(spec)
+    return text if own == _first(name) else str(replace(name, revision=own))
 
 
 def check(text: str, spec: RankerSpec) -> None:
@@ -64,15 +67,15 @@ def check(text: str, spec: RankerSpec) -> None:
     Raises:
         UsageError: the preset was changed since lists were made under this name.
     """
-    plain, _, digest = text.partition(MARK)
-    name, _, preset = plain.partition("@")
-    if not registry.entry(name).fitted:
+    name = RankerName.parse(text)
+    if not registry.entry(name.base).fitted:
         return
     own = digest_of(spec)
-    if (digest or _first(name, preset or "paper") or own) != own:
+    if (name.revision or _first(name) or own) != own:
         raise UsageError(
-            f"{plain} is another recipe today than when lists were made by {text}: these lists "
-            "cannot be made again. Run the study again, or train the ranker on today's lists"
+            f"{replace(name, revision='')} is another recipe today than when lists were made by "
+            f"{text}: these lists cannot be made again. Run the study again, or train the ranker "
+            "on today's lists"
         )
 
 
@@ -90,14 +93,13 @@ def digest_of(spec: RankerSpec) -> str:
 
 
 def _is_stale(text: str) -> bool:
-    name, _, preset = text.partition(MARK)[0].partition("@")
     try:
-        check(text, registry.spec(name, preset or "paper"))
+        check(text, registry.spec_of(RankerName.parse(text)))
     except ShuffleproofError:  # an unknown name too: no lists of today come from it
         return True
     return False
 
 
-def _first(name: str, preset: str) -> str:
-    digests = dict(zip(PRESETS, FIRST.get(name, ()), strict=False))
-    return digests.get(preset, "")
+def _first(name: RankerName) -> str:
+    digests = dict(zip(PRESETS, FIRST.get(name.base, ()), strict=False))
+    return digests.get(name.preset or "paper", "")

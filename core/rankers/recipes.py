@@ -79,8 +79,28 @@ _UNIVARIATE: _Presets = (UNIVARIATE_PRESETS, UNIVARIATE_TRAINING)
 
 def _presets(ranker: str) -> _Presets:
     """A ranker's architectures and trainings by preset."""
-    kinds = {"setrank": _SETRANK, "dlcm": _DLCM, "gsf": _GROUPS}
-    return kinds.get(ranker.partition("-")[0], _UNIVARIATE)
+    kinds = {"block": _SETRANK, "feed": _DLCM}
+    usual = _GROUPS if ranker == "gsf" else _UNIVARIATE
+    return next((kinds[field] for field in FIXED[ranker] if field in kinds), usual)
+
+
+def rankings_of(ranker: str) -> int:
+    """How many initial rankings a network's name promises that it reads at least.
+
+    >>> rankings_of("setrank-imsab-multi-init"), rankings_of("dlcm"), rankings_of("mine:score")
+    (4, 0, 0)
+    """
+    return int(FIXED.get(ranker, {}).get("rankings", 0))
+
+
+def without_ordinals(ranker: str) -> str:
+    """The same network without ordinal embeddings; empty: it has none.
+
+    >>> without_ordinals("setrank-imsab-multi-init"), without_ordinals("dlcm")
+    ('setrank-imsab', '')
+    """
+    bare = FIXED.get(ranker, {}) | {"rankings": 0}
+    return next((name for name in FIXED if rankings_of(ranker) and FIXED[name] == bare), "")
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from shuffleproof.core.errors import ArtefactError, UnknownNameError
-from shuffleproof.core.numerals import is_count
 from shuffleproof.core.rankers.base import Ranker, RankerSpec
+from shuffleproof.core.rankers.name import Kind, RankerName
 from shuffleproof.core.rankers.recipes import PRESETS
 
 FEATURE = "feature:<id>"
@@ -255,12 +255,21 @@ def entry(name: str) -> RankerEntry:
     Raises:
         UnknownNameError: no such ranker.
     """
-    prefix, _, feature = name.partition(":")
-    if prefix == "feature" and is_count(feature):
+    if RankerName.of(name).feature is not None:
         return RANKERS[FEATURE]
     if name not in RANKERS or name == FEATURE:
         raise UnknownNameError("ranker", name, RANKERS)
     return RANKERS[name]
+
+
+def heading_of(label: str) -> str:
+    """The heading under which a result's ranker is listed; empty: it is not registered.
+
+    >>> heading_of("dlcm-listmle@small"), heading_of("dlcm_mine:score")
+    ('DLCM', '')
+    """
+    name = RankerName.of(label)
+    return RANKERS[name.base].group if name.base in RANKERS else ""
 
 
 def spec(name: str, preset: str = "paper", **changes: Any) -> RankerSpec:
@@ -285,6 +294,36 @@ def spec(name: str, preset: str = "paper", **changes: Any) -> RankerSpec:
         raise UnknownNameError(f"preset of {name}", preset, found.presets)
     made: RankerSpec = import_module(found.module).spec(name, preset, **changes)
     return made
+
+
+def spec_of(name: RankerName, usual: str = "paper", **changes: Any) -> RankerSpec:
+    """The recipe that a name means.
+
+    Args:
+        name: of a registered ranker.
+        usual: the preset where it names none.
+        changes: values by field name, as `spec` takes them.
+
+    Raises:
+        UnknownNameError: no such ranker or preset, or what has no recipe.
+        ParameterError: an unknown field, or a value that it does not take.
+    """
+    if name.kind is not Kind.REGISTERED:
+        raise UnknownNameError("ranker", str(name), RANKERS)
+    return spec(name.base, name.preset or usual, **changes)
+
+
+def at(name: RankerName, preset: str) -> RankerName:
+    """A name at a preset, where it is of a ranker that is fitted and names none.
+
+    >>> str(at(RankerName.parse("mart"), "small")), str(at(RankerName.parse("feature:3"), "small"))
+    ('mart@small', 'feature:3')
+
+    Raises:
+        UnknownNameError: no such ranker.
+    """
+    is_given = name.kind is Kind.REGISTERED and not entry(name.base).fitted
+    return name if is_given else name.at(preset)
 
 
 def load(directory: Path) -> Ranker:

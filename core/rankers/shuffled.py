@@ -6,7 +6,7 @@ set row), shown in S shuffles of it, and the S answers are made one. As the shuf
 times the scoring. Initial rankings stay with their documents: a ranker that reads ranks still does.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -18,38 +18,11 @@ from shuffleproof.core.aggregate.voting import borda, kemeny
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.data.ragged import order_within
-from shuffleproof.core.parameters import check, parameter
 from shuffleproof.core.rankers.base import Input, Ranker
 from shuffleproof.core.rankers.canonical import document_digests
+from shuffleproof.core.rankers.combining import Shuffling
 from shuffleproof.core.rankers.ensemble_saved import save
 from shuffleproof.core.seeds import generator
-
-AGGREGATES: Mapping[str, str] = {
-    "mean": "the mean of the scores",
-    "borda": "the mean number of documents beaten",
-    "kemeny": "the order that disagrees least with the answers, by local search",
-}
-"""How several answers become one, and what the score then is."""
-
-
-@dataclass(frozen=True)
-class Shuffling:
-    """How often a ranker is asked, and how its answers are made one."""
-
-    shuffles: int = parameter(16, "orders in which every list is shown", low=1, high=10_000)
-    aggregate: str = parameter("mean", "how the answers are made one", choices=tuple(AGGREGATES))
-    seed: int = parameter(0, "seed of the shuffles", low=0)
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        check(self)
-
-    @property
-    def prefix(self) -> str:
-        """What its name begins with."""
-        way = "" if self.aggregate == Shuffling.aggregate else f"-{self.aggregate}"
-        times = "" if self.shuffles == Shuffling.shuffles else f"-{self.shuffles}"
-        return f"shuffled{way}{times}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,6 @@ documents of a list; a score depends on the document's row alone.
 """
 
 import json
-import re
 from collections.abc import Generator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -22,11 +21,11 @@ from shuffleproof.core.numerals import whole
 from shuffleproof.core.parameters import check, parameter
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import Input
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.seeds import generator
 
 FAMILY = "univariate"
 FILE = "ranker.json"
-FEATURE = re.compile(r"feature:([0-9]{1,9})")
 
 
 @dataclass(frozen=True)
@@ -210,9 +209,9 @@ def load(directory: Path) -> UnivariateRanker:
 
 
 def _ranker(name: str, seed: int) -> UnivariateRanker:
-    feature = FEATURE.fullmatch(name)
-    if feature:
-        return FeatureRanker(int(feature[1]))
+    feature = RankerName.of(name).feature
+    if feature is not None:
+        return FeatureRanker(feature)
     if name not in _BY_NAME:
         raise UnknownNameError("univariate ranker", name, NAMES)
     return RandomRanker(seed) if name == RandomRanker.name else _BY_NAME[name]()

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.studies.ranker_sets import NAMED
 
 REFERENCES = frozenset({"ideal", "initial ranking", "random"})
@@ -19,7 +20,7 @@ def named_rankers(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     labels = [
         label
         for label in dict.fromkeys(given)
-        if label not in REFERENCES and not label.startswith("initial: ")
+        if label not in REFERENCES and not RankerName.of(label).is_initial
     ]
     return next(([name] for name, own in NAMED.items() if list(own) == labels), labels)
 

@@ -5,8 +5,9 @@ from dataclasses import asdict
 from typing import Any
 
 from shuffleproof.core.errors import UnknownNameError
-from shuffleproof.core.rankers import outside, registry
+from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.rankers.name import FILES
 
 
 def from_preset(recipe: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -19,7 +20,7 @@ def from_preset(recipe: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     ('small', {'epochs': 3})
     """
     own = _flat(recipe)
-    if str(recipe["name"]) in outside.KINDS:  # a file has no preset
+    if str(recipe["name"]) in FILES:  # a file has no preset
         return "", {}
     try:
         entry = registry.entry(str(recipe["name"]))

@@ -12,7 +12,7 @@ from typing import Any
 from shuffleproof.core.data.dataset import Fold
 from shuffleproof.core.errors import DataError, ShuffleproofError
 from shuffleproof.core.progress import finished
-from shuffleproof.core.rankers import ensemble, registry, univariate
+from shuffleproof.core.rankers import registry, univariate
 from shuffleproof.core.rankers.initial import (
     PARTS,
     ListRecipe,
@@ -22,6 +22,7 @@ from shuffleproof.core.rankers.initial import (
     scores_key,
 )
 from shuffleproof.core.rankers.kept import ALL_DOCUMENTS, ranker_key
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import ArtefactKey
 
@@ -111,12 +112,11 @@ def replacing(
     found: dict[str, ArtefactKey] = {}
     for name in names:
         try:
-            made = ensemble.parse(name)
-            if made is not None:
-                found |= replacing(made.members, preset, recipe, prints)
+            named = RankerName.parse(name)
+            if named.parts:
+                found |= replacing([*map(str, named.parts)], preset, recipe, prints)
                 continue
-            plain, _, own = name.partition("@")
-            spec = registry.spec(plain, own or preset)
+            spec = registry.spec_of(named, preset)
         except ShuffleproofError:
             continue
         lists = ALL_DOCUMENTS if spec.fits_documents else asdict(recipe)

@@ -10,17 +10,15 @@ from typing import Any
 
 from shuffleproof.core.metrics.measure import MEASURES, Measure
 from shuffleproof.core.perturb.registry import PERTURBATIONS
-from shuffleproof.core.rankers import outside
-from shuffleproof.core.rankers.foreign import is_callable
-from shuffleproof.core.rankers.registry import RANKERS
+from shuffleproof.core.rankers.name import FILES, Kind, RankerName
+from shuffleproof.core.rankers.registry import RANKERS, heading_of
 from shuffleproof.core.studies import methods_changed
+from shuffleproof.core.studies.asked_rows import REFERENCES
 from shuffleproof.core.studies.kinds.benchmark.run_commands import is_of_runs
-from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.methods_changed import listed
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.words import counted
 
-GIVEN = frozenset({INITIAL, "ideal", "random"})
 BOOTSTRAP, HOLM = "Efron & Tibshirani 1993", "Holm 1979"
 YEAR = re.compile(r"(18|19|20)\d\d")
 
@@ -114,7 +112,7 @@ def rankers_of(recipe: Mapping[str, Any]) -> list[str]:
     if is_of_runs(recipe):
         return [str(name) for name in recipe["runs"]]
     found = dict.fromkeys(labels)
-    return [one for one in found if one not in GIVEN and not one.startswith("initial: ")]
+    return [one for one in found if one not in REFERENCES and not RankerName.of(one).is_initial]
 
 
 def _data(facts: Mapping[str, Any]) -> str:
@@ -144,7 +142,7 @@ def _lists(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     made = facts.get("lists")
     if not isinstance(made, Mapping) or "initial" not in made:
         return ""
-    first, *rest = made["initial"]
+    first, *rest = (RankerName.of(name).display for name in made["initial"])
     top = f"the top {made['depth']}" if made.get("depth") else "all"
     top = "the top so many" if recipe["kind"] == "set-size" else top
     text = f"Candidate lists hold {top} documents by {first}"
@@ -157,7 +155,8 @@ def _lists(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
 
 
 def _rankers(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
-    told = [f"{outside.in_words(label)}{_known(label)}" for label in rankers_of(recipe)]
+    labels = rankers_of(recipe)
+    told = [f"{RankerName.of(label).display}{_known(label)}" for label in labels]
     if not told or is_of_runs(recipe):
         return ""
     preset = f", at the preset {facts['preset']} where none is named" if "preset" in facts else ""
@@ -165,7 +164,8 @@ def _rankers(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     trained = f"; what is drawn is trained with {seeds} seeds" if seeds > 1 else ""
     if "ranker" in facts:  # an ablation compares variants of one
         ranker = str(facts["ranker"])
-        return f"Compared are variants of {ranker}{_known(ranker)}: {'; '.join(told)}."
+        name = RankerName.of(ranker).display
+        return f"Compared are variants of {name}{_known(ranker)}: {'; '.join(told)}."
     return f"Compared are {'; '.join(told)}{preset}{trained}."
 
 
@@ -184,19 +184,20 @@ def _readings(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     """The readings that the rankers of a study rest on."""
     found = []
     for label in rankers_of(recipe):
-        name = "dlcm" if label.startswith("dlcm") else _name(label)
-        preset = label.partition("@")[2] or facts.get("preset", "")
+        own = RankerName.of(label)
+        name = "dlcm" if heading_of(label) == "DLCM" else own.base
+        preset = own.preset or facts.get("preset", "")
         found += [READINGS.get(f"{name}@{preset}", READINGS[name])] if name in READINGS else []
     return f"Readings of ours: {'; '.join(dict.fromkeys(found))}." if found else ""
 
 
 def _known(label: str) -> str:
-    kind = label.partition("#")[0].partition(":")[0]
-    if kind in outside.KINDS:
-        return f" ({outside.WORDS[kind]}, brought from outside)"
-    if is_callable(label):
+    name = RankerName.of(label)
+    if name.kind is Kind.FUNCTION:
         return " (a Python function, run in a process of its own)"
-    entry = RANKERS.get(_name(label))
+    if name.is_from_outside:
+        return f" ({FILES[name.head]}, brought from outside)"
+    entry = RANKERS.get(name.base)
     return f" ({entry.summary}; {entry.source})" if entry else ""
 
 
@@ -236,8 +237,8 @@ def _sources(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterable[st
     lists = facts.get("lists")
     initial = lists.get("initial", ()) if isinstance(lists, Mapping) else ()
     for label in (*rankers_of(recipe), *initial, str(facts.get("ranker", ""))):
-        if _name(label) in RANKERS:
-            yield RANKERS[_name(label)].source
+        if (base := RankerName.of(label).base) in RANKERS:
+            yield RANKERS[base].source
     for family, _ in recipe.get("perturbations", ()):
         if family in PERTURBATIONS:
             yield PERTURBATIONS[family].source
@@ -258,7 +259,3 @@ def _works(source: str) -> list[str]:
         ]
         found += known or ([part.strip()] if YEAR.search(part) else [])
     return found
-
-
-def _name(label: str) -> str:
-    return label.partition("@")[0].partition("#")[0]

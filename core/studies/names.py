@@ -6,10 +6,10 @@ from pathlib import Path
 
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.perturb.registry import ATTACK, entry_of, perturbation
-from shuffleproof.core.rankers import ensemble, outside, registry
-from shuffleproof.core.rankers.foreign import is_callable
+from shuffleproof.core.perturb.registry import attacked, entry_of, perturbation
+from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import initial_spec
+from shuffleproof.core.rankers.name import Kind, RankerName
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import swap_named
 from shuffleproof.core.studies.ranker_sets import expanded
@@ -62,23 +62,21 @@ def check(names: Names, preset: str, store: Store) -> None:
     for family, level in names.perturbations:
         perturbation(family, level)
     attacks = [*names.families, *(family for family, _ in names.perturbations)]
-    attacked = [whom for name, _, whom in (one.partition("@") for one in attacks) if name == ATTACK]
-    named = [*expanded(names.rankers), *filter(None, attacked)]
-    for text in [leaf for name in named for leaf in ensemble.leaves(name)]:
-        _check_ranker(text, preset, names, store)
+    named = [*expanded(names.rankers), *filter(None, map(attacked, attacks))]
+    for leaf in [leaf for name in named for leaf in RankerName.parse(name).leaves]:
+        _check_ranker(leaf, preset, names, store)
     for text in names.initial:
         initial_spec(text)
     for text in names.swaps:
         swap_named(text, preset)
 
 
-def _check_ranker(text: str, preset: str, names: Names, store: Store) -> None:
-    if names.from_outside and outside.is_outside(text):
-        path = Path(text.partition(":")[2]).expanduser()
+def _check_ranker(name: RankerName, preset: str, names: Names, store: Store) -> None:
+    if names.from_outside and name.kind is Kind.FILE:
+        path = Path(name.path).expanduser()
         if not path.is_file():
             raise DataError(str(path), "no such file", "Name a file that is there.")
-    elif "#" in text:
-        store.resolve(f"ranker-{text.partition('#')[2]}", "ranker")
-    elif not (names.from_outside and is_callable(text)):
-        ranker, _, own = text.partition("@")
-        registry.spec(ranker, own or preset, **names.changes)
+    elif name.digits:
+        store.resolve(f"ranker-{name.digits}", "ranker")
+    elif not (names.from_outside and name.kind is Kind.FUNCTION):
+        registry.spec_of(name, preset, **names.changes)

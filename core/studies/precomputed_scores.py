@@ -8,8 +8,7 @@ from collections.abc import Iterable
 
 from shuffleproof.core.errors import NotAskedAgainError
 from shuffleproof.core.perturb.registry import entry_of
-from shuffleproof.core.rankers.ensemble import leaves
-from shuffleproof.core.rankers.outside import SCORES
+from shuffleproof.core.rankers.name import RankerName
 
 REASON = "cannot be re-scored, its scores are in a file"
 NOT_ASKED = "not asked"
@@ -22,7 +21,7 @@ def is_precomputed(label: str) -> bool:
     >>> [is_precomputed(label) for label in ("scores#0123", "scores:mine.txt", "dlcm@small")]
     [True, True, False]
     """
-    return label.partition("#")[0].partition(":")[0] == SCORES
+    return RankerName.of(label).is_scores
 
 
 def is_as_is(family: str, level: int | float) -> bool:
@@ -53,6 +52,6 @@ def refuse(labels: Iterable[str]) -> None:
         NotAskedAgainError: scores in a file.
     """
     for label in labels:
-        for leaf in leaves(label):
-            if is_precomputed(leaf):
-                raise NotAskedAgainError(leaf, label)
+        for leaf in RankerName.parse(label).leaves:
+            if leaf.is_scores:
+                raise NotAskedAgainError(str(leaf), label)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from shuffleproof.core.parameters import check, parameters, plain_of
 from shuffleproof.core.progress import Progress
+from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.manifest import Artefact
 
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
     from shuffleproof.core.studies.workbench import Workbench
 
 SAMPLE = "sample"
-INITIAL = "initial ranking"
-"""The label of the initial ranking among the rankers of a study, where nobody asked for it."""
-
 RANKERS = "comma-separated, each with @preset, or a Python callable `module:function`"
 NAMED_RANKERS = (
     "comma-separated; also combinations (rrf:dlcm+mart, shuffled:dlcm), stored ones (name#digits), "

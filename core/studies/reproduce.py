@@ -7,8 +7,8 @@ from typing import Any
 
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.parameters import parameters, text_of
-from shuffleproof.core.rankers import outside
 from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.rankers.name import FILES
 from shuffleproof.core.studies.differences import from_preset
 from shuffleproof.core.studies.flags import said
 from shuffleproof.core.studies.kinds.benchmark import run_commands as command_runs
@@ -114,7 +114,7 @@ def ranker_command(recipe: Facts, data: str) -> str:
     'shuffleproof bring scores mine.txt --data mine'
     """
     name = str(recipe["ranker"]["name"])
-    if name in outside.KINDS:
+    if name in FILES:
         words = ["shuffleproof", "bring", name, str(recipe["ranker"]["file"])]
         return shlex.join(words + ([] if data == SAMPLE else ["--data", data]))
     preset, changed = from_preset(recipe["ranker"])

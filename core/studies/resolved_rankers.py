@@ -11,14 +11,17 @@ from typing import Any
 
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.progress import Progress, finished
-from shuffleproof.core.rankers import outside, registry
+from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.base import Ranker
-from shuffleproof.core.rankers.ensemble_kept import combination_of
-from shuffleproof.core.rankers.foreign import is_callable
+from shuffleproof.core.rankers.combining import Shuffling
+from shuffleproof.core.rankers.ensemble_kept import options_of
+from shuffleproof.core.rankers.name import Kind, RankerName
 from shuffleproof.core.studies.workbench import Workbench
 
 FROM = "from"
 """In a recipe: the ranker is from outside and was named by its file or function."""
+
+NOT_TRAINED = (Kind.FILE, Kind.FUNCTION)
 
 
 @dataclass(frozen=True)
@@ -56,16 +59,15 @@ def entrant(label: str, bench: Workbench) -> Entrant:
         UsageError: a combination that cannot be one, or whose stored members learnt from lists of
             different lengths.
     """
-    if outside.is_outside(label) or is_callable(label):
+    name = RankerName.parse(label)
+    if name.kind in NOT_TRAINED:
         digest = finished(bench.identified(label)).digest
         return Entrant(label, {FROM: label, "digest": digest}, drawn=False, alone=True)
-    made = combination_of(label, bench.store)
-    if made is not None:
-        return _combined(label, [entrant(member, bench) for member in made.members])
-    if "#" in label:
+    if options_of(name, bench.store) is not None:
+        return _combined(label, [entrant(str(part), bench) for part in name.parts])
+    if name.last_digits:
         return _stored(label, bench)
-    name, _, preset = label.partition("@")
-    spec = registry.spec(name, preset or bench.preset)
+    spec = registry.spec_of(name, bench.preset)
     recipe = spec.recipe()
     return Entrant(
         label,
@@ -92,7 +94,7 @@ def trained(
         The ranker, and `artefact` (its key; empty where it is not stored) with
         `training_seconds`.
     """
-    if outside.is_outside(label) or is_callable(label):
+    if RankerName.parse(label).kind in NOT_TRAINED:
         named = yield from bench.identified(label)
         return named.ranker, {"artefact": "", "training_seconds": 0.0}
     kept = yield from bench.trained(label, changes)
@@ -109,6 +111,7 @@ def _combined(label: str, members: Sequence[Entrant]) -> Entrant:
         raise UsageError(
             f"{label}: its members were trained on lists of {said}: name members of one size"
         )
+    is_shuffled = isinstance(RankerName.parse(label).options, Shuffling)
     return Entrant(
         label,
         {"name": label, "members": [dict(one.recipe) for one in members]},
@@ -116,13 +119,14 @@ def _combined(label: str, members: Sequence[Entrant]) -> Entrant:
         alone=all(one.alone for one in members),
         depth=depths[0] if depths else None,
         rankings=max(one.rankings for one in members),
-        fed=any(one.fed for one in members) and not label.startswith("shuffled"),
+        fed=any(one.fed for one in members) and not is_shuffled,
         largest=min(limits, default=None),
     )
 
 
 def _stored(label: str, bench: Workbench) -> Entrant:
-    artefact = bench.store.resolve(f"ranker-{label.partition('#')[2]}", "ranker")
+    digits = RankerName.parse(label).last_digits
+    artefact = bench.store.resolve(f"ranker-{digits}", "ranker")
     ranker = finished(bench.trained(label)).ranker
     members = [
         bench.store.resolve(key, "ranker").recipe for key in artefact.facts.get("members", ())

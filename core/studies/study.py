@@ -9,7 +9,7 @@ import pandas as pd
 
 from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.numerals import number
-from shuffleproof.core.perturb.registry import ATTACK, entry_of
+from shuffleproof.core.perturb.registry import attacked, entry_of
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies.codec import Described
 from shuffleproof.core.studies.result import StudyResult
@@ -125,8 +125,8 @@ class Study(Described):
             "measures": list(self.measured),
             "seed": self.seed,
         }
-        if trial.family.startswith(f"{ATTACK}@"):
-            facts["attacked"] = dict(self.rankers)[trial.family.partition("@")[2]]
+        if whom := attacked(trial.family):
+            facts["attacked"] = dict(self.rankers)[whom]
         return key_of("trial", facts).digest
 
     def digests(self, lists: int) -> list[str]:

@@ -20,10 +20,11 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.progress import Progress, finished
 from shuffleproof.core.rankers import outside, registry
 from shuffleproof.core.rankers.base import Ranker, RankerSpec
-from shuffleproof.core.rankers.ensemble_kept import combination, combination_of
-from shuffleproof.core.rankers.foreign import CallableRanker, is_callable
+from shuffleproof.core.rankers.ensemble_kept import combination, options_of
+from shuffleproof.core.rankers.foreign import CallableRanker
 from shuffleproof.core.rankers.initial import ListRecipe, PreparedFold, lists_digest, prepare
 from shuffleproof.core.rankers.kept import ALL_DOCUMENTS, Kept, kept
+from shuffleproof.core.rankers.name import Kind, RankerName
 from shuffleproof.core.rankers.theorems import theorem_of
 from shuffleproof.core.store.artefacts import Store, default_store
 from shuffleproof.core.store.keys import key_of
@@ -113,17 +114,17 @@ class Workbench:
         Raises:
             UsageError: a callable, which cannot be trained.
         """
-        made_of = combination_of(name, self.store, changes)
-        if made_of is not None:
-            work = combination(made_of, self.trained, self.prepared.valid, self.store)
-            return (yield from work)
-        if "#" in name:
-            return self._stored_ranker(name)
-        if is_callable(name) or outside.is_outside(name):
+        named = RankerName.parse(name)
+        options = options_of(named, self.store, changes)
+        if options is not None:
+            valid, parts = self.prepared.valid, named.parts
+            return (yield from combination(parts, options, self.trained, valid, self.store))
+        if named.last_digits:
+            return self._stored_ranker(named)
+        if named.is_from_outside:
             remedy = "name it in certify or study"
             raise UsageError(f"{name} is from outside: nothing to train; {remedy}")
-        ranker, _, preset = name.partition("@")
-        spec = registry.spec(ranker, preset or self.preset, **(changes or {}))
+        spec = registry.spec_of(named, self.preset, **(changes or {}))
         if spec.rankings > self.prepared.test.lists.rankings:
             raise MissingRankingError(name, spec.rankings, self.prepared.test.lists.rankings)
         train, valid = self.prepared.train, self.prepared.valid
@@ -188,12 +189,12 @@ class Workbench:
             name: as `trained` takes it, a callable `module:function`, or a file
                 (`scores:`, `lightgbm:`, `xgboost:` and its path), known by its content.
         """
-        if outside.is_outside(name):
+        named = RankerName.parse(name)
+        if named.kind is Kind.FILE:
             from_file = outside.named(name, self.prepared.test.dataset)
-            kind = name.partition(":")[0]
-            key = key_of("ranker", {"file": kind}, (from_file.source,))
+            key = key_of("ranker", {"file": named.head}, (from_file.source,))
             return Identified(from_file, key.digest)
-        if not is_callable(name):
+        if named.kind is not Kind.FUNCTION:
             found = yield from self.trained(name)
             return Identified(found.ranker, found.artefact.key.digest)
         ranker, test = CallableRanker.named(name), self.prepared.test
@@ -203,14 +204,16 @@ class Workbench:
         key = key_of("ranker", {"callable": name}, (ranker.source, answers))
         return Identified(ranker, key.digest)
 
-    def _stored_ranker(self, name: str) -> Kept:
+    def _stored_ranker(self, name: RankerName) -> Kept:
         """A ranker of the store by name and digits of its key; it may be of another recipe."""
-        artefact = self.store.resolve(f"ranker-{name.partition('#')[2]}", "ranker")
+        artefact = self.store.resolve(f"ranker-{name.last_digits}", "ranker")
         ranker = registry.load(artefact.path)
-        if ranker.name != name.partition("#")[0]:
-            raise ArtefactError(name, f"that is a {ranker.name}", "Give both from the same ranker.")
+        if ranker.name != name.base:
+            raise ArtefactError(
+                str(name), f"that is a {ranker.name}", "Give both from the same ranker."
+            )
         if ranker.rankings > self.prepared.test.lists.rankings:
-            raise MissingRankingError(name, ranker.rankings, self.prepared.test.lists.rankings)
+            raise MissingRankingError(str(name), ranker.rankings, self.prepared.test.lists.rankings)
         return Kept(ranker, artefact, cached=True)
 
     def test_lists(self, queries: int | None = None) -> JudgedLists:

@@ -6,41 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from shuffleproof.core.numerals import is_count
+from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.studies.answers.scoring import answered_order, documents_moved
 from shuffleproof.core.studies.answers.shown_order import Documents
-
-SPOKEN = {
-    "dlcm": "DLCM",
-    "dlcm-without-init": "DLCM without init",
-    "setrank-msab": "SetRank MSAB",
-    "setrank-imsab": "SetRank IMSAB",
-    "setrank-msab-init": "SetRank MSAB init",
-    "setrank-imsab-init": "SetRank IMSAB init",
-    "setrank-imsab-multi-init": "SetRank IMSAB multi-init",
-    "dlcm-listmle": "DLCM ListMLE",
-    "dlcm-softrank": "DLCM SoftRank",
-    "gsf": "GSF",
-    "ranksvm": "RankSVM",
-    "irsvm": "IR-SVM",
-    "rankboost": "RankBoost",
-    "ranknet": "RankNet",
-    "lambdarank": "LambdaRank",
-    "frank": "FRank",
-    "listnet": "ListNet",
-    "lambdamart": "LambdaMART",
-    "mart": "MART",
-}
-
-
-def spoken(label: str) -> str:
-    """A ranker's label as sentences say it.
-
-    >>> spoken("setrank-imsab-init"), spoken("dlcm 3f2a91"), spoken("feature:3")
-    ('SetRank IMSAB init', 'DLCM 3f2a91', 'feature:3')
-    """
-    name, blank, rest = label.partition(" ")
-    return SPOKEN.get(name, name) + blank + rest
 
 
 @dataclass(frozen=True)
@@ -128,7 +97,7 @@ def verdict(label: str, moved: pd.DataFrame) -> str:
     """
     count, total = int(moved["moved"].sum()), len(moved)
     which = f"{count} of {total}" if count else f"none of {total}"
-    return f"{spoken(label)} moved {which} documents"
+    return f"{RankerName.of(label).display} moved {which} documents"
 
 
 def verdicts(labelled: Sequence[tuple[str, pd.DataFrame]]) -> str:
@@ -137,7 +106,7 @@ def verdicts(labelled: Sequence[tuple[str, pd.DataFrame]]) -> str:
     for at, (label, moved) in enumerate(labelled):
         count, total = int(moved["moved"].sum()), len(moved)
         of = f" of {total} documents" if at == 0 else ""
-        parts.append(f"{spoken(label)} moved {count or 'none'}{of}")
+        parts.append(f"{RankerName.of(label).display} moved {count or 'none'}{of}")
     return "; ".join(parts) + "."
 
 
@@ -152,8 +121,8 @@ def amount(number: float) -> str:
 
 def explanation(answer: Answer, moved: pd.DataFrame) -> str:
     """Why the answer changed, or why it can't, in plain words and with the numbers."""
-    name, reads, count = spoken(answer.ranker), set(answer.reads), int(moved["moved"].sum())
-    change = amount(answer.deviation)
+    named, reads, count = RankerName.of(answer.ranker), set(answer.reads), int(moved["moved"].sum())
+    name, change = named.display, amount(answer.deviation)
     if count and "order" in reads:
         far = moved.iloc[int((moved["answered"] - moved["answered_before"]).abs().argmax())]
         return (
@@ -172,24 +141,23 @@ def explanation(answer: Answer, moved: pd.DataFrame) -> str:
             f"{name} reads the list in the order shown, so another order may change its answer. "
             f"Here no document passed another: scores changed by at most {change}."
         )
-    return f"{_cannot(name, reads)} {_rounding(answer)}"
+    return f"{_cannot(named, reads)} {_rounding(answer)}"
+
+
+_BY_ORDER = {
+    "DLCM": "reads the list one document after the other in the order shown, and what it has read "
+    "so far changes how it scores the next.",
+    "Groups of documents": "scores documents together with others of their groups, and the order "
+    "shown decides who is in a group with whom.",
+    "SetRank": "gives documents that tie in the initial ranking ranks by where they are shown.",
+}
+"""How rankers that read the order shown do so, by their heading in the registry."""
 
 
 def _by_order(label: str) -> str:
     """How a ranker that reads the order shown does so, by its family."""
-    if label.startswith("dlcm"):
-        return (
-            "reads the list one document after the other in the order shown, and what it has read "
-            "so far changes how it scores the next."
-        )
-    if label.startswith("gsf"):
-        return (
-            "scores documents together with others of their groups, and the order shown decides "
-            "who is in a group with whom."
-        )
-    if label.startswith("setrank"):
-        return "gives documents that tie in the initial ranking ranks by where they are shown."
-    return "reads the order in which documents are shown."
+    usual = "reads the order in which documents are shown."
+    return _BY_ORDER.get(registry.heading_of(label), usual)
 
 
 _BY_ROW = {
@@ -201,9 +169,10 @@ _BY_ROW = {
 """How the rankers score that know a document by its row alone."""
 
 
-def _cannot(name: str, reads: Collection[str]) -> str:
+def _cannot(named: RankerName, reads: Collection[str]) -> str:
+    name = named.display
     if "neighbours" not in reads:
-        how = _BY_ROW.get(name.lower(), "scores every document by itself, from its features")
+        how = _BY_ROW.get(named.base, "scores every document by itself, from its features")
         return f"{name} {how}. It sees no other document and no order, so nothing can move."
     ranks = (
         " It also reads each document's rank in the initial ranking, which goes with the document "
@@ -211,7 +180,7 @@ def _cannot(name: str, reads: Collection[str]) -> str:
         if "ranks" in reads
         else ""
     )
-    if name.lower().startswith("gsf"):
+    if named.base == "gsf":
         return (
             f"{name} scores every document beside each of the others and takes the mean, and a "
             "mean does not depend on the order of its terms."
@@ -241,5 +210,5 @@ def features_wanted(texts: Collection[str]) -> list[int]:
     >>> features_wanted(["initial", "-feature:3"])
     [3]
     """
-    found = {text.rpartition("feature:")[2] for text in texts if "feature:" in text}
-    return sorted(int(number) for number in found if is_count(number))
+    asked = {RankerName.of(text.removeprefix("-")).feature for text in texts}
+    return sorted(number for number in asked if number is not None)

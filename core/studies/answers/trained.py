@@ -7,9 +7,10 @@ from operator import attrgetter, itemgetter
 from typing import Any
 
 from shuffleproof.core.errors import UnknownNameError
-from shuffleproof.core.rankers import outside, registry
+from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe, lists_digest
 from shuffleproof.core.rankers.kept import ALL_DOCUMENTS
+from shuffleproof.core.rankers.name import FILES
 from shuffleproof.core.store.arrival import Arrival, arrival
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import canonical_json, key_of
@@ -171,7 +172,7 @@ def _complete(recipe: Mapping[str, Any]) -> bool:
 def _preset(name: str, written: str) -> str | None:
     """The preset whose recipe this is, as the store would write it; none from outside."""
     try:
-        presets = () if name in outside.KINDS else registry.entry(name).presets
+        presets = () if name in FILES else registry.entry(name).presets
     except UnknownNameError:  # of another version
         return None
     for preset in presets:
@@ -189,7 +190,7 @@ def _lists(recipe: Mapping[str, Any]) -> ListRecipe | None:
 
 def _label(artefact: Artefact, name: str, *, first: bool) -> str:
     """The name as far as it tells a ranker apart; one from outside with its file."""
-    file = str(artefact.recipe["ranker"].get("file", "")) if name in outside.KINDS else ""
+    file = str(artefact.recipe["ranker"].get("file", "")) if name in FILES else ""
     digits = "" if first else f" {artefact.key.digest[:6]}"
     return f"{name}{digits}{f' {file}' if file else ''}"
 

@@ -6,7 +6,8 @@ from typing import Any
 
 from shuffleproof.core.data.catalogue import SAMPLE, SAMPLE_FOLDER
 from shuffleproof.core.errors import ArtefactError
-from shuffleproof.core.rankers import outside, preset_digests
+from shuffleproof.core.rankers import preset_digests
+from shuffleproof.core.rankers.name import FILES
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.damaged import Damaged
 from shuffleproof.core.store.damaged import damaged as unreadable
@@ -175,7 +176,7 @@ def summary_of(artefact: Artefact) -> str:
         return ", ".join(counted(facts.get(name, 0), one) for name, one in kinds.items())
     if artefact.key.kind == "ranker":
         preset, changed = from_preset(recipe["ranker"])
-        if recipe["ranker"]["name"] in outside.KINDS:
+        if recipe["ranker"]["name"] in FILES:
             return _of_file(artefact)
         said = f"{preset} preset" + (f", {in_words(changed)}" if changed else "")
         said += _on_lists(artefact)
@@ -189,7 +190,7 @@ def summary_of(artefact: Artefact) -> str:
 def _of_file(artefact: Artefact) -> str:
     """A ranker from outside: which file, and how good it is where that was measured."""
     ranker, facts = artefact.recipe["ranker"], artefact.facts
-    said = f"{outside.WORDS[ranker['name']]} ({ranker['file']}), from outside"
+    said = f"{FILES[ranker['name']]} ({ranker['file']}), from outside"
     for part in ("valid", "test"):
         quality = facts.get(part, {}).get("NDCG@10")
         if quality is not None:

@@ -9,6 +9,7 @@ from shuffleproof.core.errors import UnknownNameError
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers import outside
 from shuffleproof.core.rankers.kept import ALL_DOCUMENTS, quality
+from shuffleproof.core.rankers.name import FILES, SCORES
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
@@ -33,11 +34,11 @@ def bring(
         UnknownNameError: no such kind.
         DataError: a file that does not fit, or that its library cannot read.
     """
-    if kind not in outside.KINDS:
-        raise UnknownNameError("kind of file", kind, outside.KINDS)
+    if kind not in FILES:
+        raise UnknownNameError("kind of file", kind, FILES)
     ranker = outside.named(f"{kind}:{path}", fold.test)
     yield Progress(1, 2, "steps")
-    part = fold.test if kind == outside.SCORES else fold.valid
+    part = fold.test if kind == SCORES else fold.valid
     judged = JudgedLists(part, CandidateLists.everything(part))
     measured = quality(ranker, judged)
     recipe = {
@@ -47,8 +48,8 @@ def bring(
     key = key_of("ranker", recipe, (fold.train.fingerprint, fold.valid.fingerprint))
     facts = {
         "name": kind,
-        "valid": {} if kind == outside.SCORES else measured,
-        "test": measured if kind == outside.SCORES else {},
+        "valid": {} if kind == SCORES else measured,
+        "test": measured if kind == SCORES else {},
         "file": called or path.name,
         "merged": getattr(ranker, "merged", 0),
         "epochs": 0,

@@ -21,6 +21,7 @@ from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.attention_kinds import attends
 from shuffleproof.core.rankers.attention_summary import DEAD_BELOW, MEASURES, POINT, Row, summary
 from shuffleproof.core.rankers.base import Ranker
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import engine
@@ -132,7 +133,7 @@ def run(
     rankers: dict[str, Ranker] = {}
     digests = []
     for name in names:
-        if not attends(name.partition("@")[0].partition("#")[0]):
+        if not attends(RankerName.parse(name).base):
             raise UsageError(f"{name} has no attention and no gates: choose a SetRank or a DLCM")
         kept = yield from bench.trained(name)
         rankers[name] = kept.ranker

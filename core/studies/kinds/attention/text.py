@@ -8,7 +8,8 @@ from jaxtyping import Float64
 
 from shuffleproof.core.rankers.attention_kinds import KINDS
 from shuffleproof.core.rankers.attention_summary import MEASURES, POINT
-from shuffleproof.core.studies.answers.one_list import amount, spoken
+from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.studies.answers.one_list import amount
 from shuffleproof.core.studies.claims_intervals import ALPHA, adjusted
 from shuffleproof.core.studies.kinds.attention.list_edit import WORDS, Change
 from shuffleproof.core.studies.result import StudyResult
@@ -67,7 +68,7 @@ def finding(result: StudyResult, ranker: str) -> str:
     frame = table(result)
     own = frame[frame["ranker"] == ranker]
     main = own[own["map"].isin(MAIN)]
-    name, size = spoken(ranker.replace("#", " ")), float(result.facts["set_size"])
+    name, size = RankerName.of(ranker).display, float(result.facts["set_size"])
     who = "the state at a document" if "paths" in set(main["map"]) else "a document"
     heads = f", mean over {_count(len(main), 'head')}" if len(main) > 1 else ""
     words = (
@@ -156,7 +157,7 @@ def verdict(
     """
     weights = [one for one in changes if KINDS[one[0]].distribution]
     kind, block, largest = max(weights, key=lambda one: one[2])
-    name, what = spoken(ranker), change.what
+    name, what = RankerName.of(ranker).display, change.what
     said = f"After re-indexing the largest change of a weight is {_minus(amount(largest))}"
     many = what == WORDS["features"]
     reads_it = any(READ_AS[touched] in reads for touched in change.touches)

@@ -10,10 +10,9 @@ from dataclasses import replace
 from typing import Any
 
 from shuffleproof.core.errors import UsageError
-from shuffleproof.core.numerals import is_count
 from shuffleproof.core.progress import Progress, saying
-from shuffleproof.core.rankers import ensemble
 from shuffleproof.core.rankers.initial import prepare
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.rankers.preset_digests import marked
 from shuffleproof.core.studies.kinds.benchmark.rows import Row
 from shuffleproof.core.studies.kinds.multi_ranking.study import FOUR
@@ -65,7 +64,7 @@ def extended(initial: Sequence[str], needed: int, preset: str) -> tuple[str, ...
     Raises:
         UsageError: more are needed than that makes.
     """
-    there = {name.partition("@")[0] for name in initial}
+    there = {RankerName.parse(name).base for name in initial}
     more = [marked(f"{name}@{preset}") for name in FOUR if name not in there]
     found = (*initial, *more)[:needed]
     if len(found) < needed:
@@ -134,9 +133,8 @@ def check_features(rows: Iterable[Row], known: Sequence[int]) -> None:
         UsageError: there is no such feature.
     """
     for row in rows:
-        for leaf in ensemble.leaves(row.label):
-            prefix, _, feature = leaf.partition("@")[0].partition(":")
-            if prefix == "feature" and is_count(feature) and int(feature) not in known:
+        for leaf in RankerName.parse(row.label).leaves:
+            if leaf.feature is not None and leaf.feature not in known:
                 bounds = f"{min(known)} … {max(known)}" if known else "none"
                 raise UsageError(
                     f"{leaf}: the data has no such feature; name one of its ids, {bounds}"

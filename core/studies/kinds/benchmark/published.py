@@ -17,6 +17,7 @@ from shuffleproof.core.data.published import (
     table_for,
 )
 from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
 from shuffleproof.core.studies.result import StudyResult
 
@@ -82,7 +83,7 @@ def beside(result: StudyResult, printed: Published) -> pd.DataFrame:
     means = benchmark_table.means(result, measures)
     ours: dict[tuple[str, str], float] = {}
     for row in means.to_dict("records"):
-        ours.setdefault((row["ranker"].partition("@")[0], row["measure"]), row["mean"])
+        ours.setdefault((RankerName.of(row["ranker"]).base, row["measure"]), row["mean"])
     rows = [
         {"ranker": name, "measure": measure, "printed": value}
         | {"here": ours.get((name, measure), float("nan"))}

@@ -10,11 +10,11 @@ from typing import Any
 
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.progress import Progress, finished
-from shuffleproof.core.rankers import ensemble, registry
+from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.base import RankerSpec
 from shuffleproof.core.rankers.ensemble_kept import combination
-from shuffleproof.core.rankers.foreign import is_from_outside
 from shuffleproof.core.rankers.kept import Kept
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.precomputed_scores import is_precomputed
 from shuffleproof.core.studies.ranker_sets import expanded
@@ -102,17 +102,17 @@ def rows_of(names: Sequence[str], preset: str, seeds: int) -> tuple[Row, ...]:
 def _row(label: str, preset: str, seeds: int) -> Row:
     if label == INITIAL:
         return Row(INITIAL, {"name": INITIAL}, GROUPS[0], 1)
-    if is_from_outside(label):
+    name = RankerName.parse(label)
+    if name.is_from_outside:
         return Row(label, {"name": label}, GROUPS[-1], 1)
-    if "#" in label:
+    if any(leaf.digits for leaf in name.leaves):
         raise UsageError(
             f"{label} is a stored ranker and a benchmark trains with its own seeds: name "
-            f"its recipe, such as {label.partition('#')[0]}"
+            f"its recipe, such as {name.base}"
         )
-    if ensemble.parse(label) is not None:
-        return _combined(label, [_row(leaf, preset, seeds) for leaf in ensemble.leaves(label)])
-    name, _, own = label.partition("@")
-    spec = registry.spec(name, own or preset)
+    if name.options is not None:
+        return _combined(label, [_row(str(leaf), preset, seeds) for leaf in name.leaves])
+    spec = registry.spec_of(name, preset)
     recipe = spec.recipe()
     group = GROUPS[0] if label in REFERENCES else group_of(spec)
     return Row(label, recipe, group, seeds if draws(recipe) else 1)
@@ -163,7 +163,7 @@ def pinned(rows: Sequence[Row], benches: Sequence[Workbench]) -> tuple[Row, ...]
     """
     found = []
     for row in rows:
-        if not is_from_outside(row.label):
+        if not RankerName.parse(row.label).is_from_outside:
             found.append(row)
             continue
         if is_precomputed(row.label) and len(benches) > 1:
@@ -184,20 +184,20 @@ def trained_at(
         seed: from 0; rankers whose seed changes nothing have one for all.
         wide: the fold with more initial rankings in its lists, for who reads them.
     """
-    made = ensemble.parse(label)
-    if "#" in label and made is None:
+    name = RankerName.parse(label)
+    if name.digits:
         return (yield from bench.trained(label))
-    if made is not None:
+    if name.options is not None:
         return (
             yield from combination(
-                made.at(seed),
-                lambda name: trained_at(bench, name, seed, wide),
+                name.parts,
+                name.options.at(seed),
+                lambda part: trained_at(bench, part, seed, wide),
                 (wide or bench).prepared.valid,
                 bench.store,
             )
         )
-    name, _, own = label.partition("@")
-    spec = registry.spec(name, own or bench.preset)
+    spec = registry.spec_of(name, bench.preset)
     changes = {"seed": str(seed)} if seed and draws(spec.recipe()) else {}
     reads_more = wide is not None and spec.rankings > bench.prepared.test.lists.rankings
     home = wide if wide is not None and reads_more else bench

@@ -18,7 +18,7 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.metrics.tied import tied_share
 from shuffleproof.core.progress import Progress, saying
-from shuffleproof.core.rankers.foreign import is_from_outside
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
@@ -35,6 +35,7 @@ from shuffleproof.core.studies.kinds.benchmark.rows import (
     trained_at,
 )
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL, InitialRanking
+from shuffleproof.core.studies.resolved_rankers import NOT_TRAINED
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import query_ids_of
 from shuffleproof.core.studies.study import Found, Trial
@@ -153,7 +154,7 @@ def _compute(
     facts["set_size"] = test.lists.mean_length
     if label == INITIAL:
         scores = InitialRanking().score(test.dataset, test.lists)
-    elif is_from_outside(label) and "#" not in label:
+    elif RankerName.parse(label).kind in NOT_TRAINED:
         named = yield from bench.identified(label)
         scores = named.ranker.score(test.dataset, test.lists)
     else:

@@ -1,6 +1,5 @@
 """What a robustness card says: one row a ranker, and the picture of all of them."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +17,8 @@ from shuffleproof.core.metrics.robustness import (
     worst_query,
 )
 from shuffleproof.core.perturb.registry import entry_of
+from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.rankers.recipes import without_ordinals
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies.kinds.card.intervals import Resampled, resampled
 from shuffleproof.core.studies.kinds.card.study import FLIPS, MOVED, TIMED_LISTS, TIMINGS
@@ -198,20 +199,12 @@ def twin_of(label: str, labels: Mapping[str, Any]) -> str | None:
     >>> twin_of("setrank-imsab-init#0123", {"setrank-imsab#4567": 0})
     'setrank-imsab#4567'
     """
-    name, preset = _named(label)
-    for ending in ("-multi-init", "-init"):
-        if name.endswith(ending) and not name.endswith("without-init"):
-            twins = [one for one in labels if _named(one)[0] == name.removesuffix(ending)]
-            alike = [one for one in twins if _named(one)[1] == preset]
-            found = alike or twins
-            return found[0] if len(found) == 1 else None
-    return None
-
-
-def _named(label: str) -> tuple[str, str]:
-    """A label's name, and its preset or digits."""
-    found = re.split(r"(?=[@# ])", label, maxsplit=1)
-    return found[0], "".join(found[1:])
+    name = RankerName.of(label)
+    bare = without_ordinals(name.base)
+    twins = {one: own for one in labels if bare and (own := RankerName.of(one)).base == bare}
+    same = (name.preset, name.digits)
+    found = [one for one, own in twins.items() if (own.preset, own.digits) == same] or [*twins]
+    return found[0] if len(found) == 1 else None
 
 
 @dataclass(frozen=True)

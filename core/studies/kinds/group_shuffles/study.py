@@ -17,6 +17,7 @@ from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import ParameterError, UsageError
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import Ranker
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import engine
@@ -123,7 +124,7 @@ def run(  # noqa: PLR0913 (what a study of it asks for)
     rankers: dict[str, Ranker] = {}
     digests, ways = [], {}
     for name in names:
-        if name.partition("@")[0].partition("#")[0] != "gsf":
+        if RankerName.parse(name).base != "gsf":
             raise UsageError(f"{name} forms no groups of documents: choose a gsf")
         kept = yield from bench.trained(name)
         ways[name] = gsf_equivariance.group_config(kept.ranker)

@@ -20,6 +20,7 @@ from shuffleproof.core.progress import Progress, saying
 from shuffleproof.core.rankers import ensemble, registry
 from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.rankers.initial import initial_spec
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.rankers.shuffled import ShuffledRanker
 from shuffleproof.core.studies.workbench import Workbench
 
@@ -81,14 +82,13 @@ def swap_named(name: str, preset: str) -> str:
     >>> swap_named("ranksvm", "small"), swap_named("oracle", "small")
     ('ranksvm@small', 'oracle')
     """
-    if name in {ORACLE, ANTI} or "#" in name:
+    named = RankerName.parse(name)
+    if name in {ORACLE, ANTI} or any(leaf.digits for leaf in named.leaves):
         return name
-    made = ensemble.parse(name)
-    if made is not None:
-        members = tuple(swap_named(member, preset) for member in made.members)
-        return str(replace(made, members=members))
-    plain, _, own = name.partition("@")
-    full = f"{plain}@{own or preset}" if registry.entry(plain).fitted else name
+    if named.options is not None:
+        parts = [RankerName.parse(swap_named(str(part), preset)) for part in named.parts]
+        return str(replace(named, parts=tuple(parts)))
+    full = str(registry.at(named, preset))
     initial_spec(full)
     return full
 

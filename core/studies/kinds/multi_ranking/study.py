@@ -15,6 +15,7 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.progress import Progress, saying
 from shuffleproof.core.rankers.initial import ListRecipe, initial_spec, prepare
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
@@ -127,7 +128,7 @@ def opened(
     recipe = recipe.of_today()
     for name in recipe.initial:
         initial_spec(name, recipe.seed)
-    if any("#" in name for name in names):
+    if any(leaf.digits for name in names for leaf in RankerName.parse(name).leaves):
         return (yield from Workbench.opened(data, recipe, store, preset))
     first = yield from Workbench.opened(
         data, replace(recipe, initial=recipe.initial[:1], scores=EARLY), store, preset

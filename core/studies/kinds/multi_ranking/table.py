@@ -9,6 +9,7 @@ import pandas as pd
 from jaxtyping import Float64
 
 from shuffleproof.core.metrics.significance import bootstrap_intervals
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies.claims import Verdict, rising
 from shuffleproof.core.studies.claims_intervals import adjusted, p_words
@@ -109,7 +110,7 @@ def claim(result: StudyResult, measure: str) -> Verdict | None:
     points = _points(result)
     found = []
     for name in TABLE4:
-        labels = [x for x, condition in points if x.partition("@")[0] == name]
+        labels = [label for label, _ in points if RankerName.of(label).base == name]
         if not labels:
             return None
         found.append((labels[0], _values(result, labels[0], TRAINED, measure)))

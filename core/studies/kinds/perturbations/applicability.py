@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from shuffleproof.core.errors import DataError, ShuffleproofError, UsageError
 from shuffleproof.core.perturb.registry import ATTACK, entry_of
 from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.studies.kinds.perturbations.retraining import untrainable
 from shuffleproof.core.studies.kinds.perturbations.system import meaningless, said
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
@@ -55,10 +56,9 @@ def _unlearned(labels: Iterable[str]) -> dict[str, str]:
     """The rankers to which labels to learn from are all the same, and why."""
     found = {}
     for label in labels:
-        name = label.partition("@")[0].partition("#")[0]
         if label == INITIAL:
             found[label] = "given, not trained again"
-        elif not registry.entry(name).fitted:
+        elif not registry.entry(RankerName.parse(label).base).fitted:
             found[label] = "learns from no label"
     return found
 

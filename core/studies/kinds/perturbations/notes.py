@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from shuffleproof.core.perturb.registry import ATTACK
+from shuffleproof.core.perturb.registry import ATTACK, attacked
 from shuffleproof.core.studies.kinds.perturbations import applicability as without
 from shuffleproof.core.studies.kinds.perturbations.system import said
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
@@ -25,9 +25,9 @@ def transfer(frame: pd.DataFrame) -> pd.DataFrame:
         The loss; a row a network attacked, a column a ranker that was hit: all but the initial
         ranking, which reads no feature. Empty without attacks.
     """
-    attacks = frame[frame["family"].str.startswith(f"{ATTACK}@") & (frame["ranker"] != INITIAL)]
+    attacks = frame[frame["family"].map(attacked).astype(bool) & (frame["ranker"] != INITIAL)]
     last = attacks.groupby(["ranker", "family"], sort=False).tail(1)
-    named = last.assign(attacked=last["family"].str.removeprefix(f"{ATTACK}@"))
+    named = last.assign(attacked=last["family"].map(attacked))
     wide = named.pivot_table("loss", "attacked", "ranker", sort=False, dropna=False)
     return wide.rename_axis(index=None, columns=None)
 

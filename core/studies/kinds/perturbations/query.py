@@ -19,7 +19,7 @@ from shuffleproof.core.errors import DataError, UsageError
 from shuffleproof.core.metrics.agreement import positions
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.perturb.base import disturbed
-from shuffleproof.core.perturb.registry import ATTACK, entry_of
+from shuffleproof.core.perturb.registry import attacked, entry_of
 from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store, default_store
@@ -57,11 +57,10 @@ def replayed(item: Mapping[str, Any]) -> dict[str, Any]:
     at = _place_of(item, base)
     if not entry_of(item["family"]).of_input:
         return _answered_otherwise(item, base, at)
-    attacked: dict[str, Ranker] = {}
-    if item["family"].startswith(f"{ATTACK}@"):
-        name = item["family"].partition("@")[2]
-        attacked[name] = ranker_for({**item, "ranker": item["attacked"]})
-    change = Armed(attacked, base)(item["family"], float(item["level"]))
+    whom, attackers = attacked(item["family"]), dict[str, Ranker]()
+    if whom:
+        attackers[whom] = ranker_for({**item, "ranker": item["attacked"]})
+    change = Armed(attackers, base)(item["family"], float(item["level"]))
     draws = generator(item["seed"], item["family"], float(item["level"]), item["draw"])
     after = disturbed(change, base, draws)
     ranker = InitialRanking() if item["ranker"] == INITIAL else ranker_for(item)

@@ -16,9 +16,8 @@ from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.base import RankerSpec
 from shuffleproof.core.rankers.canonical import in_file_order
-from shuffleproof.core.rankers.ensemble import parse
-from shuffleproof.core.rankers.foreign import is_from_outside
 from shuffleproof.core.rankers.kept import ALL_DOCUMENTS, Kept, kept
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies.study import Trial
 from shuffleproof.core.studies.workbench import Workbench
@@ -70,15 +69,15 @@ class Retraining:
         Draw d of a study with seed s has the recipe's seed + 1 + d + 1000 s, so that what was
         trained for another study with the next seeds is found.
         """
-        name, _, preset = trial.ranker.partition("@")
-        spec = registry.spec(name, preset or self.bench.preset)
+        name = RankerName.parse(trial.ranker)
+        spec = registry.spec_of(name, self.bench.preset)
         if trial.family == ORDER:
             return in_file_order(spec)
         own = seed_of(spec)
         if trial.family != SEED or own is None:
             return spec
         seed = str(own + 1 + trial.draw + STEP * self.seed)
-        return registry.spec(name, preset or self.bench.preset, seed=seed)
+        return registry.spec_of(name, self.bench.preset, seed=seed)
 
 
 def seed_of(spec: RankerSpec) -> int | None:
@@ -107,12 +106,13 @@ def untrainable(names: Iterable[str]) -> dict[str, str]:
     return {name: reason for name, reason in reasons.items() if reason}
 
 
-def _no_recipe(name: str) -> str:
-    if parse(name) is not None:
+def _no_recipe(text: str) -> str:
+    name = RankerName.parse(text)
+    if name.options is not None:
         return "a combination"
-    if is_from_outside(name):
+    if name.is_from_outside:
         return "from outside"
-    return "named by its key, not by a recipe" if "#" in name else ""
+    return "named by its key, not by a recipe" if name.digits else ""
 
 
 def check_trainable(name: str) -> None:

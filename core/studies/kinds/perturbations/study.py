@@ -17,7 +17,7 @@ from jaxtyping import Float32
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.perturb.registry import ATTACK, entry_of
+from shuffleproof.core.perturb.registry import ATTACK, attacked, entry_of
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.rankers.recipes import NeuralSpec
@@ -145,8 +145,7 @@ def check(names: Sequence[str], families: Iterable[str]) -> None:
     """
     labels, families = [INITIAL, *names], list(families)
     for family in families:
-        _, attack, attacked = family.partition("@")
-        if attack and family.startswith(ATTACK) and attacked not in labels:
+        if (whom := attacked(family)) and whom not in labels:
             raise UsageError(f"{family}: name a network among the rankers that are studied")
     told = without.left_out(families, labels)
     if ATTACK not in families:  # which networks there are is known when the rankers are

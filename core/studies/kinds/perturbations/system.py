@@ -17,6 +17,7 @@ from shuffleproof.core.perturb.registry import entry_of
 from shuffleproof.core.perturb.system import BATCHES, BFLOAT16, ORDER, SEED, THREADS
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.base import Ranker
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.rankers.recipes import FIXED
 from shuffleproof.core.studies.kinds.perturbations.retraining import seed_of
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
@@ -54,7 +55,7 @@ def said(reasons: Mapping[str, str]) -> str:
 
 
 def _reason(family: str, label: str) -> str:
-    name = label.partition("@")[0].partition("#")[0]
+    name = RankerName.parse(label).base
     if label == INITIAL:
         return "given, not computed"
     if family in NETWORKS and name not in FIXED:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import mean_of
-from shuffleproof.core.perturb.registry import ATTACK, entry_of
+from shuffleproof.core.perturb.registry import attacked, entry_of
 from shuffleproof.core.studies.conventions import derived
 from shuffleproof.core.studies.kinds.benchmark.finding import signed
 from shuffleproof.core.studies.kinds.perturbations.answer_changes import OWN
@@ -72,7 +72,7 @@ def headed(families: Iterable[str]) -> dict[str, list[str]]:
     """
     found: dict[str, list[str]] = {}
     for name, own in grouped(families).items():
-        attacks = [family for family in own if family.startswith(f"{ATTACK}@")]
+        attacks = [*filter(attacked, own)]
         found[GROUPS[name]] = [family for family in own if family not in attacks]
         found |= {ATTACKS: attacks} if attacks else {}
     return {heading: own for heading, own in found.items() if own}

@@ -20,10 +20,12 @@ from shuffleproof.core.metrics.relevance import evaluate, evaluate_many, mean_of
 from shuffleproof.core.metrics.significance import holm, paired_t
 from shuffleproof.core.perturb.registry import entry_of
 from shuffleproof.core.rankers.base import Input, Ranker
+from shuffleproof.core.rankers.name import INITIAL as INITIAL  # noqa: PLC0414 (asked for here)
+from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.rankers.recipes import rankings_of
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies.claims_intervals import p_words, t_interval
 from shuffleproof.core.studies.noise import Noise, within
-from shuffleproof.core.studies.question import INITIAL as INITIAL  # noqa: PLC0414 (asked for here)
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.score_reuse import Carrier
 from shuffleproof.core.words import counted
@@ -279,8 +281,8 @@ def claim(result: StudyResult, family: str, measure: str) -> dict[str, Any]:
     Empty where the study lacks one of the two.
     """
     labels = [label for label, _ in result.recipe["rankers"]]
-    dlcm = next((x for x in labels if x.startswith("dlcm") and "without-init" not in x), None)
-    setrank = next((x for x in labels if x.startswith("setrank") and "-init" in x), None)
+    dlcm = next((label for label in labels if RankerName.of(label).base == "dlcm"), None)
+    setrank = next((one for one in labels if rankings_of(RankerName.of(one).base)), None)
     if dlcm is None or setrank is None:
         return {}
     levels = [level for name, level in result.recipe["perturbations"] if name == family]

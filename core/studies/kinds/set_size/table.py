@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float32, Float64
 
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.studies.claims import rising
 from shuffleproof.core.studies.claims_intervals import adjusted
 from shuffleproof.core.studies.kinds.benchmark.finding import signed
@@ -130,7 +131,7 @@ def claim(result: StudyResult, measure: str) -> dict[str, object]:
     chosen = []
     for name, words in ORDERED:
         plain = [x for x in labels if _is(x, name) and _ends(result, x) is not None]
-        plain.sort(key=lambda label: "-without-init" not in label)
+        plain.sort(key=lambda label: RankerName.of(label).base == name)
         if not plain:
             return {}
         chosen.append((plain[0], words))
@@ -257,8 +258,7 @@ def _candidates(frame: pd.DataFrame) -> str:
 
 def _is(label: str, name: str) -> bool:
     """Whether a label is this ranker without ordinal embeddings (DLCM without its input order)."""
-    bare = label.partition("@")[0]
-    return bare in {name, f"{name}-without-init"}
+    return RankerName.of(label).base in {name, f"{name}-without-init"}
 
 
 def _ends(result: StudyResult, label: str) -> tuple[int, int] | None:

@@ -1,0 +1,68 @@
+"""How rankers are made one: the options that the name of a combination says."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from shuffleproof.core.parameters import check, parameter
+
+AGGREGATES: Mapping[str, str] = {
+    "mean": "the mean of the scores",
+    "borda": "the mean number of documents beaten",
+    "kemeny": "the order that disagrees least with the answers, by local search",
+}
+"""How several answers become one, and what the score then is."""
+
+
+@dataclass(frozen=True)
+class Fusion:
+    """How the ranks that several rankers give are made one score."""
+
+    kind: ClassVar[str] = "fusion"
+
+    method: str = parameter(
+        "rrf",
+        "reciprocal rank fusion, Σ 1/(k + rank), or the mean of the ranks",
+        choices=("rrf", "mean-rank"),
+    )
+    k: int = parameter(60, "k of reciprocal rank fusion (Cormack et al., SIGIR 2009)", low=0)
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        check(self)
+
+    @property
+    def prefix(self) -> str:
+        """What its name begins with."""
+        return f"rrf-{self.k}" if self.method == "rrf" and self.k != Fusion.k else self.method
+
+    def at(self, seed: int) -> "Fusion":
+        """The same at any seed: a fusion draws nothing itself."""
+        del seed
+        return self
+
+
+@dataclass(frozen=True)
+class Shuffling:
+    """How often a ranker is asked, and how its answers are made one."""
+
+    kind: ClassVar[str] = "shuffled"
+
+    shuffles: int = parameter(16, "orders in which every list is shown", low=1, high=10_000)
+    aggregate: str = parameter("mean", "how the answers are made one", choices=tuple(AGGREGATES))
+    seed: int = parameter(0, "seed of the shuffles", low=0)
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        check(self)
+
+    @property
+    def prefix(self) -> str:
+        """What its name begins with."""
+        way = "" if self.aggregate == Shuffling.aggregate else f"-{self.aggregate}"
+        times = "" if self.shuffles == Shuffling.shuffles else f"-{self.shuffles}"
+        return f"shuffled{way}{times}"
+
+    def at(self, seed: int) -> "Shuffling":
+        """The same with its shuffles drawn from this seed."""
+        return replace(self, seed=seed)

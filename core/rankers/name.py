@@ -1,0 +1,273 @@
+"""What a ranker is called: every way to name one as a value, parsed once and printed back.
+
+Loads neither NumPy nor the registry: whether there is such a ranker is the registry's matter.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import lru_cache
+from pathlib import PurePath
+
+from shuffleproof.core.errors import UsageError
+from shuffleproof.core.numerals import is_count
+from shuffleproof.core.rankers.combining import AGGREGATES, Fusion, Shuffling
+
+INITIAL = "initial ranking"
+"""The initial ranking of the lists among the rankers of a study."""
+
+SCORES, LIGHTGBM, XGBOOST = "scores", "lightgbm", "xgboost"
+FILES: Mapping[str, str] = {
+    SCORES: "scores from a file", LIGHTGBM: "a LightGBM model", XGBOOST: "an XGBoost model",
+}  # fmt: skip
+"""What a name of a file begins with, and what the file is."""
+
+REVISED = "~"
+"""Between a preset and the digits of the recipe that it had when lists were made by its name."""
+
+SPOKEN = {
+    "dlcm": "DLCM",
+    "dlcm-without-init": "DLCM without init",
+    "setrank-msab": "SetRank MSAB",
+    "setrank-imsab": "SetRank IMSAB",
+    "setrank-msab-init": "SetRank MSAB init",
+    "setrank-imsab-init": "SetRank IMSAB init",
+    "setrank-imsab-multi-init": "SetRank IMSAB multi-init",
+    "dlcm-listmle": "DLCM ListMLE",
+    "dlcm-softrank": "DLCM SoftRank",
+    "gsf": "GSF",
+    "ranksvm": "RankSVM",
+    "irsvm": "IR-SVM",
+    "rankboost": "RankBoost",
+    "ranknet": "RankNet",
+    "lambdarank": "LambdaRank",
+    "frank": "FRank",
+    "frank-additive": "FRank additive",
+    "listnet": "ListNet",
+    "mlp": "MLP",
+    "lambdamart": "LambdaMART",
+    "mart": "MART",
+}
+"""What the literature calls the rankers of the registry that are trained."""
+
+_FEATURE = "feature"
+_ALONE = f"{INITIAL.partition(' ')[0]}: "
+_COMBINED = re.compile(
+    rf"(?P<method>rrf|mean-rank|shuffled)(?:-(?P<way>{'|'.join(AGGREGATES)}))?"
+    r"(?:-(?P<number>[0-9]{1,9}))?:(?P<parts>.+)"
+)
+_PRESET = re.compile(r"@\w+")
+_STORED = re.compile(r"(?P<base>[^@#~ ]+)(?:#(?P<digits>[0-9a-f]+)| (?P<shown>[0-9a-f]{6,}))")
+_REGISTERED = re.compile(r"(?P<base>[^@~]+)(?:@(?P<preset>[^~]+))?(?:~(?P<revision>.+))?")
+
+
+class Kind(StrEnum):
+    """How a ranker is named."""
+
+    REGISTERED = "registered"
+    STORED = "stored"
+    COMBINATION = "combination"
+    FILE = "file"
+    FUNCTION = "function"
+    INITIAL = "initial"
+
+
+@dataclass(frozen=True)
+class RankerName:
+    """The name of a ranker.
+
+    Attributes:
+        kind: how it is named.
+        head: the registry's name; the kind of a file; `module:function`; empty of a combination.
+        preset: of one that is registered; empty: none is named.
+        revision: digits of the recipe that the preset had, where that was changed since.
+        digits: of the key of a stored one.
+        path: of a file.
+        parts: whom a combination is made of; whose an initial ranking is, where that is said.
+        options: how a combination's parts are made one.
+
+    >>> name = RankerName.parse("rrf:shuffled-8:dlcm@tuned+mart#3f2a91")
+    >>> str(name), name.base, [leaf.base for leaf in name.leaves]
+    ('rrf:shuffled-8:dlcm@tuned+mart#3f2a91', 'rrf:shuffled-8:dlcm+mart', ['dlcm', 'mart'])
+    """
+
+    kind: Kind
+    head: str = ""
+    preset: str = ""
+    revision: str = ""
+    digits: str = ""
+    path: str = ""
+    parts: tuple["RankerName", ...] = ()
+    options: Fusion | Shuffling | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> "RankerName":
+        """The name that a text means; a page's `dlcm 3f2a91` is `dlcm#3f2a91`.
+
+        >>> [str(RankerName.parse(text)) for text in ("dlcm 3f2a91", "shuffled-mean-8:rrf:a+b")]
+        ['dlcm#3f2a91', 'shuffled-8:rrf:a+b']
+
+        Raises:
+            UsageError: no name, or a combination of nothing, of one twice, of a fusion.
+            ParameterError: a number that a combination does not take.
+        """
+        return _parsed(text)
+
+    @classmethod
+    def made_of(cls, texts: Iterable[str], options: Fusion | Shuffling) -> "RankerName":
+        """The name of a combination of rankers."""
+        parts = tuple(map(_parsed, texts))
+        return cls(Kind.COMBINATION, parts=parts, options=options)
+
+    @classmethod
+    def of(cls, label: str) -> "RankerName":
+        """The name that a result has as a label; whatever it is, it is shown and not refused.
+
+        >>> RankerName.of("rrf:my run").base
+        'rrf:my run'
+        """
+        try:
+            return _parsed(label)
+        except UsageError:
+            return cls(Kind.REGISTERED, label)
+
+    def __str__(self) -> str:
+        """The text that parses back to it."""
+        if self.kind is Kind.INITIAL and self.parts:
+            return f"{_ALONE}{self.parts[0]}"
+        if self.options is not None:
+            return f"{self.options.prefix}:{'+'.join(map(str, self.parts))}"
+        if self.kind is Kind.FILE:
+            return f"{self.head}:{self.path}"
+        marks = (("@", self.preset), (REVISED, self.revision), ("#", self.digits))
+        return self.head + "".join(mark + said for mark, said in marks if said)
+
+    @property
+    def base(self) -> str:
+        """Whom it comes from, whatever the preset: the registry's name, or what stands for it."""
+        if self.options is not None:
+            return f"{self.options.prefix}:{'+'.join(part.base for part in self.parts)}"
+        return self.head
+
+    @property
+    def display(self) -> str:
+        """What people read in sentences.
+
+        >>> [RankerName.parse(text).display for text in ("dlcm", "mart@tuned", "scores:my/a.txt")]
+        ['DLCM', 'MART tuned', 'scores:a.txt']
+        """
+        if self.kind is Kind.INITIAL and self.parts:
+            return f"{_ALONE}{self.parts[0].display}"
+        if self.options is not None:
+            return f"{self.options.prefix}:{'+'.join(part.display for part in self.parts)}"
+        if self.kind is Kind.FILE:
+            return f"{self.head}:{PurePath(self.path).name}"
+        said = (SPOKEN.get(self.head, self.head), self.preset, self.revision, self.digits)
+        return " ".join(filter(None, said))
+
+    @property
+    def leaves(self) -> tuple["RankerName", ...]:
+        """The rankers that a combination is made of in the end; itself if it is none."""
+        if self.kind is not Kind.COMBINATION:
+            return (self,)
+        return tuple(leaf for part in self.parts for leaf in part.leaves)
+
+    @property
+    def last_digits(self) -> str:
+        """Digits at its end, where there are no others: of a combination they may mean the whole.
+
+        >>> RankerName.parse("rrf:dlcm+mart#3f2a91").last_digits
+        '3f2a91'
+        """
+        *others, last = self.leaves
+        return "" if any(leaf.digits for leaf in others) else last.digits
+
+    @property
+    def is_initial(self) -> bool:
+        """Whether it is an initial ranking, that of the lists or one by itself."""
+        return self.kind is Kind.INITIAL
+
+    @property
+    def is_from_outside(self) -> bool:
+        """Whether it is a function or a file, or was brought by its file."""
+        return self.kind is Kind.FUNCTION or self.head in FILES
+
+    @property
+    def is_scores(self) -> bool:
+        """Whether it is scores in a file, which cannot be asked again."""
+        return self.head == SCORES
+
+    def at(self, preset: str) -> "RankerName":
+        """The same at a preset, where it is registered and names none."""
+        if self.kind is not Kind.REGISTERED or self.preset:
+            return self
+        return replace(self, preset=preset)
+
+    @property
+    def feature(self) -> int | None:
+        """The id of the feature that it ranks by.
+
+        >>> RankerName.parse("feature:39").feature
+        39
+        """
+        prefix, _, number = self.head.partition(":")
+        return int(number) if prefix == _FEATURE and is_count(number) else None
+
+
+def without_presets(text: str) -> str:
+    """A text that names rankers, such as a condition, without their presets.
+
+    >>> without_presets("oracle for mart@small")
+    'oracle for mart'
+    """
+    return _PRESET.sub("", text)
+
+
+@lru_cache(maxsize=4096)
+def _parsed(text: str) -> RankerName:
+    prefix, colon, rest = text.partition(":")
+    if text == INITIAL or text.startswith(_ALONE):
+        whose = (_parsed(text.removeprefix(_ALONE)),) if colon else ()
+        return RankerName(Kind.INITIAL, INITIAL, parts=whose)
+    if colon and prefix in FILES:
+        return RankerName(Kind.FILE, prefix, path=rest)
+    if colon and prefix.startswith(("rrf", "mean-rank", "shuffled")):
+        return _combined(text)
+    if colon and prefix != _FEATURE:
+        return RankerName(Kind.FUNCTION, text)
+    return _single(text)
+
+
+def _single(text: str) -> RankerName:
+    if found := _STORED.fullmatch(text):
+        return RankerName(Kind.STORED, found["base"], digits=found["digits"] or found["shown"])
+    found = _REGISTERED.fullmatch(text)
+    if found is None or "#" in text:
+        raise UsageError(
+            f"{text or 'nothing'} names no ranker: write dlcm, dlcm@tuned (a preset) or "
+            "dlcm#3f2a91 (digits of a stored ranker's key)"
+        )
+    return RankerName(
+        Kind.REGISTERED, found["base"], found["preset"] or "", found["revision"] or ""
+    )
+
+
+def _combined(text: str) -> RankerName:
+    found = _COMBINED.fullmatch(text)
+    if found is None:
+        raise UsageError(f"{text}: name what it is made of, as in rrf:dlcm+mart, shuffled:dlcm")
+    method, way, number = found["method"], found["way"], found["number"]
+    if method == "shuffled":
+        options = Shuffling(int(number or Shuffling.shuffles), way or Shuffling.aggregate)
+        return RankerName.made_of([found["parts"]], options)
+    if way or (method == "mean-rank" and number):
+        raise UsageError(f"{text}: {method} takes no such option; write {method}:a+b")
+    texts = found["parts"].split("+")
+    if len(set(texts)) < len(texts):
+        raise UsageError(f"{text}: name each ranker once; one twice is no fusion")
+    made = RankerName.made_of(filter(None, texts), Fusion(method, int(number or Fusion.k)))
+    nested = [part for part in made.parts if isinstance(part.options, Fusion)]
+    if len(texts) < 2 or not all(texts) or nested:
+        raise UsageError(f"{text}: name two or more rankers with + between them, no fusion inside")
+    return made
