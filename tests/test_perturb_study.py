@@ -548,12 +548,18 @@ def test_one_ranker_alone_is_compared_with_none():
     assert said.endswith("over 1 family: no ranker loses NDCG@10 under any of them.")
 
 
-def test_the_command_prints_families_in_the_order_asked_for(tmp_path, capsys):
+def test_the_command_prints_what_was_asked_in_that_order_and_levels_without_a_mean(
+    tmp_path, capsys
+):
     (tmp_path / "set.txt").write_text(small_set.LETOR)
     lists = ("--data", str(tmp_path / "set.txt"), "--initial", "feature:1")
-    asked = ("--rankers", "feature:2", "--families", "shuffle-shown,cut", "--draws", "1")
-    place = ("--store", str(tmp_path / "store"))
-    assert main(["study", "perturbations", *lists, *asked, *place]) == 0
-    shown = capsys.readouterr().out
-    titles = [line for line in shown.splitlines() if line.startswith("NDCG@10 under ")]
-    assert [title.split()[2] for title in titles] == ["shuffle-shown", "cut"]
+    asked = ("--rankers", "feature:2", "--families", "remove-top,cut", "--draws", "1")
+    asked += ("--store", str(tmp_path / "store"), "--measures", "NDCG(ideal=shown,empty=skip)@10")
+    assert main(["study", "perturbations", *lists, *asked]) == 0
+    shown = [line.split() for line in capsys.readouterr().out.splitlines()]
+    titles = [at for at, line in enumerate(shown) if line[:2] == [asked[-1], "under"]]
+    assert [shown[title][2] for title in titles] == ["remove-top", "cut"]
+    first = shown[titles[0] + 1 : titles[0] + 6]
+    assert first[0] == ["level", "0.0", "1.0", "2.0", "5.0"]
+    assert [line[0] for line in first[1:]] == ["ranker", "initial", "feature:2", "Kendall"]
+    assert first[2][-1] == first[3][-1] == "–", "the one document left is not relevant"
