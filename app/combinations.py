@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from shuffleproof.core.rankers import registry
-from shuffleproof.core.rankers.ensemble_saved import FAMILY as ENSEMBLE
+from shuffleproof.core.rankers.ensemble.saved import FAMILY as ENSEMBLE
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.manifest import Artefact
 

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from shuffleproof.app import address, login, sidebar
-from shuffleproof.app.pages import SECTIONS
+from shuffleproof.app.navigation import SECTIONS
 
 st.set_page_config(page_title="Shuffleproof", page_icon="🔀", layout="wide")
 login.required()

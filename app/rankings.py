@@ -10,8 +10,8 @@ import streamlit as st
 from shuffleproof.app import answering, proposals, services
 from shuffleproof.app.opened import day, result
 from shuffleproof.core.rankers.name import RankerName
-from shuffleproof.core.rankers.ordinal_geometry import OrdinalGeometry, geometries
-from shuffleproof.core.rankers.recipes import rankings_of
+from shuffleproof.core.rankers.neural.ordinal_geometry import OrdinalGeometry, geometries
+from shuffleproof.core.rankers.neural.recipes import rankings_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.answers.trained import as_they_came
 from shuffleproof.core.studies.claims import Verdict

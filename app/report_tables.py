@@ -8,6 +8,7 @@ from shuffleproof.app.figures import benchmark as benchmark_figure
 from shuffleproof.app.figures import benchmark_ranks as ranks_figure
 from shuffleproof.core.studies.kinds.ablation import finding as ablation_finding
 from shuffleproof.core.studies.kinds.ablation import study as ablation
+from shuffleproof.core.studies.kinds.ablation.steps import step_of
 from shuffleproof.core.studies.kinds.benchmark import finding as benchmark_finding
 from shuffleproof.core.studies.kinds.benchmark import notes as benchmark_notes
 from shuffleproof.core.studies.kinds.benchmark import published as benchmark_printed
@@ -85,7 +86,7 @@ def _ablation(result: StudyResult) -> str:
     parts = []
     if len(table) > 1:
         for effect in ("quality", "robustness"):
-            picture = ablation_figure.effects(table, effect, ablation.MEASURE)
+            picture = ablation_figure.effects(table, effect, ablation.MEASURE, step_of)
             words = ablation_figure.alt_text(table, effect, ablation.MEASURE)
             parts.append(report_parts.figure(picture, words))
     parts.append(f"<p><b>{html.escape(ablation_finding.finding(result))}</b></p>")

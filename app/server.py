@@ -201,8 +201,9 @@ async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
     store = services.store()
     if jobs_of(store).list("waiting", "running"):  # left by a power cut, or by the last server
         ensure_running(store)
-    for name in ("overview", "invariance", "initial_ranking"):  # else the first visitor waits
-        import_module(f"shuffleproof.app.views.{name}")
+    # else the first visitor waits
+    for name in ("overview", "invariance.page", "ranking_degradation.page"):
+        import_module(f"shuffleproof.app.pages.{name}")
     gc.collect()
     gc.freeze()
     yield {}

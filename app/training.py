@@ -21,10 +21,10 @@ from shuffleproof.core.errors import ArtefactError
 from shuffleproof.core.execution.jobs_slots import slots
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.base import RankerSpec
+from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, ranker_key
 from shuffleproof.core.rankers.initial import ListRecipe, initial_spec, scores_key
-from shuffleproof.core.rankers.kept import ALL_DOCUMENTS, ranker_key
 from shuffleproof.core.rankers.name import RankerName
-from shuffleproof.core.rankers.recipes import rankings_of
+from shuffleproof.core.rankers.neural.recipes import rankings_of
 from shuffleproof.core.studies import cost, differences
 from shuffleproof.core.studies.answers.trained import trained_on
 from shuffleproof.core.studies.cost import Cost, Measured, Sizes

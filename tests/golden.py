@@ -103,7 +103,7 @@ def script(path):
     import streamlit as st
 
     from shuffleproof.app import address, sidebar
-    from shuffleproof.app.pages import SECTIONS
+    from shuffleproof.app.navigation import SECTIONS
 
     with address.gathered():
         sidebar.draw()

@@ -48,24 +48,26 @@ def counted():
     inside = {name: path for name, path in known.items() if path.name != "__init__.py"}
     studies = [path for path in inside.values() if path.is_relative_to(ROOT / "core" / "studies")]
     flat = [path for path in studies if path.parent == ROOT / "core" / "studies"]
-    views = [path for path in inside.values() if path.parent == ROOT / "app" / "views"]
+    pages = [path for path in inside.values() if path.is_relative_to(ROOT / "app" / "pages")]
+    shared = [path for path in inside.values() if path.is_relative_to(ROOT / "app" / "study")]
     arrows = sum(
-        sum(one.startswith("app.views.") for one in found)
+        one.startswith("app.pages.") and one.split(".")[2] != name.split(".")[2]
         for name, found in uses.items()
-        if name.startswith("app.views.")
+        if name.startswith("app.pages.")
+        for one in found
     )
     command_line = list((ROOT / "core" / "cli").glob("*.py"))
     report = list((ROOT / "app").glob("report*.py"))
-    upper = [*studies, *views, *command_line, *report]
+    upper = [*studies, *pages, *shared, *command_line, *report]
     shells = [path for path in studies if "store.lock(key)" in path.read_text(encoding="utf-8")]
     return {
         "core/studies: files": len(studies),
         "core/studies: files outside of rooms": len(flat),
         "core/studies: lines": lines(studies),
-        "app/views: files": len(views),
-        "app/views: lines": lines(views),
-        "app/views: imports of one view by another": arrows,
-        "studies, views, command line and report: lines": lines(upper),
+        "app/pages and app/study: files": len(pages) + len(shared),
+        "app/pages and app/study: lines": lines([*pages, *shared]),
+        "app/pages: imports of one page by another": arrows,
+        "studies, pages, command line and report: lines": lines(upper),
         "copies of the shell that runs a study": len(shells),
         "core and app: files": len(inside),
         "core and app: lines": lines(inside.values()),

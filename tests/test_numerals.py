@@ -13,7 +13,7 @@ from shuffleproof.core.numerals import is_count, number, whole
 from shuffleproof.core.parameters import parameters, parsed
 from shuffleproof.core.perturb.registry import parse as perturbation
 from shuffleproof.core.rankers import univariate
-from shuffleproof.core.rankers.outside import FileScores
+from shuffleproof.core.rankers.outside.file_ranker import FileScores
 from shuffleproof.core.studies.flags import said
 from shuffleproof.core.studies.kinds.benchmark import outside_runs
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table

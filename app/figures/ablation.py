@@ -1,7 +1,7 @@
 """What each difference between recipes does: one dot a variant, the first recipe at zero."""
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import pandas as pd
@@ -10,9 +10,11 @@ import plotly.graph_objects as go
 from shuffleproof.app.figures.query_bars import bars
 from shuffleproof.app.figures.style import PALETTE, beside, laid_out, put, xaxes, yaxes
 from shuffleproof.app.figures.text import plain_text
-from shuffleproof.core.studies.kinds.ablation.steps import step_of
 
 Effect = Literal["quality", "robustness", "seconds", "parameters"]
+
+StepOf = Callable[[str], str]
+"""The step that the name of a difference begins with; empty where none does."""
 ROW, FRAME = 38, 106
 """Pixels of a variant, and of axis and margins."""
 
@@ -25,7 +27,7 @@ WHOLE, SINGLE = PALETTE[1], PALETTE[0]
 
 
 @plain_text
-def effects(table: pd.DataFrame, effect: Effect, measure: str) -> go.Figure:
+def effects(table: pd.DataFrame, effect: Effect, measure: str, step_of: StepOf) -> go.Figure:
     """One dot a variant: whole recipes in orange diamonds, single differences in blue dots.
 
     Args:
@@ -33,6 +35,7 @@ def effects(table: pd.DataFrame, effect: Effect, measure: str) -> go.Figure:
         effect: the change of the measure, the change of its loss under disturbance, seconds of
             training, or trained numbers.
         measure: what is measured.
+        step_of: the step that a difference begins with, for its name on two lines.
     """
     shown = _shown(table, effect)
     base = str(table["variant"].iloc[0])
@@ -54,7 +57,7 @@ def effects(table: pd.DataFrame, effect: Effect, measure: str) -> go.Figure:
         xaxes(figure, tickformat="+.3~f", range=reach)
     else:
         xaxes(figure, rangemode="tozero")
-    texts = [label(name, base) for name in names]
+    texts = [label(name, base, step_of) for name in names]
     yaxes(figure,
         tickvals=names, ticktext=texts, showgrid=True, categoryorder="array",
         categoryarray=names[::-1],
@@ -105,13 +108,14 @@ def _signed(value: float) -> str:
     return f"{value:+.3f}".replace("-", "−")
 
 
-def label(variant: str, base: str) -> str:
+def label(variant: str, base: str, step_of: StepOf) -> str:
     """A variant's name on the axis, at most two lines: hover and table have the whole of it.
 
-    >>> label("paper + input layer gaussian-kernels", "paper")
+    >>> def first_two(words): return " ".join(words.split()[:2])
+    >>> label("paper + input layer gaussian-kernels", "paper", first_two)
     '+ input layer<br>gaussian-kernels'
-    >>> label("paper + batches and epochs batch lists 32, epochs 40, patience 12", "paper")
-    '+ batches and epochs<br>batch lists 32, …'
+    >>> label("paper + batch size lists 32, epochs 40, patience 12, seed 4", "paper", first_two)
+    '+ batch size<br>lists 32, epochs 40, …'
     """
     short = variant.replace(f"{base} + ", "+ ", 1)
     if len(short) <= LONGEST:

@@ -27,8 +27,8 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.models.dlcm import DLCM
 from shuffleproof.core.perturb.registry import perturbation
 from shuffleproof.core.rankers import registry
-from shuffleproof.core.rankers.neural import NeuralRanker
-from shuffleproof.core.rankers.recipes import NeuralSpec
+from shuffleproof.core.rankers.neural.ranker import NeuralRanker
+from shuffleproof.core.rankers.neural.recipes import NeuralSpec
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies.kinds.ranking_degradation.study import measured_by
 from shuffleproof.core.studies.run import run_study

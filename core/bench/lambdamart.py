@@ -8,7 +8,7 @@ import numpy as np
 from shuffleproof.core.bench.result import BenchRow, compared, interleaved
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
-from shuffleproof.core.rankers.trees import LambdaMART, LambdaMARTSpec, threads
+from shuffleproof.core.rankers.boosting.trees import LambdaMART, LambdaMARTSpec, threads
 from shuffleproof.core.seeds import generator
 
 FLOOR = 1 / 1.05

@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from shuffleproof.core.bench.result import BenchRow, interleaved
-from shuffleproof.core.data import letor, stored
+from shuffleproof.core.data import stored
 from shuffleproof.core.data.dataset import RankingDataset
-from shuffleproof.core.data.letor_stream import Limits, blocks
+from shuffleproof.core.data.letor import read as letor
+from shuffleproof.core.data.letor.stream import Limits, blocks
 from shuffleproof.core.data.ragged import offsets_of
 from shuffleproof.core.seeds import generator
 

@@ -8,8 +8,8 @@ from shuffleproof.core.bench.lambdamart import FEATURES, judged
 from shuffleproof.core.bench.result import BenchRow, compared, interleaved
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.progress import finished
-from shuffleproof.core.rankers.boosting import RankBoostSpec
-from shuffleproof.core.rankers.trees import threads
+from shuffleproof.core.rankers.boosting.fit import RankBoostSpec
+from shuffleproof.core.rankers.boosting.trees import threads
 
 FLOOR = 1 / 3
 

@@ -14,9 +14,9 @@ from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.progress import finished
 from shuffleproof.core.rankers.canonical import CanonicalLists
-from shuffleproof.core.rankers.linear import LinearRanker, RankSVMSpec
-from shuffleproof.core.rankers.linear_pairs import PairedLists
-from shuffleproof.core.rankers.linear_products import column_sums, row_sums
+from shuffleproof.core.rankers.linear.fit import LinearRanker, RankSVMSpec
+from shuffleproof.core.rankers.linear.pairs import PairedLists
+from shuffleproof.core.rankers.linear.products import column_sums, row_sums
 from shuffleproof.core.seeds import generator
 
 DOCUMENTS, FEATURES = 120, 136

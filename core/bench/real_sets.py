@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Int64
 
-from shuffleproof.core.data import letor
 from shuffleproof.core.data.dataset import Fold, RankingDataset
+from shuffleproof.core.data.letor import read as letor
 from shuffleproof.core.data.ragged import offsets_of
 from shuffleproof.core.seeds import generator
 

@@ -14,7 +14,7 @@ from shuffleproof.core.bench.result import BenchRow, interleaved
 from shuffleproof.core.data.batches import held
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
-from shuffleproof.core.rankers.recipes import NeuralSpec
+from shuffleproof.core.rankers.neural.recipes import NeuralSpec
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.training.loop import TrainingData, train
 from shuffleproof.core.training.network import built

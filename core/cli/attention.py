@@ -11,8 +11,8 @@ from shuffleproof.core.cli.answer import Answer, records
 from shuffleproof.core.cli.open import asked, done, rankers_in
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import ParameterError, UsageError
-from shuffleproof.core.rankers.attention_kinds import AttentionRecord, attends
-from shuffleproof.core.rankers.attention_summary import MEASURES, POINT
+from shuffleproof.core.rankers.attention.kinds import AttentionRecord, attends
+from shuffleproof.core.rankers.attention.summary import MEASURES, POINT
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.studies.answers.shown_order import document_names
 from shuffleproof.core.studies.kinds.attention import study as attention

@@ -4,8 +4,9 @@ import argparse
 from pathlib import Path
 
 from shuffleproof.core.cli.open import one_fold, store_of
-from shuffleproof.core.data import catalogue, letor_write, table_write, trec
+from shuffleproof.core.data import catalogue, table_write, trec
 from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.letor import write as letor_write
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.store.artefacts import Store
 

@@ -10,8 +10,8 @@ from shuffleproof.core.cli.figures import fixed
 from shuffleproof.core.cli.open import asked, done
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.rankers.name import RankerName
-from shuffleproof.core.rankers.ordinal_geometry import geometries, words
-from shuffleproof.core.rankers.recipes import rankings_of
+from shuffleproof.core.rankers.neural.ordinal_geometry import geometries, words
+from shuffleproof.core.rankers.neural.recipes import rankings_of
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.multi_ranking import study as initial_rankings
 from shuffleproof.core.studies.kinds.multi_ranking import table as initial_rankings_table

@@ -7,7 +7,7 @@ import re
 import zipfile
 from pathlib import Path
 
-from shuffleproof.core.data.letor_stream import BROKEN, Limits
+from shuffleproof.core.data.letor.stream import BROKEN, Limits
 from shuffleproof.core.errors import DataError
 
 CHUNK = 1 << 20

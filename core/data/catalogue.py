@@ -14,7 +14,7 @@ from pathlib import Path
 
 from shuffleproof.core.data import archive, layout, source, stored
 from shuffleproof.core.data.dataset import Fold
-from shuffleproof.core.data.letor import Missing
+from shuffleproof.core.data.letor.read import Missing
 from shuffleproof.core.data.source import FRACTIONS, LoadedFold, Parts
 from shuffleproof.core.errors import ArtefactError, DataError, ParameterError
 from shuffleproof.core.progress import Progress, finished

@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Int64, Shaped
 
-from shuffleproof.core.data.falling import blocks_of, falling_order
+from shuffleproof.core.data.argsort_descending import blocks_of, falling_order
 
 
 def lengths_of(offsets: Int64[np.ndarray, " bounds"]) -> Int64[np.ndarray, " segments"]:

@@ -22,7 +22,7 @@ from shuffleproof.core.data.layout import (
     find,
     group_file,
 )
-from shuffleproof.core.data.letor import LetorTable, Limits, Missing, ParsedLetor, Split
+from shuffleproof.core.data.letor.read import LetorTable, Limits, Missing, ParsedLetor, Split
 from shuffleproof.core.errors import DataError, ParameterError
 from shuffleproof.core.progress import Progress, finished
 from shuffleproof.core.seeds import generator

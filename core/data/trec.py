@@ -17,7 +17,7 @@ from jaxtyping import Float32
 
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.dataset import RankingDataset
-from shuffleproof.core.data.letor_stream import LONE_RETURN, Limits, Source, blocks
+from shuffleproof.core.data.letor.stream import LONE_RETURN, Limits, Source, blocks
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.errors import DataError, LetorError, quoted
 from shuffleproof.core.numerals import number, whole

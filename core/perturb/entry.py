@@ -8,7 +8,7 @@ import numpy as np
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.perturb.base import Change, Perturbation
-from shuffleproof.core.perturb.reach import Reach
+from shuffleproof.core.perturb.feasibility import Reach
 
 INFINITE = float("inf")
 SHARES = (0.0, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
@@ -28,7 +28,7 @@ class PerturbationEntry:
         default_levels: levels of a first study, the unchanged lists first where there are several.
         make: the perturbation of a level.
         brings: a document may be there that was not.
-        reach: the greatest level that each list can take; `core.perturb.reach.any_level` where
+        reach: the greatest level that each list can take; `feasibility.any_level` where
             there is no end to it.
         unchanged: the level at which the lists stay as they are.
         whole: the level is a whole number.

@@ -1,11 +1,12 @@
 """The families that change the set of documents, their features, or the labels learnt from."""
 
-from shuffleproof.core.perturb import features, growth, labels, reach, sets
+from shuffleproof.core.perturb import feasibility as reach
+from shuffleproof.core.perturb import features, growth, labels, sets
 from shuffleproof.core.perturb.entry import INFINITE, PerturbationEntry
+from shuffleproof.core.perturb.feasibility import Reach, any_level
 from shuffleproof.core.perturb.features import Alteration, FeaturePerturbation, SignAttack
 from shuffleproof.core.perturb.growth import GrowthPerturbation, Source
 from shuffleproof.core.perturb.labels import LabelPerturbation, Relabelling
-from shuffleproof.core.perturb.reach import Reach, any_level
 from shuffleproof.core.perturb.sets import Selection, SetPerturbation
 
 LOST = (0.0, 0.1, 0.2, 0.4, 0.6, 0.8)

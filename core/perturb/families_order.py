@@ -1,22 +1,20 @@
 """The families that change the initial ranking, and those that change the order shown alone."""
 
-from shuffleproof.core.perturb import (
-    arrangements,
-    arrangements_drawn,
-    arrangements_judged,
-    presentation,
-    reach,
-)
-from shuffleproof.core.perturb.arrangements import Arrangement
-from shuffleproof.core.perturb.arrangements_judged import JudgedArrangement
+from shuffleproof.core.perturb import feasibility as reach
+from shuffleproof.core.perturb import permutations as arrangements
+from shuffleproof.core.perturb import permutations_by_label as arrangements_judged
+from shuffleproof.core.perturb import permutations_of_parts as arrangements_drawn
+from shuffleproof.core.perturb import presentation
 from shuffleproof.core.perturb.entry import INFINITE, SHARES, PerturbationEntry
+from shuffleproof.core.perturb.feasibility import Reach, any_level
+from shuffleproof.core.perturb.permutations import Arrangement
+from shuffleproof.core.perturb.permutations_by_label import JudgedArrangement
 from shuffleproof.core.perturb.presentation import PresentationPerturbation, SortedPresentation
 from shuffleproof.core.perturb.ranking import (
     JudgedRankingPerturbation,
     RankingPerturbation,
     TieStorm,
 )
-from shuffleproof.core.perturb.reach import Reach, any_level
 
 INVARIANCE = "permutation invariance (SetRank, section 3)"
 

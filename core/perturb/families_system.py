@@ -1,7 +1,7 @@
 """The families that change how a ranker is trained or asked, and nothing of its input."""
 
 from shuffleproof.core.perturb.entry import INFINITE, PerturbationEntry
-from shuffleproof.core.perturb.reach import all_lists, any_level
+from shuffleproof.core.perturb.feasibility import all_lists, any_level
 from shuffleproof.core.perturb.system import (
     BATCHES,
     BFLOAT16,

@@ -56,7 +56,7 @@ class SignAttack(NeedsData):
     """Each cell moves by `level` deviations of its column in the direction that hurts a network.
 
     Goodfellow, Shlens & Szegedy, ICLR 2015 (fast gradient sign). The directions come from the
-    network that is attacked (`core.rankers.attack.directions`); `gradient-sign@NAME` in a study
+    network that is attacked (`rankers.neural.attack.directions`); `gradient-sign@NAME` in a study
     attacks the ranker of that name, and every ranker is scored on what it left.
 
     Attributes:

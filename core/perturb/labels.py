@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from jaxtyping import Float32, Float64, Int64
 
-from shuffleproof.core.data.falling import falling_order
+from shuffleproof.core.data.argsort_descending import falling_order
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import ParameterError, ShapeError
 from shuffleproof.core.numerals import number

@@ -8,8 +8,8 @@ from jaxtyping import Float32, Shaped
 
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
-from shuffleproof.core.perturb.arrangements import Arrangement
 from shuffleproof.core.perturb.base import Change, NeedsData
+from shuffleproof.core.perturb.permutations import Arrangement
 
 ORDER: frozenset[Change] = frozenset({"order"})
 

@@ -13,12 +13,12 @@ import numba
 import numpy as np
 from jaxtyping import Float32, Int64
 
-from shuffleproof.core.data.falling import falling_order
+from shuffleproof.core.data.argsort_descending import falling_order
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import UsageError
-from shuffleproof.core.perturb.arrangements import Arrangement
-from shuffleproof.core.perturb.arrangements_judged import JudgedArrangement
 from shuffleproof.core.perturb.base import Change, NeedsData, Perturbation
+from shuffleproof.core.perturb.permutations import Arrangement
+from shuffleproof.core.perturb.permutations_by_label import JudgedArrangement
 
 RANKING: frozenset[Change] = frozenset({"ranking", "order"})
 

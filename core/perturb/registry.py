@@ -13,9 +13,9 @@ from shuffleproof.core.numerals import number
 from shuffleproof.core.perturb import families_data, families_order, families_system
 from shuffleproof.core.perturb.base import Chain, Perturbation, origins, sources
 from shuffleproof.core.perturb.entry import PerturbationEntry
+from shuffleproof.core.perturb.feasibility import any_level
 from shuffleproof.core.perturb.features import SignAttack
 from shuffleproof.core.perturb.labels import LabelPerturbation, flips_by, matrix_of
-from shuffleproof.core.perturb.reach import any_level
 
 __all__ = [
     "PERTURBATIONS", "PerturbationEntry", "attacked", "entry_of", "parse", "perturbation",

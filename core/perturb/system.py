@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from shuffleproof.core.data import ragged
-from shuffleproof.core.data.falling import falling_order
+from shuffleproof.core.data.argsort_descending import falling_order
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.perturb.base import Change
 

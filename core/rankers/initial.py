@@ -23,7 +23,7 @@ from shuffleproof.core.parameters import check, parameter
 from shuffleproof.core.progress import Progress, saying
 from shuffleproof.core.rankers import preset_digests, registry, univariate
 from shuffleproof.core.rankers.base import Ranker, RankerSpec
-from shuffleproof.core.rankers.kept import ALL_DOCUMENTS, kept
+from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, kept
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.seeds import derived_seed
 from shuffleproof.core.store.artefacts import Store

@@ -13,7 +13,7 @@ from typing import Any
 from shuffleproof.core.errors import ArtefactError, UnknownNameError
 from shuffleproof.core.rankers.base import Ranker, RankerSpec
 from shuffleproof.core.rankers.name import Kind, RankerName
-from shuffleproof.core.rankers.recipes import PRESETS
+from shuffleproof.core.rankers.neural.recipes import PRESETS
 
 FEATURE = "feature:<id>"
 
@@ -69,7 +69,7 @@ _SETRANK = "Pang et al., SIGIR 2020"
 _DLCM = "Ai et al., SIGIR 2018"
 _NEURAL, _TREES, _PLAIN, _LINEAR, _BOOSTING = (
     f"shuffleproof.core.rankers.{name}"
-    for name in ("recipes", "trees", "univariate", "linear", "boosting")
+    for name in ("neural.recipes", "boosting.trees", "univariate", "linear.fit", "boosting.fit")
 )
 _TREE_PRESETS = ("paper", "released", "tuned", "small")
 
@@ -236,10 +236,10 @@ RANKERS: dict[str, RankerEntry] = {
 
 FAMILIES: Mapping[str, str] = {
     "boosting": _BOOSTING,
-    "ensemble": "shuffleproof.core.rankers.ensemble",
+    "ensemble": "shuffleproof.core.rankers.ensemble.rankers",
     "linear": _LINEAR,
-    "neural": "shuffleproof.core.rankers.neural",
-    "outside": "shuffleproof.core.rankers.outside",
+    "neural": "shuffleproof.core.rankers.neural.ranker",
+    "outside": "shuffleproof.core.rankers.outside.file_ranker",
     "trees": _TREES,
     "univariate": _PLAIN,
 }

@@ -14,7 +14,7 @@ from shuffleproof.core.models.config_univariate import UnivariateConfig
 from shuffleproof.core.rankers.base import Ranker
 
 if TYPE_CHECKING:
-    from shuffleproof.core.rankers.neural import NeuralRanker
+    from shuffleproof.core.rankers.neural.ranker import NeuralRanker
 
 OURS = ("boosting", "linear", "trees", "univariate")
 """Modules of this package whose rankers compute each score from the document's own features."""

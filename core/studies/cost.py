@@ -17,8 +17,8 @@ from shuffleproof.core.models import size
 from shuffleproof.core.models.config import DLCMConfig, SetRankConfig
 from shuffleproof.core.models.config_groups import GroupConfig
 from shuffleproof.core.rankers.base import RankerSpec
-from shuffleproof.core.rankers.recipes import NeuralSpec
-from shuffleproof.core.rankers.trees import LambdaMARTSpec, MARTSpec
+from shuffleproof.core.rankers.boosting.trees import LambdaMARTSpec, MARTSpec
+from shuffleproof.core.rankers.neural.recipes import NeuralSpec
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import cost_classical
 

@@ -1,8 +1,8 @@
 """What a Newton step of the linear rankers and a round of the boosted thresholds take."""
 
 from shuffleproof.core.rankers.base import RankerSpec
-from shuffleproof.core.rankers.boosting import FRankAdditiveSpec, RankBoostSpec
-from shuffleproof.core.rankers.linear import IRSVMSpec, RankSVMSpec
+from shuffleproof.core.rankers.boosting.fit import FRankAdditiveSpec, RankBoostSpec
+from shuffleproof.core.rankers.linear.fit import IRSVMSpec, RankSVMSpec
 
 KINDS: dict[str, type[RankSVMSpec | RankBoostSpec]] = {
     kind.name: kind for kind in (RankSVMSpec, IRSVMSpec, RankBoostSpec, FRankAdditiveSpec)

@@ -13,6 +13,7 @@ from shuffleproof.core.data.dataset import Fold
 from shuffleproof.core.errors import DataError, ShuffleproofError
 from shuffleproof.core.progress import finished
 from shuffleproof.core.rankers import registry, univariate
+from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, ranker_key
 from shuffleproof.core.rankers.initial import (
     PARTS,
     ListRecipe,
@@ -21,7 +22,6 @@ from shuffleproof.core.rankers.initial import (
     prepare,
     scores_key,
 )
-from shuffleproof.core.rankers.kept import ALL_DOCUMENTS, ranker_key
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import ArtefactKey

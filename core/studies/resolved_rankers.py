@@ -14,7 +14,7 @@ from shuffleproof.core.progress import Progress, finished
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.rankers.combining import Shuffling
-from shuffleproof.core.rankers.ensemble_kept import options_of
+from shuffleproof.core.rankers.ensemble.fit_cache import options_of
 from shuffleproof.core.rankers.name import Kind, RankerName
 from shuffleproof.core.studies.workbench import Workbench
 

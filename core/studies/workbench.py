@@ -18,13 +18,14 @@ from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import ArtefactError, MissingRankingError, UsageError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.progress import Progress, finished
-from shuffleproof.core.rankers import outside, registry
+from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.base import Ranker, RankerSpec
-from shuffleproof.core.rankers.ensemble_kept import combination, options_of
-from shuffleproof.core.rankers.foreign import CallableRanker
+from shuffleproof.core.rankers.ensemble.fit_cache import combination, options_of
+from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, Kept, kept
 from shuffleproof.core.rankers.initial import ListRecipe, PreparedFold, lists_digest, prepare
-from shuffleproof.core.rankers.kept import ALL_DOCUMENTS, Kept, kept
 from shuffleproof.core.rankers.name import Kind, RankerName
+from shuffleproof.core.rankers.outside import file_ranker as outside
+from shuffleproof.core.rankers.outside.callable_ranker import CallableRanker
 from shuffleproof.core.rankers.theorems import theorem_of
 from shuffleproof.core.store.artefacts import Store, default_store
 from shuffleproof.core.store.keys import key_of
@@ -104,7 +105,7 @@ class Workbench:
 
         Args:
             name: `ranker` or `ranker@preset`, `ranker#digits` of a stored one's key, or a
-                combination of such names as core.rankers.ensemble reads it.
+                combination of such names as core.rankers.ensemble.rankers reads it.
             changes: fields of its recipe that differ from the preset, as text.
 
         Returns:

@@ -12,7 +12,7 @@ import numpy as np
 
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.data.synthetic import planted
-from shuffleproof.core.rankers.foreign import CallableRanker
+from shuffleproof.core.rankers.outside.callable_ranker import CallableRanker
 from tests.soak import fuzzing
 from tests.soak.fuzzing import WrongError
 

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
-from shuffleproof.core.data import letor, stored
-from shuffleproof.core.data.letor import ParsedLetor
-from shuffleproof.core.data.letor_room import UNCHECKED
+from shuffleproof.core.data import stored
+from shuffleproof.core.data.letor import read as letor
+from shuffleproof.core.data.letor.matrix_size import UNCHECKED
+from shuffleproof.core.data.letor.read import ParsedLetor
 from shuffleproof.core.errors import DataError, ShuffleproofError
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import jobs

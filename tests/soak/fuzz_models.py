@@ -16,7 +16,7 @@ import numpy as np
 
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.data.synthetic import planted
-from shuffleproof.core.rankers import outside
+from shuffleproof.core.rankers.outside import file_ranker as outside
 from tests.soak import fuzzing
 from tests.soak.fuzzing import WrongError
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.errors import DataError
-from shuffleproof.core.rankers.outside import FileScores
+from shuffleproof.core.rankers.outside.file_ranker import FileScores
 from tests.soak import fuzz_letor, fuzzing
 from tests.soak.fuzz_letor import LARGEST, NUMBER, UnsoundError
 from tests.soak.fuzzing import WrongError

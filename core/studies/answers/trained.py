@@ -8,8 +8,8 @@ from typing import Any
 
 from shuffleproof.core.errors import UnknownNameError
 from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS
 from shuffleproof.core.rankers.initial import ListRecipe, lists_digest
-from shuffleproof.core.rankers.kept import ALL_DOCUMENTS
 from shuffleproof.core.rankers.name import FILES
 from shuffleproof.core.store.arrival import Arrival, arrival
 from shuffleproof.core.store.artefacts import Store

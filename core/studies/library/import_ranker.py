@@ -7,9 +7,9 @@ from shuffleproof.core.data.dataset import Fold
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import UnknownNameError
 from shuffleproof.core.progress import Progress
-from shuffleproof.core.rankers import outside
-from shuffleproof.core.rankers.kept import ALL_DOCUMENTS, quality
+from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, quality
 from shuffleproof.core.rankers.name import FILES, SCORES
+from shuffleproof.core.rankers.outside import file_ranker as outside
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact

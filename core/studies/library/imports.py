@@ -17,8 +17,8 @@ from shuffleproof.core.data.dataset import Fold
 from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import DataError, ParameterError, ShuffleproofError
 from shuffleproof.core.progress import Progress
-from shuffleproof.core.rankers import outside
-from shuffleproof.core.rankers.ensemble_saved import FAMILY
+from shuffleproof.core.rankers.ensemble.saved import FAMILY
+from shuffleproof.core.rankers.outside import file_ranker as outside
 from shuffleproof.core.store import archive
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import ArtefactKey, key_of

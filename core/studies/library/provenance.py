@@ -7,8 +7,8 @@ from typing import Any
 
 from shuffleproof.core.data import stored
 from shuffleproof.core.errors import DataError, ShuffleproofError
+from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS
 from shuffleproof.core.rankers.initial import ListRecipe, lists_digest
-from shuffleproof.core.rankers.kept import ALL_DOCUMENTS
 from shuffleproof.core.store import plain_json
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import ArtefactKey, key_of

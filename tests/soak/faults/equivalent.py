@@ -13,7 +13,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "the gain of a grade of 0 is 2⁰ − 1 = 0 in the lines below too"
     ),
     (
-        "core/rankers/ordinal_geometry.py",
+        "core/rankers/neural/ordinal_geometry.py",
         "shares = [*map(float, variance[:2]), 0.0, 0.0]",
         "2 → 3: 2",
     ): "only the first two are read",
@@ -66,7 +66,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "0 → -1: 0",
     ): "where all lengths are equal the first is the last",
     (
-        "core/rankers/boosting_bins.py",
+        "core/rankers/boosting/bins.py",
         "sums[2, row[doc + 2]] += weights[doc + 2]",
         "2 → 3: 2",
     ): "of the row of sums, which are added up in the end; in a place it is noticed",
@@ -76,7 +76,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "3 → 4: 3",
     ): "no size is equally far from two collections of one shape",
     (
-        "core/data/letor_stream.py",
+        "core/data/letor/stream.py",
         "return _Decoded(raw, raw.tell, raw.seek(0, io.SEEK_END) - raw.seek(0))",
         "- → +: raw.seek(0, io.SEEK_END) - raw.seek(0)",
     ): "`seek(0)` is 0",
@@ -121,11 +121,11 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "accepted = usable & (generator.random(used.shape) < np.exp(rising))",
         "< → <=: generator.random(used.shape) < np.exp(rising)",
     ): "a draw equals its bound once in 2⁵³",
-    ("core/rankers/boosting_bins.py", "sums[1, row[doc + 1]] += weights[doc + 1]", "1 → 0: 1"): (
+    ("core/rankers/boosting/bins.py", "sums[1, row[doc + 1]] += weights[doc + 1]", "1 → 0: 1"): (
         "the rows of sums are added up in the end"
     ),
     (
-        "core/rankers/boosting_rounds.py",
+        "core/rankers/boosting/rounds.py",
         "return GradedLists(offsets, grades, weights / max(total, 1.0), len(levels))",
         "1.0 → 0.5: 1.0",
     ): "the total is 1 or more, or 0 where there is no pair to weigh",
@@ -134,30 +134,30 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "parts = [network.embed(part[None])[0] for part in torch.split(features, budget)]",
         "0 → -1: 0",
     ): "the batch has one list",
-    ("core/rankers/foreign.py", "rankings: int = 0", "0 → -1: 0"): (
+    ("core/rankers/outside/callable_ranker.py", "rankings: int = 0", "0 → -1: 0"): (
         "no list carries fewer initial rankings than none"
     ),
     (
-        "core/rankers/foreign_asked.py",
+        "core/rankers/outside/callable_calls.py",
         "LAST_BREATH = 10.0  # seconds for a process to end that has closed its connection",
         "*",
     ): ("how long is waited for a process that has nothing more to say"),
-    ("core/rankers/neural_variants.py", "GROUP = 1 << 13  # documents embedded at once", "*"): (
+    ("core/rankers/neural/variants.py", "GROUP = 1 << 13  # documents embedded at once", "*"): (
         "how many lists are held at once is a matter of memory"
     ),
     ("core/studies/kinds/perturbations/query.py", "MOST_CANDIDATES = 50_000", "*"): (
         "whether a list is asked again alone or with the others gives the same answer"
     ),
-    ("core/rankers/neural_variants.py", "offsets, first = variants[0].offsets, 0", "0 → -1: 0"): (
+    ("core/rankers/neural/variants.py", "offsets, first = variants[0].offsets, 0", "0 → -1: 0"): (
         "which variant's lengths say how many lists are held at once; the first list is noticed"
     ),
     (
-        "core/data/letor_table.py",
+        "core/data/letor/table.py",
         "GROWTH, TEXT_GROWTH, FILE_GROWTH = 1.125, 1.03, 1.25",
         "*",
     ): "how far ahead of its need room is made",
     (
-        "core/data/letor_table.py",
+        "core/data/letor/table.py",
         "none = {name: np.zeros(0, dtype=getattr(self.sink, name).dtype) for name in SCRATCH}",
         "0 → 1: 0",
     ): "what only the parser needs is not read after it",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from shuffleproof.core.models.config import DLCMConfig
 from shuffleproof.core.models.config_groups import GroupConfig
 from shuffleproof.core.models.config_univariate import UnivariateConfig
-from shuffleproof.core.rankers.recipes import NeuralSpec
+from shuffleproof.core.rankers.neural.recipes import NeuralSpec
 
 SIZES = (
     "width", "depth", "heads", "feed_forward", "inducing_points", "kernels", "kernel_layer",

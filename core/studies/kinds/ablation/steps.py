@@ -6,7 +6,7 @@ from typing import Any
 
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.models.config import DLCMConfig, SetRankConfig
-from shuffleproof.core.rankers.recipes import FIXED, NeuralSpec
+from shuffleproof.core.rankers.neural.recipes import FIXED, NeuralSpec
 from shuffleproof.core.studies.kinds.ablation.sources import STEPS
 
 BASE, PAPER = "paper", "claims"

@@ -20,8 +20,8 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.significance import bootstrap_intervals, holm, paired_t
 from shuffleproof.core.models import size
 from shuffleproof.core.progress import Progress, saying
-from shuffleproof.core.rankers.kept import Kept, kept, ranker_key
-from shuffleproof.core.rankers.recipes import NeuralSpec
+from shuffleproof.core.rankers.fit_cache import Kept, kept, ranker_key
+from shuffleproof.core.rankers.neural.recipes import NeuralSpec
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import conventions, engine

@@ -8,10 +8,10 @@ from jaxtyping import Float32, Int64
 
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.perturb.base import origins, sources
-from shuffleproof.core.rankers import attention_measures as measures
-from shuffleproof.core.rankers.attention_kinds import AttentionRecord
-from shuffleproof.core.rankers.attention_order import binned, bounds, largest_change
-from shuffleproof.core.rankers.attention_summary import Summary, summary
+from shuffleproof.core.rankers.attention import measures
+from shuffleproof.core.rankers.attention.kinds import AttentionRecord
+from shuffleproof.core.rankers.attention.order import binned, bounds, largest_change
+from shuffleproof.core.rankers.attention.summary import Summary, summary
 from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.studies.kinds.attention.list_edit import Change
 
@@ -75,7 +75,7 @@ def looked(ranker: Ranker, judged: JudgedLists, change: Change) -> Look:
     Raises:
         UsageError: the ranker has no weights to show.
     """
-    from shuffleproof.core.rankers.attention_maps import by_document, recorded  # noqa: PLC0415 (torch)
+    from shuffleproof.core.rankers.attention.maps import by_document, recorded  # noqa: PLC0415 (torch)
 
     changed = change.of(judged)
     places = sources(judged.lists, changed.lists.offsets, origins(judged, changed))

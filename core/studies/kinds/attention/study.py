@@ -18,8 +18,8 @@ from scipy.stats import t as student
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import ParameterError, UsageError
 from shuffleproof.core.progress import Progress
-from shuffleproof.core.rankers.attention_kinds import attends
-from shuffleproof.core.rankers.attention_summary import DEAD_BELOW, MEASURES, POINT, Row, summary
+from shuffleproof.core.rankers.attention.kinds import attends
+from shuffleproof.core.rankers.attention.summary import DEAD_BELOW, MEASURES, POINT, Row, summary
 from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.keys import key_of
@@ -195,7 +195,7 @@ def interval(values: np.ndarray) -> tuple[float, float]:
 def _worked(
     plan: Plan, cell: Cell, ranker: Ranker, base: JudgedLists
 ) -> Generator[Progress, None, Found]:
-    from shuffleproof.core.rankers.attention_maps import recorded  # noqa: PLC0415 (torch, for who looks)
+    from shuffleproof.core.rankers.attention.maps import recorded  # noqa: PLC0415 (torch, for who looks)
 
     found = []
     for at in range(*plan.lists_of(cell.part)):

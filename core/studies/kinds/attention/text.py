@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float64
 
-from shuffleproof.core.rankers.attention_kinds import KINDS
-from shuffleproof.core.rankers.attention_summary import MEASURES, POINT
+from shuffleproof.core.rankers.attention.kinds import KINDS
+from shuffleproof.core.rankers.attention.summary import MEASURES, POINT
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.studies.answers.one_list import amount
 from shuffleproof.core.studies.claims_intervals import ALPHA, adjusted

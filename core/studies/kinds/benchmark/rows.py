@@ -12,8 +12,8 @@ from shuffleproof.core.errors import UsageError
 from shuffleproof.core.progress import Progress, finished
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.base import RankerSpec
-from shuffleproof.core.rankers.ensemble_kept import combination
-from shuffleproof.core.rankers.kept import Kept
+from shuffleproof.core.rankers.ensemble.fit_cache import combination
+from shuffleproof.core.rankers.fit_cache import Kept
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.precomputed_scores import is_precomputed

@@ -18,7 +18,7 @@ from shuffleproof.core.metrics.robustness import (
 )
 from shuffleproof.core.perturb.registry import entry_of
 from shuffleproof.core.rankers.name import RankerName
-from shuffleproof.core.rankers.recipes import without_ordinals
+from shuffleproof.core.rankers.neural.recipes import without_ordinals
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies.kinds.card.intervals import Resampled, resampled
 from shuffleproof.core.studies.kinds.card.study import FLIPS, MOVED, TIMED_LISTS, TIMINGS

@@ -16,7 +16,7 @@ from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.metrics.agreement import kendall_tau
 from shuffleproof.core.models.config_groups import GroupConfig
 from shuffleproof.core.rankers.base import Ranker
-from shuffleproof.core.rankers.neural import NeuralRanker
+from shuffleproof.core.rankers.neural.ranker import NeuralRanker
 from shuffleproof.core.seeds import generator
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float64, Int64, Real
 
 from shuffleproof.core.data import ragged
-from shuffleproof.core.data.falling import falling_order
+from shuffleproof.core.data.argsort_descending import falling_order
 from shuffleproof.core.data.lists import CandidateLists
 
 REVERSED, ROTATED, BACK, SWAPPED = "reversed", "rotated by one", "rotated back", "first two swapped"

@@ -17,11 +17,12 @@ from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.data.ragged import order_within
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.progress import Progress, saying
-from shuffleproof.core.rankers import ensemble, registry
+from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.base import Ranker
+from shuffleproof.core.rankers.ensemble import rankers as ensemble
+from shuffleproof.core.rankers.ensemble.shuffled import ShuffledRanker
 from shuffleproof.core.rankers.initial import initial_spec
 from shuffleproof.core.rankers.name import RankerName
-from shuffleproof.core.rankers.shuffled import ShuffledRanker
 from shuffleproof.core.studies.workbench import Workbench
 
 TRAINED, NONE = "as trained", "without any"

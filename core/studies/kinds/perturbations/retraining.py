@@ -16,7 +16,7 @@ from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.base import RankerSpec
 from shuffleproof.core.rankers.canonical import in_file_order
-from shuffleproof.core.rankers.kept import ALL_DOCUMENTS, Kept, kept
+from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, Kept, kept
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies.study import Trial

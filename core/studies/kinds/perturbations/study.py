@@ -20,7 +20,7 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.perturb.registry import ATTACK, attacked, entry_of
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import Ranker
-from shuffleproof.core.rankers.recipes import NeuralSpec
+from shuffleproof.core.rankers.neural.recipes import NeuralSpec
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import conventions, engine
 from shuffleproof.core.studies.kinds.perturbations import applicability as without

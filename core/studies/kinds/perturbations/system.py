@@ -18,7 +18,7 @@ from shuffleproof.core.perturb.system import BATCHES, BFLOAT16, ORDER, SEED, THR
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.rankers.name import RankerName
-from shuffleproof.core.rankers.recipes import FIXED
+from shuffleproof.core.rankers.neural.recipes import FIXED
 from shuffleproof.core.studies.kinds.perturbations.retraining import seed_of
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 

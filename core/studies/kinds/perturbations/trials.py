@@ -43,7 +43,7 @@ class Armed:
         if not isinstance(change, SignAttack) or level == 0:
             return change
         if change.attacked not in self._directions:
-            from shuffleproof.core.rankers.attack import directions  # noqa: PLC0415 (torch, only when attacking)
+            from shuffleproof.core.rankers.neural.attack import directions  # noqa: PLC0415 (torch, only when attacking)
 
             found = directions(self.rankers[change.attacked], self.base)
             self._directions[change.attacked] = found

@@ -22,7 +22,7 @@ from shuffleproof.core.perturb.registry import entry_of
 from shuffleproof.core.rankers.base import Input, Ranker
 from shuffleproof.core.rankers.name import INITIAL as INITIAL  # noqa: PLC0414 (asked for here)
 from shuffleproof.core.rankers.name import RankerName
-from shuffleproof.core.rankers.recipes import rankings_of
+from shuffleproof.core.rankers.neural.recipes import rankings_of
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies.claims_intervals import p_words, t_interval
 from shuffleproof.core.studies.noise import Noise, within

@@ -8,12 +8,12 @@ import numpy as np
 from jaxtyping import Float64, Int64
 
 from shuffleproof.core.data import ragged
-from shuffleproof.core.data.falling import falling_order
+from shuffleproof.core.data.argsort_descending import falling_order
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import MissingRankingError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate_many
-from shuffleproof.core.perturb import arrangements
+from shuffleproof.core.perturb import permutations as arrangements
 from shuffleproof.core.perturb.worst_case import (
     Objective,
     Search,

@@ -1,0 +1,78 @@
+"""The pages: title, place in addresses, what draws them, and what their addresses pin."""
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from shuffleproof.app.pages import jobs, overview
+from shuffleproof.app.pages.ablation import page as ablation
+from shuffleproof.app.pages.attention import page as attention
+from shuffleproof.app.pages.benchmark import page as benchmark
+from shuffleproof.app.pages.card import page as card
+from shuffleproof.app.pages.data import page as data
+from shuffleproof.app.pages.group_shuffles import page as group_shuffles
+from shuffleproof.app.pages.invariance import page as invariance
+from shuffleproof.app.pages.library import page as library
+from shuffleproof.app.pages.multi_ranking import page as initial_rankings
+from shuffleproof.app.pages.outside import page as outside
+from shuffleproof.app.pages.perturbations import page as perturbations
+from shuffleproof.app.pages.ranking_degradation import page as initial_ranking
+from shuffleproof.app.pages.set_size import page as set_size
+from shuffleproof.app.pages.train import page as train
+from shuffleproof.app.pages.worst_case import page as worst_case
+
+STUDY = ("study", "show")
+
+
+@dataclass(frozen=True)
+class Page:
+    """One page.
+
+    Attributes:
+        title: in the navigation.
+        path: in the address; empty: the page that an address without one shows.
+        draw: draws it.
+        pins: what its address always says, and its link; beside it the data set.
+    """
+
+    title: str
+    path: str
+    draw: Callable[[], None]
+    pins: tuple[str, ...] = ()
+
+
+SECTIONS = {
+    "Start": (
+        Page("Overview", "", lambda: overview.page(TITLES), ("order",)),
+        Page("Data", "data", data.page),
+        Page("Train", "train", train.page),
+        Page("From outside", "outside", outside.page),
+    ),
+    "Studies": (
+        Page(
+            "Invariance", "invariance", invariance.page,
+            ("query", "lists", "rankers", "before", "order"),
+        ),
+        Page("Group shuffles", "group-shuffles", group_shuffles.page, STUDY),
+        Page("Initial ranking", "initial-ranking", initial_ranking.page, (*STUDY, "measure")),
+        Page("Set size", "set-size", set_size.page, (*STUDY, "measure")),
+        Page("Several rankings", "initial-rankings", initial_rankings.page, (*STUDY, "measure")),
+        Page("Attention", "attention", attention.page, ("query", "lists", "ranker", "change")),
+        Page("Perturbations", "perturbations", perturbations.page, (*STUDY, "measure")),
+        Page("Worst case", "worst-case", worst_case.page, STUDY),
+        Page("Benchmark", "benchmark", benchmark.page, ("study", "measure", "ranker")),
+        Page("Ablation", "ablation", ablation.page, ("study", "measure")),
+        Page("Robustness card", "card", card.page, (*STUDY, "measure")),
+    ),
+    "Work": (
+        Page("Library", "library", library.page),
+        Page("Jobs", "jobs", jobs.page),
+    ),
+}  # fmt: skip
+"""The pages by heading, as the sidebar shows them."""
+
+PAGES = {page.path: page for page in itertools.chain(*SECTIONS.values())}
+"""The pages by path."""
+
+TITLES: dict[str, str] = {path: page.title for path, page in PAGES.items()}
+"""What the pages are called, by path: for links from one page to another."""

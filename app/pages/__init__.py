@@ -1,0 +1,1 @@
+"""The pages: a folder each; none knows another."""

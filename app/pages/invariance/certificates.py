@@ -1,0 +1,210 @@
+"""The invariance page's second half: certificates over the whole test part, queries by damage."""
+
+import streamlit as st
+
+from shuffleproof.app import address, services, training
+from shuffleproof.app.opened import day
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.proposals import as_asked
+from shuffleproof.app.scoring import Described
+from shuffleproof.app.services import Certified
+from shuffleproof.app.study import choice as study_choice
+from shuffleproof.app.study import parts, shown_list
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.execution.jobs import Job, State
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.studies import jobs
+from shuffleproof.core.studies.answers.one_list import amount
+from shuffleproof.core.studies.answers.trained import TrainedRanker
+from shuffleproof.core.studies.kinds.invariance.certificate import Certificate, percent
+from shuffleproof.core.studies.kinds.invariance.verdict import INVARIANT, NOT, UNTOLD
+from shuffleproof.core.words import counted
+
+PERMUTATIONS = 20
+
+
+def section(data: Described, recipe: ListRecipe, rankers: list[TrainedRanker]) -> None:
+    """Draw the certificates of these rankers and the queries that suffered."""
+    st.subheader("Over all test queries")
+    found = services.certified(data.data, address.says("study"))
+    known = [(ranker, found[ranker.digest]) for ranker in rankers if ranker.digest in found]
+    address.pin("study", *dict.fromkeys(certified.study for _, certified in known))
+    _newer(data.data, known)
+    across = min(3, len(known))
+    for at in range(0, len(known), across or 1):
+        for column, (ranker, certified) in zip(
+            st.columns(across), known[at : at + across], strict=False
+        ):
+            with column.container(border=True, height="stretch"):
+                _card(ranker.label, certified)
+    if any(ranker.name == "gsf" for ranker, _ in known):
+        parts.link(
+            "group-shuffles", "How this falls with more shuffles of GSF's groups", "trending_down"
+        )
+    missing = [ranker for ranker in rankers if ranker.digest not in found]
+    if missing:
+        _offer(data, recipe, missing)
+    _by_damage(known)
+
+
+ICONS = {
+    INVARIANT: ":material/verified:", NOT: ":material/error:", UNTOLD: ":material/help:",
+}  # fmt: skip
+
+
+def _newer(data: str, known: list[tuple[TrainedRanker, Certified]]) -> None:
+    """Offer later examinations of these rankers."""
+    digests, shown = {ranker.digest for ranker, _ in known}, {one.study for _, one in known}
+    stored = services.studies("invariance", data)  # the newest first
+    of = [one for one in stored if digests & {digest for _, digest in one.recipe["rankers"]}]
+    if of and str(of[0].key) not in shown:
+        study_choice.newer_results(day(of[0]), str(of[0].key))
+
+
+def _card(label: str, certified: Certified) -> None:
+    card = certified.certificate
+    st.markdown(
+        f"**{escaped(label)}**  \n{ICONS[card.verdict]} **{card.verdict.capitalize()}** "
+        "under other orders shown"
+    )
+    if card.verdict == INVARIANT:
+        bound = percent(card.failure_bound)
+        st.markdown(
+            f"**{counted(card.distinct_orders, 'random order')}** changed no answer: at most "
+            f"**{bound}** of such orders do (95 %)"
+        )
+    else:
+        moved = f"**{moved_share(card, certified.documents)}** of the documents of a list"
+        st.markdown(
+            f"An order moves {moved} on average  \n**{card.queries_moved}** of "
+            f"{counted(card.queries, 'query')} changed"
+            + (f", {card.queries_untold} cannot be told" if card.queries_untold else "")
+        )
+        reasons = "; ".join(card.reasons)
+        st.markdown(escaped(reasons[:1].upper() + reasons[1:]))
+    st.caption(
+        f"Largest score difference {amount(card.max_score_deviation)}, arithmetic explains "
+        f"{amount(card.numeric_floor)} · lowest Kendall τ of two answers {card.lowest_tau:.3f}"
+    )
+    with st.expander("What this rests on"):
+        for line in card.details():
+            st.markdown(f"- {escaped(line)}")
+        st.caption(certified.study)
+
+
+def moved_share(card: Certificate, documents: int) -> str:
+    """The documents that an average permutation moved, in percent; a trace is not nothing.
+
+    Args:
+        card: the certificate.
+        documents: of all its lists together.
+    """
+    each = max(card.permutations // max(card.queries, 1), 1)
+    share = card.positions_moved / max(documents * each, 1)
+    if not share:
+        return "0 %"
+    return "under 0.1 %" if share < 0.001 else f"{100 * share:.{1 if share < 0.1 else 0}f} %"
+
+
+def _offer(data: Described, recipe: ListRecipe, missing: list[TrainedRanker]) -> None:
+    """Offer to examine rankers that have no certificate, or show how far that has come."""
+    names = [RankerName.of(ranker.label).display for ranker in missing]
+    st.markdown(escaped(f"No certificate yet: {', '.join(names)}."))
+    asked = [as_asked(ranker, data.data) for ranker in missing]
+    running = examinations(data.data, "waiting", "running")
+    if running:
+        under_way([job.id for job in running])
+        return
+    total = len(data.queries) * PERMUTATIONS * len(asked)
+    st.button(
+        "Examine all test queries",
+        icon=":material/playlist_add_check:",
+        on_click=_submit,
+        args=(data.data, recipe, asked),
+        help=f"{counted(len(data.queries), 'query')} × {PERMUTATIONS} permutations × "
+        f"{counted(len(asked), 'ranker')}: so many lists are scored in the background: {total:,}.",
+    )
+    for job in examinations(data.data, "failed")[:1]:
+        st.error(escaped(f"The last examination failed: {job.reason} (job {job.id[:16]})"))
+
+
+def _submit(data: str, recipe: ListRecipe, rankers: list[str]) -> None:
+    lists = training.lists_asked(data, recipe) or None
+    parameters = {
+        "data": data, "rankers": rankers, "permutations": PERMUTATIONS, "lists": lists,
+    }  # fmt: skip
+    try:
+        job = jobs.submit(services.store(), "invariance", parameters)
+        if job.state in {"failed", "cancelled"}:
+            jobs.jobs_of(services.store()).retry(job.id)
+        jobs.ensure_running(services.store())
+    except ShuffleproofError as error:
+        st.toast(escaped(str(error)), icon=":material/error:")
+
+
+def examinations(data: str, *states: State) -> list[Job]:
+    """The jobs in these states that examine rankers of a data set."""
+    found = jobs.jobs_of(services.store()).list(*states)
+    return [job for job in found if job.kind == "invariance" and job.parameters["data"] == data]
+
+
+@st.fragment(run_every=1.0)
+def under_way(identifiers: list[str]) -> None:
+    """Show how far examinations have come, second by second; the page follows when one ends."""
+    table = jobs.jobs_of(services.store())
+    for identifier in identifiers:
+        job = table.get(identifier)
+        if job.ended:
+            st.rerun()
+        progress = job.progress or {"done": 0, "total": 1, "unit": "steps"}
+        share = progress["done"] / max(progress["total"], 1)
+        words = f"{progress['done']} of {progress['total']} {progress['unit']}"
+        rankers = ", ".join(job.parameters["rankers"])
+        said = words if job.state == "running" else "waiting for a worker"
+        st.progress(min(share, 1.0), escaped(f"Examining {rankers}: {said}"))
+        st.button("Cancel", key=f"cancel {identifier}", on_click=_cancel, args=(identifier,))
+
+
+def _by_damage(known: list[tuple[TrainedRanker, Certified]]) -> None:
+    if not known:
+        return
+    st.subheader("Queries by damage")
+    labels = [ranker.label for ranker, _ in known]
+    worst = max(known, key=lambda pair: pair[1].certificate.positions_moved)[0].label
+    label = st.selectbox(
+        "Of ranker", labels, index=labels.index(worst), key="damage", bind="query-params"
+    )
+    certified = next(certified for ranker, certified in known if ranker.label == label)
+    table = services.damage(certified.study, certified.label)
+
+    def open_query() -> None:
+        rows = st.session_state["queries"]["selection"]["rows"]
+        if rows:
+            st.session_state["query"] = str(table["query"].iloc[rows[0]])
+            shown_list.forget_hand()
+            st.toast(escaped(f"Query {table['query'].iloc[rows[0]]} is shown above."))
+
+    st.caption("Click a row to open its query above.")
+    st.dataframe(
+        table,
+        key="queries",
+        hide_index=True,
+        on_select=open_query,
+        selection_mode="single-row",
+        height=280,
+        column_order=("query", "verdict", "moved", "tau", "deviation", "gap"),
+        column_config={
+            "query": "Query",
+            "verdict": "Verdict",
+            "moved": st.column_config.NumberColumn("Moved", help="Documents, at most."),
+            "tau": st.column_config.NumberColumn("τ left", format="%.3f", help="The lowest."),
+            "deviation": st.column_config.NumberColumn("Largest score difference", format="%.3g"),
+            "gap": st.column_config.NumberColumn("Smallest score gap", format="%.3g"),
+        },
+        alt=f"Queries by how much reordering changed {label}'s answer",
+    )
+
+
+def _cancel(identifier: str) -> None:
+    jobs.jobs_of(services.store()).cancel(identifier)

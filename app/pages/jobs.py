@@ -1,0 +1,198 @@
+"""The page Jobs: everything running, waiting, finished and failed, with reason and log.
+
+The table of jobs is in the store: a reload, another tab or a new server show the same.
+"""
+
+from datetime import UTC, datetime
+
+import pandas as pd
+import streamlit as st
+
+from shuffleproof.app import jobs, services, state, uploads
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.study import parts
+from shuffleproof.app.when import age_in_words
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.execution.jobs import STATES, Job
+
+QUESTION = "What is being computed, what waits, and what became of the rest?"
+SHOWN = 20
+LOG_LINES, LOG_HEIGHT = 12, 300
+HEADINGS = {
+    "running": "Running",
+    "waiting": "Waiting",
+    "failed": "Failed",
+    "done": "Finished",
+    "cancelled": "Cancelled",
+}
+ICONS = {
+    "running": ":material/play_arrow:",
+    "waiting": ":material/hourglass_empty:",
+    "failed": ":material/error:",
+    "done": ":material/check_circle:",
+    "cancelled": ":material/cancel:",
+}
+
+
+def page() -> None:
+    """Draw the page."""
+    parts.header("Jobs", QUESTION)
+    chosen = st.pills(
+        "Show",
+        list(HEADINGS),
+        selection_mode="multi",
+        default=list(HEADINGS),
+        format_func=HEADINGS.__getitem__,
+        key="states",
+        bind="query-params",
+    )
+    every = st.toggle(
+        "Of every data set", key="every", bind="query-params",
+        help="Else those of the data set in use; what runs or waits, and what belongs to no data "
+        "set that is here, is shown in any case.",
+    )  # fmt: skip
+    data = None if every else state.data()
+    st.fragment(_listed, run_every=jobs.pace())(tuple(chosen) or STATES, data)
+
+
+def _listed(states: tuple[str, ...], data: str | None) -> None:
+    """The jobs in these states, drawn anew as they go on; ended ones of one data set, or of all."""
+    try:
+        every = jobs.table().list()
+        others = () if data is None else [name for name in state.data_sets() if name != data]
+        found = [job for job in every if not job.ended or _data(job) not in others]
+        if not every:
+            st.info(
+                "No work has been handed in yet. Trainings, studies and uploads stand here "
+                "while they run and after they ended.",
+                icon=":material/inbox:",
+            )
+        for each in HEADINGS:
+            own = [job for job in found if job.state == each]
+            if own and each in states:
+                _section(each, own)
+        hidden = len(every) - len(found)
+        if hidden:
+            _hidden(hidden, str(data))
+    except ShuffleproofError as error:
+        st.error(escaped(str(error)))
+
+
+def _data(job: Job) -> str:
+    """The name of the data set that a job is about."""
+    return str(job.parameters.get("data") or job.parameters.get("name", ""))
+
+
+def _hidden(count: int, data: str) -> None:
+    words = "1 job that ended is" if count == 1 else f"{count:,} jobs that ended are"
+    st.caption(escaped(f"{words} of other data sets than {data}, and not shown."))
+    st.button("Show all", on_click=_show_all)
+
+
+def _show_all() -> None:
+    st.session_state["every"] = True
+
+
+def _section(heading: str, found: list[Job]) -> None:
+    st.subheader(f"{HEADINGS[heading]} ({len(found)})")
+    for place, job in enumerate(found[:SHOWN]):
+        _card(job, place)
+    rest = len(found) - SHOWN
+    if rest > 0:
+        st.caption(f"and {rest:,} older ones; remove some to see them.")
+
+
+def _card(job: Job, place: int) -> None:
+    """One job: what it is, how far or how it ended, what can be done, its details and log."""
+    with st.container(border=True, key=f"job-{job.id[:16]}"):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(f"{ICONS[job.state]} **{escaped(jobs.name(job))}**")
+            _buttons(job, place)
+        if job.state == "running":
+            how = jobs.far(job, jobs.table().history(job.id))
+            st.progress(how.share, escaped(how.words))
+        else:
+            st.caption(escaped(_standing(job, place)))
+        if job.state == "failed":
+            st.error(escaped(job.reason.partition("\n")[0] or "It gave no reason."))
+        if _lost(job):
+            st.caption("Its files are not kept any more: upload them again on the page Data.")
+        more = st.expander(
+            "Details and log",
+            type="compact",
+            key=f"log-{job.id[:8]}",
+            on_change="rerun",
+            bind="query-params",
+        )
+        if more.open:
+            with more:
+                _details(job)
+
+
+def _buttons(job: Job, place: int) -> None:
+    for verb, label in _verbs(job, place):
+        st.button(
+            label,
+            key=f"{verb} {job.id}",
+            on_click=_act,
+            args=(verb, job.id),
+            disabled=verb == "cancel" and job.cancel_wanted,
+        )
+
+
+def _standing(job: Job, place: int) -> str:
+    """Where a job that does not run stands, in a line."""
+    if job.state == "waiting":
+        before = f"{place} waiting before it" if place else "the next to run"
+        return f"{before} · {job.reason}" if job.reason else before
+    now = datetime.now(UTC).timestamp()
+    return f"{jobs.outcome(job)} · {age_in_words(now - (job.finished or now))}"
+
+
+def _verbs(job: Job, place: int) -> list[tuple[str, str]]:
+    """What can be done with a job: the verb, and the button's words."""
+    if job.state == "running":
+        return [("cancel", "Cancel")]
+    if job.state == "waiting":
+        first = [("sooner", "Run next")] if place else []
+        return [*first, ("later", "Run last"), ("cancel", "Cancel")]
+    again = [("retry", "Try again")] if job.state != "done" and not _lost(job) else []
+    return [*again, ("forget", "Remove")]
+
+
+def _lost(job: Job) -> bool:
+    """Whether this is an ingestion that cannot be tried again because its files are gone."""
+    unfinished = job.kind == "ingest" and job.state in {"failed", "cancelled"}
+    return unfinished and not uploads.kept(services.store(), job)
+
+
+def _act(verb: str, identifier: str) -> None:
+    """Do what a button says; the reason why not is a toast."""
+    try:
+        if verb == "forget":
+            job = jobs.table().get(identifier)
+            if job.kind == "ingest":
+                uploads.discard(services.store(), job)
+        jobs.act(verb, identifier)
+    except ShuffleproofError as error:
+        st.toast(escaped(str(error)), icon=":material/error:")
+
+
+def _details(job: Job) -> None:
+    """Parameters, times, result and log."""
+    rows = {name: value for name, value in job.parameters.items() if value is not None}
+    facts = {"job": job.id[:16], "kind": job.kind, "attempts": job.attempts} | rows
+    facts |= {"priority": job.priority} if job.state == "waiting" else {}
+    for what, when in (("handed in", job.created), ("started", job.started)):
+        if when:
+            clock = datetime.fromtimestamp(when, UTC).isoformat(" ", "seconds")
+            facts[what] = clock.replace("+00:00", " UTC")
+    facts |= {"result": job.result.get("artefact")} if isinstance(job.result, dict) else {}
+    shown = pd.DataFrame({"what": list(facts), "value": [str(value) for value in facts.values()]})
+    st.dataframe(shown, hide_index=True, alt="What the job was given", key=f"facts {job.id[:16]}")
+    if job.state == "failed" and "\n" in job.reason:
+        st.code(job.reason, language=None, wrap_lines=True)
+    log = jobs.table().log(job.id)
+    st.markdown("**Log**")
+    height = LOG_HEIGHT if log.count("\n") > LOG_LINES else None
+    st.code(log or "It printed nothing.", language=None, height=height, wrap_lines=True)

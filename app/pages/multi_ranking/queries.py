@@ -1,0 +1,148 @@
+"""The queries behind a dot of several rankings: by condition, by damage, one answered twice."""
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from shuffleproof.app import rankings
+from shuffleproof.app.figures import query_map
+from shuffleproof.app.figures.perturbations import MOST_QUERIES
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.study import parts, query_rows
+from shuffleproof.app.study import query_comparison as two_answers
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import TRAINED
+
+POINT, DOT, MAP = "behind dot", "dot", "query map"
+Point = tuple[str, str]
+"""Ranker and condition."""
+
+
+@st.fragment
+def section(artefact: Artefact, measure: str) -> None:
+    """Draw the choice of a dot; once there is one, its queries and one query's two answers."""
+    key = str(artefact.key)
+    point = _point(key, measure)
+    st.subheader("Queries behind a dot")
+    _dot(key, measure, point)
+    if point is None:
+        return
+    ranker, condition = point
+    frame = rankings.queries(key, point, measure)
+    if not len(frame):
+        st.caption("Every query is left out by this measure.")
+        return
+    if condition == TRAINED:
+        st.caption("This is what the other conditions are compared with: nothing changes.")
+    else:
+        start = "Against the ranker as trained"
+        st.markdown(escaped(two_answers.said(frame, start, measure)))
+    picture, table = st.columns([3, 2], gap="medium")
+    with picture:
+        _map(key, measure, ranker)
+    with table:
+        number = st.column_config.NumberColumn
+        columns = {
+            "as_trained": number("as trained", format="%.3f"),
+            "here": number("here", format="%.3f"),
+            "change": number("change", format="%+.3f"),
+        }
+        alt = f"Queries of {ranker} {condition}, the most damaged first"
+        query_rows.rows(frame, columns, alt, height=330)
+    if not rankings.is_by_itself(ranker):
+        _answers(artefact, point, [str(query) for query in frame["query"]])
+
+
+def _point(key: str, measure: str) -> Point | None:
+    """The ranker and condition that the address asks for, where the study has them."""
+    asked = st.session_state.get(POINT)
+    if asked is None and "ranker" in st.query_params:
+        asked = (st.query_params["ranker"], st.query_params.get("condition", ""))
+    frame = rankings.table(key, measure)
+    known = set(zip(frame["ranker"], frame["condition"], strict=True))
+    if asked is None or tuple(asked) not in known:
+        st.query_params.pop("ranker", None)
+        st.query_params.pop("condition", None)
+        return None
+    st.query_params["ranker"], st.query_params["condition"] = asked
+    return str(asked[0]), str(asked[1])
+
+
+def _dot(key: str, measure: str, point: Point | None) -> None:
+    """The choice of a dot; a click on the picture or the map sets it too."""
+    frame = rankings.table(key, measure)
+    dots = [(str(a), str(b)) for a, b in zip(frame["ranker"], frame["condition"], strict=True)]
+    st.session_state[DOT] = point
+
+    def take() -> None:
+        st.session_state[POINT] = st.session_state[DOT] or ("", "")
+
+    st.selectbox(
+        "Dot", dots, index=None, key=DOT, on_change=take,
+        placeholder="Click a dot of the picture, or choose",
+        format_func=lambda dot: f"{dot[0]}, {dot[1]}",
+    )  # fmt: skip
+
+
+def _map(key: str, measure: str, ranker: str) -> None:
+    frame = rankings.by_condition(key, ranker, measure)
+    if not len(frame.columns):
+        st.caption(escaped(f"{ranker} reads no initial ranking: there is one condition."))
+        return
+    st.plotly_chart(
+        _by_condition(frame, measure, (key, ranker)), key=MAP, config=parts.PLAIN,
+        alt=query_map.alt_text(frame, "conditions", measure), on_select=_take(ranker),
+        selection_mode="points",
+    )  # fmt: skip
+    more = f" The {MOST_QUERIES} most damaged of {len(frame)}." if len(frame) > MOST_QUERIES else ""
+    st.caption(escaped(f"Change from the ranker as trained. Click a cell for its list.{more}"))
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _by_condition(_frame: pd.DataFrame, measure: str, identity: tuple[str, ...]) -> Any:
+    """The figure; shared between sessions and never changed."""
+    del identity  # the memory's key: study and ranker
+    return query_map.queries(_frame, "what it reads", measure)
+
+
+def _take(ranker: str) -> Any:
+    """A click on the map chooses its query and condition."""
+
+    def taken() -> None:
+        facts = parts.clicked(MAP)
+        if facts:
+            st.session_state["of"], st.session_state[POINT] = str(facts[0]), (ranker, str(facts[1]))
+
+    return taken
+
+
+def _answers(artefact: Artefact, point: Point, ids: list[str]) -> None:
+    ranker, condition = point
+    put, _, place = condition.partition(" for ")
+    left = put if place else artefact.recipe["initial"][0]
+    compared = two_answers.Compared(
+        ranker,
+        (left, condition if not place else f"answer with\n{put}", "answer as\ntrained"),
+        f"Left: the list by {left}. Middle: what {ranker} answers {_reading(condition)}. Right: "
+        f"what it answers as trained. Dotted: from the list by {artefact.recipe['initial'][0]} to "
+        "that answer.",
+        before=TRAINED,
+        now=condition,
+    )
+    two_answers.one_query(
+        ids, rankings.seeds(str(artefact.key), point), compared,
+        lambda query, seed, features: rankings.replayed(artefact, point, query, seed, features),
+    )  # fmt: skip
+
+
+def _reading(condition: str) -> str:
+    """What a ranker reads under a condition, as a sentence says it.
+
+    >>> _reading("without any"), _reading("oracle for mart")
+    ('without any initial ranking', 'with oracle in the place of mart')
+    """
+    put, found, place = condition.partition(" for ")
+    if found:
+        return f"with {put} in the place of {place}"
+    return "without any initial ranking" if condition == "without any" else condition

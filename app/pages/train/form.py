@@ -1,0 +1,271 @@
+"""The form of the page Train: rankers, preset, initial rankers; all else one click away.
+
+What it will cost stands above the button; what is trained already is said and not trained again.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+import streamlit as st
+
+from shuffleproof.app import address, combinations, forms, jobs, proposals, state, training
+from shuffleproof.app.jobs import duration
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.study import combination
+from shuffleproof.app.training import Fitting, Plan
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.parameters import parsed
+from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.rankers.neural.recipes import FIXED, NeuralSpec
+
+OPENED = "settings opened"
+RUNS, DIGITS = "runs", 16
+"""In addresses: the trainings whose curves are shown, and how much of their ids."""
+
+
+@st.fragment
+def form(data: Fitting) -> None:
+    """Draw the form; a change draws it alone, the rest of the page stays as it is."""
+    st.subheader("New training")
+    try:
+        _form(data)
+    except ShuffleproofError as error:
+        st.error(escaped(str(error)))
+
+
+def _form(data: Fitting) -> None:
+    names, preset, lists = _three(data)
+    if not names:
+        st.info("Choose at least one ranker.")
+        return
+    if not lists:
+        st.info("Choose at least one initial ranker: it cuts and orders the lists.")
+        return
+    if not preset:
+        st.info("These rankers have no preset in common: train them one after the other.")
+        return
+    lists, changes = _settings(lists, names, preset)
+    plans = [training.planned(data, lists, name, preset, changes[name]) for name in names]
+    _costs(data, lists, plans)
+    wanted = [plan for plan in plans if not plan.there]
+    label = f"Train {len(wanted)} ranker{'s' if len(wanted) > 1 else ''}" if wanted else "Train"
+    if st.button(label, type="primary", disabled=not wanted, key="train now"):
+        _handed_in([training.parameters(data, lists, plan) for plan in wanted])
+    _combined(data, lists)
+
+
+def _handed_in(asked: Sequence[Mapping[str, Any]]) -> None:
+    """Hand trainings in and go to them: the address names them from now on."""
+    ids = []
+    for parameters in asked:
+        job = jobs.submit("train", dict(parameters))
+        st.toast(escaped(f"{jobs.name(job)}: {'found' if job.ended else 'handed in'}"))
+        ids.append(job.id[:DIGITS])
+    address.pin(RUNS, *ids)
+    st.rerun()
+
+
+def _combined(data: Fitting, lists: ListRecipe) -> None:
+    """A ranker made of rankers; drawn once somebody opens it."""
+    more = st.expander(
+        "Combine rankers into one", icon=":material/merge:", key="combine", on_change="rerun"
+    )
+    if not more.open:
+        return
+    with more:
+        there = training.trained(data)
+        known = (there["ranker"] + "@" + there["recipe"]).tolist()
+        made = combination.drawn(combinations.members(known, training.FITTED), "combine")
+        if made is None:
+            return
+        name = str(made)
+        plans = [
+            training.planned(data, lists, leaf.base, leaf.preset, {})
+            for leaf in made.leaves
+            if leaf.base in training.FITTED
+        ]
+        wanted = [plan for plan in plans if not plan.there]
+        st.markdown(escaped(name))
+        st.caption(f"{combination.cost(made)}. {_members_cost(data, lists, plans, wanted)}")
+        if st.button("Make this combination", key="combine now"):
+            asked = training.lists_asked(data.data, lists) or None
+            _handed_in([{"data": data.data, "ranker": name, "changes": None, "lists": asked}])
+
+
+def _members_cost(
+    data: Fitting, lists: ListRecipe, plans: Sequence[Plan], wanted: Sequence[Plan]
+) -> str:
+    """Which members are trained first, and what that takes."""
+    if not wanted:
+        return "Nothing is trained for it." if plans else "No member learns anything."
+    low, high = training.together([plan.cost for plan in wanted], training.preparing(data, lists))
+    count = "1 member is" if len(wanted) == 1 else f"{len(wanted)} members are"
+    return f"{count} trained first: {_span(low, high)}."
+
+
+def _three(data: Fitting) -> tuple[list[str], str | None, ListRecipe | None]:
+    """The controls that matter: rankers, preset, initial rankers."""
+    usual, lists = proposals.for_training()
+    groups = training.groups()
+    offered = [name for own in groups.values() for name in own]
+    missing = state.absent("train", offered)
+    names = st.multiselect(
+        "Rankers", offered, default=list(proposals.TELLING), key="train", bind="query-params",
+        wrap=True, help="Each is trained by a job of its own. Type to search.",
+    )  # fmt: skip
+    state.instead("ranker", missing, *names)
+    _every_ranker(groups, names)
+    preset = _preset(names, usual)
+    initial = st.multiselect(
+        "Initial rankers",
+        list(dict.fromkeys([*lists.initial, *training.initial_rankers(data)])),
+        default=list(lists.initial),
+        key="initial",
+        bind="query-params",
+        help="The first one cuts and orders the lists; rankers that end in -init read all of them.",
+    )
+    return names, preset, replace(lists, initial=tuple(initial)) if initial else None
+
+
+def _every_ranker(groups: Mapping[str, Sequence[str]], chosen: Collection[str]) -> None:
+    """All that can be trained, by group, each with what it is and a box to tick."""
+    count = sum(map(len, groups.values()))
+    more = st.expander(
+        f"What they are: all {count}, by kind", icon=":material/list:", key="every ranker",
+        on_change="rerun",
+    )  # fmt: skip
+    if not more.open:
+        return
+    with more:
+        for group, names in groups.items():
+            st.markdown(f"**{escaped(group)}**")
+            for name in names:
+                st.session_state[f"tick {name}"] = name in chosen
+                st.checkbox(
+                    f"**{name}**: {_summary(name)}", key=f"tick {name}", on_change=_tick,
+                    args=(name,), wrap=True,
+                )  # fmt: skip
+
+
+def _tick(name: str) -> None:
+    others = [one for one in st.session_state["train"] if one != name]
+    st.session_state["train"] = [*others, name] if st.session_state[f"tick {name}"] else others
+
+
+def _preset(names: Sequence[str], usual: str) -> str | None:
+    """The choice among the presets that all these rankers have; None where there is none."""
+    offered = training.presets(names)
+    if not offered or not names:
+        return None
+    return st.segmented_control(
+        "Preset",
+        offered,
+        default=usual if usual in offered else offered[0],
+        required=True,
+        key="preset",
+        bind="query-params",
+        help="; ".join(f"**{name}**: {training.PRESETS[name]}" for name in offered),
+    )
+
+
+def _settings(
+    lists: ListRecipe, names: list[str], preset: str
+) -> tuple[ListRecipe, dict[str, dict[str, str]]]:
+    """Every other field, a tab a ranker and one for the lists; values that differ, as text.
+
+    They are many: until somebody opens them for the first time they are not drawn.
+    """
+    changes: dict[str, dict[str, str]] = {name: {} for name in names}
+    more = st.expander(
+        "All settings", icon=":material/tune:", key="all settings", on_change="rerun"
+    )
+    if more.open:
+        st.session_state[OPENED] = True
+    if not st.session_state.get(OPENED):
+        return lists, changes
+    with more:
+        tabs = st.tabs([*names, "lists"])
+        for tab, name in zip(tabs, names, strict=False):
+            with tab:
+                changes[name] = _fields(name, preset)
+        with tabs[-1]:
+            lists = parsed(lists, forms.drawn(lists, "lists", columns=2))
+    return lists, changes
+
+
+def _fields(name: str, preset: str) -> dict[str, str]:
+    spec, key = registry.spec(name, preset), f"{name}.{preset}"
+    if not isinstance(spec, NeuralSpec):
+        return forms.drawn(spec, key, columns=2)
+    fixed = FIXED.get(name, {})
+    changes: dict[str, str] = {}
+    for title, part in (("model", spec.model), ("training", spec.training)):
+        free = [field.name for field in fields(part) if field.name not in fixed]
+        st.markdown("**Network**" if title == "model" else "**Training**")
+        changes |= forms.drawn(part, f"{key}.{title}", only=free, columns=2)
+    return changes
+
+
+def _costs(data: Fitting, lists: ListRecipe, plans: list[Plan]) -> None:
+    """What the button will cost, before it is pressed."""
+    lines = [_line(plan) for plan in plans]
+    wanted = [plan.cost for plan in plans if not plan.there]
+    first = training.preparing(data, lists) if wanted else None
+    if first is not None:
+        lines.append(
+            f"- The lists come first: **{_span(first.low, first.high)}**, {first.steps} fits of "
+            "initial rankers, done once and kept."
+        )
+    st.markdown("\n".join(lines))
+    if not wanted:
+        st.success(
+            "All of this was found at once: it is trained already and stands in the table below.",
+            icon=":material/bolt:",
+        )
+        return
+    low, high = training.together(wanted, first)
+    rests = min(cost.measured for cost in wanted)
+    basis = (
+        f"It rests on {rests} training{'s' if rests > 1 else ''} like it on this machine."
+        if rests
+        else "Nothing like it was trained on this machine yet, so the range is wide."
+    )
+    side = training.at_once()
+    slots = "one after the other" if side == 1 else f"{side} at a time"
+    together = f"**Together {_span(low, high)}**, {slots}. " if len(wanted) > 1 or first else ""
+    st.caption(f"{together}{basis}")
+
+
+def _line(plan: Plan) -> str:
+    """What a ranker is, and what training it takes, as an item of a list."""
+    return f"- **{plan.name}**: {_summary(plan.name)}. {_takes(plan)}"
+
+
+def _takes(plan: Plan) -> str:
+    if plan.there:
+        return f":green[Trained already] as {plan.key}."
+    cost = plan.cost
+    size = f"{cost.parameters:,} parameters, " if cost.parameters else ""
+    if not cost.low:
+        return "How long this kind takes was not measured yet."
+    unit = cost.unit
+    span = _span(cost.low, cost.high)
+    return f"**{span}**, {size}at most {cost.steps:,} {unit}."
+
+
+def _summary(name: str) -> str:
+    entry = registry.RANKERS[name]
+    source = f" ({entry.source})" if any(map(str.isalnum, entry.source)) else ""
+    return escaped(entry.summary + source)
+
+
+def _span(low: float, high: float) -> str:
+    """A range of seconds in words.
+
+    >>> _span(3, 65), _span(0.2, 0.9)
+    ('3 s to 1 min 5 s', '1 s')
+    """
+    ends = list(dict.fromkeys((duration(low), duration(high))))
+    return " to ".join(ends)

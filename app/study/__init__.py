@@ -1,0 +1,1 @@
+"""What the pages of studies share: parts, forms, the job panel, queries behind a number."""

@@ -1,0 +1,161 @@
+"""What the pages of studies share above and below their picture."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from shuffleproof.app import address, exports, opened, report, services, state
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.study import parts
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.reproduce import study_command, study_python
+
+Words = Callable[[Artefact], str]
+"""What writes a study as a command, and as Python."""
+
+NOUNS = ("Study", "studies")
+
+First = Callable[[Artefact], Any]
+"""What studies are sorted by."""
+
+
+@dataclass(frozen=True)
+class Top:
+    """What stands at the top of a page.
+
+    Attributes:
+        artefact: the study chosen.
+        notices: the place of what the address asks for in vain.
+        picture: the place of the picture.
+        controls: the place beside it, below the choice of the study.
+    """
+
+    artefact: Artefact
+    notices: DeltaGenerator
+    picture: DeltaGenerator
+    controls: DeltaGenerator
+
+
+def shown(stored: Mapping[str, Artefact], first: First = services.arrived) -> Artefact | None:
+    """The study that the address names; else the one that a page without an address shows.
+
+    Args:
+        stored: the studies by key.
+        first: what they are sorted by; nothing stored later may come before.
+    """
+    asked = address.says("study")[-1:]
+    named = [stored[key] for key in asked if key in stored]
+    return named[0] if named else min(stored.values(), key=first, default=None)
+
+
+def top(
+    stored: Mapping[str, Artefact], short: Words, words: Words, nouns: tuple[str, str] = NOUNS,
+    first: First = services.arrived,
+) -> Top:  # fmt: skip
+    """Draw the places of a page and the choice of its study, as `study` does."""
+    missing = state.absent("study", stored)
+    notices = st.container()
+    picture, controls = st.columns([5, 2], gap="medium")
+    with controls:
+        artefact = study(stored, short, words, nouns, first)
+    with notices:
+        state.instead("study", missing, short(artefact))
+    return Top(artefact, notices, picture, controls)
+
+
+def study(
+    stored: Mapping[str, Artefact], short: Words, words: Words, nouns: tuple[str, str] = NOUNS,
+    first: First = services.arrived,
+) -> Artefact:  # fmt: skip
+    """Draw the choice of a study; its key always stands in the address, so that links keep it.
+
+    Args:
+        stored: the studies by key, newest first.
+        short: what tells one from others in a narrow place.
+        words: the rest of it in a line.
+        nouns: what a study of the page is called, and what several are.
+        first: what they are sorted by; the least is what an address without a study shows.
+    """
+    wanted, keys = address.says("study")[-1:], list(stored)
+    chosen = shown(stored, first)
+    key = st.selectbox(
+        nouns[0], keys, index=0 if chosen is None else keys.index(str(chosen.key)),
+        format_func=lambda key: short(stored[key]),
+        help=f"Stored {nouns[1]} of this data set, newest first.",
+    )  # fmt: skip
+    if not stored[key].path.is_dir():
+        st.rerun()  # deleted since the page was drawn: another is shown, and it is said
+    st.caption(escaped(words(stored[key])))
+    if wanted != [key]:
+        address.pin("study", key)
+    newer = max(stored.values(), key=first)
+    if first(newer) > first(stored[key]):
+        newer_results(short(newer), str(newer.key))
+    return stored[key]
+
+
+def newer_results(words: str, *keys: str) -> None:
+    """Draw the door to results that came later: nothing else leads to them by itself.
+
+    Args:
+        words: what tells them from others.
+        keys: of their studies.
+    """
+    st.button(
+        escaped(f"Newer results: {words}"), key="newer results", type="tertiary",
+        icon=":material/update:", on_click=address.pin, args=("study", *keys),
+        help="What this address shows stays as it is until somebody asks for another.",
+    )  # fmt: skip
+
+
+def rankers(labels: Sequence[str], notices: DeltaGenerator, study: str) -> tuple[str, ...]:
+    """Draw the choice of the rankers in the picture; in the study's order.
+
+    Args:
+        labels: of all rankers of the study.
+        notices: where it is said that the address asks for others.
+        study: its key.
+    """
+    missing = state.absent("show", labels)
+    address.several("show", address.named(*labels), labels, of=study)
+    asked = st.multiselect("Rankers", labels, key="show", wrap=True)
+    chosen = tuple(label for label in labels if label in asked)
+    with notices:
+        state.instead("ranker", missing, *chosen)
+    return chosen
+
+
+def take_away(artefact: Artefact, drawn: Any, table: pd.DataFrame) -> None:
+    """Draw the row of menus.
+
+    Args:
+        artefact: the study.
+        drawn: the page's picture; None where there is none.
+        table: its numbers.
+    """
+    stem = f"{artefact.key}-table"
+    made = shared(artefact, drawn, lambda: exports.table_files(table, stem))
+    parts.exports_row(made, "take")
+
+
+def shared(
+    artefact: Artefact, drawn: Any, tables: Callable[[], Sequence[exports.File]]
+) -> parts.Shared:
+    """What can be taken away from a study; see `take_away`."""
+    recipe, facts, key = artefact.recipe, artefact.facts, str(artefact.key)
+    data = state.data()
+    return parts.Shared(
+        figures=[] if drawn is None else exports.figure_files(drawn, f"{key}-figure"),
+        tables=tables,
+        recipe=exports.recipe_file(recipe, facts, key),
+        report=exports.File(
+            "Report (HTML)", f"{key}.html", lambda: report.report([opened.path(key)]).encode()
+        ),
+        link=lambda: parts.here(data=data, study=key),
+        command=lambda: study_command(recipe, facts),
+        python=lambda: study_python(recipe, facts),
+    )

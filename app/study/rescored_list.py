@@ -1,0 +1,81 @@
+"""One list scored again: asking for it, both answers as a bump chart, its documents in numbers."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import pandas as pd
+import streamlit as st
+
+from shuffleproof.app import disturbed
+from shuffleproof.app.figures import bump
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.study import parts
+from shuffleproof.core.errors import ShuffleproofError
+
+BUMP, FEATURES = "bump", "features"
+Found = TypeVar("Found")
+
+
+def asked(ask: Callable[[], Found], words: str = "Scoring the list again …") -> Found | None:
+    """What the scoring process answers; None, and a notice, where it has no answer.
+
+    Args:
+        ask: asks it.
+        words: what stands on the page meanwhile.
+    """
+    try:
+        with st.spinner(words, show_time=True):
+            return ask()
+    except ShuffleproofError as error:
+        st.warning(escaped(str(error)), icon=":material/info:")
+        return None
+
+
+def features() -> tuple[int, ...]:
+    """The features that the table of a list's documents shows."""
+    return tuple(int(name) for name in st.session_state.get(FEATURES, ()))
+
+
+def chart(moves: pd.DataFrame, ranker: str, heads: Sequence[str] = bump.HEADS) -> None:
+    """Draw both answers as a bump chart.
+
+    Args:
+        moves: as `app.figures.bump` takes them.
+        ranker: who answered.
+        heads: what stands over the three columns.
+    """
+    st.plotly_chart(
+        bump.bump(moves, ranker, heads=heads), key=BUMP, config=parts.PLAIN,
+        alt=bump.alt_text(moves, ranker),
+    )  # fmt: skip
+
+
+def documents(moves: pd.DataFrame, columns: Mapping[str, Any], of: str, alt: str) -> None:
+    """Draw the documents of a list in numbers, folded up.
+
+    Args:
+        moves: a row a document.
+        columns: how columns are drawn that are called otherwise on other pages.
+        of: what the features chosen are those of.
+        alt: the table in words.
+    """
+    place = parts.folded("Documents, labels, scores and features of this list", "documents opened")
+    if place is None:
+        return
+    with place:
+        st.multiselect(
+            "Features", disturbed.features(), key=FEATURES, wrap=True, placeholder="none", help=of
+        )
+        st.dataframe(
+            moves,
+            hide_index=True,
+            key="documents",
+            placeholder="",
+            column_config={
+                "document": st.column_config.TextColumn("Document", pinned=True),
+                "label": st.column_config.NumberColumn("Label", format="%g"),
+                "kind": st.column_config.TextColumn("In", help="kept: in both lists"),
+                **columns,
+            },
+            alt=alt,
+        )

@@ -1,1 +1,0 @@
-"""Pages: one file each; each chooses, calls and draws."""

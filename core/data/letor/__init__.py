@@ -1,0 +1,1 @@
+"""LETOR text (svmlight with `qid`): one compiled parser, and a writer."""

@@ -1,0 +1,357 @@
+"""LETOR text (svmlight with `qid`) in: exact, streaming, every malformed line named.
+
+    2 qid:10 1:0.03 2:0.66 46:1 #docid = GX001-02 inc = 1 prob = 0.1
+
+Cells that a row leaves out are zero; columns are the feature ids that occur anywhere. Values
+that float32 rounds to infinity (Istella's 1.797e308) are cut to its largest number and counted;
+infinity and anything beyond 1.8e308 is an error. `NULL` and `NaN` cells are an error unless a
+policy is chosen. Rows of a query that are scattered over the file are gathered, in file order, and
+counted.
+
+Memory: reading takes at most 1.5 times the float32 matrix of what is read, scattered or not. What
+is counted is everything beyond the program itself: matrix, labels, comments and document ids,
+bounds, and what the reading needs on the way, for rows whose comment is up to about a third of
+their features' bytes (MQ2008: 46 features, 49 bytes of comment). Splitting by query takes no more.
+A matrix that would outgrow a limit, the machine or its text many times over is refused before it
+is made: see `letor_room`.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float32, Int64
+
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.letor import errors as letor_errors
+from shuffleproof.core.data.letor.kernel import parse
+from shuffleproof.core.data.letor.matrix_size import Room
+from shuffleproof.core.data.letor.numbers import BEYOND, LARGEST
+from shuffleproof.core.data.letor.query_runs import Runs
+from shuffleproof.core.data.letor.sink import (
+    BAD_LABEL,
+    CLIPPINGS,
+    DONE,
+    MORE_COLUMNS,
+    NEEDED_ID,
+    NULLS,
+    PATCHES,
+    PATCHES_FULL,
+    QUERY_LENGTH,
+    RUN,
+    Rules,
+    addresses,
+)
+from shuffleproof.core.data.letor.stream import Block, Limits, Source, blocks
+from shuffleproof.core.data.letor.table import (
+    GrowingTable,
+    column_totals,
+    fill_missing,
+    mark_features,
+)
+from shuffleproof.core.data.letor.write import write
+from shuffleproof.core.errors import DataError
+
+__all__ = [
+    "LetorTable",
+    "Limits",
+    "Missing",
+    "ParsedLetor",
+    "Source",
+    "read",
+    "write",
+]
+
+
+class Missing(StrEnum):
+    """What becomes of a NULL or NaN cell.
+
+    Where smaller is better, as in MQ2007-agg's ranks, `largest` says what a missing rank means.
+    """
+
+    ERROR = "error"
+    ZERO = "zero"
+    MEAN = "mean"
+    LARGEST = "largest"
+
+
+@dataclass(frozen=True)
+class ParsedLetor:
+    """A data set and what had to be done to get it.
+
+    Attributes:
+        dataset: the data set.
+        gathered: ids of the queries whose rows were not contiguous.
+        clipped_cells: values beyond float32.
+        missing_cells: NULL and NaN cells that were filled.
+        lacking: feature ids of the other parts that do not occur here.
+    """
+
+    dataset: RankingDataset
+    gathered: tuple[str, ...] = ()
+    clipped_cells: int = 0
+    missing_cells: int = 0
+    lacking: int = 0
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a person should know, in sentences."""
+        notes = []
+        if self.gathered:
+            some = ", ".join(self.gathered[:5])
+            notes.append(f"The rows of {len(self.gathered):,} queries were scattered ({some} …).")
+        if self.clipped_cells:
+            notes.append(f"{self.clipped_cells:,} values were cut to the largest float32, 3.4e38.")
+        if self.missing_cells:
+            notes.append(f"{self.missing_cells:,} NULL or NaN cells were filled.")
+        if self.lacking:
+            notes.append(
+                f"{self.lacking:,} of the {len(self.dataset.feature_ids):,} feature ids of all "
+                "parts do not occur here: they are 0."
+            )
+        return tuple(notes)
+
+
+def read(
+    source: Source | str,
+    *,
+    groups: Source | str | None = None,
+    missing: Missing | str = Missing.ERROR,
+    name: str | None = None,
+    limits: Limits | None = None,
+) -> ParsedLetor:
+    """Read one file, plain or compressed (.gz .bz2 .xz .zip, told by content).
+
+    Args:
+        source: a path, or a binary file that can seek.
+        groups: LightGBM's group file: the number of rows of each query, one a line; the rows
+            then carry no `qid`, and queries are named 1, 2, ….
+        missing: what becomes of NULL and NaN cells.
+        name: what errors call the file; its path by default.
+        limits: what the file may ask for.
+
+    Raises:
+        LetorError: a malformed line.
+        DataError: a damaged, empty or oversized file.
+    """
+    table = LetorTable(Missing(missing), limits or Limits())
+    table.add(source, groups=groups, name=name)
+    table.close()
+    return table.parsed(table.fillers())
+
+
+Split = Callable[[int], Sequence[Int64[np.ndarray, " chosen"]]]
+"""From the number of queries to the queries of each part; no query is in two."""
+
+
+@dataclass
+class LetorTable:
+    """Rows of one or several files on their way to a data set: `add` …, `close`, `parsed`."""
+
+    missing: Missing = Missing.ERROR
+    limits: Limits = field(default_factory=Limits)
+
+    def __post_init__(self) -> None:
+        """Start empty."""
+        self._table = GrowingTable(self.limits)
+        self._room, self._decoded = Room(self.limits), 0
+        self._called, self.lacking = "", 0
+        self._runs = Runs()
+        self.feature_ids: Int64[np.ndarray, " features"] = np.zeros(0, dtype=np.int64)
+
+    def add(
+        self,
+        source: Source | str,
+        *,
+        groups: Source | str | None = None,
+        name: str | None = None,
+    ) -> None:
+        """Append the rows of a file; a query id met in a file before is the same query."""
+        for _ in self.adding(source, groups=groups, name=name):
+            pass
+
+    def adding(
+        self,
+        source: Source | str,
+        *,
+        groups: Source | str | None = None,
+        name: str | None = None,
+    ) -> Iterator[int]:
+        """`add`, block by block: yields the bytes of the file, as stored, that are behind it."""
+        source = Path(source) if isinstance(source, str) else source
+        called = name or str(
+            getattr(source, "name", source) if not isinstance(source, Path) else source
+        )
+        self._called = called
+        first_row = self._table.file_start = self._table.rows
+        for block in blocks(source, called, self.limits):
+            self._take(block, called, with_query=groups is None)
+            self._name_runs()
+            yield block.stored
+        if self._table.rows == first_row:
+            raise DataError(called, "no documents", "LETOR text is expected: label qid:id 1:value")
+        self._table.sink.state[QUERY_LENGTH] = 0  # the next file starts a run of its own
+        if groups is not None:
+            self._name_groups(groups, first_row, called)
+
+    def _take(self, block: Block, name: str, *, with_query: bool) -> None:
+        table = self._table
+        self._decoded += block.end
+        most, _ = self._room.bound(self._decoded)
+        before = table.rows
+        self._check_matrix((before, table.width), block, 0, name)
+        table.put_in_order(most)
+        table.reserve(block, most)
+        start = place = block.buffer.ctypes.data
+        end = start + block.end
+        while place < end:
+            nulls = self.missing is not Missing.ERROR
+            rules = Rules(
+                table.width,
+                self.limits.feature_id,
+                self.limits.line_bytes,
+                with_query,
+                nulls,
+                len(table.sink.patches),
+            )
+            code, place = parse(addresses(table.sink), rules, place, end)
+            self._patch(block, name)
+            if code == DONE:
+                return
+            if code == MORE_COLUMNS:
+                self._widen(before, block, place - start, name)
+            elif code != PATCHES_FULL:
+                raise letor_errors.malformed(code, block, place - start, name, self.limits)
+
+    def _patch(self, block: Block, name: str) -> None:
+        """Finish the numbers that the compiled parser could not decide."""
+        sink, start = self._table.sink, block.buffer.ctypes.data
+        for cell, first, last in sink.patches[: sink.state[PATCHES]].tolist():
+            value = float(block.buffer[first - start : last - start].tobytes())
+            if abs(value) >= BEYOND:
+                if cell < 0:
+                    raise letor_errors.malformed(BAD_LABEL, block, first - start, name, self.limits)
+                value = math.copysign(LARGEST, value)
+                sink.state[CLIPPINGS] += 1
+            if cell >= 0:
+                sink.cells[cell] = np.float32(value)
+            else:
+                sink.labels[-1 - cell] = np.float32(value)
+        sink.state[PATCHES] = 0
+
+    def _widen(self, before: int, block: Block, line: int, name: str) -> None:
+        """Columns for every new id of the rest of a block at once."""
+        table = self._table
+        marks = np.zeros(self.limits.feature_id + 1, dtype=np.bool_)
+        marks[table.sink.state[NEEDED_ID]] = True
+        mark_features(block.buffer, line, block.end, marks)
+        new = np.flatnonzero(marks & (table.sink.columns < 0)).astype(np.int64)
+        lately = block.buffer[: block.end].tobytes().find(b" %d:" % new[-1], line)
+        last = max(line, lately)
+        self._check_matrix((before, table.used + len(new)), block, last, name)
+        table.admit(new, self._room.bound(self._decoded)[0])
+
+    def _check_matrix(self, table: tuple[int, int], block: Block, line: int, name: str) -> None:
+        """Refuse a matrix that may not become so large, before it takes the memory.
+
+        Args:
+            table: rows before the block, columns.
+            block: what is read next.
+            line: where in it the line starts that needs the room.
+            name: of the file.
+        """
+        before, width = table
+        self._table.expect(before, block, width)
+        most, reason = self._room.bound(self._decoded)
+        if self._table.needed * width * 4 > most:
+            size = self._table.needed, width
+            raise letor_errors.too_large(size, (most, reason), block, line, name)
+
+    def _name_runs(self) -> None:
+        """Give the runs of rows of the block just read their queries."""
+        sink = self._table.sink
+        runs = sink.runs[: sink.state[RUN]].tolist()
+        text = sink.run_text[: runs[-1][2]].tobytes() if runs else b""
+        for row, first, last in runs:
+            self._runs.append(row, text[first:last])
+        sink.state[RUN] = 0
+
+    def _name_groups(self, groups: Source | str, first_row: int, name: str) -> None:
+        sizes = letor_errors.group_sizes(groups, self._table.rows - first_row, name, self.limits)
+        start = first_row
+        for size in sizes:
+            self._runs.append(start, str(self._runs.queries + 1).encode())
+            start += size
+
+    def close(self) -> None:
+        """Put the columns in the order of their ids; no file can be added any more."""
+        self.feature_ids = self._table.feature_ids
+        self._table.close()
+
+    def align(self, feature_ids: Int64[np.ndarray, " union"]) -> None:
+        """Add zero columns, so that the columns are these ids, a rising superset of its own.
+
+        Raises:
+            DataError: too large a matrix.
+        """
+        self.lacking = len(feature_ids) - len(self.feature_ids)
+        if self.lacking:
+            size = self._table.rows, len(feature_ids)
+            letor_errors.check_size(size, self._room.bound(self._decoded), self._called)
+            places = np.searchsorted(feature_ids, self.feature_ids).astype(np.int64)
+            self._table.add_columns(places, len(feature_ids))
+            self.feature_ids = feature_ids
+
+    def fillers(self) -> Float32[np.ndarray, " features"]:
+        """What a missing cell of each column becomes, taken from the present cells of it."""
+        matrix = self._table.matrix()
+        if self.missing in (Missing.ERROR, Missing.ZERO) or not self._table.sink.state[NULLS]:
+            return np.zeros(matrix.shape[1], dtype=np.float32)
+        sums, counts, largest = column_totals(matrix)
+        values = sums / np.maximum(counts, 1) if self.missing is Missing.MEAN else largest
+        return np.where(counts > 0, values, 0.0).astype(np.float32)
+
+    def parsed(self, fillers: Float32[np.ndarray, " features"]) -> ParsedLetor:
+        """The data set, missing cells filled and scattered queries gathered; ends the table."""
+        return self.parsed_parts(fillers, lambda queries: [np.arange(queries)])[0]
+
+    def parsed_parts(
+        self, fillers: Float32[np.ndarray, " features"], split: Split
+    ) -> list[ParsedLetor]:
+        """The data set in parts by query, which are views of one matrix; ends the table.
+
+        Args:
+            fillers: what the missing cells of each column become.
+            split: which queries each part has; what had to be done is told with the first.
+        """
+        table, state = self._table, self._table.sink.state
+        if state[NULLS]:
+            fill_missing(table.matrix(), fillers)
+        parts = split(self._runs.queries)
+        chosen = np.concatenate(parts)
+        rest = np.setdiff1d(np.arange(self._runs.queries), chosen)
+        arranged = self._runs.arranged(table.rows, np.concatenate([chosen, rest]).astype(np.int64))
+        comments, documents = table.finish(arranged.order)
+        names, offsets = self._runs.names, arranged.offsets
+        matrix, labels = table.matrix(), table.sink.labels
+        datasets, end = [], 0
+        for part in parts:
+            first, end = end, end + len(part)
+            rows = slice(int(offsets[first]), int(offsets[end]))
+            datasets.append(
+                RankingDataset(
+                    features=matrix[rows],
+                    labels=labels[rows],
+                    offsets=offsets[first : end + 1] - offsets[first],
+                    query_ids=tuple(names[query] for query in part.tolist()),
+                    feature_ids=tuple(self.feature_ids.tolist()),
+                    doc_ids=None if documents is None else documents.between(rows),
+                    comments=None if comments is None else comments.between(rows),
+                )
+            )
+        gathered = tuple(names[query] for query in arranged.scattered)
+        counts = int(state[CLIPPINGS]), int(state[NULLS]), self.lacking
+        return [ParsedLetor(datasets[0], gathered, *counts), *map(ParsedLetor, datasets[1:])]

@@ -1,0 +1,166 @@
+"""LETOR text out: the shortest decimals that read back to the same float32."""
+
+import gzip
+from collections.abc import Iterator
+from pathlib import Path
+from typing import no_type_check
+
+import numba
+import numpy as np
+from jaxtyping import Float32
+
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.letor.comment import document_of
+from shuffleproof.core.data.letor.numbers import NEWLINE, RETURN
+from shuffleproof.core.errors import DataError
+
+WIDEST = 48  # bytes that one cell can take: an id of 20 digits, a colon, a number, a space
+MOST_DECIMALS = 15
+SMALLEST_PLAIN, LARGEST_PLAIN = 1e-6, 1e15
+_POWERS = 10.0 ** np.arange(MOST_DECIMALS + 1)
+_LARGEST_EXACT = 2.0**53
+
+
+def write(dataset: RankingDataset, path: Path) -> None:
+    """Write a data set as LETOR text, gzipped where the name ends in .gz.
+
+    Every cell is written, zeros too, so that reading gives the same columns. Comments are kept;
+    a document id that its comment does not name is written in front of it.
+
+    Raises:
+        DataError: an id or comment that a line of LETOR text cannot hold, a value that is not
+            finite, or no documents.
+    """
+    _check(dataset)
+    comments = [_comment(dataset, row) for row in range(dataset.documents)]
+    partial = path.with_name(path.name + ".partial")
+    packed = path.suffix == ".gz"
+    try:
+        with gzip.open(partial, "wb", 6) if packed else partial.open("wb") as file:
+            for line in _lines(dataset, comments):
+                file.write(line)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def decimal(value: np.float32) -> str:
+    """The decimal that is written for a float32.
+
+    >>> decimal(np.float32(0.1)), decimal(np.float32(1e-30)), decimal(np.float32(3))
+    ('0.1', '1e-30', '3')
+    """
+    long = value != 0 and not SMALLEST_PLAIN <= abs(value) < LARGEST_PLAIN
+    text = (
+        np.format_float_scientific(value, trim="-", exp_digits=1)
+        if long
+        else np.format_float_positional(value, trim="-")
+    )
+    return text if np.float32(float(text)) == value else f"{value:.9g}"
+
+
+def _lines(dataset: RankingDataset, comments: list[bytes]) -> Iterator[bytes]:
+    ids = np.array(dataset.feature_ids, dtype=np.int64)
+    line = np.empty(WIDEST * (len(ids) + 1), dtype=np.uint8)
+    for query in range(dataset.queries):
+        head = f" qid:{dataset.query_ids[query]} ".encode()
+        for row in range(dataset.offsets[query], dataset.offsets[query + 1]):
+            cells = dataset.features[row]
+            length = written_cells(cells, ids, line)
+            text = line[:length].tobytes() if length >= 0 else _slow_cells(cells, ids)
+            yield decimal(dataset.labels[row]).encode() + head + text + comments[row] + b"\n"
+
+
+def _slow_cells(cells: Float32[np.ndarray, " features"], ids: np.ndarray) -> bytes:
+    pairs = zip(ids.tolist(), cells, strict=True)
+    return " ".join(f"{feature}:{decimal(value)}" for feature, value in pairs).encode() + b" "
+
+
+def _comment(dataset: RankingDataset, row: int) -> bytes:
+    comments, documents = dataset.comments, dataset.doc_ids
+    text = b""
+    if comments is not None:
+        text = comments.blob[comments.starts[row] : comments.ends[row]].tobytes()
+    if documents is not None:
+        document = documents.blob[documents.starts[row] : documents.ends[row]].tobytes()
+        if len(document.split()) > 1 or document.strip() != document:
+            found = f"the document id {document!r}"
+            raise DataError(f"document {row}", found, "An id in LETOR text holds no blanks.")
+        if document and document_of(np.frombuffer(text, dtype=np.uint8)) != document:
+            text = b"docid = " + document + (b" " + text if text else b"")
+    elif comments is None:
+        return b""
+    if bytes([NEWLINE]) in text or text.endswith(bytes([RETURN])):
+        found = "a comment or document id with a line break"
+        raise DataError(f"document {row}", found, "LETOR text is one line a document.")
+    return b"#" + text
+
+
+def _check(dataset: RankingDataset) -> None:
+    if not dataset.documents:
+        raise DataError("the data set", "no documents", "There is nothing to write.")
+    if not (np.isfinite(dataset.labels).all() and np.isfinite(dataset.features).all()):
+        found = "a value that is not finite"
+        raise DataError("the data set", found, "LETOR text holds finite numbers.")
+    for name in dataset.query_ids:
+        if not name or len(name.encode()) > 255 or "#" in name or min(name) <= " ":
+            found = f"the query id {name!r}"
+            raise DataError("the data set", found, "A qid is 1 to 255 bytes without blanks or #.")
+
+
+@no_type_check
+@numba.njit(cache=True)
+def written_cells(cells: np.ndarray, ids: np.ndarray, line: np.ndarray) -> int:
+    """Write `id:value ` of every cell; the bytes used, or −1 where a value needs an exponent."""
+    end = 0
+    for column in range(len(cells)):
+        end = _integer(line, end, ids[column])
+        line[end] = 58  # a colon
+        end = _fixed(line, end + 1, cells[column])
+        if end < 0:
+            return -1
+        line[end] = 32
+        end += 1
+    return end
+
+
+@no_type_check
+@numba.njit(cache=True)
+def _fixed(line: np.ndarray, end: int, value: np.float32) -> int:
+    """Write a float32 with the fewest decimals that give it back; −1 if 15 do not."""
+    size = abs(np.float64(value))
+    if np.signbit(value):
+        line[end] = 45  # a minus sign
+        end += 1
+    for decimals in range(MOST_DECIMALS + 1):
+        scaled = np.rint(size * _POWERS[decimals])
+        if scaled >= _LARGEST_EXACT:
+            return -1
+        if np.float32(scaled / _POWERS[decimals]) == np.float32(size):
+            whole = np.int64(scaled) // np.int64(_POWERS[decimals])
+            end = _integer(line, end, whole)
+            if decimals:
+                line[end] = 46  # a dot
+                rest = np.int64(scaled) - whole * np.int64(_POWERS[decimals])
+                end = _padded(line, end + 1, rest, decimals)
+            return end
+    return -1
+
+
+@no_type_check
+@numba.njit(cache=True)
+def _integer(line: np.ndarray, end: int, number: int) -> int:
+    digits, left = 1, number
+    while left >= 10:
+        left //= 10
+        digits += 1
+    return _padded(line, end, number, digits)
+
+
+@no_type_check
+@numba.njit(cache=True)
+def _padded(line: np.ndarray, end: int, number: int, digits: int) -> int:
+    for place in range(end + digits - 1, end - 1, -1):
+        line[place] = 48 + number % 10
+        number //= 10
+    return end + digits

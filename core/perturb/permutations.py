@@ -1,0 +1,220 @@
+"""New arrangements of lists: pure functions that say which document moves to which place.
+
+An arrangement is an index array over all candidates: entry p is the old place of the document
+that now stands at place p; it stays within each list. Place 0 of a list is its best. What the
+places mean (a rank, or a position shown) is for `ranking` and `presentation` to say.
+"""
+
+from collections.abc import Callable
+from typing import no_type_check
+
+import numba
+import numpy as np
+from jaxtyping import Float32, Int64
+
+from shuffleproof.core.data import ragged
+from shuffleproof.core.data.argsort_descending import falling_order
+from shuffleproof.core.perturb.mallows import dispersion, insertion_depths
+
+Arrangement = Callable[[np.ndarray, np.ndarray, float, np.random.Generator], np.ndarray]
+"""(bounds, falling scores of the places, level, generator) → old place of each place."""
+
+
+def transposed(
+    offsets: Int64[np.ndarray, " bounds"],
+    scores: Float32[np.ndarray, " places"],
+    level: float,
+    generator: np.random.Generator,
+) -> Int64[np.ndarray, " places"]:
+    """`level` random pairs of different places, drawn with replacement, exchanged in turn.
+
+    SetRank, Figure 3. On 40 documents 1, 2, 5, 10, 20, 40, 80 exchanges leave a Kendall τ of .93,
+    .86, .71, .51, .28, .08, .01.
+    """
+    places = np.arange(len(scores), dtype=np.int64)
+    return _transposed(offsets, round(level), generator, places)
+
+
+def inverted(
+    offsets: Int64[np.ndarray, " bounds"],
+    scores: Float32[np.ndarray, " places"],
+    level: float,
+    generator: np.random.Generator,
+) -> Int64[np.ndarray, " places"]:
+    """Exactly `level` inversions a list, or all n(n − 1)/2 where that is fewer.
+
+    A random walk from the order as it is: each step exchanges one pair of neighbours that still
+    stand as they did at first, drawn evenly among those pairs, and so adds exactly one inversion.
+    (Evenly among walks' steps, that is; not evenly among the permutations with that many
+    inversions.)
+    """
+    places = np.arange(len(scores), dtype=np.int64)
+    return _inverted(offsets, round(level), generator, places)
+
+
+def shuffled(
+    offsets: Int64[np.ndarray, " bounds"],
+    scores: Float32[np.ndarray, " places"],
+    level: float,
+    generator: np.random.Generator,
+) -> Int64[np.ndarray, " places"]:
+    """A share `level` of the places, drawn at random, exchange their documents at random.
+
+    The number of places is rounded half up; level 1 is an even draw from all orders.
+    """
+    places = np.arange(len(scores), dtype=np.int64)
+    return _redrawn(offsets, level, generator, places, False)  # noqa: FBT003 (numba: positional)
+
+
+def turned(
+    offsets: Int64[np.ndarray, " bounds"],
+    scores: Float32[np.ndarray, " places"],
+    level: float,
+    generator: np.random.Generator,
+) -> Int64[np.ndarray, " places"]:
+    """A share `level` of the places, drawn at random, hold their documents in reverse order.
+
+    The number of places is rounded half up; level 1 turns the whole list round.
+    """
+    places = np.arange(len(scores), dtype=np.int64)
+    return _redrawn(offsets, level, generator, places, True)  # noqa: FBT003 (numba: positional)
+
+
+def mallows(
+    offsets: Int64[np.ndarray, " bounds"],
+    scores: Float32[np.ndarray, " places"],
+    level: float,
+    generator: np.random.Generator,
+) -> Int64[np.ndarray, " places"]:
+    """An order from Mallows' model whose expected Kendall τ with the old one is `level`.
+
+    P(order) ∝ φ^inversions (Mallows 1957), φ solved for each list length; a negative target is
+    the reverse of an order drawn for the positive one. Drawn by repeated insertion (Doignon,
+    Pekeč & Regenwetter 2004).
+    """
+    lengths = np.diff(offsets)
+    solved = {length: dispersion(length, abs(level)) for length in set(lengths.tolist())}
+    theta = np.array([solved[length] for length in lengths.tolist()], dtype=np.float64)
+    depths = insertion_depths(
+        ragged.places_of(offsets), np.repeat(theta, lengths), generator.random(len(scores))
+    )
+    return _inserted(offsets, depths, level < 0)
+
+
+def noisy(
+    offsets: Int64[np.ndarray, " bounds"],
+    scores: Float32[np.ndarray, " places"],
+    level: float,
+    generator: np.random.Generator,
+) -> Int64[np.ndarray, " places"]:
+    """The order of the scores plus Gaussian noise of `level` standard deviations of the list."""
+    lengths = np.diff(offsets)
+    filled = lengths > 0
+    exact = scores.astype(np.float64)
+    deviation = np.zeros(len(lengths))
+    starts = offsets[:-1][filled]
+    if len(starts):
+        mean = np.add.reduceat(exact, starts) / lengths[filled]
+        squares = (exact - np.repeat(mean, lengths[filled])) ** 2
+        deviation[filled] = np.sqrt(np.add.reduceat(squares, starts) / lengths[filled])
+    noise = generator.standard_normal(len(scores)) * np.repeat(deviation, lengths)
+    return falling_order(offsets, exact + level * noise)
+
+
+@numba.njit(cache=True)
+@no_type_check  # the test run wraps every function that lacks it, and numba cannot take those
+def _transposed(
+    offsets: np.ndarray, exchanges: int, generator: np.random.Generator, places: np.ndarray
+) -> np.ndarray:
+    for segment in range(len(offsets) - 1):
+        low, length = offsets[segment], offsets[segment + 1] - offsets[segment]
+        if length < 2:
+            continue
+        for _ in range(exchanges):
+            one = int(generator.random() * length)
+            other = int(generator.random() * (length - 1))
+            other += other >= one
+            held = places[low + one]
+            places[low + one] = places[low + other]
+            places[low + other] = held
+    return places
+
+
+@numba.njit(cache=True)
+@no_type_check
+def _inverted(
+    offsets: np.ndarray, inversions: int, generator: np.random.Generator, places: np.ndarray
+) -> np.ndarray:
+    """`open_` holds the left places of neighbours in first order, `slot` where each is in it."""
+    longest = 0
+    for segment in range(len(offsets) - 1):
+        longest = max(longest, offsets[segment + 1] - offsets[segment])
+    open_, slot = np.empty(longest, np.int64), np.full(longest, -1)
+    for segment in range(len(offsets) - 1):
+        low, length = offsets[segment], offsets[segment + 1] - offsets[segment]
+        count = max(length - 1, 0)
+        for place in range(count):
+            open_[place] = slot[place] = place
+        for _ in range(min(inversions, length * (length - 1) // 2)):
+            left = open_[int(generator.random() * count)]
+            held = places[low + left]
+            places[low + left] = places[low + left + 1]
+            places[low + left + 1] = held
+            for place in range(max(left - 1, 0), min(left + 2, length - 1)):
+                rising = places[low + place] < places[low + place + 1]
+                if rising and slot[place] < 0:
+                    open_[count] = place
+                    slot[place] = count
+                    count += 1
+                elif not rising and slot[place] >= 0:
+                    count -= 1
+                    open_[slot[place]] = open_[count]
+                    slot[open_[count]] = slot[place]
+                    slot[place] = -1
+        slot[:length] = -1
+    return places
+
+
+@numba.njit(cache=True)
+@no_type_check
+def _redrawn(
+    offsets: np.ndarray,
+    share: float,
+    generator: np.random.Generator,
+    places: np.ndarray,
+    backwards: bool,  # noqa: FBT001 (numba: positional)
+) -> np.ndarray:
+    """Fisher-Yates draws the places that take part; they are then redrawn or turned round."""
+    for segment in range(len(offsets) - 1):
+        low, length = offsets[segment], offsets[segment + 1] - offsets[segment]
+        taking_part = int(share * length + 0.5)
+        drawn = np.arange(length)
+        for place in range(min(taking_part, length - 1)):
+            other = place + int(generator.random() * (length - place))
+            drawn[place], drawn[other] = drawn[other], drawn[place]
+        part = np.sort(drawn[:taking_part])
+        held = part[::-1].copy() if backwards else part.copy()
+        if not backwards:
+            for place in range(taking_part - 1):
+                other = place + int(generator.random() * (taking_part - place))
+                held[place], held[other] = held[other], held[place]
+        for place in range(taking_part):
+            places[low + part[place]] = low + held[place]
+    return places
+
+
+@numba.njit(cache=True)
+@no_type_check
+def _inserted(offsets: np.ndarray, depths: np.ndarray, backwards: bool) -> np.ndarray:  # noqa: FBT001 (numba: positional)
+    """Document i of a list is inserted `depths[i]` places above the end of those before it."""
+    places = np.empty(len(depths), np.int64)
+    for segment in range(len(offsets) - 1):
+        low, high = offsets[segment], offsets[segment + 1]
+        for place in range(low, high):
+            target = place - depths[place]
+            for moved in range(place, target, -1):
+                places[moved] = places[moved - 1]
+            places[target] = place
+        if backwards:
+            places[low:high] = places[low:high][::-1].copy()
+    return places

@@ -1,0 +1,1 @@
+"""Boosted rankers: thresholds (RankBoost, FRank) and trees (MART, LambdaMART)."""

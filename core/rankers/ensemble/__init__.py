@@ -1,0 +1,1 @@
+"""Rankers made of rankers: fusion, and shuffle-and-aggregate."""

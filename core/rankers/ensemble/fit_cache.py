@@ -1,0 +1,86 @@
+"""A combination from the store: its members trained or found first, then kept with them inside."""
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import asdict
+
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.errors import UsageError
+from shuffleproof.core.execution.machine import machine
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers.combining import Fusion, Shuffling
+from shuffleproof.core.rankers.ensemble.rankers import combined
+from shuffleproof.core.rankers.ensemble.saved import FAMILY
+from shuffleproof.core.rankers.fit_cache import Kept, quality
+from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import key_of
+
+Trained = Callable[[str], Generator[Progress, None, Kept]]
+
+
+def options_of(
+    name: RankerName, store: Store, changes: Mapping[str, str] | None = None
+) -> Fusion | Shuffling | None:
+    """How a combination's parts are made one; None: no combination, or one stored as a whole.
+
+    Digits at the end mean the whole where they are a combination's, else the last member.
+
+    Raises:
+        UsageError: a combination with fields to change: its name says everything.
+        ArtefactError: nothing stored has these digits.
+    """
+    if name.options is None:
+        return None
+    if changes:
+        raise UsageError(f"{name} takes no --set: train its members, then name them as name#digits")
+    if not name.last_digits:
+        return name.options
+    stored = store.resolve(f"ranker-{name.last_digits}", "ranker")
+    return None if stored.recipe.get("family") == FAMILY else name.options
+
+
+def combination(
+    parts: Sequence[RankerName],
+    options: Fusion | Shuffling,
+    trained: Trained,
+    valid: JudgedLists,
+    store: Store,
+) -> Generator[Progress, None, Kept]:
+    """The ranker that a combination's name means; its key follows from its members' keys.
+
+    Facts beside those of any ranker: `members`, their keys; `passes`, how many times a list is
+    scored for one answer.
+
+    Args:
+        parts: whom it is made of.
+        options: how they are made one.
+        trained: gives a member by its name.
+        valid: lists that its quality is measured on.
+        store: where it is kept.
+    """
+    members: list[Kept] = []
+    for name in parts:
+        members += [(yield from trained(str(name)))]
+    ranker = combined([member.ranker for member in members], options)
+    recipe = {
+        "ranker": {"name": ranker.name, "kind": options.kind, **asdict(options)},
+        "family": FAMILY,
+    }
+    digests = [member.artefact.key.digest for member in members]
+    key = key_of("ranker", recipe, digests)
+    with store.lock(key):
+        found = store.find(key)
+        if found is not None:
+            return Kept(registry.load(found.path), found, cached=True)
+        facts = {
+            "epochs": 0,
+            "valid": quality(ranker, valid),
+            "seconds": 0.0,
+            "timed": 0,
+            "machine": machine(),
+            "name": ranker.name,
+            "members": [str(member.artefact.key) for member in members],
+            "passes": getattr(ranker, "passes", len(members)),
+        }
+        return Kept(ranker, store.add(key, recipe, ranker.save, facts), cached=False)

@@ -1,0 +1,113 @@
+"""Shuffle-and-aggregate: a ranker that follows the order shown is asked several times.
+
+Every list is put into an order that its documents alone decide (by content, equal ones by data
+set row), shown in S shuffles of it, and the S answers are made one. As the shuffles are drawn from
+(seed, content), the order shown is never looked at: the answer cannot depend on it. It costs S
+times the scoring. Initial rankings stay with their documents: a ranker that reads ranks still does.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float32, Float64, Int64
+
+from shuffleproof.core.aggregate.voting import borda, kemeny
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.lists import CandidateLists
+from shuffleproof.core.data.ragged import order_within
+from shuffleproof.core.rankers.base import Input, Ranker
+from shuffleproof.core.rankers.canonical import document_digests
+from shuffleproof.core.rankers.combining import Shuffling
+from shuffleproof.core.rankers.ensemble.saved import save
+from shuffleproof.core.seeds import generator
+
+
+@dataclass(frozen=True, eq=False)
+class ShuffledRanker:
+    """A ranker asked in many orders of its own choosing; it never sees the order shown.
+
+    Attributes:
+        member: the ranker.
+        options: how often, and how the answers are made one.
+    """
+
+    member: Ranker
+    options: Shuffling
+
+    @property
+    def name(self) -> str:
+        """What it is made of, the preset left out."""
+        return f"{self.options.prefix}:{self.member.name}"
+
+    @property
+    def reads(self) -> frozenset[Input]:
+        """What the member reads but the order; and the neighbours, which choose the shuffles."""
+        return (self.member.reads - {"order"}) | {"neighbours"}
+
+    @property
+    def rankings(self) -> int:
+        """As many initial rankings as the member reads."""
+        return self.member.rankings
+
+    @property
+    def passes(self) -> int:
+        """How many times the member scores every list: what the defence costs."""
+        return self.options.shuffles
+
+    def score(
+        self, dataset: RankingDataset, lists: CandidateLists
+    ) -> Float32[np.ndarray, " candidates"]:
+        """The aggregate of the member's scores under all shuffles.
+
+        Raises:
+            MissingRankingError: the lists carry fewer initial rankings than the member reads.
+        """
+        digests = document_digests(dataset, lists.rows)
+        order = order_within(lists.offsets, digests, lists.rows)
+        base = lists.shown_as(order)
+        shuffles = self._shuffles(base, digests[order])
+        votes = np.empty((len(shuffles), len(order)), dtype=np.float32)
+        answers = _answers(self.member, dataset, [base.shown_as(shuffle) for shuffle in shuffles])
+        for vote, shuffle, answer in zip(votes, shuffles, answers, strict=True):
+            vote[shuffle] = answer
+        scores = np.empty(len(order), dtype=np.float32)
+        scores[order] = self._aggregated(lists.offsets, votes)
+        return scores
+
+    def _shuffles(
+        self, base: CandidateLists, digests: np.ndarray
+    ) -> list[Int64[np.ndarray, " candidates"]]:
+        """Candidate indexes of every shuffle, drawn for each list from its documents' digests."""
+        keys = np.empty((self.options.shuffles, len(base.rows)))
+        for first, last in pairwise(base.offsets.tolist()):
+            content = digests[first:last].tobytes().hex()
+            draws = generator(self.options.seed, "shuffled", content)
+            keys[:, first:last] = draws.random((self.options.shuffles, last - first))
+        return [order_within(base.offsets, drawn) for drawn in keys]
+
+    def _aggregated(
+        self, offsets: Int64[np.ndarray, " bounds"], votes: Float32[np.ndarray, "voters docs"]
+    ) -> Float64[np.ndarray, " docs"]:
+        if self.options.aggregate == "borda":
+            return borda(offsets, votes)
+        if self.options.aggregate == "kemeny":
+            return kemeny(offsets, votes)
+        return votes.mean(axis=0, dtype=np.float64)
+
+    def save(self, directory: Path) -> None:
+        """Write `ranker.json`, and the member into a folder of its own."""
+        save("shuffled", (self.member,), asdict(self.options), directory)
+
+
+def _answers(
+    member: Ranker, dataset: RankingDataset, variants: Sequence[CandidateLists]
+) -> Sequence[Float32[np.ndarray, " candidates"]]:
+    """The member's scores of several orders of the same lists, together where it knows how."""
+    together = getattr(member, "score_variants", None)
+    if together is not None:
+        answers: Sequence[Float32[np.ndarray, " candidates"]] = together(dataset, variants)
+        return answers
+    return [member.score(dataset, variant) for variant in variants]

@@ -1,0 +1,121 @@
+"""A fitted ranker from the store, fitted first if it is not there: the cache around every fit.
+
+The key is the digest of the ranker's recipe, of how its lists were made and of the data it saw;
+the cache wraps the fitting, no ranker knows of it.
+"""
+
+import time
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.execution.machine import machine
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.relevance import evaluate, mean_of
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers.base import Ranker, RankerSpec
+from shuffleproof.core.rankers.label_checks import check_lessons, check_selection
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import ArtefactKey, key_of
+from shuffleproof.core.store.manifest import Artefact
+
+ALL_DOCUMENTS = "all documents"
+VALID_MEASURES = ("NDCG@1", "NDCG@3", "NDCG@5", "NDCG@10")
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A fitted ranker and where it is kept.
+
+    Attributes:
+        ranker: ready to score.
+        artefact: its place in the store; facts: epochs, valid, name, lists, rows, valid_rows,
+            features, seconds, timed (epochs or trees that those seconds took: fewer where a
+            killed fit was resumed), machine.
+        cached: it was found, nothing was fitted.
+    """
+
+    ranker: Ranker
+    artefact: Artefact
+    cached: bool
+
+
+def kept(
+    spec: RankerSpec, train: JudgedLists, valid: JudgedLists, made: Any, store: Store
+) -> Generator[Progress, None, Kept]:
+    """Fit a ranker, or open the one that was fitted; yields progress.
+
+    A second process that wants the same ranker waits for the first and finds its work.
+
+    Args:
+        spec: the recipe.
+        train: lists to learn from.
+        valid: lists to select on; the ranker's quality is measured on them.
+        made: how the lists were made from their data sets, as plain JSON: ALL_DOCUMENTS, or more.
+        store: where the ranker is kept.
+
+    Raises:
+        DataError: no training query has documents of different labels, or no validation query
+            where something is selected on them.
+    """
+    recipe = {"ranker": spec.recipe(), "lists": made}
+    key = ranker_key(spec, made, train.dataset.fingerprint, valid.dataset.fingerprint)
+    with store.lock(key):
+        found = store.find(key)
+        if found is not None:
+            return Kept(registry.load(found.path), found, cached=True)
+        check_lessons(spec, train)
+        check_selection(spec, valid)
+        start, done, timed = time.perf_counter(), 0, 0
+        fitting = spec.fit(train, valid, store.workspace(key))
+        while True:
+            try:
+                progress = next(fitting)
+            except StopIteration as finished:
+                ranker: Ranker = finished.value
+                break
+            done, timed = progress.done, timed + (not progress.part)
+            yield progress
+        facts = {
+            "epochs": done,
+            "valid": quality(ranker, valid),
+            "seconds": time.perf_counter() - start,
+            "timed": timed,
+            "machine": machine(),
+            "name": spec.name,
+            "lists": len(train.lists),
+            "rows": len(train.lists.rows),
+            "valid_rows": len(valid.lists.rows),
+            "features": len(train.dataset.feature_ids),
+        }
+        return Kept(ranker, store.add(key, recipe, ranker.save, facts), cached=False)
+
+
+def ranker_key(spec: RankerSpec, made: Any, train: str, valid: str) -> ArtefactKey:
+    """What a fitted ranker is filed under.
+
+    Args:
+        spec: its recipe.
+        made: how its lists are made, as plain JSON: ALL_DOCUMENTS, or more.
+        train: the fingerprint of the training part.
+        valid: the fingerprint of the validation part.
+    """
+    return key_of("ranker", {"ranker": spec.recipe(), "lists": made}, (train, valid))
+
+
+def quality(ranker: Ranker, judged: JudgedLists) -> dict[str, float]:
+    """The mean NDCG@1, 3, 5 and 10 of a ranker on judged lists, default conventions.
+
+    Empty where there are no lists.
+    """
+    if not len(judged.lists):
+        return {}
+    measures = [Measure.parse(text) for text in VALID_MEASURES]
+    scores = ranker.score(judged.dataset, judged.lists)
+    values = evaluate(measures, judged.dataset, judged.lists, scores)
+    return {
+        text: mean_of(measure, value)
+        for text, measure, value in zip(VALID_MEASURES, measures, values, strict=True)
+    }

@@ -1,0 +1,1 @@
+"""Linear rankers fitted on pairs of documents: RankSVM and IR-SVM."""

@@ -1,0 +1,1 @@
+"""Networks as rankers: their recipes, what they are fed, many orders at once."""

@@ -1,0 +1,62 @@
+"""The direction in which each feature of each candidate hurts a network most: its loss's gradient.
+
+For the fast gradient sign attack (Goodfellow, Shlens & Szegedy, ICLR 2015). The loss is the
+softmax cross entropy with the judgments, the gradient is taken with respect to the normalised
+features; a normalisation that keeps order keeps its sign.
+"""
+
+import numpy as np
+import torch
+from jaxtyping import Float32
+
+from shuffleproof.core.data.batches import held, scoring_plan
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.errors import UsageError
+from shuffleproof.core.losses.listwise import softmax_ce
+from shuffleproof.core.rankers.base import Ranker
+from shuffleproof.core.rankers.neural.feed import document_features, fed, groups_of, read_rankings
+from shuffleproof.core.rankers.neural.ranker import NeuralRanker
+from shuffleproof.core.training.network import BUDGET, arithmetic, scores_of
+
+
+def directions(ranker: Ranker, judged: JudgedLists) -> Float32[np.ndarray, "docs features"]:
+    """−1, 0 or 1 for each feature of each document of the data set; 0 for what is no candidate.
+
+    Args:
+        ranker: a network; it stays as it is.
+        judged: the lists and the labels.
+
+    Raises:
+        UsageError: the ranker is no network.
+        MissingRankingError: the lists carry fewer initial rankings than it reads.
+    """
+    if not isinstance(ranker, NeuralRanker):
+        raise UsageError(
+            f"{ranker.name} is no network: it has no gradient to follow; name one, such as dlcm"
+        )
+    ranker.check(judged.dataset, judged.lists)
+    found = np.zeros(judged.dataset.features.shape, dtype=np.float32)
+    for group, _ in groups_of(judged.lists):
+        order = fed(ranker.spec, judged.dataset, group)
+        shown = group if order is None else group.shown_as(order)
+        gradient = _gradient(ranker, JudgedLists(judged.dataset, shown))
+        np.add.at(found, shown.rows, gradient)
+    return np.sign(found)
+
+
+def _gradient(
+    ranker: NeuralRanker, judged: JudgedLists
+) -> Float32[np.ndarray, "candidates features"]:
+    """The gradient of the summed loss with respect to the normalised features."""
+    lists, dataset = judged.lists, judged.dataset
+    features = document_features(ranker.normalisation, dataset, lists.rows)
+    whole = held(lists, features, dataset.labels[lists.rows], ranker.device)
+    slots = read_rankings(whole, ranker.columns)
+    found = torch.zeros_like(slots.features)
+    with torch.enable_grad(), arithmetic("fp32", found.device.type):
+        for chosen in scoring_plan(slots.lengths, BUDGET[found.device.type]):
+            batch = slots.batch(chosen)
+            batch.features.requires_grad_()
+            loss = softmax_ce(scores_of(ranker.network, batch), batch.labels, batch.mask).sum()
+            (found[batch.rows],) = torch.autograd.grad(loss, batch.features)
+    return found[:-1].cpu().numpy()

@@ -1,0 +1,81 @@
+"""What a network is fed: normalised features of the candidates, in the order it is to read them."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import torch
+from jaxtyping import Float32, Int64, UInt64
+
+from shuffleproof.core.data import ragged
+from shuffleproof.core.data.batches import HeldLists
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.features import Normalisation
+from shuffleproof.core.data.lists import CandidateLists
+from shuffleproof.core.models.config import DLCMConfig
+from shuffleproof.core.models.config_groups import GroupConfig
+from shuffleproof.core.rankers.neural.recipes import NeuralSpec
+from shuffleproof.core.seeds import derived_seed
+
+GROUP = 1 << 18  # candidates whose features are held at once
+
+
+def groups_of(lists: CandidateLists) -> Iterator[tuple[CandidateLists, slice]]:
+    """Consecutive lists, as many as fit, and where their candidates are among all."""
+    first = 0
+    while first < len(lists):
+        fitting = int(np.searchsorted(lists.offsets, lists.offsets[first] + GROUP, "right")) - 1
+        last = min(max(fitting, first + 1), len(lists))
+        inside = slice(int(lists.offsets[first]), int(lists.offsets[last]))
+        whole = first == 0 and last == len(lists)
+        yield (lists if whole else lists.select(np.arange(first, last))), inside
+        first = last
+
+
+def document_features(
+    normalisation: Normalisation, dataset: RankingDataset, rows: Int64[np.ndarray, " rows"]
+) -> Float32[np.ndarray, "rows features"]:
+    """The normalised features of these documents; per-query kinds see the whole query."""
+    return normalisation.of_documents(dataset, rows)
+
+
+def fed(
+    spec: NeuralSpec, dataset: RankingDataset, lists: CandidateLists
+) -> Int64[np.ndarray, " candidates"] | None:
+    """The order in which a network is fed the candidates; None: as they are shown.
+
+    A shuffled feed permutes the places of a list, as drawn from (seed, query id, length): what is
+    shown first comes anywhere, and the same list is always fed alike.
+    """
+    match spec.model:
+        case DLCMConfig(feed="shuffled") | GroupConfig(shuffled=True):
+            pass
+        case _:
+            return None
+    seeds = np.array(
+        [
+            derived_seed(spec.training.seed, "feed", dataset.query_ids[query], int(length))
+            for query, length in zip(lists.queries, lists.lengths, strict=True)
+        ],
+        dtype=np.uint64,
+    )
+    keys = mixed(np.repeat(seeds, lists.lengths) + ragged.places_of(lists.offsets).view(np.uint64))
+    return ragged.order_within(lists.offsets, keys)
+
+
+def read_rankings(lists: HeldLists, columns: tuple[int | None, ...]) -> HeldLists:
+    """Lists whose j-th ranking is the one at `columns[j]` of these; None: it is absent (−1)."""
+    ranks = torch.full((len(lists.ranks), len(columns)), -1, device=lists.ranks.device)
+    tied = torch.ones_like(ranks)
+    for at, column in enumerate(columns):
+        if column is not None:
+            ranks[:, at], tied[:, at] = lists.ranks[:, column], lists.tied[:, column]
+    return replace(lists, ranks=ranks, tied=tied)
+
+
+def mixed(values: UInt64[np.ndarray, " values"]) -> UInt64[np.ndarray, " values"]:
+    """SplitMix64's output function (Steele, Lea & Flood, OOPSLA 2014): 64 well-mixed bits."""
+    values = values * np.uint64(0x9E3779B97F4A7C15)
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(31))

@@ -1,0 +1,331 @@
+"""Networks as rankers: normalise, batch, score; kept as safetensors and JSON.
+
+A ranker is its recipe, the normalisation fitted with it and the network's weights. Scores are
+exact float32 unless another precision is asked for.
+"""
+
+import json
+from collections.abc import Generator, Iterator, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float32, Float64, Int64
+from safetensors import safe_open
+from safetensors.torch import save_file
+from torch import Tensor, from_numpy
+
+from shuffleproof.core.data.batches import HeldLists, held, with_slot
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.features import Normalisation
+from shuffleproof.core.data.features import fit as fit_normalisation
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.errors import MissingRankingError, ParameterError, ShapeError
+from shuffleproof.core.execution.devices import device
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.rankers.base import Input
+from shuffleproof.core.rankers.neural.feed import document_features, fed, groups_of, read_rankings
+from shuffleproof.core.rankers.neural.recipes import NeuralSpec
+from shuffleproof.core.rankers.neural.variants import FittedNetwork, variant_scores
+from shuffleproof.core.training.loop import EpochReport, StepReport, TrainingData, train
+from shuffleproof.core.training.network import (
+    Network,
+    Precision,
+    built,
+    check_lengths,
+    held_scores,
+    weights_of,
+)
+
+FAMILY = "neural"
+
+
+@dataclass(frozen=True, eq=False)
+class NeuralRanker:
+    """A trained network that scores candidate lists.
+
+    Attributes:
+        spec: what it was made from.
+        network: the trained network, on its device.
+        normalisation: fitted on the training part.
+        feature_ids: the features it was trained on, in order.
+        facts: how the training went: epochs, best_epoch, best_value.
+        columns: which ranking of the lists each of its own is read from; None: it is absent.
+    """
+
+    spec: NeuralSpec
+    network: Network
+    normalisation: Normalisation
+    feature_ids: tuple[int, ...]
+    facts: dict[str, Any]
+    columns: tuple[int | None, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Read the initial rankings where they were in training, unless it is said otherwise."""
+        if not self.columns:
+            object.__setattr__(self, "columns", tuple(range(self.spec.rankings)))
+
+    @classmethod
+    def untrained(
+        cls,
+        spec: NeuralSpec,
+        normalisation: Normalisation,
+        feature_ids: tuple[int, ...],
+        place: str,
+    ) -> "NeuralRanker":
+        """A ranker with its first weights.
+
+        Args:
+            spec: what it is made from.
+            normalisation: what it sees features through.
+            feature_ids: the features that it reads.
+            place: a torch device.
+        """
+        network = built(spec.model, len(feature_ids), spec.training.seed).to(place).eval()
+        return cls(spec, network, normalisation, feature_ids, {})
+
+    @property
+    def name(self) -> str:
+        """The registry's name."""
+        return self.spec.name
+
+    @property
+    def reads(self) -> frozenset[Input]:
+        """What of the input can change a score."""
+        return self.spec.reads - (set() if self._present else {"ranks"})
+
+    @property
+    def rankings(self) -> int:
+        """How many initial rankings the lists must carry at least."""
+        return max(self._present, default=-1) + 1
+
+    @property
+    def _present(self) -> list[int]:
+        return [column for column in self.columns if column is not None]
+
+    def reading(self, columns: Sequence[int | None]) -> "NeuralRanker":
+        """The same ranker with its initial rankings exchanged or left out (Table 4 at test time).
+
+        Args:
+            columns: for each ranking of its training, in order, the lists' ranking (0-based) that
+                it reads instead, or None: it is absent and contributes nothing. Those not named
+                are absent.
+
+        Raises:
+            ParameterError: more columns than rankings were trained, or a negative one.
+        """
+        most = self.spec.rankings
+        if len(columns) > most or any(one is not None and one < 0 for one in columns):
+            raise ParameterError("columns", columns, f"up to {most} of 0, 1, … or none")
+        absent = (None,) * (most - len(columns))
+        return replace(self, columns=(*columns, *absent))
+
+    @property
+    def device(self) -> str:
+        """Where the network is."""
+        return str(next(self.network.parameters()).device)
+
+    def score(
+        self, dataset: RankingDataset, lists: CandidateLists
+    ) -> Float32[np.ndarray, " candidates"]:
+        """One score a candidate, in the order of `lists.rows`; higher is better.
+
+        Raises:
+            MissingRankingError: the lists carry fewer initial rankings than the ranker reads.
+            ShapeError: the data set has other features than the ranker was trained on.
+            DataError: a list is longer than the table of ordinals.
+        """
+        self.check(dataset, lists)
+        scores = np.empty(len(lists.rows), dtype=np.float32)
+        for shown, places in self._shown(dataset, lists):
+            scores[places] = held_scores(self.network, self._held(dataset, shown, self.device))
+        return scores
+
+    def exact_scores(
+        self, dataset: RankingDataset, lists: CandidateLists
+    ) -> Float64[np.ndarray, " candidates"]:
+        """As `score`, in float64 on the host: what float32 comes close to; many times slower."""
+        self.check(dataset, lists)
+        network = deepcopy(self.network).to("cpu", torch.float64)
+        scores = np.empty(len(lists.rows), dtype=np.float64)
+        for shown, places in self._shown(dataset, lists):
+            narrow = self._held(dataset, shown, "cpu")
+            wide = replace(narrow, features=narrow.features.double())
+            scores[places] = held_scores(network, wide)
+        return scores
+
+    def score_variants(
+        self,
+        dataset: RankingDataset,
+        variants: Sequence[CandidateLists],
+        precision: Precision = "fp32",
+    ) -> list[Float32[np.ndarray, " candidates"]]:
+        """The scores of the same lists under several orders and initial rankings.
+
+        What depends on a document alone is computed once and gathered by each variant's order;
+        lists that occur twice (same order, same ranks) are scored once.
+
+        Args:
+            dataset: holds the features.
+            variants: as many lists each; reorderings or re-rankings of one another, as a rule.
+            precision: fp32 is exact; bf16 is faster on some devices and moves positions.
+
+        Raises:
+            MissingRankingError: a variant carries fewer initial rankings than the ranker reads.
+            ShapeError: other features, or variants of different numbers of lists.
+            DataError: a list is longer than the table of ordinals.
+        """
+        for variant in variants:
+            self.check(dataset, variant)
+        place = self.device
+
+        def features_of(rows: Int64[np.ndarray, " rows"]) -> Float32[Tensor, "slots features"]:
+            features = document_features(self.normalisation, dataset, rows)
+            return with_slot(features).to(place)
+
+        fitted = FittedNetwork(self.spec, self.network, features_of, precision, self.columns)
+        return variant_scores(fitted, dataset, variants)
+
+    def save(self, directory: Path) -> None:
+        """Write ranker.json and network.safetensors into an empty directory."""
+        tensors = {f"network/{name}": value for name, value in weights_of(self.network).items()}
+        for name, array in self.normalisation.arrays().items():
+            tensors[f"normalisation/{name}"] = from_numpy(array.copy())
+        save_file(tensors, directory / "network.safetensors")
+        head = {
+            "family": FAMILY,
+            "recipe": self.spec.recipe(),
+            "feature_ids": self.feature_ids,
+            "facts": self.facts,
+        }
+        if self.columns != tuple(range(self.spec.rankings)):
+            head["columns"] = self.columns
+        (directory / "ranker.json").write_text(json.dumps(head, indent=1))
+
+    def _shown(
+        self, dataset: RankingDataset, lists: CandidateLists
+    ) -> Iterator[tuple[CandidateLists, slice | Int64[np.ndarray, " _candidates"]]]:
+        """Groups of lists in the order in which they are fed, and where their scores belong."""
+        for group, inside in groups_of(lists):
+            order = fed(self.spec, dataset, group)
+            if order is None:
+                yield group, inside
+            else:
+                yield group.shown_as(order), inside.start + order
+
+    def _held(self, dataset: RankingDataset, lists: CandidateLists, place: str) -> HeldLists:
+        whole = _held(self.normalisation, JudgedLists(dataset, lists), place)
+        return read_rankings(whole, self.columns)
+
+    def check(self, dataset: RankingDataset, lists: CandidateLists) -> None:
+        """Refuse lists that the network cannot read.
+
+        Raises:
+            MissingRankingError: they carry fewer initial rankings than it reads.
+            ShapeError: the data set has other features than it was trained on.
+            DataError: a list is longer than the table of ordinals.
+        """
+        if dataset.feature_ids != self.feature_ids:
+            found = f"{len(dataset.feature_ids)} features, or others"
+            raise ShapeError(self.name, found, f"the {len(self.feature_ids)} it was trained on")
+        if lists.rankings < self.rankings:
+            raise MissingRankingError(self.name, self.rankings, lists.rankings)
+        check_lengths(self.name, self.spec.model, lists.lengths)
+
+
+def fit(
+    spec: NeuralSpec, train_lists: JudgedLists, valid_lists: JudgedLists, workspace: Path | None
+) -> Generator[Progress, None, NeuralRanker]:
+    """Train a network as its spec says, yielding a report a step and one an epoch.
+
+    Args:
+        spec: architecture and training recipe.
+        train_lists: lists to learn from; the normalisation is fitted on their data set.
+        valid_lists: lists to select on.
+        workspace: where checkpoints go; a killed run is resumed from there.
+
+    Raises:
+        MissingRankingError: the lists carry fewer initial rankings than the network reads.
+        DataError: a list is longer than the table of ordinals, or there is nothing to learn from.
+        DivergedError: the loss is no longer a finite number.
+    """
+    for part in (train_lists, valid_lists):
+        if part.lists.rankings < spec.rankings:
+            raise MissingRankingError(spec.name, spec.rankings, part.lists.rankings)
+        check_lengths(spec.name, spec.model, part.lists.lengths)
+    place, features = device(None), train_lists.dataset.feature_ids
+    normalisation = fit_normalisation(spec.training.normalisation, train_lists.dataset)
+    judged = [_as_fed(spec, part) for part in (train_lists, valid_lists)]
+    on_device = [_held(normalisation, part, place) for part in judged]
+    data = TrainingData(spec.name, on_device[0], on_device[1], judged[1])
+    network = built(spec.model, len(features), spec.training.seed).to(place)
+    run = train(network, data, spec.training, workspace)
+    while True:
+        try:
+            report = next(run)
+        except StopIteration as finished:
+            state = finished.value
+            break
+        yield _progress(report)
+    network.eval()
+    facts = {"epochs": state.epoch, "best_epoch": state.best_epoch, "best_value": state.best_value}
+    return NeuralRanker(spec, network, normalisation, features, facts)
+
+
+def _progress(report: EpochReport | StepReport) -> Progress:
+    """A report in the words that all work has."""
+    if isinstance(report, StepReport):
+        values = {
+            "lists_per_second": report.lists_per_second,
+            "epoch_seconds": report.seconds / report.part,
+        }
+        return Progress(report.epoch, report.epochs, "epochs", values, report.part)
+    values = {
+        "loss": report.loss,
+        "valid": report.valid,
+        "best_epoch": float(report.best_epoch),
+        "lists_per_second": report.lists_per_second,
+    }
+    return Progress(report.epoch, report.epochs, "epochs", values)
+
+
+def load(directory: Path) -> NeuralRanker:
+    """The ranker that `save` wrote, on this machine's device.
+
+    >>> load(Path("nowhere"))  # doctest: +IGNORE_EXCEPTION_DETAIL
+    Traceback (most recent call last):
+    FileNotFoundError:
+    """
+    head = json.loads((directory / "ranker.json").read_text())
+    spec = NeuralSpec.of_recipe(head["recipe"])
+    with safe_open(directory / "network.safetensors", framework="pt") as stored:
+        tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118 (no mapping)
+    weights = {name[8:]: value for name, value in tensors.items() if name.startswith("network/")}
+    arrays = {
+        name[14:]: value.numpy()
+        for name, value in tensors.items()
+        if name.startswith("normalisation/")
+    }
+    network = built(spec.model, len(head["feature_ids"]), spec.training.seed)
+    network.load_state_dict(weights)
+    return NeuralRanker(
+        spec,
+        network.to(device(None)).eval(),
+        Normalisation.from_arrays(spec.training.normalisation, arrays),
+        tuple(head["feature_ids"]),
+        head["facts"],
+        tuple(head.get("columns", ())),
+    )
+
+
+def _as_fed(spec: NeuralSpec, part: JudgedLists) -> JudgedLists:
+    order = fed(spec, part.dataset, part.lists)
+    return part if order is None else JudgedLists(part.dataset, part.lists.shown_as(order))
+
+
+def _held(normalisation: Normalisation, part: JudgedLists, place: str) -> HeldLists:
+    features = document_features(normalisation, part.dataset, part.lists.rows)
+    return held(part.lists, features, part.dataset.labels[part.lists.rows], place)

@@ -1,0 +1,187 @@
+"""The process in which somebody's function runs: it imports it, answers what it is sent and ends.
+
+`python -P -m THIS MODULE:FUNCTION SECONDS CONNECTION FAULTS`:
+how long a call may take before the process ends by itself, should nobody be left to end it, then
+the numbers of two open files: a connection that carries messages, and where a crash says where it
+was.
+"""
+
+import faulthandler
+import importlib
+import inspect
+import io
+import json
+import os
+import signal
+import sys
+import sysconfig
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+LONGEST = 300  # characters of a function's own words
+ABSENT, FAILED, MASKED, FILES = "absent", "failed", "masked", "files"
+SHAPE, TYPE, EXPECTED = "shape", "type", "expected"
+SCORES = b"scores"
+Frame = tuple[str, int, str]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Serve until the connection closes."""
+    target, seconds, connection, faults = arguments
+    limit = float(seconds), int(faults)
+    faulthandler.enable(int(faults), all_threads=False)
+    faulthandler.register(signal.SIGUSR1, int(faults), all_threads=False)
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    os.dup2(2, 1)  # what a function prints is no answer
+    with Connection(int(connection)) as asked:
+        sys.path[:] = json.loads(asked.recv_bytes())
+        with _limited(*limit):
+            function, head = _found(target)
+        asked.send_bytes(json.dumps(head).encode())
+        with suppress(EOFError):
+            while function is not None:
+                _serve(asked, function, limit, masked=head[MASKED])
+    return 0
+
+
+def _found(target: str) -> tuple[Callable[..., Any] | None, dict[str, Any]]:
+    """The function of a name and what is known of it; or none, and why."""
+    module, _, name = target.partition(":")
+    try:
+        found = importlib.import_module(module)
+        function = getattr(found, name, None)
+    except BaseException as error:  # noqa: BLE001 (whatever somebody's module does)
+        lacking = getattr(error, "name", None) if isinstance(error, ModuleNotFoundError) else None
+        absent = bool(lacking) and f"{module}.".startswith(f"{lacking}.")
+        return None, {ABSENT if absent else FAILED: failure(error)}
+    if not callable(function):
+        return None, {ABSENT: ""}
+    return function, {MASKED: takes_mask(function), FILES: _files(found, function)}
+
+
+def takes_mask(function: Callable[..., Any]) -> bool:
+    """Whether a function is of (features, mask, ranks): whether it needs three arguments.
+
+    >>> takes_mask(lambda features, mask, ranks: 0), takes_mask(lambda features, ranks: 0)
+    (True, False)
+    >>> takes_mask(lambda features, ranks, mask=None: 0)
+    False
+    """
+    try:
+        declared = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # something compiled
+        return False
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    needed = [one for one in declared if one.kind in kinds and one.default is one.empty]
+    return len(needed) == 3
+
+
+def _files(module: Any, function: Callable[..., Any]) -> list[str]:
+    """The files that a callable comes from; none for what is built in."""
+    paths = [getattr(module, "__file__", None)]
+    with suppress(TypeError):  # an instance, or something compiled: the module's file says it
+        paths.append(inspect.getsourcefile(inspect.unwrap(function)))
+    return [path for path in dict.fromkeys(paths) if path and Path(path).is_file()]
+
+
+@contextmanager
+def _limited(seconds: float, faults: int) -> Iterator[None]:
+    """End the process when a block takes longer, whatever holds Python's lock."""
+    faulthandler.dump_traceback_later(seconds, exit=True, file=faults)
+    try:
+        yield
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+
+
+def _serve(
+    asked: Connection, function: Callable[..., Any], limit: tuple[float, int], *, masked: bool
+) -> None:
+    """Answer one call: the scores after the word SCORES, or what is wrong with them in JSON."""
+    message = io.BytesIO(asked.recv_bytes())
+    features, ranks = (np.load(message, allow_pickle=False) for _ in range(2))
+    padded = message.tell() < message.getbuffer().nbytes
+    mask = np.load(message) if padded else np.ones(features.shape[:2], dtype=bool)
+    expected = features.shape[:2] if masked else features.shape[1:2]
+    given = (features, mask, ranks)
+    try:
+        with _limited(*limit):
+            answer = function(*given if masked else (features[0], ranks[0]))
+            scores = np.asarray(answer)
+    except BaseException as error:  # noqa: BLE001 (whatever somebody's function does)
+        asked.send_bytes(json.dumps({FAILED: failure(error)}).encode())
+        return
+    real = np.issubdtype(scores.dtype, np.integer) or np.issubdtype(scores.dtype, np.floating)
+    if scores.shape != expected or not real:
+        kind = "None" if answer is None else str(scores.dtype)
+        found = {SHAPE: scores.shape, TYPE: kind, EXPECTED: expected}
+        asked.send_bytes(json.dumps(found).encode())
+        return
+    filled = io.BytesIO()
+    np.save(filled, scores)
+    asked.send_bytes(SCORES + filled.getbuffer())
+
+
+def failure(error: BaseException) -> str:
+    r"""An exception as its traceback ends, and the line of the function's own files.
+
+    >>> failure(ValueError("too \x1b[31mfew"))
+    'ValueError: too [31mfew'
+    """
+    frames = [(one.filename, one.lineno or 0, one.name) for one in _frames(error)]
+    if isinstance(error, SyntaxError) and error.filename:
+        frames = [(error.filename, error.lineno or 0, "")]
+    said = traceback.format_exception_only(error)[-1]
+    shown = "".join(one if one.isprintable() else " " for one in said)
+    words = " ".join(shown.split())[:LONGEST]
+    found = place(frames)
+    return f"{words} ({found})" if found else words
+
+
+def _frames(error: BaseException) -> list[traceback.FrameSummary]:
+    return list(traceback.extract_tb(error.__traceback__))
+
+
+def place(frames: Sequence[Frame]) -> str:
+    """Where in somebody's files: the innermost line that is no library's, where there is one.
+
+    Args:
+        frames: file, line and function, the innermost last.
+
+    >>> place([("lab/mine.py", 3, "score"), (os.__file__, 9, "_exit")])
+    'lab/mine.py:3 in score'
+    >>> place([])
+    ''
+    """
+    known = [one for one in frames if one[0] != __file__ and not one[0].startswith("<frozen")]
+    own = [one for one in known if not one[0].startswith(tuple(_libraries()))] or known
+    if not own:
+        return ""
+    file, line, function = own[-1]
+    with suppress(ValueError):  # elsewhere
+        file = str(Path(file).relative_to(Path.cwd()))
+    return f"{file}:{line}" + (f" in {function}" if function not in {"", "<module>"} else "")
+
+
+def _libraries() -> set[str]:
+    paths = sysconfig.get_paths()
+    return {paths[name] + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+
+
+def _end_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    code = main(sys.argv[1:])
+    os._exit(code)  # whatever threads a function has left behind

@@ -1,0 +1,113 @@
+"""The process that loads a foreign model file, answers once and ends.
+
+`python -m core.rankers.outside.file_process lightgbm|xgboost MODEL GIVEN.npz ANSWER.npy` scores;
+`python -m core.rankers.outside.file_process rankers DIRECTORY …` opens rankers that somebody saved.
+"""
+
+import resource
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float32, Int64
+
+FEATURES, IDS = "features", "ids"
+MOST_BYTES = 4 << 30
+"""Memory for opening rankers: trees whose branches meet again grow without end when walked."""
+
+
+def main(arguments: list[str]) -> int:
+    """Score the given features, or open rankers; 0 done, 1 with the reason on stderr."""
+    kind, *given = arguments
+    try:
+        if kind == "rankers":
+            open_rankers([Path(text) for text in given])
+        else:
+            score(kind, *map(Path, given))
+    except Exception as error:  # noqa: BLE001 (whatever a foreign file makes its library raise)
+        words = " ".join(str(error).partition("Stack trace")[0].split())
+        for text in given:  # where a file lies for now is nobody's business
+            words = words.replace(f"{Path(text).parent}/", "")
+        print(f"{type(error).__name__}: {words[:200]}", file=sys.stderr)  # noqa: T201
+        return 1
+    return 0
+
+
+def open_rankers(directories: list[Path]) -> None:
+    """Open rankers and the members in them as whoever works with them will; trees are walked.
+
+    Raises:
+        ValueError: trees of LightGBM that reach outside of themselves.
+    """
+    resource.setrlimit(resource.RLIMIT_DATA, (MOST_BYTES, MOST_BYTES))
+    package = "shuffleproof.core.rankers"
+    registry, trees = (
+        import_module(f"{package}.{name}") for name in ("registry", "boosting.trees")
+    )
+    for directory in directories:
+        registry.load(directory)
+        for head in directory.rglob(trees.FILE):
+            ranker = registry.load(head.parent)
+            if isinstance(ranker, trees.LambdaMART):
+                ranker.check()
+
+
+def score(kind: str, model: Path, given: Path, answer: Path) -> None:
+    """Write the scores that a model file gives to features."""
+    with np.load(given, allow_pickle=False) as arrays:
+        features, ids = arrays[FEATURES], arrays[IDS]
+    known = {"lightgbm": lightgbm_scores, "xgboost": xgboost_scores}
+    np.save(answer, np.asarray(known[kind](model, features, ids), dtype=np.float32))
+
+
+def lightgbm_scores(
+    model: Path, features: Float32[np.ndarray, "docs features"], ids: Int64[np.ndarray, " features"]
+) -> Any:
+    """Raw scores of a LightGBM text model."""
+    lightgbm = import_module("lightgbm")
+    booster = lightgbm.Booster(model_file=str(model), params={"verbosity": -1})
+    return booster.predict(columns(features, ids, booster.num_feature()), num_threads=1)
+
+
+def xgboost_scores(
+    model: Path, features: Float32[np.ndarray, "docs features"], ids: Int64[np.ndarray, " features"]
+) -> Any:
+    """Margins of an XGBoost model in JSON.
+
+    Raises:
+        ModuleNotFoundError: XGBoost is not installed.
+    """
+    try:
+        xgboost = import_module("xgboost")
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError("pip install xgboost-cpu (or xgboost) to read it") from error
+    booster = xgboost.Booster(params={"nthread": 1})
+    booster.load_model(str(model))
+    given = xgboost.DMatrix(columns(features, ids, booster.num_features()))
+    return booster.predict(given, output_margin=True)
+
+
+def columns(
+    features: Float32[np.ndarray, "docs features"], ids: Int64[np.ndarray, " features"], wanted: int
+) -> Float32[np.ndarray, "docs wanted"]:
+    """The features as the model numbers its columns.
+
+    A model of as many columns takes them in order; one of highest id + 1 columns was fitted on
+    svmlight text, where column i is feature i, and gets zeros where there is none.
+
+    Raises:
+        ValueError: neither fits.
+    """
+    if wanted == features.shape[1]:
+        return features
+    if len(ids) and wanted == ids.max() + 1:
+        whole = np.zeros((len(features), wanted), dtype=np.float32)
+        whole[:, ids] = features
+        return whole
+    raise ValueError(f"the model has {wanted} columns, the data set {features.shape[1]} features")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

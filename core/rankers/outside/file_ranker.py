@@ -1,0 +1,367 @@
+"""Rankers from outside by a file: scores aligned to rows, a LightGBM text model, XGBoost JSON.
+
+Foreign model files can abort or hang the process that loads them, so a disposable one does it
+(`core.rankers.outside.file_process`). Scores from a file cannot be asked again: whatever would need
+other scores (changed features, other documents, another part) is refused in words.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from jaxtyping import Float32, Float64, Int64
+
+from shuffleproof.core.data import ragged
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.letor.stream import LONE_RETURN, Limits, blocks
+from shuffleproof.core.data.lists import CandidateLists
+from shuffleproof.core.errors import ArtefactError, DataError, LetorError, NotAskedAgainError
+from shuffleproof.core.numerals import number
+from shuffleproof.core.rankers.base import Input
+from shuffleproof.core.rankers.name import SCORES, RankerName
+
+FAMILY, HEAD, SAVED_SCORES, SAVED_MODEL = "outside", "ranker.json", "scores.npy", "model"
+_SCORES = {"kind": SCORES}
+ALONE: frozenset[Input] = frozenset({"features"})
+SECONDS = 120.0
+"""A model that has not answered by then is taken to hang."""
+
+LARGEST = float(np.finfo(np.float32).max)
+AT_ONCE = 200_000
+"""Documents of a part that is asked about as a whole."""
+
+REMEMBERED = 2  # parts whose answers are kept: as it is, and as it is disturbed
+BLANKS = " \t\r"
+DETAIL = 300  # characters of a failed process's last words that are shown
+
+
+@dataclass(frozen=True, eq=False)
+class FileScores:
+    """Scores that somebody else computed, one a row of one part of a data set.
+
+    Attributes:
+        name: `scores:path`, or `scores` where it was stored.
+        scores: by row.
+        fingerprint: of the part that they belong to.
+        source: SHA-256 of the file.
+        merged: documents whose score, as written, differs from that of another of their query, and
+            in double precision does not. Single precision ties none: order and ties are kept.
+    """
+
+    name: str
+    scores: Float32[np.ndarray, " docs"]
+    fingerprint: str
+    source: str
+    merged: int = 0
+    reads: frozenset[Input] = ALONE
+    rankings: int = 0
+
+    @classmethod
+    def read(cls, name: str, dataset: RankingDataset) -> "FileScores":
+        """The scores of a file, plain or compressed: a number a line, in the order of the rows.
+
+        Args:
+            name: `scores:path`.
+            dataset: the part that they belong to.
+
+        Raises:
+            DataError: no file, something that is no finite number, or another number of lines.
+        """
+        path = _file(name)
+        ties = _Ties(dataset.offsets.tolist())
+        scores = np.fromiter(map(ties.noted, _numbers(path)), dtype=np.float64)
+        if len(scores) != dataset.documents:
+            found = f"{len(scores):,} scores where the part has {dataset.documents:,} documents"
+            raise DataError(str(path), found, "Give one score a line, in the order of the rows.")
+        single = in_single_precision(dataset.offsets, scores)
+        return cls(name, single, dataset.fingerprint, _digest(path), ties.merged)
+
+    def score(
+        self, dataset: RankingDataset, lists: CandidateLists
+    ) -> Float32[np.ndarray, " candidates"]:
+        """The scores of the candidates.
+
+        Raises:
+            NotAskedAgainError: documents that it does not score, or features that were changed.
+        """
+        if dataset.fingerprint != self.fingerprint:
+            raise NotAskedAgainError(RankerName.of(self.name).display)
+        return self.scores[lists.rows]
+
+    def save(self, directory: Path) -> None:
+        """Write the scores and which part they belong to."""
+        np.save(directory / SAVED_SCORES, self.scores)
+        _save_head(directory, {"fingerprint": self.fingerprint, "source": self.source} | _SCORES)
+
+
+@dataclass(frozen=True)
+class OutsideModel:
+    """A model file of another library, scored in a process of its own.
+
+    It reads documents alone: a part is asked about as a whole, once, and lists take their share
+    of the answer; a process for each of a page's lists would take seconds each time.
+
+    Attributes:
+        name: `lightgbm:path` or `xgboost:path`; the kind alone where it was stored.
+        path: of the file.
+        source: SHA-256 of the file.
+    """
+
+    name: str
+    path: Path
+    source: str
+    reads: frozenset[Input] = ALONE
+    rankings: int = 0
+    _known: dict[str, Float32[np.ndarray, " docs"]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+
+    @classmethod
+    def named(cls, name: str) -> "OutsideModel":
+        """The model of a name.
+
+        Raises:
+            DataError: no such file.
+        """
+        path = _file(name)
+        return cls(name, path.resolve(), _digest(path))
+
+    def score(
+        self, dataset: RankingDataset, lists: CandidateLists
+    ) -> Float32[np.ndarray, " candidates"]:
+        """Scores by the model; each document is asked once.
+
+        Raises:
+            DataError: the file is no such model, does not fit the features, crashed or hung.
+        """
+        if dataset.documents > AT_ONCE:
+            rows, places = np.unique(lists.rows, return_inverse=True)
+            return self._scored(dataset, rows)[places]
+        if dataset.fingerprint not in self._known:
+            while len(self._known) >= REMEMBERED:
+                del self._known[next(iter(self._known))]
+            every = np.arange(dataset.documents)
+            self._known[dataset.fingerprint] = self._scored(dataset, every)
+        return self._known[dataset.fingerprint][lists.rows]
+
+    def score_variants(
+        self, dataset: RankingDataset, variants: Sequence[CandidateLists]
+    ) -> list[Float32[np.ndarray, " candidates"]]:
+        """The scores of lists in several orders: the model is really asked, in each order shown."""
+        bounds = np.cumsum([len(variant.rows) for variant in variants])[:-1]
+        rows = np.concatenate([variant.rows for variant in variants])
+        found = [self._scored(dataset, some) for some in np.array_split(rows, _parts(len(rows)))]
+        return np.split(np.concatenate(found), bounds)
+
+    def _scored(
+        self, dataset: RankingDataset, rows: Int64[np.ndarray, " rows"]
+    ) -> Float32[np.ndarray, " rows"]:
+        with TemporaryDirectory() as room:
+            given, answer = Path(room) / "given.npz", Path(room) / "answer.npy"
+            ids = np.array(dataset.feature_ids, dtype=np.int64)
+            np.savez(given, features=dataset.features[rows], ids=ids)
+            self._asked(given, answer)
+            scores = np.load(answer, allow_pickle=False)
+        if scores.shape != (len(rows),) or not np.isfinite(scores).all():
+            found = f"it answered {scores.shape}"
+            if scores.shape == (len(rows),):
+                found = f"it answered {scores[~np.isfinite(scores)][0]} for a document"
+            raise DataError(
+                RankerName.of(self.name).display, found, "One finite score a document is due."
+            )
+        return scores.astype(np.float32)
+
+    def save(self, directory: Path) -> None:
+        """Copy the model file."""
+        shutil.copyfile(self.path, directory / SAVED_MODEL)
+        kind = RankerName.of(self.name).head
+        _save_head(directory, {"kind": kind, "source": self.source})
+
+    def _asked(self, given: Path, answer: Path) -> None:
+        kind = RankerName.of(self.name).head
+        found = _lacking([kind, str(self.path), str(given), str(answer)])
+        if found or not answer.is_file():
+            found = found or "it ended without an answer"
+            raise DataError(RankerName.of(self.name).display, found, "Check the model file.")
+
+
+def opened(directories: Sequence[Path]) -> str:
+    """Open saved rankers in a process of its own, their trees walked; why not, empty if it can.
+
+    Args:
+        directories: what `save` of any ranker wrote, or somebody who pretends so.
+    """
+    return _lacking(["rankers", *map(str, directories)])
+
+
+def _lacking(arguments: Sequence[str]) -> str:
+    """Run `core.rankers.outside.file_process`; why it did not end well, empty if it did."""
+    program = [
+        sys.executable,
+        "-P",
+        "-m",
+        "shuffleproof.core.rankers.outside.file_process",
+        *arguments,
+    ]
+    environment = os.environ | {"OMP_WAIT_POLICY": "passive"}
+    try:
+        ended = subprocess.run(
+            program, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            check=False, timeout=SECONDS, env=environment,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return f"it has not answered within {SECONDS:.0f} s"
+    return _last_words(ended.returncode, ended.stderr) if ended.returncode else ""
+
+
+def _last_words(code: int, said: bytes) -> str:
+    r"""Why a process ended without an answer: what it said last, or how it ended.
+
+    Args:
+        code: its exit status.
+        said: on stderr; a library quotes the file there, whatever bytes that holds.
+
+    >>> print(ascii(_last_words(1, b"Booster\nLightGBMError: no tree \xc3 in it\n")))
+    'LightGBMError: no tree \ufffd in it'
+    >>> _last_words(-11, b"")
+    'it crashed the library that reads it (SIGSEGV)'
+    """
+    if code < 0:
+        name = signal.Signals(-code).name
+        more = ", as where memory runs out" if code == -signal.SIGKILL else ""
+        return f"it crashed the library that reads it ({name}{more})"
+    lines = said.decode(errors="replace").strip().splitlines()
+    shown = "".join(one if one.isprintable() else " " for one in lines[-1]) if lines else ""
+    return " ".join(shown.split())[-DETAIL:] or f"its process ended: {code}"
+
+
+def in_single_precision(
+    offsets: Int64[np.ndarray, " bounds"], scores: Float64[np.ndarray, " docs"]
+) -> Float32[np.ndarray, " docs"]:
+    """The scores as float32, in every list of the same order and with the same ties.
+
+    Where rounding would tie two, the higher one moves up by the smallest step there is.
+
+    >>> found = in_single_precision(np.array([0, 3]), np.array([1 + 1e-9, 1.0, 1.0]))
+    >>> bool(found[0] > found[1] == found[2] == 1)
+    True
+    """
+    rounded = scores.astype(np.float32)
+    order = ragged.order_within(offsets, scores)
+    lists = ragged.segment_ids(offsets)
+    follows = np.diff(lists, prepend=-1) == 0
+    rises = np.diff(scores[order], prepend=0) > 0
+    tied = follows & rises & (np.diff(rounded[order], prepend=0) <= 0)
+    for place in np.flatnonzero(follows & np.isin(lists, lists[tied])).tolist():
+        below, own = rounded[order[place - 1]], order[place]
+        above = max(rounded[own], np.nextafter(below, np.float32(np.inf)))
+        rounded[own] = above if rises[place] else below
+    return rounded
+
+
+def named(name: str, dataset: RankingDataset) -> FileScores | OutsideModel:
+    """The ranker of a file's name.
+
+    Args:
+        name: of a file.
+        dataset: the part that scores of a file belong to.
+    """
+    if RankerName.parse(name).is_scores:
+        return FileScores.read(name, dataset)
+    return OutsideModel.named(name)
+
+
+def load(directory: Path) -> FileScores | OutsideModel:
+    """What `save` wrote; its name is its kind."""
+    head = json.loads((directory / HEAD).read_text(encoding="utf-8"))
+    if head["kind"] == SCORES:
+        scores = np.load(directory / SAVED_SCORES, allow_pickle=False)
+        return FileScores(SCORES, scores, head["fingerprint"], head["source"])
+    return OutsideModel(head["kind"], directory / SAVED_MODEL, head["source"])
+
+
+def _save_head(directory: Path, facts: dict[str, str]) -> None:
+    text = json.dumps({"family": FAMILY, **facts}, indent=1)
+    (directory / HEAD).write_text(text, encoding="utf-8")
+
+
+class _Ties:
+    """Counts, score by score, those that only double precision makes equal to an earlier one.
+
+    Args:
+        offsets: of the queries' documents.
+    """
+
+    def __init__(self, offsets: list[int]) -> None:
+        self.merged, self._offsets = 0, offsets
+        self._query, self._read = 0, 0
+        self._written: dict[float, str] = {}
+
+    def noted(self, score: tuple[float, str]) -> float:
+        """The number of a score, once its text was compared with the others of its query."""
+        value, text = score
+        while self._query < len(self._offsets) and self._read >= self._offsets[self._query]:
+            self._query, self._written = self._query + 1, {}
+        first = self._written.setdefault(value, text)
+        self.merged += first != text and Decimal(first) != Decimal(text)
+        self._read += 1
+        return value
+
+
+def _numbers(path: Path) -> Iterator[tuple[float, str]]:
+    """The number on every line that is not blank, and how it is written.
+
+    Raises:
+        LetorError: a line that is no decimal number, or beyond single precision.
+        DataError: a damaged file.
+    """
+    for block in blocks(path, str(path), Limits()):
+        lines = block.buffer[: block.end].tobytes().decode(errors="backslashreplace")
+        for place, line in enumerate(lines.split("\n")[:-1], block.first_line):
+            if line.strip(BLANKS):
+                text = line.strip(BLANKS)
+                yield _score(path, place, text), text
+
+
+def _score(path: Path, place: int, line: str) -> float:
+    if "\r" in line:
+        raise LetorError(path, place, line, *LONE_RETURN)
+    try:
+        value = number(line)
+    except ValueError as error:
+        remedy = "Give one decimal number a line, like 0.25 or -1e-3."
+        raise LetorError(path, place, line, "no score", remedy) from error
+    if abs(value) > LARGEST:
+        remedy = "Scale the scores: rankers answer in single precision, up to 3.4e38."
+        raise LetorError(path, place, line, "a score beyond single precision", remedy)
+    return value
+
+
+def _parts(rows: int) -> int:
+    """The questions that so many rows are cut into."""
+    return max(-(-rows // AT_ONCE), 1)
+
+
+def _file(name: str) -> Path:
+    path = Path(RankerName.parse(name).path).expanduser()
+    if not path.is_file():
+        raise DataError(str(path), "no such file", "Check the path.")
+    return path
+
+
+def _digest(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise ArtefactError(str(path), f"cannot be read ({error})", "Check the file.") from error

@@ -1,0 +1,262 @@
+"""The ablation page in every state: empty, stored, other choices, at work, failed."""
+
+import shlex
+
+import numpy as np
+import pandas as pd
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from shuffleproof.app import ablations, report, training
+from shuffleproof.app.pages.ablation import form as ablation_run
+from shuffleproof.app.pages.ablation import page as view
+from shuffleproof.app.plain import escaped
+from shuffleproof.core.cli import flags_studies
+from shuffleproof.core.cli.arguments import parser
+from shuffleproof.core.execution.jobs import Jobs
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.studies import jobs
+from shuffleproof.core.studies import running as underway
+from shuffleproof.core.studies.kinds.ablation import finding as ablation_finding
+from shuffleproof.core.studies.kinds.ablation import study as ablation
+from shuffleproof.core.studies.kinds.ablation.question import Ablation
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.study import Study, plan
+from tests import app_folded as folded
+from tests import app_tables as tables
+
+
+def page():
+    from shuffleproof.app.pages.ablation.page import page as draw
+
+    draw()
+
+
+@pytest.fixture(scope="module")
+def fold():
+    return tables.fold()
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch, fold):
+    monkeypatch.setenv("SHUFFLEPROOF_HOME", str(tmp_path))
+    st.cache_resource.clear()
+    st.cache_data.clear()
+    monkeypatch.setattr(jobs, "ensure_running", lambda _store: True)
+    made = Store(tmp_path)
+    tables.data_set(made, fold)
+    yield made
+    st.cache_resource.clear()
+
+
+@pytest.fixture
+def stored(store, fold):
+    return tables.ablation_in(store, fold)
+
+
+def opened(**chosen):
+    test = AppTest.from_function(page, default_timeout=60)
+    test.session_state["data"] = tables.DATA
+    for name, value in chosen.items():
+        test.session_state[name] = value
+    test.run()
+    assert not test.exception, test.exception
+    return test
+
+
+def words(test):
+    kinds = ("markdown", "caption", "info", "warning", "error")
+    return " ".join(element.value for kind in kinds for element in getattr(test, kind))
+
+
+def plain(test):
+    return words(test).replace("\\", "").replace("\u2060", "")
+
+
+def test_empty_says_what_is_missing_and_offers_it(store):
+    test = opened()
+    assert test.title[0].value == "Ablation"
+    assert view.QUESTION in words(test)
+    assert "No ablation on my_set is stored yet" in plain(test)
+    assert any(
+        "shuffleproof study ablation" in code.value and "--data my_set" in code.value
+        for code in test.code
+    )
+    assert test.button(key="new.run").label == "Run this ablation"
+
+
+def test_a_stored_ablation_is_drawn_said_and_sourced(stored):
+    test = opened()
+    result = StudyResult.open(stored.path)
+    assert escaped(ablation_finding.finding(result)) in words(test)
+    assert str(stored.key) in test.query_params["study"]
+    assert "Dot plot, NDCG@10 minus that of paper" in test.get("plotly_chart")[0].proto.alt
+    frame = test.dataframe[0].value
+    assert list(frame["variant"]) == list(tables.EFFECTS)
+    assert set(frame["seconds"]) == {12.0}
+    said = words(test)
+    assert f"- **loss softmax-ce** — {escaped('paper: both terms; released: <one>')}" in said
+    assert "one seed" in said
+    folded.menus(test)
+    command = next(code.value for code in test.code if "study ablation --ranker" in code.value)
+    assert "--towards released" in command
+    labels = {button.label for button in test.get("download_button")}
+    assert {"HTML", "PNG", "CSV", "Parquet", "LaTeX", "Markdown", "Recipe (JSON)",
+            "Report (HTML)"} <= labels  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("effect", "said"),
+    [
+        ("robustness", "lost by disturbance"), ("seconds", "seconds of training"),
+        ("parameters", "trained numbers"),
+    ],
+)  # fmt: skip
+def test_every_effect_can_be_drawn(stored, effect, said):
+    test = opened(effect=effect)
+    assert said in test.get("plotly_chart")[0].proto.alt
+
+
+def test_conventions_change_at_once_from_stored_values(stored):
+    test = opened()
+    test.segmented_control(key="empty").set_value("skip")
+    test.selectbox(key="measure").set_value("NDCG@3")
+    test.run()
+    assert not test.exception
+    assert "NDCG@3 · gain: 2^y − 1 · ideal: judged · no relevant: left out" in plain(test)
+    wanted = ablations.table(str(stored.key), "NDCG(empty=skip)@3")
+    np.testing.assert_allclose(test.dataframe[0].value["mean"], wanted["mean"])
+    undefined = opened(empty="nan")
+    assert "undefined" in words(undefined)
+
+
+def test_the_queries_of_a_variant_are_drawn_and_one_can_be_chosen(stored, monkeypatch):
+    query = StudyResult.open(stored.path).query_ids[3]
+    test = opened(variant="released", effect="robustness")
+    bars = test.get("plotly_chart")[1].proto.alt
+    assert "Bars of NDCG@10 kept, gain by released for 40 queries" in bars
+    assert "released gains on" in plain(test)
+    monkeypatch.setattr(view.queries.scoring, "described", lambda _data: None)
+    monkeypatch.setattr(view.queries.scoring, "rankers_of", lambda _data: [])
+    gone = opened(variant="released", of=query)
+    assert "not stored any more: run the ablation again" in plain(gone)
+    answers = pd.DataFrame({"document": ["a", "b"], "label": [1.0, 0.0], "initial": [1, 2],
+                            "released": [2, 1], "paper": [1, 2]})  # fmt: skip
+    monkeypatch.setattr(view.queries, "_answers", lambda *_asked: answers)
+    test = opened(variant="released", of=query)
+    assert "answers of released and paper, which put 1 relevant" in (
+        test.get("plotly_chart")[2].proto.alt
+    )
+    assert f"Query {query}, the lists as they are" in plain(test)
+
+
+def test_the_report_holds_both_pictures(stored):
+    text = report.report([stored.path])
+    assert "Dot plot, NDCG@10 minus that of paper" in text
+    assert "Dot plot, NDCG@10 lost by disturbance" in text
+    assert "question = Ablation(" in text
+
+
+def test_an_ablation_without_sizes_says_so(store, fold, monkeypatch):
+    made = tables.ablation_result(fold)
+    made.facts.pop("sizes")
+    store.add(key_of("study", made.recipe), made.recipe, made.save, made.facts)
+    test = opened()
+    folded.menus(test)
+    assert "stored without its sizes" in plain(test)
+
+
+def test_the_form_says_the_cost_and_hands_the_ablation_in(store):
+    test = opened()
+    test.selectbox(key="new.ranker").set_value("dlcm")
+    test.multiselect(key="new.towards").set_value(["released"])
+    test.text_input(key="new.levels").set_value("0, 7")
+    test.number_input(key="new.draws").set_value(2)
+    test.run()
+    assert "2 variants, **2 trainings**, then 6 trials: from **" in plain(test)
+    test.button(key="new.run").click().run()
+    (job,) = jobs.jobs_of(store).list()
+    asked = job.parameters
+    assert (job.kind, job.state) == ("ablation", "waiting")
+    assert (asked["ranker"], asked["sizes"], asked["towards"]) == ("dlcm", "small", ["released"])
+    assert (asked["levels"], asked["draws"]) == ([0.0, 7.0], 2)
+    assert "Waiting for a free worker" in test.get("progress")[0].proto.text
+
+
+def test_the_printed_command_is_the_study_that_the_button_runs(store):
+    test = opened()
+    (command,) = [code.value for code in test.code if "study ablation" in code.value]
+    flags = parser().parse_args(shlex.split(command)[1:])
+    preset = training.usual_preset(flags.data)
+    question = flags_studies.question_of(Ablation, flags, preset)
+    assert "27 variants" in plain(test) or "24 variants" in plain(test)
+    test.button(key="new.run").click().run()
+    (job,) = jobs.jobs_of(store).list()
+    asked = job.parameters
+    assert list(question.towards) == asked["towards"] == list(ablation.TOWARDS)
+    assert (question.ranker, flags.data) == (asked["ranker"], asked["data"])
+    assert (question.sizes, question.draws) == (asked["sizes"], asked["draws"])
+    assert list(question.levels) == asked["levels"]
+    assert flags.initial.split(",") == asked["lists"]["initial"]
+
+
+@pytest.mark.parametrize("levels", ["many", "2.5", "-1"])
+def test_wrong_levels_are_sentences_and_hand_nothing_in(store, levels):
+    test = opened(**{"new.levels": levels})
+    assert "levels" in plain(test)
+    assert not [button for button in test.button if button.key == "new.run"]
+
+
+def state_of(store, job, **values):
+    """Put a job into a state as its worker would."""
+    with Jobs(store.root)._database.transaction() as table:
+        for name, value in values.items():
+            table.execute(f"UPDATE job SET {name} = ? WHERE id = ?", (value, job.id))  # noqa: S608 (names below)
+
+
+def handed_in(store):
+    asked = {"data": tables.DATA, "ranker": "setrank-imsab", "sizes": "small",
+             "towards": ["released"], "levels": [0.0, 20.0], "draws": 2}  # fmt: skip
+    return jobs.submit(store, "ablation", asked)
+
+
+def test_a_running_ablation_shows_its_first_variants_and_is_cancelled(store, fold):
+    result = tables.ablation_result(fold)
+    study = Study.of(result.recipe)
+    for trial in plan(study):
+        if trial.ranker in {"paper", "released"}:
+            row = result.trials
+            at = row.index[(row.ranker == trial.ranker) & (row.level == trial.level)
+                           & (row.draw == trial.draw)][0]  # fmt: skip
+            meta = {"tau": 1.0, "set_size": 8.0, "seconds": 0.1}
+            store.records.put(study.digest_of(trial), meta, {"values": result.values[at]})
+    facts = {name: value for name, value in result.facts.items() if name != "training_seconds"}
+    key = key_of("study", study.recipe())
+    underway.announce(store, key, study, result.query_ids, facts)
+    job = handed_in(store)
+    told = '{"done": 3, "total": 30, "unit": "epochs of released", "values": {}}'
+    state_of(store, job, state="running", started=1.0, progress=told)
+    test = opened()
+    assert "Running: 3 of at most 30 epochs of released" in test.get("progress")[0].proto.text
+    assert "released" in test.get("plotly_chart")[0].proto.alt
+    assert "First results: 2 of 4 variants" in plain(test)
+    test.button(key=f"cancel {job.id[:16]}").click().run()
+    assert jobs.jobs_of(store).get(job.id).cancel_wanted
+
+
+def test_a_failed_ablation_says_why_and_can_be_tried_again(store):
+    job = handed_in(store)
+    state_of(store, job, state="failed", reason="the disk is full", finished=2.0)
+    test = opened()
+    assert "The last ablation failed: the disk is full" in plain(test)
+    test.button(key="forget").click().run()
+    assert not jobs.jobs_of(store).list()
+
+
+def test_every_network_with_three_recipes_is_offered():
+    assert {"setrank-imsab-init", "setrank-msab", "dlcm", "gsf", "ranknet"} <= set(
+        ablation_run.RANKERS
+    )
+    assert ablation.BASE == "paper"

@@ -1,0 +1,194 @@
+"""The page Robustness card: empty, stored, clicked, run, running, failed; its picture."""
+
+import html
+import shutil
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from shuffleproof.app import disturbed, exports, report
+from shuffleproof.app.figures import card as figure
+from shuffleproof.app.figures.beside import Mark
+from shuffleproof.app.pages.card import page as view
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies.kinds.benchmark.finding import signed
+from shuffleproof.core.studies.kinds.card import table as card_table
+from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
+from shuffleproof.core.studies.reproduce import study_command, study_python
+from shuffleproof.core.studies.result import StudyResult
+from tests import app_disturbed as made
+from tests import app_folded as folded
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory):
+    return made.bench_in(tmp_path_factory.mktemp("card"))
+
+
+@pytest.fixture(scope="module")
+def stored(bench):
+    return made.made(bench, "card")
+
+
+@pytest.fixture
+def desk(bench, stored, monkeypatch):
+    desk = made.desk_of(bench.store, monkeypatch)
+    yield desk
+    shutil.rmtree(desk.jobs.folder, ignore_errors=True)
+
+
+def test_empty_says_what_is_missing_and_offers_it(tmp_path, monkeypatch):
+    made.desk_of(Store(tmp_path), monkeypatch)
+    page = made.opened("card")
+    assert page.title[0].value == "Robustness card"
+    assert view.QUESTION in made.words(page)
+    assert "No robustness card is stored for sample yet" in made.words(page)
+    assert any("shuffleproof study card --data sample" in code.value for code in page.code)
+    assert page.button(key="new.run").label == "Run this card"
+
+
+def test_a_stored_card_is_drawn_with_its_finding_cards_and_files(desk, stored):
+    page = made.opened("card")
+    frame = disturbed.cards(str(stored.key), "transpositions", "NDCG@10")
+    assert card_table.finding(frame, "transpositions", "NDCG@10") in made.words(page)
+    (alt,) = made.alts(page)
+    assert alt.startswith("Robustness against NDCG@10")
+    assert "feature:1" in alt
+    cards, moves = (table.value for table in page.dataframe[:2])
+    pd.testing.assert_series_equal(cards["area"], frame["area"])
+    assert {"below_initial", "cvar", "worst", "flip-top-10", "milliseconds_a_list"} <= set(cards)
+    assert [name for name in moves if name.startswith("moved-grade")]
+    folded.menus(page)
+    labels = {button.label for button in page.get("download_button")}
+    assert {"HTML", "CSV", "Recipe (JSON)", "Report (HTML)"} <= labels
+    assert str(stored.key) in page.query_params["study"]
+
+
+def test_family_and_conventions_change_at_once(desk, stored):
+    page = made.opened("card", family="shuffle-shown", ideal="shown")
+    said = made.words(page)
+    assert "Under shuffle-shown" in said
+    assert "ideal: shown" in said
+    wanted = disturbed.cards(str(stored.key), "shuffle-shown", "NDCG(ideal=shown)@10")
+    pd.testing.assert_series_equal(page.dataframe[0].value["start"], wanted["start"])
+
+
+def test_behind_a_mark_are_its_queries_and_the_list_of_one(desk, stored):
+    point = (INITIAL, "transpositions", 80.0)
+    worst = disturbed.damage(str(stored.key), point, "NDCG@10")
+    page = made.opened("card", point=INITIAL, of=worst["query"][0])
+    said = made.words(page)
+    assert f"query {worst['query'][0]} loses most: {signed(worst['change'][0])}" in said
+    pd.testing.assert_frame_equal(page.dataframe[2].value, worst, check_dtype=False)
+    assert "Map of the change in NDCG@10" in made.alts(page)[1]
+    assert "Bump chart of 12 documents" in made.alts(page)[2]
+    page.selectbox(key="at").set_value(0.0).run()
+    assert "so the answer is the same" in made.alts(page)[2]
+
+
+def test_a_click_on_a_mark_chooses_the_ranker(monkeypatch):
+    session = made.clicked(view, monkeypatch, view.CHART, "feature:1", 0.5, 1.0, "beaten")
+    view._take()
+    assert session["point"] == "feature:1"
+
+
+def test_the_form_says_the_cost_and_hands_the_card_in(desk, stored):
+    page = made.opened("card")
+    proposed = page.multiselect(key="new.rankers").value
+    assert [name.partition("@")[0] for name in proposed] == list(made.RANKERS)
+    page.multiselect(key="new.rankers").set_value(list(made.RANKERS))
+    page.multiselect(key="new.families").set_value(["shuffle"])
+    page.number_input(key="new.draws").set_value(3).run()
+    # the unchanged level once and six others three times, for two rankers and the initial ranking
+    assert "7 levels × 3 draws × 3 rankers = **57 trials** (the initial ranking" in made.words(page)
+    page.button(key="new.run").click().run()
+    (job,) = [job for job in desk.jobs.list() if job.state == "waiting"]
+    assert job.parameters["families"] == ["shuffle"]
+    assert job.parameters["rankers"] == list(made.RANKERS)
+
+
+def test_a_running_card_shows_its_first_marks(desk, bench):
+    made.running(desk, bench, "card", 24, {"families": list(made.FAMILIES)})
+    page = made.opened("card")
+    assert "Running" in made.words(page)
+    assert "trials so far" in made.words(page)
+    assert len(made.alts(page)) == 2
+
+
+def test_the_report_has_picture_sentence_and_numbers(desk, stored):
+    page = report.report([stored.path])
+    said = card_table.finding(
+        disturbed.cards(str(stored.key), "shuffle-shown", "NDCG@10"), "shuffle-shown", "NDCG@10"
+    )
+    assert f"<b>{html.escape(said)}</b>" in page
+    assert "<figure role='img'" in page
+    assert "feature:2" in page
+
+
+def test_a_failed_card_says_why(desk, stored):
+    job = made.failed(
+        desk, "card", {"data": "sample", "rankers": ["feature:4"], "families": ["shuffle"]}
+    )
+    page = made.opened("card")
+    assert "The last robustness card failed: no ranker is called 'dlmc'" in made.words(page)
+    page.button(key="forget").click().run()
+    assert job.id not in {one.id for one in desk.jobs.list()}
+
+
+def test_a_card_is_written_again_as_command_and_python(stored):
+    command = study_command(stored.recipe, stored.facts)
+    assert command == (
+        "shuffleproof study card --rankers feature:1,feature:2 "
+        "--families transpositions,shuffle-shown --draws 2 --initial feature:3 --depth 12"
+    )
+    compile(study_python(stored.recipe, stored.facts), "card.py", "exec")
+
+
+def cards(**columns):
+    usual = {"end": 0.4, "kept": 0.8, "milliseconds_a_list": 1.0, "front": True}
+    names = columns.pop("ranker")
+    frame = pd.DataFrame({"ranker": names} | usual | columns)
+    return frame.assign(kept_low=frame["kept"] - 0.05, kept_high=frame["kept"] + 0.02)
+
+
+def test_slow_rankers_are_larger_and_the_initial_ranking_has_no_say():
+    frame = cards(ranker=[INITIAL, "dlcm", "mart", "gsf"], start=[0.2, 0.3, 0.4, 0.5],
+                  milliseconds_a_list=[1e-6, 1.0, 10.0, float("nan")])  # fmt: skip
+    drawn = figure.pareto(frame, "RR", "shuffle 1")
+    sizes = [trace.marker.size for trace in drawn.data]
+    assert drawn.data[1].error_y.array[0] == pytest.approx(0.02)
+    assert drawn.data[1].error_y.arrayminus[0] == pytest.approx(0.05)
+    assert drawn.data[0].customdata[0][4] == "", "the initial ranking takes no time"
+    assert sizes == [figure.SMALLEST, figure.SMALLEST, figure.LARGEST, figure.SMALLEST]
+    assert exports.figure_as(drawn, "html")
+
+
+def test_names_of_rankers_in_one_place_do_not_cover_each_other():
+    names = [INITIAL, *(f"{name}@tuned" for name in ("dlcm", "gsf", "mart", "setrank-imsab-init"))]
+    frame = cards(ranker=names, start=[0.5] * 5, kept=[0.8] * 5)
+    drawn = figure.pareto(frame, "RR", "shuffle 1")
+    told = [label for label in drawn.layout.annotations if label.name == "name"]
+    assert [label.text for label in told][3:] == ["mart", "setrank-<br>imsab-init"]
+    boxes = []
+    for label in told:
+        half = Mark(0, 0, 0, label.text).half
+        boxes.append((np.array([label.ax, label.ay]) - half, np.array([label.ax, label.ay]) + half))
+    for (low, high), (other_low, other_high) in combinations(boxes, 2):
+        assert (np.minimum(high, other_high) - np.maximum(low, other_low)).min() <= 0
+
+
+def test_the_finding_names_who_falls_below_the_initial_ranking(stored):
+    frame = cards(ranker=["dlcm", "mart"], start=[0.5, 0.6], kept=[0.9, 0.5], end=[0.45, 0.3],
+                  below_initial=[np.nan, 5.0], below_initial_crossing=[np.nan, 3.25])  # fmt: skip
+    said = card_table.finding(frame, "transpositions", "RR")
+    most = "dlcm keeps most: 90.0 % [85.0, 92.0] of its RR (0.500 → 0.450)"
+    assert said.startswith(f"Under transpositions {most}")
+    assert (
+        "mart keeps least: 50.0 % [45.0, 52.0] (0.600 → 0.300), below the initial ranking from "
+        "level 5 on (exchanges a list; the first level measured there, interpolated 3.2)" in said
+    )
+    result = StudyResult.open(stored.path)
+    alone = card_table.cards(result, "transpositions", "NDCG@10").head(1)
+    assert card_table.finding(card_table.pareto(alone), "transpositions", "NDCG@10") == ""

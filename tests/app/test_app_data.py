@@ -1,0 +1,282 @@
+"""The page about data: empty, sample, uploaded and failed states; users' text stays text."""
+
+import re
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from shuffleproof.app import services
+from shuffleproof.app.plain import JOINER
+from shuffleproof.core.data import catalogue
+from shuffleproof.core.execution.jobs import Jobs
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies import jobs
+from shuffleproof.core.studies.workbench import finished
+
+MARKUP = "![x](http://e.org/x.png)<b>"
+LETOR = "".join(
+    f"{row % 3} qid:{MARKUP}{row // 6} 1:0.{row} 2:7 3:{row * 1e6:.0f} #docid = D{row}<i>{MARKUP}\n"
+    for row in range(90)
+)
+
+
+def script():
+    from shuffleproof.app import state
+    from shuffleproof.app.pages.data import page as data
+
+    state.choose_data()
+    data.page()
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    monkeypatch.setenv("SHUFFLEPROOF_HOME", str(tmp_path / "store"))
+    monkeypatch.setattr(jobs, "ensure_running", lambda _store: False)
+    services.store.clear()
+    services.sample_key.clear()
+    return Store(tmp_path / "store")
+
+
+def page(view="Facts", data=None, **query):
+    test = AppTest.from_function(script, default_timeout=60)
+    test.session_state["view"] = view
+    if data:
+        test.session_state["data"] = data
+    for name, value in query.items():
+        test.query_params[name] = value
+    test.run()
+    assert not test.exception
+    return test
+
+
+def words(test):
+    shown = [*test.markdown, *test.caption, *test.info, *test.error, *test.success, *test.warning]
+    return " ".join(one.value for one in shown)
+
+
+def plain(test):
+    return words(test).replace("\\", "")
+
+
+def ingested(store, tmp_path, name="mine"):
+    path = tmp_path / f"{name}.txt"
+    path.write_text(LETOR)
+    (artefact,) = finished(catalogue.ingest(path, name, store))
+    return artefact
+
+
+def worked(store):
+    """Do the waiting jobs as a worker would."""
+    for job in jobs.jobs_of(store).list("waiting"):
+        state, result, reason = "done", None, ""
+        try:
+            result = finished(jobs.KINDS[job.kind](store, **job.parameters))
+        except Exception as error:  # noqa: BLE001 (the job's end, whatever it is)
+            state, reason = "failed", str(error)
+        _end(store, job, (state, result, reason))
+
+
+def _end(store, job, ending):
+    import json
+
+    state, result, reason = ending
+    with Jobs(store.root)._database.transaction() as table:
+        table.execute(
+            "UPDATE job SET state = ?, result = ?, reason = ?, finished = 1.0 WHERE id = ?",
+            (state, json.dumps(result), reason, job.id),
+        )
+
+
+def test_the_sample_is_there_with_its_facts_findings_and_pictures(store):
+    test = page()
+    assert "sample holds 650 queries" in plain(test)
+    assert "no relevant document" in plain(test)
+    assert len(test.get("plotly_chart")) == 2
+    assert [artefact.key.kind for artefact in store.artefacts()] == ["data", "examination"]
+
+
+def test_a_finding_leads_to_its_queries_and_back(store):
+    test = page()
+    door = next(button for button in test.button if button.label.endswith("queries"))
+    count = int(door.label.split()[0])
+    door.click().run()
+    assert test.session_state["view"] == "Queries"
+    assert test.query_params["finding"] == "no-relevant"
+    assert len(test.dataframe[0].value) == count
+    assert (test.dataframe[0].value["relevant"] == 0).all()
+    next(button for button in test.button if button.label == "Show all").click().run()
+    assert len(test.dataframe[0].value) > count
+
+
+def test_the_address_opens_part_search_and_query(store):
+    test = page("Queries", query="1")
+    test.session_state["part"] = "train"
+    test.run()
+    frame = test.dataframe[0].value
+    query = frame["query"].iloc[3]
+    test = page("Queries", query=query)
+    test.session_state["part"], test.session_state["find"] = "train", query
+    test.run()
+    assert test.dataframe[0].value["query"].iloc[0] == query
+    assert test.subheader[0].value.replace("\\", "") == f"Query {query}"
+    assert len(test.dataframe[1].value) == frame["documents"].iloc[3]
+    assert "not in this part" in plain(page("Queries", query="nowhere"))
+
+
+def test_documents_are_found_by_id_and_label(store, tmp_path):
+    ingested(store, tmp_path)
+    test = page("Queries", "mine")
+    test.session_state["part"], test.session_state["among"] = "train", "documents"
+    test.session_state["label"] = "2"
+    test.run()
+    assert set(test.dataframe[0].value["label"]) == {2.0}
+    test.session_state["find"] = "d8"
+    test.run()
+    assert all("D8" in name for name in test.dataframe[0].value["document"])
+
+
+@pytest.mark.parametrize("view", ["Facts", "Queries", "Features", "Side by side", "Manage"])
+def test_names_ids_and_comments_stay_text(store, tmp_path, view):
+    ingested(store, tmp_path)
+    ingested(store, tmp_path, "a_b_ ok@e.org")
+    page("Facts", "mine")
+    test = page(view, "mine", query=f"{MARKUP}1")
+    test.session_state["find"] = MARKUP
+    test.run()
+    assert not test.exception
+    assert not re.search(r"(?<!\\)!\[|(?<!\\)<[bi]>", words(test))
+    headings = " ".join(one.value for one in [*test.subheader, *test.title])
+    assert not re.search(r"(?<!\\)!\[|(?<!\\)<[bi]>", headings)
+    buttons = " ".join(button.label for button in test.button)
+    assert not re.search(r"(?<!\\)!\[", buttons)
+
+
+def test_features_are_drawn_and_marked(store, tmp_path):
+    ingested(store, tmp_path)
+    page("Facts", "mine")
+    test = page("Features", "mine")
+    table = test.dataframe[0].value
+    assert table["marks"].tolist() == ["", "constant", "huge"]
+    assert "2 of 3 features are marked: 2, 3" in plain(test)
+    test.session_state["feature"] = 3
+    test.run()
+    assert "Feature 3 runs from" in plain(test)
+
+
+def test_side_by_side_marks_only_what_differs(store, tmp_path):
+    ingested(store, tmp_path)
+    test = page("Side by side", "mine")
+    table = test.dataframe[0].value
+    unlike = table["mine"] != table["sample"]
+    assert (table["differs"] == "≠").tolist() == unlike.tolist()
+    test.toggle[0].set_value(True).run()
+    assert len(test.dataframe[0].value) == unlike.sum()
+
+
+def chosen(test, files):
+    for at, (name, text) in enumerate(files):
+        test.file_uploader[at].set_value([(name, text.encode(), "text/plain")])
+        test.run()
+    assert not test.exception
+    return test
+
+
+def test_files_are_uploaded_read_in_and_opened(store):
+    test = page("Add data")
+    test.text_input(key="upload name").set_value("mine").run()
+    chosen(test, [("train.txt", LETOR), ("vali.txt", LETOR), ("test.txt", LETOR)])
+    assert plain(test).count("bytes)") == 3
+    assert all(not uploader.value for uploader in test.file_uploader), "they left the memory"
+    next(button for button in test.button if button.label == "Read it in").click().run()
+    assert [job.kind for job in jobs.jobs_of(store).list("waiting")] == ["ingest"]
+    worked(store)
+    test.run()
+    assert "mine is read in and examined" in plain(test).replace("*", "")
+    assert not list((store.root / "uploads").iterdir()), "nothing stays behind"
+    next(button for button in test.button if button.label == "Open mine").click().run()
+    assert test.session_state["data"] == "mine"
+    assert "mine holds 45 queries" in plain(test)
+
+
+def test_a_bad_file_gives_its_line_and_the_form_keeps_what_was_typed(store):
+    test = page("Add data")
+    test.text_input(key="upload name").set_value("mine").run()
+    bad = LETOR + f"1 qid:7 1:{MARKUP}\n"
+    chosen(test, [("train.txt", bad), ("vali.txt", LETOR), ("test.txt", LETOR)])
+    test.selectbox(key="upload missing").set_value("zero").run()
+    next(button for button in test.button if button.label == "Read it in").click().run()
+    worked(store)
+    test.run()
+    error = test.error[0].value
+    assert "train/train.txt:91" in error.replace("\\", "").replace(JOINER, "")
+    assert "value that is not a number" in error
+    assert not re.search(r"(?<!\\)!\[", error)
+    assert test.text_input(key="upload name").value == "mine"
+    assert test.selectbox(key="upload missing").value == "zero"
+    assert plain(test).count("bytes)") == 3
+    assert store.names() == {}
+    assert not list(store.artefacts("data"))
+    assert len(list((store.root / "uploads").iterdir())) == 2, "the form's files and the job's"
+    remove = next(button for button in test.button if button.label == "Remove")
+    remove.click().run()
+    next(button for button in test.button if button.label == "Dismiss").click().run()
+    assert not test.error
+    assert jobs.jobs_of(store).list() == ()
+    assert len(list((store.root / "uploads").iterdir())) == 1, "the form's own files"
+
+
+def test_wrong_names_and_missing_parts_are_sentences(store):
+    test = page("Add data")
+    test.text_input(key="upload name").set_value("../x").run()
+    chosen(test, [("train.txt", LETOR)])
+    read = next(button for button in test.button if button.label == "Read it in")
+    read.click().run()
+    assert "1 to 60 letters" in test.error[0].value
+    test.text_input(key="upload name").set_value("mine").run()
+    next(button for button in test.button if button.label == "Read it in").click().run()
+    assert "none for test" in test.error[0].value
+
+
+def test_renaming_and_deleting(store, tmp_path):
+    artefact = ingested(store, tmp_path)
+    ingested(store, tmp_path, "other")
+    test = page("Manage", "mine")
+    test.text_input(key="rename mine").set_value("other")
+    rename = next(button for button in test.button if button.label == "Rename")
+    rename.click().run()
+    assert "the name is taken" in test.error[0].value
+    test.text_input(key="rename mine").set_value("new name")
+    next(button for button in test.button if button.label == "Rename").click().run()
+    assert test.session_state["data"] == "new name"
+    assert "mine" not in store.names()
+    assert store.names()["new name"] == artefact.key
+    next(button for button in test.button if button.label == "Delete …").click().run()
+    assert "No trained ranker and no study depends on it" in plain(test)
+    assert "It is also called other" in plain(test), "the same bytes are one data set"
+    test.button(key="delete now").click().run()
+    assert not test.exception
+    assert store.names() == {}
+    assert artefact.key not in {each.key for each in store.artefacts()}
+
+
+def test_a_large_set_is_examined_in_the_background(store, tmp_path, monkeypatch):
+    from shuffleproof.app import data_sets
+
+    monkeypatch.setattr(data_sets, "AT_ONCE", 10)
+    data_sets._examined.clear()
+    ingested(store, tmp_path)
+    test = page("Facts", "mine")
+    assert not test.get("plotly_chart")
+    next(button for button in test.button if button.label == "Examine it").click().run()
+    assert [job.kind for job in jobs.jobs_of(store).list("waiting")] == ["examine"]
+    worked(store)
+    test.run()
+    assert "mine holds 15 queries" in plain(test)
+
+
+def test_a_broken_store_is_a_sentence(store, tmp_path):
+    artefact = ingested(store, tmp_path)
+    (artefact.path / "test.safetensors").write_bytes(b"x")
+    services.fold.clear()
+    test = page("Queries", "mine")
+    assert test.error or "not what" in plain(test)

@@ -1,0 +1,177 @@
+"""The page of GSF's shuffles in every state: empty, stored, one ranker, at work, refused."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from shuffleproof.app import services
+from shuffleproof.app.plain import escaped
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.studies import jobs
+from shuffleproof.core.studies import running as underway
+from shuffleproof.core.studies.kinds.group_shuffles import study as group_shuffles
+from shuffleproof.core.studies.kinds.group_shuffles import table as group_shuffles_table
+from shuffleproof.core.studies.result import StudyResult
+from tests import app_folded as folded
+from tests import app_tables as tables
+
+NAMES = ("gsf@small", "gsf@tuned")
+SHUFFLES = (1, 4, 16)
+
+
+def page():
+    from shuffleproof.app.pages.group_shuffles.page import page as draw
+
+    draw()
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    monkeypatch.setenv("SHUFFLEPROOF_HOME", str(tmp_path))
+    st.cache_resource.clear()
+    st.cache_data.clear()
+    monkeypatch.setattr(jobs, "ensure_running", lambda _store: True)
+    made = Store(tmp_path)
+    tables.data_set(made, tables.fold())
+    yield made
+    st.cache_resource.clear()
+
+
+def planned():
+    rankers = tuple((name, name[-1] * 64) for name in NAMES)
+    lists = key_of("lists", tables.LISTS, (tables.fold().fingerprint,)).digest
+    return group_shuffles.Plan(
+        rankers, NAMES[:1], lists, ("lambdamart@small",), SHUFFLES, 8, 0, None
+    )
+
+
+def facts_of(fold):
+    return {
+        "data": tables.DATA, "reads": {name: ["features"] for name in NAMES}, "queries": 40,
+        "candidates": 480, "set_size": 12.0, "lists": tables.LISTS, "preset": "small",
+        "own": {"gsf@small": ["sampled", 4], "gsf@tuned": ["exhaustive", 0]},
+        "fingerprints": [fold.fingerprint],
+    }  # fmt: skip
+
+
+@pytest.fixture
+def stored(store):
+    """The study as a run stores it: an error of 1/√S, rounding alone for all pairs."""
+    fold, plan = tables.fold(), planned()
+    rows, values = [], []
+    for cell in plan.cells():
+        noise = generator(int(cell.row.level), cell.row.ranker).uniform(0.9, 1.1, 40)
+        error = noise / np.sqrt(cell.row.level) if cell.row.level else np.full(40, 1e-7)
+        values.append([error, np.ones(40), 1 - error / 4])
+        rows.append(
+            {
+                "ranker": cell.row.ranker,
+                "family": cell.row.family,
+                "level": cell.row.level,
+                "draw": 0,
+                "tau": 1.0,
+                "set_size": 12.0,
+                "seconds": 0.5,
+            }
+        )
+    ids, facts = tuple(map(str, range(40))), facts_of(fold)
+    cube = np.array(values, dtype=np.float32)
+    result = StudyResult(plan.recipe(), pd.DataFrame(rows), cube, ids, facts)
+    return store.add(key_of("study", plan.recipe()), plan.recipe(), result.save, facts)
+
+
+def opened(**chosen):
+    test = AppTest.from_function(page, default_timeout=60)
+    test.session_state["data"] = tables.DATA
+    for name, value in chosen.items():
+        test.session_state[name] = value
+    test.run()
+    assert not test.exception, test.exception
+    return test
+
+
+def plain(test):
+    kinds = ("markdown", "caption", "info", "warning", "error")
+    words = " ".join(element.value for kind in kinds for element in getattr(test, kind))
+    return words.replace("\\", "").replace("\u2060", "")
+
+
+def test_empty_offers_it_and_the_button_hands_in_what_was_chosen(store):
+    test = opened()
+    assert "No study of GSF's shuffles on my_set is stored yet" in plain(test)
+    assert any("study group-shuffles --data my_set" in code.value for code in test.code)
+    assert "in **9 orders** with 7 numbers of shuffles; 1 training first" in plain(test)
+    test.text_input(key="new.shuffles").set_value("8, 2").run()
+    test.number_input(key="new.orders").set_value(3).run()
+    test.button(key="new.run").click().run()
+    (job,) = jobs.jobs_of(store).list()
+    assert job.kind == "group-shuffles"
+    asked = {name: job.parameters[name] for name in ("rankers", "shuffles", "orders", "seed")}
+    assert asked == {"rankers": ["gsf@small"], "shuffles": [2, 8], "orders": 3, "seed": 0}
+    assert "Waiting for a free worker" in next(bar.proto.text for bar in test.get("progress"))
+    test.text_input(key="new.shuffles").set_value("two").run()
+    assert "whole numbers, comma-separated" in plain(test)
+
+
+def test_a_stored_study_is_drawn_said_and_taken_away(stored):
+    test = opened()
+    result = StudyResult.open(stored.path)
+    assert str(stored.key) in test.query_params["study"]
+    (chart,) = test.get("plotly_chart")
+    assert "gsf@tuned: another order shown changes a score" in chart.proto.alt
+    said = " ".join(element.value for element in test.markdown)
+    for name in NAMES:
+        assert escaped(group_shuffles_table.finding(result, name)) in said
+    own = test.dataframe[0].value.query("ranker == 'gsf@small' and shuffles == 4")
+    assert own["error"].item() == pytest.approx(0.5, rel=0.05)  # 1/√4
+    assert f"As trained (4 shuffles) it is {own['error'].item():.3g}" in plain(test)
+    assert "It was trained on all pairs" in plain(test)
+    frame = test.dataframe[0].value
+    assert frame["shuffles"].tolist() == [1, 4, 16, 0, 1, 4, 16]
+    assert "about **" in plain(test)
+    folded.menus(test)
+    labels = {button.label for button in test.get("download_button")}
+    assert {"PNG", "CSV", "LaTeX", "Recipe (JSON)", "Report (HTML)"} <= labels
+    command = next(code.value for code in test.code if "--shuffles 1,4,16" in code.value)
+    assert "--rankers gsf@small,gsf@tuned" in command
+
+
+def test_one_ranker_can_be_chosen_and_a_missing_study_is_said(stored):
+    test = opened(show=["gsf@tuned"])
+    assert "gsf@small:" not in test.get("plotly_chart")[0].proto.alt
+    assert "exhaustive" not in set(test.dataframe[0].value["grouping"])
+    assert "Choose at least one ranker" in plain(opened(show=[]))
+
+
+def test_first_points_are_drawn_while_it_runs(store):
+    plan = planned()
+    asked = {"data": tables.DATA, "rankers": list(NAMES), "shuffles": list(SHUFFLES)}
+    job = jobs.submit(store, "group-shuffles", asked)
+    key = key_of("study", plan.recipe())
+    ids = tuple(map(str, range(40)))
+    underway.announce(store, key, plan, ids, facts_of(tables.fold()))
+    values = np.stack([np.full(40, 0.5), np.ones(40), np.ones(40)]).astype(np.float32)
+    done = {"queries": 40, "set_size": 12.0, "seconds": 1.0}
+    store.records.put(plan.cells()[0].digest, done, {"values": values})
+    from shuffleproof.app.pages.group_shuffles import form as run
+
+    (begun,) = underway.underway(store, "group-shuffles")
+    assert run._begun(begun, job)
+    assert not run._begun(begun, jobs.submit(store, "group-shuffles", asked | {"orders": 2}))
+
+    def drawn():
+        from shuffleproof.app.pages.group_shuffles import form as group_shuffles_run
+        from shuffleproof.core.studies.running import underway as all_of
+
+        group_shuffles_run._first(
+            next(all_of(group_shuffles_run.services.store(), "group-shuffles"))
+        )
+
+    test = AppTest.from_function(drawn, default_timeout=60).run()
+    assert not test.exception
+    assert "First results: 1 point." in plain(test)
+    assert services.store().root == store.root

@@ -1,0 +1,386 @@
+"""The page of Figure 3 in every state: empty, a study, other conventions, at work, failed."""
+
+import shutil
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from shuffleproof.app import curves, services
+from shuffleproof.app.pages.ranking_degradation import form as run
+from shuffleproof.app.pages.ranking_degradation import page as view
+from shuffleproof.app.plain import escaped
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.data.synthetic import planted
+from shuffleproof.core.errors import ScoringError
+from shuffleproof.core.execution.jobs import Jobs
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.perturb.registry import PERTURBATIONS
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.studies import conventions, jobs
+from shuffleproof.core.studies import running as underway
+from shuffleproof.core.studies.kinds.ranking_degradation import study as initial_ranking
+from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.run import run_study
+from shuffleproof.core.studies.study import Study, levels_of
+from shuffleproof.core.studies.workbench import finished
+from tests import app_folded as folded
+
+DATA = "my_set"
+LISTS = {
+    "initial": ["lambdamart@paper"],
+    "depth": 40,
+    "scores": "cross-fitted",
+    "folds": 5,
+    "seed": 0,
+}
+PAIRS = tuple((family, level) for family in ("shuffle", "mallows") for level in levels_of(family))
+
+
+def page():
+    from shuffleproof.app.pages.ranking_degradation.page import page as draw
+
+    draw()
+
+
+class Noisy(initial_ranking.InitialRanking):
+    """The prior scores blurred: it follows the initial ranking down, but not all the way."""
+
+    def score(self, dataset, lists):
+        return lists.prior[:, 0] + 2 * dataset.labels[lists.rows]
+
+
+@pytest.fixture(scope="module")
+def made():
+    """A study of three rankers and two families, as the workbench stores it."""
+    dataset = planted(queries=(2, 2, 25), seed=1, documents=12).test
+    noise = generator(0, "prior").normal(size=dataset.documents)
+    scores = (dataset.labels + noise).astype(np.float32)[:, None]
+    judged = JudgedLists(dataset, CandidateLists.ranked_by(dataset, scores))
+    rankers = {
+        initial_ranking.INITIAL: initial_ranking.InitialRanking(),
+        "dlcm": Noisy(name="dlcm"),
+        "setrank-imsab-init": Noisy(name="setrank-imsab-init"),
+    }
+    study = Study(
+        "initial-ranking", tuple((label, 64 * "ab"[at % 2]) for at, label in enumerate(rankers)),
+        "d" * 64, ("lambdamart@paper",), PAIRS, ("NDCG@5", "RR"), 2, 0,
+        conventions.kept(["NDCG@5", "RR"]),
+    )  # fmt: skip
+    step = initial_ranking.measured_by([Measure.parse(text) for text in study.measured])
+    facts = {
+        "data": DATA, "queries": 25, "candidates": 300, "lists": LISTS, "preset": "paper",
+        "reads": {label: ["ranks"] for label in rankers},
+    }  # fmt: skip
+    return study, judged, rankers, step, facts
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    monkeypatch.setenv("SHUFFLEPROOF_HOME", str(tmp_path))
+    st.cache_resource.clear()
+    st.cache_data.clear()
+    monkeypatch.setattr(jobs, "ensure_running", lambda _store: True)
+    made = Store(tmp_path)
+    key = key_of("data", {"made": "for the page"})
+    made.add(key, {}, lambda directory: (directory / "nothing").touch())
+    made.set_name(DATA, key)
+    yield made
+    st.cache_resource.clear()
+
+
+@pytest.fixture
+def stored(store, made):
+    study, judged, rankers, step, facts = made
+    result = finished(run_study(study, judged, rankers, store.records, step))
+    key = key_of("study", study.recipe())
+    return store.add(key, study.recipe(), replace(result, facts=facts).save, facts)
+
+
+def opened(**chosen):
+    test = AppTest.from_function(page, default_timeout=30)
+    test.session_state["data"] = DATA
+    for name, value in chosen.items():
+        test.session_state[name] = value
+    test.run()
+    assert not test.exception, test.exception
+    return test
+
+
+def words(test):
+    return " ".join(element.value for kind in ("markdown", "caption", "info", "warning", "error")
+                    for element in getattr(test, kind))  # fmt: skip
+
+
+def test_empty_says_what_is_missing_and_offers_it(store):
+    test = opened()
+    assert test.title[0].value == "Initial ranking"
+    assert view.QUESTION in words(test)
+    assert "No study of the initial ranking is stored" in words(test)
+    assert any("shuffleproof study initial-ranking" in code.value for code in test.code)
+    assert test.button(key="new.run").label == "Run this study"
+
+
+def test_a_stored_study_is_drawn_with_its_finding_and_convention(stored):
+    test = opened()
+    text = words(test)
+    result = StudyResult.open(stored.path)
+    finding = initial_ranking.finding(result, "shuffle", "NDCG@5")
+    assert escaped(finding) in text
+    assert "What the paper claims of transpositions" in text
+    assert "NDCG@5 · gain: 2^y − 1 · ideal: judged · no relevant: 0" in text.replace("\\", "")
+    assert str(stored.key) in test.query_params["study"]
+    (chart,) = test.get("plotly_chart")
+    assert "Line chart of NDCG@5 against shuffle" in chart.proto.alt
+    assert len(test.dataframe) == 1  # significance; the rest is folded up
+    folded.menus(test)
+    labels = {button.label for button in test.get("download_button")}
+    assert {"HTML", "SVG", "PDF", "PNG", "CSV", "Parquet", "LaTeX", "Markdown",
+            "Recipe (JSON)", "Report (HTML)"} <= labels  # fmt: skip
+
+
+def test_conventions_change_at_once_from_stored_values(stored, made):
+    test = opened()
+    test.segmented_control(key="ideal").set_value("shown")
+    test.segmented_control(key="empty").set_value("one")
+    test.selectbox(key="measure").set_value("NDCG@3")
+    folded.tables(test)
+    assert not test.exception
+    assert "NDCG@3 · gain: 2^y − 1 · ideal: shown · no relevant: 1" in words(test).replace("\\", "")
+    frame = test.dataframe[1].value
+    wanted = curves.summary(str(stored.key), "NDCG(ideal=shown,empty=one)@3")
+    pd.testing.assert_series_equal(
+        frame["mean"], wanted[wanted.family == "shuffle"]["mean"], check_index=False
+    )
+
+
+def test_what_needs_scores_is_said_and_something_is_still_shown(stored):
+    test = opened(gain="linear")
+    assert "does not follow from what this study stored" in words(test)
+    assert "NDCG@5 · gain: 2^y − 1 · ideal: judged" in words(test).replace("\\", "")
+    assert test.text_input(key="new.measures").value == "NDCG(gain=linear)@5"
+
+
+def test_family_axis_and_rankers_are_choices(stored):
+    test = opened(family="mallows", x="tau", zero=False, show=["dlcm"])
+    (chart,) = test.get("plotly_chart")
+    assert "against mallows" in chart.proto.alt
+    assert "initial ranking" not in chart.proto.alt
+    none = opened(show=[])
+    assert "Choose at least one ranker" in words(none)
+
+
+def test_behind_a_point_stand_its_queries_worst_first(stored, monkeypatch):
+    asked = []
+
+    def replayed(artefact, point, family, query, draw):
+        asked.append((point, family, query, draw))
+        return pd.DataFrame(
+            {
+                "document": ["a", "b"], "label": [1.0, 0.0], "shown": [2, 1], "answered": [2, 1],
+                "shown_before": [1, 2], "answered_before": [1, 2], "moved": [True, True],
+            }
+        )  # fmt: skip
+
+    monkeypatch.setattr(curves, "replayed", replayed)
+    test = opened(point="dlcm", at=1.0)
+    frame = curves.damage(str(stored.key), ("dlcm", 1.0), "shuffle", "NDCG@5")
+    assert list(test.dataframe[0].value["query"]) == list(frame["query"])
+    assert f"query {frame['query'][0]} loses most" in words(test)
+    assert not asked
+    test.selectbox(key="of").set_value(frame["query"][3]).run()
+    assert not test.exception
+    assert asked == [(("dlcm", 1.0), "shuffle", frame["query"][3], frame.worst_draw[3])]
+    test.selectbox(key="draw").set_value("1").run()
+    assert asked[-1][-1] == 1
+    assert "Bump chart of 2 documents" in test.get("plotly_chart")[1].proto.alt
+
+
+def test_a_list_that_cannot_be_scored_is_explained(stored, monkeypatch):
+    def replayed(*_):
+        raise ScoringError("it died", "Try again.")
+
+    monkeypatch.setattr(curves, "replayed", replayed)
+    frame = curves.damage(str(stored.key), ("dlcm", 1.0), "shuffle", "NDCG@5")
+    test = opened(point="dlcm", at=1.0, of=frame["query"][0])
+    assert "it died" in words(test)
+
+
+def test_the_form_says_the_cost_and_hands_the_study_in(store, stored):
+    test = opened()
+    test.multiselect(key="new.rankers").set_value(["dlcm", "random"])
+    test.text_input(key="new.levels").set_value("0.5, 1")
+    test.multiselect(key="new.families").set_value(["shuffle"])
+    test.number_input(key="new.draws").set_value(4)
+    test.run()
+    assert (
+        "25 queries × 3 levels × 4 draws × 3 rankers = **27 trials** (the initial ranking"
+        in words(test)
+    )
+    assert "not timed on this set: random" in words(test)
+    test.button(key="new.run").click().run()
+    (job,) = jobs.jobs_of(store).list()
+    assert (job.kind, job.state) == ("initial-ranking", "waiting")
+    assert job.parameters["rankers"] == ["dlcm", "random"]
+    assert job.parameters["perturbations"] == [["shuffle", 0.0], ["shuffle", 0.5], ["shuffle", 1.0]]
+    assert (job.parameters["draws"], job.parameters["measures"]) == (4, ["NDCG@5"])
+    assert "Waiting for a free worker" in test.get("progress")[0].proto.text
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("new.levels", "1.5", "between 0 and 1"),
+        ("new.levels", "many", "numbers, comma-separated"),
+        ("new.measures", "NDGC@10", "no measure is called"),
+    ],
+)
+def test_wrong_entries_are_sentences_and_hand_nothing_in(store, field, value, said):
+    test = opened()
+    test.multiselect(key="new.families").set_value(["shuffle"])
+    test.text_input(key=field).set_value(value).run()
+    assert not test.exception
+    assert said in words(test).replace("\\", "")
+    assert not [button for button in test.button if button.key == "new.run"]
+    assert test.text_input(key=field).value == value
+
+
+def parameters():
+    return {
+        "data": DATA, "rankers": ["dlcm", "setrank-imsab-init"], "measures": ["NDCG@5", "RR"],
+        "perturbations": [list(pair) for pair in PAIRS], "draws": 2,
+    }  # fmt: skip
+
+
+def state_of(store, job, **values):
+    """Put a job into a state as its worker would."""
+    with Jobs(store.root)._database.transaction() as table:
+        for name, value in values.items():
+            table.execute(f"UPDATE job SET {name} = ? WHERE id = ?", (value, job.id))  # noqa: S608 (names below)
+
+
+def test_a_running_study_shows_its_first_results_and_is_cancelled(store, made):
+    study, judged, rankers, step, facts = made
+    work = run_study(study, judged, rankers, store.records, step)
+    for _ in range(7):
+        next(work)
+    work.close()
+    ids = tuple(judged.dataset.query_ids)
+    underway.announce(store, key_of("study", study.recipe()), study, ids, facts)
+    job = jobs.submit(store, "initial-ranking", parameters())
+    state_of(store, job, state="running", started=1.0,
+             progress='{"done": 13, "total": 84, "unit": "trials", "values": {}}')  # fmt: skip
+    test = opened()
+    assert "Running: 13 of at most 84 trials" in test.get("progress")[0].proto.text
+    (chart,) = test.get("plotly_chart")
+    assert "dlcm" in chart.proto.alt
+    assert "First results" in words(test)
+    test.button(key=f"cancel {job.id[:16]}").click().run()
+    assert jobs.jobs_of(store).get(job.id).cancel_wanted
+
+
+def test_what_this_session_handed_in_is_shown_when_it_is_done(store, stored, made):
+    other = replace(made[0], seed=9)
+    key = key_of("study", other.recipe())
+    copied = partial(shutil.copytree, stored.path, dirs_exist_ok=True,
+                     ignore=shutil.ignore_patterns("manifest.json"))  # fmt: skip
+    store.add(key, other.recipe(), copied, stored.facts)
+    test = opened()
+    test.query_params["study"] = str(key)
+    test.button(key="new.run").click().run()
+    (job,) = jobs.jobs_of(store).list()
+    assert test.session_state[run.MINE] == job.id
+    result = f'{{"artefact": "{stored.key.kind}-{stored.key.digest}"}}'
+    state_of(store, job, state="done", finished=2.0, result=result)
+    assert str(key) in test.query_params["study"]
+    test.run()
+    assert not test.exception
+    assert str(stored.key) in test.query_params["study"]
+    assert run.MINE not in test.session_state
+    assert test.get("plotly_chart")
+
+
+def test_a_failed_study_says_why_and_can_be_tried_again(store):
+    job = jobs.submit(store, "initial-ranking", parameters())
+    state_of(store, job, state="failed", reason="no ranker is called 'dlmc'", finished=2.0)
+    test = opened()
+    assert "no ranker is called 'dlmc'" in words(test)
+    test.button(key="retry").click().run()
+    assert jobs.jobs_of(store).get(job.id).state == "waiting"
+    state_of(store, job, state="failed", reason="again", finished=2.0)
+    test = opened()
+    test.button(key="forget").click().run()
+    assert not jobs.jobs_of(store).list()
+    assert not test.exception
+
+
+def test_a_click_on_the_figure_chooses_its_point(monkeypatch):
+    state = {view.behind.CHART: {"selection": {"points": [{"customdata": ["dlcm", 5, 0.1]}]}}}
+    monkeypatch.setattr(view.behind.st, "session_state", state)
+    view.behind.take_point()
+    assert (state["point"], state["at"]) == ("dlcm", 5.0)
+
+
+def test_only_rankings_are_disturbed():
+    offered = set(run.DISTURBING)
+    assert {"transpositions", "adjacent-inversions", "shuffle", "reverse", "mallows"} <= offered
+    assert not {name for name in offered if "ranking" not in PERTURBATIONS[name].changes}
+    assert not {name for name in offered if name.endswith("-shown")}
+    assert services.studies is not None
+
+
+def test_the_form_proposes_the_study_that_is_shown_once_more(stored):
+    test = opened()
+    assert test.multiselect(key="new.rankers").value == [
+        label for label, _ in stored.recipe["rankers"] if label != INITIAL
+    ]
+    assert test.multiselect(key="new.initial").value == LISTS["initial"]
+
+
+def test_where_nothing_is_trained_the_form_proposes_what_takes_least(store):
+    test = opened()
+    assert test.multiselect(key="new.rankers").value == ["dlcm@small", "setrank-imsab-init@small"]
+    assert test.multiselect(key="new.initial").value == ["lambdamart@small"]
+    test.button(key="new.run").click().run()
+    (job,) = jobs.jobs_of(store).list()
+    assert job.parameters["lists"] == {"initial": ["lambdamart@small"]}
+
+
+def test_a_study_that_is_not_there_is_said_and_another_is_shown(stored):
+    test = AppTest.from_function(page, default_timeout=30)
+    test.session_state["data"] = DATA
+    test.query_params["study"] = "study-0123456789abcdef"
+    test.query_params["show"] = ["dlcm", "nobody"]
+    said = [one.value.replace("\\", "") for one in test.run().warning]
+    assert any("study-0123456789abcdef" in text and "Shown instead" in text for text in said)
+    assert any("ranker nobody" in text and "Shown instead: dlcm" in text for text in said)
+    assert len(test.run().warning) == 2, "still there after another run"
+    test.multiselect(key="show").set_value(["dlcm", "setrank-imsab-init"]).run()
+    assert not any("nobody" in one.value for one in test.run().warning), "another was chosen"
+
+
+def test_studies_of_a_renamed_data_set_name_it_as_it_is_called_now(store):
+    fingerprint = "f" * 64
+    key = key_of("data", {"made": "to be renamed"})
+    store.add(key, {}, lambda directory: (directory / "x").touch(), {"fingerprint": fingerprint})
+    store.set_name("before", key)
+    lists = {"initial": ["lambdamart@paper"]}
+    recipe = {"kind": "card", "lists": key_of("lists", lists, (fingerprint,)).digest}
+    facts = {"data": "before", "lists": lists}
+    store.add(
+        key_of("study", recipe), recipe, lambda directory: (directory / "x").touch(), facts
+    )  # fmt: skip
+    (study,) = services.studies("card", "before")
+    assert study.facts["data"] == "before"
+    store.set_name("after", key)
+    store.remove_name("before")
+    st.cache_data.clear()
+    (study,) = services.studies("card", "after")
+    assert study.facts == facts | {"data": "after"}

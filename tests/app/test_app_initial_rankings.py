@@ -1,0 +1,265 @@
+"""The page of several rankings in every state, and the geometry of what was learnt of ranks."""
+
+import json
+
+import numpy as np
+import pytest
+import streamlit as st
+from safetensors.numpy import save_file
+from streamlit.testing.v1 import AppTest
+
+from shuffleproof.app import disturbed, rankings, report
+from shuffleproof.app.pages.multi_ranking import page as view
+from shuffleproof.core.execution.jobs import Jobs
+from shuffleproof.core.rankers import registry
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.studies import jobs
+from shuffleproof.core.studies import running as underway
+from shuffleproof.core.studies.kinds.benchmark.finding import signed
+from shuffleproof.core.studies.kinds.multi_ranking import table as initial_rankings_table
+from shuffleproof.core.studies.result import StudyResult
+from tests import app_folded as folded
+from tests import app_sizes as made
+from tests import app_tables as tables
+
+
+def page():
+    from shuffleproof.app.pages.multi_ranking.page import page as draw
+
+    draw()
+
+
+@pytest.fixture(scope="module")
+def fold():
+    return tables.fold()
+
+
+def trained(store, fold):
+    """A ranker with two tables of ordinals, as the store keeps one: nothing is fitted."""
+    spec = registry.spec("setrank-imsab-init", "small", rankings="2", ordinals="16")
+    lists = tables.LISTS | {"initial": list(made.INITIALS), "depth": 12}
+    recipe = {"ranker": spec.recipe(), "lists": lists}
+    fingerprints = (fold.train.fingerprint, fold.valid.fingerprint)
+    drawn = generator(0, "ordinals").normal(size=(2, 16, 8)).astype(np.float32)
+
+    def write(place):
+        save_file({"network/ordinal.tables": drawn}, place / "network.safetensors")
+        (place / "ranker.json").write_text(json.dumps({"recipe": spec.recipe()}))
+
+    facts = {"name": "setrank-imsab-init", "valid": {"NDCG@10": 0.5}}
+    return store.add(key_of("ranker", recipe, fingerprints), recipe, write, facts)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory, fold):
+    """A store with a study and a trained ranker, which no test changes."""
+    folder = tmp_path_factory.mktemp("rankings")
+    tables.data_set(Store(folder), fold)
+    trained(Store(folder), fold)
+    return folder, made.rankings_in(Store(folder), fold)
+
+
+@pytest.fixture
+def stored(home, monkeypatch):
+    monkeypatch.setenv("SHUFFLEPROOF_HOME", str(home[0]))
+    st.cache_resource.clear()
+    st.cache_data.clear()
+    yield home[1]
+    st.cache_resource.clear()
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch, fold):
+    monkeypatch.setenv("SHUFFLEPROOF_HOME", str(tmp_path))
+    monkeypatch.setattr(jobs, "ensure_running", lambda _store: True)
+    st.cache_resource.clear()
+    st.cache_data.clear()
+    own = Store(tmp_path)
+    tables.data_set(own, fold)
+    yield own
+    st.cache_resource.clear()
+
+
+def opened(**chosen):
+    test = AppTest.from_function(page, default_timeout=60)
+    test.session_state["data"] = tables.DATA
+    for name, value in chosen.items():
+        test.session_state[name] = value
+    test.run()
+    assert not test.exception, test.exception
+    return test
+
+
+def words(test):
+    kinds = ("markdown", "caption", "info", "warning", "error", "subheader")
+    said = " ".join(element.value for kind in kinds for element in getattr(test, kind))
+    return said.replace("\\", "").replace("\u2060", "")
+
+
+def test_empty_says_what_is_missing_and_offers_it(store):
+    test = opened()
+    assert test.title[0].value == "Several rankings"
+    assert view.QUESTION in words(test)
+    assert "No study of several initial rankings is stored for my_set yet" in words(test)
+    assert any("shuffleproof study initial-rankings" in code.value for code in test.code)
+    assert test.button(key="new.run").label == "Run this study"
+    assert "**3 trainings**" in words(test)
+    assert not test.get("plotly_chart")
+
+
+def test_dots_finding_verdict_and_exports(stored):
+    test = opened()
+    result = StudyResult.open(stored.path)
+    said = initial_rankings_table.sentences(result, "NDCG@5")
+    assert said.rankers in words(test)
+    assert said.verdict in words(test)
+    assert "NDCG@5 · gain: 2^y − 1 · ideal: judged" in words(test)
+    dots = test.get("plotly_chart")[0]
+    table = initial_rankings_table.table(result, "NDCG@5").set_index(["ranker", "condition"])
+    mean = table["mean"]["setrank-imsab-init", "as trained"]
+    assert f"setrank-imsab-init {mean:.3f} (lowest: without any" in dots.proto.alt
+    assert "initial: mart" not in dots.proto.alt
+    numbers = next(one.value for one in test.dataframe if "change_p" in one.value)
+    assert len(numbers) == len(table)
+    folded.menus(test)
+    labels = {button.label for button in test.get("download_button")}
+    assert {"HTML", "SVG", "CSV", "LaTeX", "Recipe (JSON)", "Report (HTML)"} <= labels
+    assert any("--initial mart@small,ranksvm@small" in one.value for one in test.code)
+
+
+def test_changes_conventions_and_rankers_are_choices(stored):
+    test = opened(x="change", measure="NDCG@10", empty="one", show=["setrank-imsab-init"])
+    dots = test.get("plotly_chart")[0]
+    assert "NDCG(empty=one)@10" in dots.proto.alt
+    assert "multi-init" not in dots.proto.alt
+    alone = opened(alone=True).get("plotly_chart")[0]
+    assert "initial: oracle" in alone.proto.alt
+    none = opened(x="change", show=["setrank-imsab"])
+    assert "Nothing to draw" in words(none)
+
+
+def test_behind_a_dot_stand_its_queries(stored):
+    point = ("setrank-imsab-init", "without any")
+    test = opened(**{"behind dot": point})
+    frame = rankings.queries(str(stored.key), point, "NDCG@5")
+    assert f"query {frame['query'][0]} loses most: {signed(frame['change'][0])}" in words(test)
+    table = next(one.value for one in test.dataframe if "as_trained" in one.value)
+    assert list(table["query"]) == list(frame["query"])
+    assert test.query_params["condition"] == "without any"
+    charts = test.get("plotly_chart")
+    assert "of 40 queries over 4 conditions" in charts[1].proto.alt
+    test.selectbox(key="dot").set_value(("setrank-imsab", "as trained")).run()
+    assert "reads no initial ranking: there is one condition" in words(test)
+
+
+def test_behind_a_query_stand_both_answers(stored, monkeypatch):
+    asked = []
+
+    def moves(what, question):
+        asked.append((what, question))
+        return tables.two_answers()
+
+    monkeypatch.setattr(rankings.answering, "ranker_of", lambda _trials, _seed: "ranker-1")
+    monkeypatch.setattr(rankings.answering, "moves", moves)
+    monkeypatch.setattr(disturbed, "features", lambda: (7,))
+    test = opened(**{"behind dot": ("setrank-imsab-init", "oracle for mart@small")})
+    query = test.selectbox(key="of").options[0]
+    test.selectbox(key="of").set_value(query).run()
+    assert not test.exception, test.exception
+    ((what, question),) = asked
+    assert (what, question["query"], question["before"]) == ("conditions", query, None)
+    assert question["initial"][question["now"][0]] == "oracle"
+    assert "with oracle in the place of mart@small" in words(test)
+    assert "Bump chart of 3 documents" in test.get("plotly_chart")[2].proto.alt
+
+
+def test_a_click_chooses_its_dot(monkeypatch):
+    points = [{"customdata": ["dlcm", "without any", 0.5]}]
+    state = {view.CHART: {"selection": {"points": points}}}
+    monkeypatch.setattr(view.st, "session_state", state)
+    view._take()
+    assert state["behind dot"] == ("dlcm", "without any")
+
+
+def test_the_geometry_of_each_table_is_drawn(stored):
+    test = opened(table="ranksvm@small")
+    charts = test.get("plotly_chart")
+    assert len(charts) == 4
+    second = rankings.learnt(tables.DATA, None)[0]
+    found = rankings.geometry(second.key, 12)[1]
+    assert found.similarity.shape == (12, 12)
+    assert f"lengths from {found.lengths.min():.2f} to {found.lengths.max():.2f}" in words(test)
+    assert "Cosine between ranks" in charts[1].proto.alt
+    assert list(test.selectbox(key="table").options) == list(made.INITIALS)
+
+
+def test_too_few_initial_rankings_are_a_sentence(store):
+    test = opened()
+    test.multiselect(key="new.initial").set_value(["mart@small"]).run()
+    assert "reads 4 initial ranking(s), the lists carry 1" in words(test)
+    assert not [button for button in test.button if button.key == "new.run"]
+
+
+def test_the_study_is_handed_in(store):
+    test = opened()
+    test.multiselect(key="new.rankers").set_value(["setrank-imsab-init", "dlcm-without-init"])
+    test.multiselect(key="new.swaps").set_value(["dlcm"]).run()
+    assert "cannot be the initial one" in words(test)
+    test.multiselect(key="new.swaps").set_value(["oracle"]).run()
+    assert "**2 trainings**" in words(test)
+    test.button(key="new.run").click().run()
+    (job,) = jobs.jobs_of(store).list()
+    assert (job.kind, job.state) == ("initial-rankings", "waiting")
+    assert job.parameters["swaps"] == ["oracle"]
+    assert len(job.parameters["lists"]["initial"]) == 4
+    assert "Waiting for a free worker" in test.get("progress")[0].proto.text
+
+
+def state_of(store, job, **values):
+    """Put a job into a state as its worker would."""
+    with Jobs(store.root)._database.transaction() as table:
+        for name, value in values.items():
+            table.execute(f"UPDATE job SET {name} = ? WHERE id = ?", (value, job.id))  # noqa: S608 (names below)
+
+
+def asked():
+    lists = {"initial": list(made.INITIALS)}
+    return {"data": tables.DATA, "rankers": list(made.NOISE), "lists": lists,
+            "swaps": list(made.SWAPS), "measures": list(made.ASKED)}  # fmt: skip
+
+
+def test_a_running_study_shows_its_first_dots(store, fold):
+    plan = made.rankings_plan(fold)
+    done = made.rankings_cells(plan, fold)
+    for cell in plan.cells()[:6]:
+        store.records.put(cell.digest, *done[cell.digest])
+    key, ids = key_of("study", plan.recipe()), list(fold.test.query_ids)
+    underway.announce(store, key, plan, ids, made.rankings_facts(fold))
+    job = jobs.submit(store, "initial-rankings", asked())
+    state_of(store, job, state="running", started=1.0,
+             progress='{"done": 6, "total": 15, "unit": "cells", "values": {}}')  # fmt: skip
+    test = opened()
+    assert "Running: 6 of at most 15 cells" in test.get("progress")[0].proto.text
+    (chart,) = test.get("plotly_chart")
+    assert "setrank-imsab-init" in chart.proto.alt
+    assert "First results: 6" in words(test)
+
+
+def test_a_failed_study_says_why_and_can_be_tried_again(store):
+    job = jobs.submit(store, "initial-rankings", asked())
+    state_of(store, job, state="failed", reason="the disk is <full>", finished=2.0)
+    test = opened()
+    assert "the disk is <full>" in words(test)
+    test.button(key="forget").click().run()
+    assert not jobs.jobs_of(store).list()
+
+
+def test_the_report_has_the_picture_verdict_methods_and_references(stored):
+    text = report.report([stored.path])
+    assert text.count("<figure") == 1
+    assert "many initial rankings beat one" in text
+    assert "left out one by one and all together, and the first is exchanged for oracle" in text
+    assert "Joachims, T. (2002)" in text
+    assert "question = MultiRanking(" in text

@@ -1,0 +1,355 @@
+"""The Invariance page: nothing trained, another order by every control, errors, examinations."""
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from shuffleproof.app import scoring, services
+from shuffleproof.app.pages.invariance.certificates import moved_share
+from shuffleproof.core.errors import JobError, ScoringError
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies import jobs
+from shuffleproof.core.studies.answers.one_list import (
+    Answer,
+    amount,
+    explanation,
+    moves,
+    verdicts,
+)
+from shuffleproof.core.studies.answers.shown_order import Documents
+from shuffleproof.core.studies.answers.trained import trained_on
+from shuffleproof.core.studies.workbench import finished
+from tests import places
+
+SECONDS = 60
+
+
+def script():
+    import streamlit as st
+
+    from shuffleproof.app.pages.invariance import page as invariance
+    from shuffleproof.app.pages.train import page as train
+
+    pages = [
+        st.Page(invariance.page, url_path="invariance", default=True),
+        st.Page(train.page, title="Train", url_path="train"),
+    ]
+    st.navigation(pages).run()
+
+
+@pytest.fixture
+def page(trained_sample, monkeypatch):
+    return opened(trained_sample[0].root, monkeypatch)
+
+
+def opened(root, monkeypatch, **address):
+    monkeypatch.setattr(services, "store", lambda: Store(root))  # without the shipped sample
+    test = AppTest.from_function(script, default_timeout=SECONDS)
+    for name, value in address.items():
+        test.query_params[name] = value
+    return test.run()
+
+
+def texts(page):
+    assert not page.exception
+    return [one.value for one in page.markdown] + [one.value for one in page.caption]
+
+
+def said(page):
+    """The sentence under the picture, as plain text."""
+    (sentence,) = [text for text in texts(page) if " moved " in text and text.startswith("**")]
+    return sentence.replace("\\", "").strip("*")
+
+
+def button(page, label):
+    return next(one for one in page.button if one.label == label)
+
+
+def asked(page, name):
+    found = page.query_params.get(name)
+    return found[0] if isinstance(found, list) and found else found
+
+
+def test_without_rankers_it_says_what_to_do(tmp_path, monkeypatch):
+    page = opened(tmp_path, monkeypatch)
+    assert "No ranker that reads whole lists" in page.info[0].value.replace("\\", "")
+    assert "shuffleproof train dlcm" in page.code[0].value
+
+
+def test_it_opens_on_a_shuffle_that_one_ranker_follows(page):
+    assert "DLCM moved" in said(page)
+    assert "SetRank IMSAB init moved none" in said(page)
+    assert page.subheader[0].value == "Why"
+    whole = " ".join(texts(page)).replace("\\", "")
+    assert "reads the list one document after the other" in whole
+    assert "a sum does not depend on the order of its terms" in whole
+    assert "Not invariant" in whole
+    assert "Another order changes the answer in 150 of 150 lists" in whole
+    assert "queries changed, 0 cannot be told" not in whole
+    assert "**Invariant** under other orders shown" in whole
+    assert "150 lists of up to 40 documents (median 40) · 300 randomly permuted lists" in whole
+
+
+def test_the_buttons_write_the_order_into_the_address(page):
+    page = button(page, "Shuffle").click().run()
+    assert (asked(page, "order"), asked(page, "before")) == ("shuffled:2", "shuffled:1")
+    page = button(page, "Reverse").click().run()
+    assert (asked(page, "order"), asked(page, "before")) == ("-shuffled:2", "shuffled:2")
+    page = button(page, "Initial order").click().run()
+    assert (asked(page, "order"), asked(page, "before")) == ("initial", "-shuffled:2")
+    assert "SetRank IMSAB init moved none" in said(page)
+
+
+def test_the_address_restores_the_list(trained_sample, page, monkeypatch):
+    page = button(page, "Shuffle").click().run()
+    page = page.selectbox(key="query").select_index(5).run()
+    again = opened(
+        trained_sample[0].root,
+        monkeypatch,
+        order=asked(page, "order"),
+        before=asked(page, "before"),
+        query=page.selectbox(key="query").value,
+    )
+    assert said(again) == said(page)
+    assert again.selectbox(key="query").value == page.selectbox(key="query").value
+
+
+def test_sorting_by_label_and_by_a_feature(page):
+    page = page.selectbox(key="sorted").select("label").run()
+    assert asked(page, "order") == "label"
+    page = page.selectbox(key="sorted").select("feature").run()
+    page = page.selectbox(key="feature").select(4).run()
+    assert asked(page, "order") == "feature:4"
+    page = page.selectbox(key="sorted").select("shuffled").run()
+    page = page.number_input(key="seed").set_value(77).run()
+    assert asked(page, "order") == "shuffled:77"
+    assert asked(page, "before").startswith("shuffled")
+
+
+def test_a_document_is_moved_by_hand_again_and_again(page):
+    page = button(page, "Initial order").click().run()
+    page = page.selectbox(key="document").select_index(0).run()
+    page = button(page, "Down").click().run()
+    assert asked(page, "order").startswith("by-hand:1.0.2")
+    page = button(page, "Down").click().run()
+    assert asked(page, "order").startswith("by-hand:1.2.0.3"), "the same document goes on"
+    assert asked(page, "before") in {None, "initial"}, "before the hand began"
+    page = page.number_input(key="place").set_value(1).run()
+    assert asked(page, "order").startswith("by-hand:0.1.2")
+    assert "Nothing is shuffled" in " ".join(texts(page))
+    page = page.selectbox(key="query").select_index(0).run()
+    assert asked(page, "order") in {None, "shuffled:1"}, "another list has other documents"
+    assert page.selectbox(key="document").value is None
+
+
+@pytest.mark.parametrize("order", ["by-hand:2.1.0", "nonsense", "by-hand:0.0.0"])
+def test_an_order_of_another_list_is_replaced(trained_sample, monkeypatch, order):
+    page = opened(trained_sample[0].root, monkeypatch, order=order)
+    assert "DLCM moved" in said(page)
+
+
+def test_no_ranker_chosen(page):
+    page = page.multiselect(key="rankers").set_value([]).run()
+    assert page.info[0].value == "Choose at least one ranker."
+
+
+def test_an_error_of_the_scoring_process_is_a_sentence(trained_sample, monkeypatch):
+    class Dead:
+        def ask(self, *_):
+            raise ScoringError("it <b>died</b>", "Try again.", "details")
+
+    monkeypatch.setattr(scoring, "resident", Dead)
+    page = opened(trained_sample[0].root, monkeypatch, query="501", order="shuffled:990")
+    assert not page.exception
+    assert "The scoring process has no answer" in page.error[0].value.replace("\\", "")
+    assert "<b>" not in page.error[0].value, "text is escaped"
+
+
+def uncertified(trained_sample, tmp_path):
+    """A store with the rankers and without the study."""
+    (tmp_path / "artefacts").mkdir()
+    for artefact in trained_sample[0].artefacts():
+        if artefact.key.kind != "study":
+            (tmp_path / "artefacts" / str(artefact.key)).symlink_to(artefact.path)
+    return tmp_path
+
+
+def test_an_examination_is_handed_in_watched_and_cancelled(trained_sample, tmp_path, monkeypatch):
+    monkeypatch.setattr(jobs, "ensure_running", lambda _store: True)
+    monkeypatch.setattr("shuffleproof.core.studies.answers.trained._preset", lambda *_: "small")
+    page = opened(uncertified(trained_sample, tmp_path), monkeypatch)
+    page = button(page, "Examine all test queries").click().run()
+    (job,) = jobs.jobs_of(services.store()).list("waiting")
+    assert (job.kind, job.parameters["rankers"]) == ("invariance", ["dlcm", "setrank-imsab-init"])
+    assert job.parameters["lists"] == {"initial": ["feature:3"], "scores": "in-sample"}
+    page = button(page.run(), "Cancel").click().run()
+    assert not page.exception
+    assert jobs.jobs_of(services.store()).get(job.id).state == "cancelled"
+
+
+def test_a_table_of_jobs_that_cannot_be_used_leaves_the_page_alive(
+    trained_sample, tmp_path, monkeypatch
+):
+    def refused(*_):
+        raise JobError("jobs", "the disk is full", "Make room.")
+
+    monkeypatch.setattr(jobs, "submit", refused)
+    monkeypatch.setattr("shuffleproof.core.studies.answers.trained._preset", lambda *_: "small")
+    page = opened(uncertified(trained_sample, tmp_path), monkeypatch)
+    page = button(page, "Examine all test queries").click().run()
+    assert "DLCM moved" in said(page)
+    assert "disk is full" in page.toast[0].value
+
+
+def test_rankers_of_their_own_settings_are_named_by_their_keys(
+    trained_sample, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(jobs, "ensure_running", lambda _store: True)
+    page = opened(uncertified(trained_sample, tmp_path), monkeypatch)
+    page = button(page, "Examine all test queries").click().run()
+    assert [toast.value for toast in page.toast] == []
+    (job,) = jobs.jobs_of(services.store()).list("waiting")
+    bench = trained_sample[1]
+    for asked, ranker in zip(
+        job.parameters["rankers"], ("dlcm", "setrank-imsab-init"), strict=True
+    ):
+        assert finished(bench.trained(asked)).ranker.name == ranker
+
+
+def test_presets_are_recognised(trained_sample, tmp_path):
+    shutil.copytree(trained_sample[0].root, tmp_path / "own")  # others go on with the two rankers
+    store = Store(tmp_path / "own")
+    bench = replace(trained_sample[1], store=store)
+    finished(bench.trained("lambdamart", {"trees": "3"}))
+    found = trained_on(store, bench.fold.train.fingerprint, bench.fold.valid.fingerprint)
+    assert {ranker.preset for ranker in found} == {None}
+    finished(bench.trained("lambdamart"))
+    found = trained_on(store, bench.fold.train.fingerprint, bench.fold.valid.fingerprint)
+    assert {ranker.preset for ranker in found} == {None, "small"}
+
+
+def test_the_web_process_loads_neither_torch_nor_lightgbm(trained_sample):
+    program = (
+        "import sys\n"
+        "from streamlit.testing.v1 import AppTest\n"
+        "pages = [\n"
+        "    AppTest.from_file('app/main.py'),\n"
+        "    AppTest.from_string('from shuffleproof.app.pages.invariance import page\\n'\n"
+        "                        'page.page()'),\n"
+        "]\n"
+        "for page in pages:\n"
+        "    page.run(timeout=60)\n"
+        "    assert not page.exception and not page.error, page\n"
+        "    assert page.get('plotly_chart')\n"
+        "loaded = [name for name in ('torch', 'lightgbm') if name in sys.modules]\n"
+        "sys.exit(', '.join(loaded) or 0)\n"
+    )
+    home = places.ROOT
+    environment = os.environ | {
+        "SHUFFLEPROOF_HOME": str(trained_sample[0].root),
+        "PYTHONPATH": str(home / ".types"),
+    }
+    ended = subprocess.run(
+        [sys.executable, "-c", program],
+        env=environment,
+        cwd=home,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr[-2000:]
+
+
+THREE = Documents("q", ("a", "b", "c"), (0.0, 1.0, 0.0), (0, 1, 2), {})
+
+
+def answer(after, reads, ranker="dlcm"):
+    return Answer(ranker, reads, (3.0, 2.0, 1.0), after, (2e-7,) * 3)
+
+
+def test_the_frame_of_moves():
+    frame = moves(THREE, [0, 1, 2], [2, 0, 1], answer((1.0, 2.0, 3.0), ("order",)))
+    assert frame["shown"].tolist() == [2, 3, 1]
+    assert frame["shown_before"].tolist() == [1, 2, 3]
+    assert frame["answered_before"].tolist() == [1, 2, 3]
+    assert frame["answered"].tolist() == [3, 2, 1]
+    assert frame["moved"].tolist() == [True, True, True]
+
+
+def test_differences_within_rounding_move_nothing():
+    near = Answer("setrank-imsab", (), (1.0, 1.0000001), (1.0000002, 1.0), (1e-6, 1e-6))
+    two = Documents("q", ("a", "b"), (0.0, 0.0), (0, 1), {})
+    frame = moves(two, [0, 1], [1, 0], near)
+    assert not frame["moved"].any()
+    assert frame["answered"].tolist() == frame["answered_before"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("reads", "after", "words"),
+    [
+        (("features", "order"), (1.0, 2.0, 3.0), "a went from place 1 to 3"),
+        (("features", "order"), (3.0, 2.0, 1.5), "no document passed another"),
+        (("features", "neighbours"), (3.0, 2.0, 1.0), "No score changed in any digit"),
+        (("features", "neighbours"), (3.0, 2.0, 1.0000001), "is rounding"),
+        (("neighbours", "ranks"), (3.0, 2.0, 1.0), "goes with the document"),
+        (("features",), (3.0, 2.0, 1.0), "by itself"),
+        (("features",), (1.0, 2.0, 3.0), "declares not to read the order shown"),
+    ],
+)
+def test_explanations_say_why(reads, after, words):
+    given = answer(after, reads)
+    assert words in explanation(given, moves(THREE, [0, 1, 2], [2, 0, 1], given))
+
+
+def test_sentences():
+    frames = [
+        ("dlcm", pd.DataFrame({"moved": [True, True, False]})),
+        ("setrank-imsab-init", pd.DataFrame({"moved": [False] * 3})),
+    ]
+    assert verdicts(frames) == "DLCM moved 2 of 3 documents; SetRank IMSAB init moved none."
+    assert amount(0.0) == "0"
+    assert amount(float(np.float32(1.25))) == "1.25"
+
+
+def test_what_the_address_asks_for_in_vain_is_said(trained_sample, monkeypatch):
+    page = opened(
+        trained_sample[0].root, monkeypatch, query="no-such", rankers=["dlcm", "nobody"],
+        order="nonsense",
+    )  # fmt: skip
+    told = [one.value.replace("\\", "") for one in page.warning]
+    assert any("query no-such" in text and "Shown instead: " in text for text in told)
+    assert any("ranker nobody" in text and "Shown instead: dlcm" in text for text in told)
+    assert any("no readable order" in text and "seed 1" in text for text in told)
+
+
+@pytest.mark.parametrize(
+    ("moved", "words"), [(0, "0 %"), (1, "under 0.1 %"), (150, "0.8 %"), (10_000, "50 %")]
+)
+def test_certificates_say_the_share_of_documents_that_move(moved, words):
+    card = SimpleNamespace(positions_moved=moved, permutations=5 * 20, queries=5)
+    assert moved_share(card, documents=1000) == words
+
+
+@pytest.mark.parametrize(
+    ("label", "reads", "after", "words"),
+    [
+        ("gsf@small", ("features", "neighbours", "order"), (2.0, 1.0, 3.0), "decides who is in a"),
+        ("setrank-msab-init", ("features", "order"), (2.0, 1.0, 3.0), "ranks by where they are"),
+        ("mine:f", ("features", "order"), (2.0, 1.0, 3.0), "reads the order in which"),
+        ("gsf", ("features", "neighbours"), (3.0, 2.0, 1.0), "beside each of the others"),
+        ("random", (), (3.0, 2.0, 1.0), "from its seed and the query's id, and reads no feature"),
+        ("file-order", (), (3.0, 2.0, 1.0), "by its place in the file, and reads no feature"),
+        ("ideal", (), (3.0, 2.0, 1.0), "by its judgment, and reads no feature"),
+    ],
+)
+def test_explanations_fit_the_family(label, reads, after, words):
+    given = Answer(label, reads, (3.0, 2.0, 1.0), after, (1e-6,) * 3)
+    assert words in explanation(given, moves(THREE, [0, 1, 2], [2, 0, 1], given))

@@ -1,0 +1,295 @@
+"""The page Jobs and the head of the sidebar, in every state a job can be in."""
+
+import io
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from shuffleproof.app import jobs, services
+from shuffleproof.app.pages.jobs import SHOWN
+from shuffleproof.core.errors import JobError
+from shuffleproof.core.execution.jobs import Job
+from shuffleproof.core.execution.jobs_history import Step
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.studies import jobs as work
+from shuffleproof.core.studies.library.uploads import spooled
+from tests.app_jobs import desk, jobs_script, opened, plain, words
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch):
+    return desk(Store(tmp_path), monkeypatch)
+
+
+def button(page, label):
+    return next(one for one in page.button if one.label == label)
+
+
+def test_nothing_handed_in_says_what_will_stand_here(table):
+    said = words(opened(jobs_script))
+    assert "No work has been handed in yet" in said
+    assert "No job is running" in said
+    assert table.started == 0
+
+
+def test_running_waiting_and_ended_jobs_are_told_apart(table):
+    ended, failed, runs, waits = (
+        table.train(ranker) for ranker in ("dlcm", "setrank-msab", "setrank-imsab", "mart")
+    )
+    table.end(table.run(ended, 2), result={"valid": {"NDCG@10": 0.61234}})
+    table.end(table.run(failed), "failed", reason="train.txt:7: no label. Add one.\nmore")
+    table.run(runs, 3)
+    said = words(opened(jobs_script))
+    for heading in ("Running (1)", "Waiting (1)", "Failed (1)", "Finished (1)"):
+        assert heading in said
+    assert "Cancelled" not in [one.value for one in opened(jobs_script).subheader]
+    assert "3 of at most 30 epochs · 400 lists/s · at most " in said
+    assert "validation NDCG@10 0.612" in said
+    assert "train.txt:7: no label. Add one." in said
+    assert "the next to run" in said
+    assert waits.id
+
+
+def test_only_the_chosen_states_are_listed(table):
+    table.end(table.run(table.train("dlcm")), "failed", reason="gone")
+    table.train("mart")
+    page = opened(jobs_script)
+    page.button_group(key="states").set_value(["failed"]).run()
+    assert [one.value for one in page.subheader] == ["Failed (1)"]
+
+
+def test_cancel_and_try_again(table):
+    job = table.train("dlcm")
+    page = opened(jobs_script)
+    button(page, "Cancel").click().run()
+    assert table.jobs.get(job.id).state == "cancelled"
+    assert "Cancelled (1)" in words(page)
+    button(page, "Try again").click().run()
+    assert table.jobs.get(job.id).state == "waiting"
+    assert table.started
+
+
+def test_a_running_job_is_asked_to_stop_once(table):
+    table.run(table.train("dlcm"), 1)
+    page = opened(jobs_script)
+    button(page, "Cancel").click().run()
+    assert "stopping" in words(page)
+    assert button(page, "Cancel").disabled
+
+
+def test_the_last_can_be_the_next_and_the_first_the_last(table):
+    names = ["dlcm", "mart", "lambdamart"]
+    for name in names:
+        table.train(name)
+
+    def order():
+        return [job.parameters["ranker"] for job in table.jobs.list("waiting")]
+
+    page = opened(jobs_script)
+    [one for one in page.button if one.label == "Run next"][-1].click().run()
+    assert order() == ["lambdamart", "dlcm", "mart"]
+    button(page, "Run last").click().run()
+    assert order() == ["dlcm", "mart", "lambdamart"]
+
+
+def test_a_removed_job_is_gone_and_a_second_tab_says_so(table):
+    job = table.train("dlcm")
+    table.jobs.cancel(job.id)
+    page, other = opened(jobs_script), opened(jobs_script)
+    button(page, "Remove").click().run()
+    assert "No work has been handed in yet" in words(page)
+    button(other, "Remove").click().run()
+    assert "no such job" in words(other)
+
+
+def test_details_show_parameters_reason_and_log(table):
+    job = table.train("dlcm", changes={"epochs": "3"})
+    held = table.run(job)
+    path = table.jobs.folder / "logs" / f"{job.id}.log"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("last words\n")
+    table.end(held, "failed", reason="it broke\nin many lines")
+    page = opened(jobs_script)
+    assert not page.code
+    page = opened(jobs_script, **{f"log-{job.id[:8]}": True})
+    assert [one.value for one in page.code] == ["it broke\nin many lines", "last words"]
+    shown = dict(page.dataframe[0].value.to_numpy().tolist())
+    assert shown["ranker"] == "dlcm"
+    assert "'epochs': '3'" in shown["changes"]
+    assert shown["job"] == job.id[:16]
+
+
+def test_many_ended_jobs_are_counted(table):
+    for seed in range(SHOWN + 3):
+        table.jobs.cancel(table.train("dlcm", changes={"seed": str(seed)}).id)
+    said = words(opened(jobs_script))
+    assert f"Cancelled ({SHOWN + 3})" in said
+    assert "and 3 older ones" in said
+
+
+def test_markup_in_names_is_shown_and_not_obeyed(table):
+    name = "<b>![x](http://e.org/x.png)"
+    Jobs = type(table.jobs)  # noqa: N806 (a class)
+    job = Jobs(table.store.root).submit("train", {"data": name, "ranker": "dlcm"})
+    page = opened(jobs_script)
+    shown = next(one.value for one in page.markdown if "dlcm" in one.value)
+    assert "![x](http" not in shown
+    assert name in plain(shown)
+    assert job.state == "waiting"
+
+
+def test_a_damaged_table_is_a_sentence(table):
+    (table.jobs.folder).mkdir(exist_ok=True)
+    (table.jobs.folder / "jobs.sqlite").write_bytes(b"nonsense" * 999)
+    assert "the file of jobs is damaged" in words(opened(jobs_script))
+
+
+def test_the_sidebar_names_three_jobs_and_counts_the_rest(table):
+    for seed in range(5):
+        table.train("dlcm", changes={"seed": str(seed)})
+    said = words(opened(jobs_script))
+    assert "and 2 more, on the page Jobs" in said
+    assert table.started, "work waits, so somebody has to do it"
+
+
+def test_a_toast_tells_the_end_once_and_not_to_who_comes_later(table):
+    job = table.train("dlcm")
+    held = table.run(job, 1)
+    page = opened(jobs_script)
+    assert not page.toast
+    table.end(held, result={"valid": {"NDCG@10": 0.5}})
+    page.run()
+    told = plain(" ".join(one.value for one in page.toast))
+    assert "Train dlcm@small on sample" in told
+    assert "validation NDCG@10 0.500" in told
+    assert not opened(jobs_script).toast
+    page.run()
+    assert not page.toast
+
+
+def test_a_failure_is_news_with_its_reason(table):
+    held = table.run(table.train("dlcm"))
+    page = opened(jobs_script)
+    table.end(held, "failed", reason="the loss is no number\ntrace")
+    page.run()
+    assert "the loss is no number" in plain(page.toast[0].value)
+
+
+def test_a_worker_that_cannot_be_started_is_a_sentence_on_the_page(table, monkeypatch):
+    def refused(_store):
+        raise JobError("jobs", "no supervisor could be started", "Start one by hand.")
+
+    table.train("dlcm")
+    monkeypatch.setattr(work, "ensure_running", refused)
+    said = words(opened(jobs_script))
+    assert "no supervisor could be started. Start one by hand." in said
+
+
+def test_remaining_time_forgets_a_pause():
+    at = [0.0, 1.0, 2.0, 3.0, 500.0, 501.0, 502.0]
+    steps = [Step(done + 1, 20, "epochs", when, {}) for done, when in enumerate(at)]
+    assert jobs.remaining(steps, "epochs") == pytest.approx(13.0)
+    assert jobs.remaining(steps, "epochs", 0.5) == pytest.approx(12.5)
+    assert jobs.remaining(steps, "trees") is None
+
+
+def test_within_an_epoch_the_bar_moves_and_the_end_is_foretold():
+    values = {"lists_per_second": 250.0, "epoch_seconds": 4.0}
+    told = {"done": 0, "total": 10, "unit": "epochs", "part": 0.5, "values": values}
+    running = Job("0", "train", {}, state="running", progress=told)
+    said = "0 of at most 10 epochs · 250 lists/s · at most 38 s more"
+    assert jobs.far(running) == jobs.Far(0.05, said)
+    measured = [Step(1, 10, "epochs", 10.0, {}), Step(2, 10, "epochs", 12.0, {})]
+    later = replace(running, progress=told | {"done": 2})
+    assert jobs.far(later, measured).words.endswith("at most 15 s more")
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "name"),
+    [
+        ("ingest", {"upload": "u", "name": "mine"}, "Read mine"),
+        (
+            "initial-ranking",
+            {"data": "d", "rankers": ["a", "b"]},
+            "Disturb the initial ranking of a, b on d",
+        ),
+        ("invariance", {"data": "d", "rankers": ["a"]}, "Shuffle lists for a on d"),
+        ("set-size", {"data": "d"}, "set size on d"),
+        (
+            "train",
+            {
+                "data": "d",
+                "ranker": "dlcm",
+                "preset": "small",
+                "changes": {"seed": "1"},
+                "lists": {"initial": ["random"]},
+            },
+            "Train dlcm@small seed=1 on random on d",
+        ),
+    ],
+)
+def test_names_of_jobs(kind, given, name):
+    assert jobs.name(Job("0", kind, given)) == name
+
+
+def test_every_kind_of_job_has_a_name(table):
+    for kind in work.KINDS:
+        given = {"data": "d", "rankers": ["a"], "ranker": "dlcm", "name": "n"}
+        assert jobs.name(Job("0", kind, given))
+
+
+def test_losses_that_select_are_no_ndcg():
+    steps = [Step(1, 9, "epochs", 0.0, {"loss": 2.0, "valid": -3.0})]
+    run = jobs.curve([*steps, Step(1, 9, "trees of lambdamart", 0.0, {"valid": 0.9})])
+    assert run["valid"].isna().all()
+    assert run["valid_loss"].tolist() == [3.0]
+    assert len(run) == 1
+
+
+def test_the_store_is_the_one_of_the_test(table):
+    assert services.store().root == table.store.root
+
+
+def test_ended_jobs_of_other_data_sets_are_counted_and_shown_on_demand(table):
+    key = key_of("data", {"made": "for the page"})
+    table.store.add(key, {}, lambda directory: (directory / "nothing").touch())
+    table.store.set_name("other", key)
+    table.end(table.run(table.train("dlcm")), "failed", reason="here")
+    other = table.jobs.submit("train", {"data": "other", "ranker": "dlcm"})
+    table.end(table.run(other), "failed", reason="elsewhere")
+    waits = table.jobs.submit("train", {"data": "other", "ranker": "mart"})
+    page = opened(jobs_script)
+    said = words(page)
+    assert "Failed (1)" in said
+    assert "here" in said
+    assert "1 job that ended is of other data sets than sample, and not shown." in said
+    assert "Waiting (1)" in said, "what is under way is shown in any case"
+    button(page, "Show all").click().run()
+    assert "Failed (2)" in words(page)
+    assert page.toggle(key="every").value
+    assert waits.id
+
+
+def test_a_failed_ingestion_is_tried_again_while_its_files_are_kept(table):
+    upload = spooled(table.store, [("train.txt", io.BytesIO(b"1 qid:1 1:0.5\n"))])
+    job = work.submit(table.store, "ingest", {"upload": upload, "name": "mine"})
+    table.end(table.run(job), "failed", reason="the disk was full")
+    page = opened(jobs_script)
+    button(page, "Try again").click().run()
+    assert table.jobs.get(job.id).state == "waiting"
+    table.end(table.run(job), "failed", reason="the disk was full")
+    shutil.rmtree(table.store.root / "uploads" / upload)
+    page = opened(jobs_script)
+    assert "Its files are not kept any more" in words(page)
+    assert "Try again" not in [one.label for one in page.button]
+
+
+def test_removing_a_failed_ingestion_removes_its_files(table):
+    upload = spooled(table.store, [("train.txt", io.BytesIO(b"1 qid:1 1:0.5\n"))])
+    job = work.submit(table.store, "ingest", {"upload": upload, "name": "mine"})
+    table.end(table.run(job), "failed", reason="the disk was full")
+    button(opened(jobs_script), "Remove").click().run()
+    assert not table.jobs.list()
+    assert not (table.store.root / "uploads" / upload).exists()

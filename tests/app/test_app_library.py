@@ -1,0 +1,378 @@
+"""The library's page: filters, comparing, naming, tags, taking along, bringing in, deleting."""
+
+import io
+import re
+import zipfile
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from shuffleproof.app import library as doors
+from shuffleproof.app.library import Filter
+from shuffleproof.app.pages.library import delete as deleting
+from shuffleproof.app.pages.library import export as exporting
+from shuffleproof.app.pages.library import import_archive as bring
+from shuffleproof.app.pages.library import page as view
+from shuffleproof.core.execution.jobs import Jobs
+from shuffleproof.core.progress import finished
+from shuffleproof.core.rankers import registry
+from shuffleproof.core.store import archive
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.store.tags import Tags
+from shuffleproof.core.studies import jobs, jobs_library
+from shuffleproof.core.studies.library import entries as library
+from shuffleproof.core.studies.library import uploads
+from tests import app_sizes as made
+from tests import app_tables as tables
+
+
+def page():
+    from shuffleproof.app.pages.library.page import page as draw
+
+    draw()
+
+
+@pytest.fixture(scope="module")
+def fold():
+    return tables.fold()
+
+
+def ranker_in(store, fold, **changes):
+    """A ranker's manifest: the library opens no ranker."""
+    spec = registry.spec("mart", "small", **changes)
+    recipe = {"ranker": spec.recipe(), "lists": "all documents"}
+    prints = (fold.train.fingerprint, fold.valid.fingerprint)
+    facts = {"name": "mart", "seconds": 1.5, "valid": {"NDCG@10": 0.25}}
+    key = key_of("ranker", recipe, prints)
+    return store.add(key, recipe, lambda place: (place / "trees.txt").write_text("x"), facts)
+
+
+def filled(folder, fold):
+    store = Store(folder)
+    data = tables.data_set(store, fold)
+    rankers = [ranker_in(store, fold, trees=trees) for trees in ("3", "4")]
+    studies = [made.sizes_in(store, fold), made.rankings_in(store, fold)]
+    Tags(store.root).put(rankers[0].key, ["for the paper"])
+    return store, data, rankers, studies
+
+
+def used(monkeypatch, folder):
+    monkeypatch.setenv("SHUFFLEPROOF_HOME", str(folder))
+    monkeypatch.setattr("shuffleproof.core.store.artefacts.default_store", lambda: Store(folder))
+    monkeypatch.setattr("shuffleproof.app.services.default_store", lambda: Store(folder))
+    monkeypatch.setattr(jobs, "ensure_running", lambda _store: True)
+    st.cache_resource.clear()
+    st.cache_data.clear()
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory, fold):
+    """A library that no test changes."""
+    return filled(tmp_path_factory.mktemp("library"), fold)
+
+
+@pytest.fixture
+def shown(home, monkeypatch):
+    used(monkeypatch, home[0].root)
+    yield home
+    st.cache_resource.clear()
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch, fold):
+    """A library to change."""
+    used(monkeypatch, tmp_path)
+    yield filled(tmp_path, fold)
+    st.cache_resource.clear()
+
+
+def opened(**chosen):
+    test = AppTest.from_function(page, default_timeout=60)
+    test.session_state["data"] = tables.DATA
+    for name, value in chosen.items():
+        test.session_state[name] = value
+    test.run()
+    assert not test.exception, test.exception
+    return test
+
+
+def words(test):
+    kinds = ("markdown", "caption", "info", "warning", "error", "subheader", "success")
+    said = " ".join(element.value for kind in kinds for element in getattr(test, kind))
+    return said.replace("\\", "").replace("\u2060", "")
+
+
+def keys(*artefacts):
+    return [str(artefact.key) for artefact in artefacts]
+
+
+def test_an_empty_library_says_how_to_fill_it(tmp_path, monkeypatch):
+    used(monkeypatch, tmp_path)
+    monkeypatch.setattr("shuffleproof.app.services.sample_key", lambda: "")
+    test = opened()
+    assert "Nothing is stored yet" in words(test)
+    assert any("shuffleproof library import" in code.value for code in test.code)
+
+
+def test_everything_stands_in_the_table_with_size_age_and_cost(shown):
+    _, data, rankers, studies = shown
+    test = opened()
+    assert view.QUESTION in words(test)
+    table = test.dataframe[0].value.set_index("key")
+    assert set(keys(data, *rankers, *studies)) <= set(table.index)
+    row = table.loc[str(rankers[0].key)]
+    assert (row["name"], row["kind"], row["data"]) == ("mart", "ranker", tables.DATA)
+    assert row["tags"] == ["for the paper"]
+    assert row["seconds"] == 1.5
+    assert "trees 3" in row["what"]
+    cells = len(made.sizes_plan(tables.fold()).cells())
+    assert table.loc[str(studies[0].key)]["name"] == "set-size"
+    assert table.loc[str(studies[0].key)]["seconds"] == pytest.approx(cells * 0.1, rel=0.1)
+    assert table.loc[str(data.key)]["needed"] == 4
+    assert "5 of 5 entries" in words(test)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "names"),
+    [
+        (Filter(kind="study"), {"set-size", "initial-rankings"}),
+        (Filter(tags=("for the paper",)), {"mart"}),
+        (Filter(text="TREES 4 ranker"), {"mart"}),
+        (Filter(text="initial-rank"), {"initial-rankings"}),
+        (Filter(data=tables.DATA, kind="data"), {tables.DATA}),
+        (Filter(text="nothing of the kind"), set()),
+    ],
+)
+def test_filters_narrow_what_is_shown(shown, wanted, names):
+    found = doors.filtered(doors.entries(), wanted)
+    assert {entry.name for entry in found} == names
+
+
+def test_filters_are_controls_that_answer(shown):
+    test = opened(kind="ranker", find="trees 4")
+    (row,) = test.dataframe[0].value.to_dict("records")
+    assert "trees 4" in row["what"]
+    test = opened(find="nothing of the kind")
+    assert "Nothing fits these filters" in words(test)
+
+
+def test_one_entry_says_what_it_needs_and_how_to_make_it_again(shown):
+    _, data, _, studies = shown
+    test = opened(chosen=keys(studies[0]))
+    assert f"Made from: {tables.DATA}" in words(test)
+    assert "its trials took" in words(test)
+    assert any(
+        "study set-size" in code.value and "--data my_set" in code.value for code in test.code
+    )
+    assert any("question = SetSize(" in code.value for code in test.code)
+    assert any("Rankers of lists are trained on 3 and 6" in code.value for code in test.code)
+    assert any("SetRank: Learning a permutation" in code.value for code in test.code)
+    (link,) = test.get("page_link")
+    assert f"study={studies[0].key}" in str(link.proto)
+    test = opened(chosen=keys(data))
+    assert "Needed by:" in words(test)
+
+
+def test_several_are_laid_side_by_side_with_only_what_differs(shown):
+    _, _, rankers, _ = shown
+    test = opened(chosen=keys(*rankers))
+    table = next(one.value for one in test.dataframe if "field" in one.value).set_index("field")
+    assert sorted(table.loc["ranker.trees"]) == ["3", "4"]
+    assert "ranker.leaves" not in table.index
+    assert "2 entries side by side" in words(test)
+    test = opened(chosen=keys(*shown[3]))
+    table = next(one.value for one in test.dataframe if "field" in one.value).set_index("field")
+    assert set(table.loc["study"]) == {"set-size", "initial-rankings"}
+    assert len(table) <= 16
+    assert not {"stored", "rows", "lists"} & set(table.index)
+    assert not any(re.search(r"[\[{]|[0-9a-f]{32}", cell) for cell in table.to_numpy().ravel())
+
+
+def test_a_ranker_says_its_command(shown):
+    _, _, rankers, _ = shown
+    test = opened(chosen=keys(rankers[1]))
+    command = "shuffleproof train mart@small --data my_set --set trees=4"
+    assert any(code.value == command for code in test.code)
+
+
+def test_tags_and_names_are_given(own):
+    store, _, rankers, studies = own
+    test = opened(chosen=keys(rankers[1]))
+    test.multiselect(key=f"tags {rankers[1].key}").set_value(["checked"])
+    test.button(key="tags now").click().run()
+    assert not test.exception
+    assert Tags(store.root).of(rankers[1].key) == ("checked",)
+    test = opened(chosen=keys(studies[0]))
+    test.text_input(key=f"name {studies[0].key}").set_value("Table 3")
+    next(one for one in test.button if one.label == "Rename").click().run()
+    assert store.names()["Table 3"] == studies[0].key
+    test = opened(chosen=keys(studies[1]))
+    test.text_input(key=f"name {studies[1].key}").set_value("Table 3")
+    next(one for one in test.button if one.label == "Rename").click().run()
+    assert "it is the name of" in words(test)
+
+
+def test_the_data_set_in_use_is_renamed_under_the_user_and_never_to_the_sample(own):
+    store, data, *_ = own
+    test = opened(chosen=keys(data))
+    test.text_input(key=f"name {data.key}").set_value("sample")
+    next(one for one in test.button if one.label == "Rename").click().run()
+    assert "the name is taken" in words(test)
+    test.text_input(key=f"name {data.key}").set_value("better")
+    next(one for one in test.button if one.label == "Rename").click().run()
+    assert not test.exception
+    assert store.names() == {"better": data.key}
+    assert test.session_state["data wanted"] == "better"
+
+
+def test_deleting_says_what_was_made_from_it_and_takes_it_along_if_wanted(own):
+    store, data, rankers, studies = own
+    test = opened(chosen=keys(data))
+    test.button(key="delete").click().run()
+    assert "Made from it, directly or not:" in words(test)
+    assert "2 rankers" in words(test)
+    assert "2 studies" in words(test)
+    assert test.button(key="delete now").label == "Delete 1"
+    test = opened(**{"chosen": keys(data), "with dependents": True})
+    test.button(key="delete").click().run()
+    assert test.button(key="delete now").label == "Delete 5"
+    assert {entry.key for entry in library.entries(store)} >= {data.key, studies[0].key}
+    test.button(key="delete now").click().run()
+    assert not test.exception
+    assert test.session_state["data"] == "sample"
+    assert store.find(data.key) is None
+    assert store.find(rankers[0].key) is None
+    assert {entry.name for entry in library.entries(store)} <= {"sample"}
+
+
+def test_what_is_worked_on_is_not_deleted(own):
+    store, data, *_ = own
+    jobs.submit(store, "train", {"data": tables.DATA, "ranker": "mart@small"})
+    test = opened(chosen=keys(data))
+    test.button(key="delete").click().run()
+    assert "1 job is working on it" in words(test)
+    assert test.button(key="delete now").disabled
+
+
+def test_an_error_while_deleting_is_said(own, monkeypatch):
+    entry = next(one for one in doors.entries() if one.key.kind == "study")
+    own[0].remove(entry.key)
+    monkeypatch.setattr(deleting.st, "session_state", {})
+    deleting._delete([entry])
+    assert "not in the store" in deleting.st.session_state["library errors"][0]
+
+
+def test_an_archive_holds_what_is_needed_and_opens_elsewhere(shown, tmp_path):
+    _, data, _, studies = shown
+    chosen = [one for one in doors.entries() if one.key == studies[0].key]
+    content = doors.archive_of(chosen)
+    (tmp_path / "all.zip").write_bytes(content)
+    other = Store(tmp_path / "other")
+    taken = finished(archive.read(tmp_path / "all.zip", other))
+    assert {one.key for one in taken} == {studies[0].key, data.key}
+    test = opened(chosen=keys(studies[0]))
+    assert "2 entries with all that they need" in words(test)
+    assert any(one.label == "Archive (zip)" for one in test.get("download_button"))
+
+
+def state_of(store, job, **values):
+    """Put a job into a state as its worker would."""
+    with Jobs(store.root)._database.transaction() as table:
+        for name, value in values.items():
+            table.execute(f"UPDATE job SET {name} = ? WHERE id = ?", (value, job.id))  # noqa: S608 (names below)
+
+
+def test_a_large_archive_is_written_by_a_job(own, monkeypatch):
+    store, _, _, studies = own
+    monkeypatch.setattr(doors, "AT_ONCE", 10)
+    test = opened(chosen=keys(studies[0]))
+    test.button(key="write archive").click().run()
+    assert not test.exception
+    (job,) = jobs.jobs_of(store).list()
+    assert (job.kind, job.parameters["keys"]) == (exporting.KIND, keys(studies[0]))
+    assert "waiting" in test.get("progress")[0].proto.text
+    result = finished(jobs_library.export(store, **job.parameters))
+    out = jobs_library.exported(store, keys(studies[0]))
+    assert out.name == result["file"]
+    assert len(zipfile.ZipFile(out).namelist()) > 4
+    state_of(store, job, state="done", finished=2.0,
+             result=f'{{"artefact": "{studies[0].key.kind}-{studies[0].key.digest}"}}')  # fmt: skip
+    test = opened(chosen=keys(studies[0]))
+    assert "Written:" in words(test)
+    assert any(one.label == "Archive (zip)" for one in test.get("download_button"))
+
+
+def test_an_archive_is_spooled_handed_in_and_taken(own, shown_archive, monkeypatch):
+    store, *_ = own
+    file = io.BytesIO(shown_archive)
+    monkeypatch.setattr(bring.st, "session_state", state := {})
+    monkeypatch.setattr(bring.st, "rerun", lambda: None)
+    bring._hand_in("from elsewhere.zip", file)
+    (job,) = jobs.jobs_of(store).list()
+    assert state[bring.MINE] == job.id
+    assert job.kind == bring.KIND
+    result = finished(jobs_library.take(store, **job.parameters))
+    assert len(result["artefacts"]) == 2
+    with pytest.raises(Exception, match="not in the store any more"):
+        uploads.folder_of(store, job.parameters["upload"])
+
+
+@pytest.fixture
+def shown_archive(home, tmp_path):
+    store, _, _, studies = home
+    every = library.entries(store)
+    chosen = [entry.artefact for entry in library.required(every, [studies[0].key])]
+    finished(archive.write(store, chosen, tmp_path / "elsewhere.zip"))
+    return (tmp_path / "elsewhere.zip").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("ending", "said"),
+    [
+        ({"state": "failed", "reason": "study is damaged"}, "Refused. study is damaged"),
+        ({"state": "done", "result": '{"artefact": "a", "artefacts": ["a", "b"]}'},
+         "2 entries taken in"),
+        ({"state": "cancelled"}, "cancelled."),
+    ],
+)  # fmt: skip
+def test_what_became_of_an_archive_is_said(own, ending, said):
+    store, *_ = own
+    upload = uploads.spooled(store, [("a.zip", io.BytesIO(b"no archive"))])
+    job = jobs.submit(store, bring.KIND, {"upload": upload, "name": "a.zip"})
+    test = opened(**{bring.MINE: job.id})
+    assert "Taking in a.zip: waiting" in test.get("progress")[0].proto.text
+    state_of(store, job, finished=2.0, **ending)
+    assert said in words(opened(**{bring.MINE: job.id}))
+
+
+def test_no_archive_is_refused_without_saying_where_it_lies(own):
+    store, *_ = own
+    upload = uploads.spooled(store, [("a.zip", io.BytesIO(b"no archive"))])
+    with pytest.raises(Exception, match="cannot be read") as refused:
+        finished(jobs_library.take(store, upload=upload, name="a.zip"))
+    assert str(store.root) not in str(refused.value)
+
+
+def test_an_address_that_names_what_is_not_here_is_answered(shown):
+    test = AppTest.from_function(page, default_timeout=60)
+    test.session_state["data"] = tables.DATA
+    test.query_params["chosen"] = ["study-0000000000000000"]
+    test.run()
+    assert not test.exception
+    assert "Not found here: entry study-0000000000000000" in words(test)
+
+
+def test_the_store_says_its_size_and_is_cleaned_when_asked(own):
+    store, *_ = own
+    (store.root / "names" / "torn").write_text("{")
+    test = opened()
+    assert "The store holds" in words(test)
+    test.button(key="look for waste").click().run()
+    assert not test.exception
+    test.button(key="clean now").click().run()
+    assert not test.exception
+    assert not (store.root / "names" / "torn").exists()
+    test.button(key="look for waste").click().run()
+    assert "everything in the store is needed" in words(test)

@@ -1,0 +1,203 @@
+"""The page From outside: runs, files of scores and models come in, are read by jobs and found."""
+
+import io
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from shuffleproof.app import outside as doors
+from shuffleproof.app import proposals
+from shuffleproof.app.pages.outside import page as view
+from shuffleproof.app.pages.outside import ranker as outside_ranker
+from shuffleproof.app.pages.outside import runs as outside_runs
+from shuffleproof.app.uploads import Draft
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.execution.jobs import Jobs
+from shuffleproof.core.progress import finished
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import ArtefactKey
+from shuffleproof.core.studies import jobs
+from shuffleproof.core.studies.jobs_outside import FILE, QRELS, RUNS
+from tests import app_tables as tables
+
+FOLD = tables.fold()
+GRADES = b"1 0 a 1\n1 0 b 0\n2 0 c 2\n"
+FIRST = b"1 Q0 a 1 2.5 mine\n1 Q0 b 2 1 mine\n2 Q0 c 1 1 mine\n"
+SECOND = b"1 Q0 b 1 2 mine\n1 Q0 a 2 1 mine\n3 Q0 a 1 1 mine\n"
+
+
+def page():
+    from shuffleproof.app.pages.outside.page import page as draw
+
+    draw()
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    monkeypatch.setenv("SHUFFLEPROOF_HOME", str(tmp_path))
+    monkeypatch.setattr("shuffleproof.core.store.artefacts.default_store", lambda: Store(tmp_path))
+    monkeypatch.setattr("shuffleproof.app.services.default_store", lambda: Store(tmp_path))
+    monkeypatch.setattr(jobs, "ensure_running", lambda _store: True)
+    st.cache_resource.clear()
+    st.cache_data.clear()
+    store = Store(tmp_path)
+    tables.data_set(store, FOLD)
+    yield store
+    st.cache_resource.clear()
+
+
+def opened(**chosen):
+    test = AppTest.from_function(page, default_timeout=60)
+    test.session_state["data"] = tables.DATA
+    for name, value in chosen.items():
+        test.session_state[name] = value
+    test.run()
+    assert not test.exception, test.exception
+    return test
+
+
+def words(test):
+    kinds = ("markdown", "caption", "info", "error", "subheader", "success")
+    said = " ".join(element.value for kind in kinds for element in getattr(test, kind))
+    return said.replace("\\", "").replace("\u2060", "")
+
+
+def draft_of(store, **files):
+    draft = Draft(store)
+    for part, contents in files.items():
+        for name, content in contents.items():
+            draft.add(part, name, io.BytesIO(content))
+    return draft
+
+
+def worked(store, job):
+    """Do a job as its worker would, to its end in the table of jobs."""
+    try:
+        result = finished(jobs.KINDS[job.kind](store, **job.parameters))
+    except ShuffleproofError as error:
+        return ended(store, job, state="failed", reason=str(error))
+    return ended(store, job, state="done", result=f'{{"artefact": "{result["artefact"]}"}}')
+
+
+def ended(store, job, **values):
+    with Jobs(store.root)._database.transaction() as table:
+        for name, value in (values | {"finished": 2.0}).items():
+            table.execute(f"UPDATE job SET {name} = ? WHERE id = ?", (value, job.id))  # noqa: S608 (names above)
+    return jobs.jobs_of(store).get(job.id)
+
+
+def runs_of(store, second=SECOND, grades=GRADES):
+    files = {QRELS: {"qrels.txt": grades}, RUNS: {"first.run": FIRST, "second.run": second}}
+    return draft_of(store, **files)
+
+
+def test_the_page_says_what_comes_first_and_what_is_lacking(store):
+    test = opened()
+    assert view.QUESTION in words(test)
+    assert "Judgments come first." in words(test)
+    assert test.button(key="compare runs").disabled
+    draft = draft_of(store, **{QRELS: {"qrels.txt": GRADES}})
+    test = opened(**{outside_runs.DRAFT: draft})
+    assert "qrels.txt (24 bytes)" in words(test)
+    assert "Now the runs." in words(test)
+
+
+def test_runs_are_handed_in_compared_and_linked(store):
+    draft = runs_of(store)
+    test = opened(**{outside_runs.DRAFT: draft})
+    test.button(key="compare runs").click().run()
+    assert not test.exception
+    (job,) = jobs.jobs_of(store).list()
+    assert job.kind == doors.RUNS_JOB
+    assert "Compare runs by qrels.txt: waiting" in test.get("progress")[0].proto.text
+    done = worked(store, job)
+    test = opened(**{
+        outside_runs.MINE: done.id, f"{outside_runs.MINE} files": outside_runs.DRAFT,
+        outside_runs.DRAFT: draft,
+    })  # fmt: skip
+    assert "Compared:" in words(test)
+    assert "2 runs · qrels.txt, 2 topics" in words(test)
+    (said,) = [one.value.replace("\\", "") for one in test.warning]
+    assert "second.run answers 1 of the 2 judged topics: the other 1 counts as nothing" in said
+    assert "1 topic of second.run is not judged: it is left out." in said
+    assert draft.over
+    assert not list((store.root / "uploads").iterdir())
+    (study,) = store.artefacts("study")
+    assert list(study.recipe["runs"]) == ["first.run", "second.run"]  # the tags are the same
+    assert f"study={study.key}" in str(test.get("page_link")[0].proto)
+    again = doors.compare(runs_of(store), ["NDCG@10", "AP", "P@10", "RR"])
+    assert again.id == job.id
+    assert again.state == "done"
+
+
+def test_runs_are_compared_under_the_conventions_that_stand_in_the_address(store):
+    """trec_eval's ties and gain, say; the address alone says them, as on the study pages."""
+    pinned = {"ties": "trec", "gain": "linear", "columns": ["NDCG@10", "AP"]}
+    test = AppTest.from_function(page, default_timeout=60)
+    test.session_state["data"] = tables.DATA
+    test.session_state[outside_runs.DRAFT] = runs_of(store)
+    for name, value in pinned.items():
+        test.query_params[name] = value
+    test.run()
+    assert not test.exception
+    assert "ties: by document id" in words(test)
+    test.button(key="compare runs").click().run()
+    (job,) = jobs.jobs_of(store).list()
+    assert job.parameters["measures"] == ["NDCG(gain=linear,ties=trec)@10", "AP(ties=trec)"]
+    worked(store, job)
+    (study,) = store.artefacts("study")
+    assert study.recipe["measures"] == job.parameters["measures"]
+
+
+REFUSED = [
+    (b"1 Q0 a\n", GRADES, "second.run:1: 3 columns instead of 6"),
+    (b"", GRADES, "second.run: no lines"),
+    (SECOND, b"7 0 a 1\n", "first.run: no topic of it is judged in qrels.txt"),
+    (SECOND, b"1 0 a x\n", "qrels.txt:1: 'x' where a whole number is due"),
+]
+
+
+def test_files_that_cannot_be_read_are_refused_by_name_and_line(store):
+    for second, grades, said in REFUSED:
+        draft = runs_of(store, second, grades)
+        job = worked(store, doors.compare(draft, ["AP"]))
+        assert str(job.reason).startswith(said)
+        assert str(store.root) not in job.reason
+    test = opened(**{outside_runs.MINE: job.id, f"{outside_runs.MINE} files": outside_runs.DRAFT,
+                     outside_runs.DRAFT: draft})  # fmt: skip
+    assert f"Refused. {said}" in words(test)
+    assert len(draft.files(QRELS, RUNS)) == 3  # kept, to be mended
+
+
+def test_scores_become_a_ranker_that_forms_offer(store):
+    count = FOLD.test.documents
+    test = opened(have=view.FILE)
+    assert "one for every row of the **test part** of my_set" in words(test)
+    draft = draft_of(store, **{FILE: {"mine.txt": b"0.5\n" * count}})
+    test = opened(have=view.FILE, **{outside_ranker.DRAFT: draft})
+    test.button(key="bring ranker").click().run()
+    (job,) = jobs.jobs_of(store).list()
+    assert job.parameters["data"] == tables.DATA
+    done = worked(store, job)
+    kind, _, digest = str(done.result["artefact"]).rpartition("-")
+    name = f"scores#{digest[: proposals.DIGITS]}"
+    st.cache_data.clear()
+    test = opened(have=view.FILE, **{outside_ranker.MINE: done.id})
+    assert f"Its name in every study: {name}" in words(test)
+    assert proposals.brought(tables.DATA) == [name]
+    assert store.find(ArtefactKey(kind, digest)).facts["test"]["NDCG@10"] > 0
+    proposals.check(name)
+
+
+def test_scores_that_do_not_fit_are_refused(store):
+    draft = draft_of(store, **{FILE: {"mine.txt": b"1\nx\n"}})
+    job = worked(store, doors.bring(draft, "scores", tables.DATA))
+    test = opened(have=view.FILE, **{outside_ranker.MINE: job.id})
+    assert "Refused. mine.txt:2: no score in 'x'" in words(test)
+
+
+def test_a_function_is_named_on_the_command_line_only(store):
+    test = opened(have=view.FUNCTION)
+    assert "runs none that comes over the web" in words(test)
+    assert any("certify mine:score --data 'my_set'" in code.value for code in test.code)

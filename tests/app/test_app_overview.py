@@ -1,0 +1,117 @@
+"""The Overview: what it is, the shuffle on the sample's rankers, recent work; empty and failing."""
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from shuffleproof.app import scoring, services
+from shuffleproof.app.navigation import PAGES
+from shuffleproof.app.pages import overview
+from shuffleproof.app.plain import JOINER
+from shuffleproof.app.when import age_in_words
+from shuffleproof.core.errors import ScoringError
+from shuffleproof.core.rankers.registry import RANKERS
+from shuffleproof.core.store.artefacts import Store
+
+
+def script():
+    import streamlit as st
+
+    from shuffleproof.app.navigation import PAGES
+
+    st.navigation([st.Page(PAGES[""].draw, url_path="overview", default=True)]).run()
+
+
+def opened(root, monkeypatch):
+    monkeypatch.setattr(services, "store", lambda: Store(root))  # without the shipped sample
+    return AppTest.from_function(script, default_timeout=60).run()
+
+
+def plain(page):
+    assert not page.exception
+    return " ".join(one.value for one in page.markdown).replace("\\", "")
+
+
+def test_it_says_what_it_is_and_how_to_begin_without_rankers(tmp_path, monkeypatch):
+    page = opened(tmp_path, monkeypatch)
+    assert page.title[0].value == "Shuffleproof"
+    assert "Every number comes from scoring the changed input for real" in plain(page)
+    assert "rankers are not here yet" in page.info[0].value.replace("\\", "")
+    assert [code.value for code in page.code] == [
+        "shuffleproof demo",
+        "shuffleproof ingest my-folder --name mine",
+    ]
+    assert "Nothing yet" in plain(page)
+
+
+def test_shuffling_moves_one_ranker_and_not_the_other(trained_sample, monkeypatch):
+    page = opened(trained_sample[0].root, monkeypatch)
+    assert " moved " not in plain(page), "nothing has been shuffled"
+    page.button[0].click().run()
+    first = plain(page)
+    assert "DLCM moved" in first
+    assert "SetRank IMSAB init moved none" in first
+    page.button[0].click().run()
+    told = " ".join(one.value for one in page.caption).replace("\\", "")
+    assert "shuffled with seed 2" in told
+    assert "Full marks are relevant documents" in told
+
+
+def test_recent_work_says_what_where_and_how_good_and_leads_there(trained_root, monkeypatch):
+    page = opened(trained_root, monkeypatch)
+    links = {one.proto.label: one.proto for one in page.get("page_link")}
+    assert links["dlcm trained on sample"].page == "train"
+    assert links["dlcm trained on sample"].query_string == "use=sample"
+    assert links["Invariance on sample"].page == "invariance"
+    told = " ".join(one.value for one in page.caption).replace("\\", "").replace(JOINER, "")
+    assert "1 of 2 rankers invariant" in told
+    assert "validation NDCG@10 0." in told
+
+
+def test_recent_studies_are_called_as_their_pages_are_and_lead_there(every_study, monkeypatch):
+    store, studies, _ = every_study
+    monkeypatch.setattr(overview, "RECENT", 1000)
+    page = opened(store.root, monkeypatch)
+    links = {(one.proto.page, one.proto.label.replace("\\", "")) for one in page.get("page_link")}
+    for study in studies.values():
+        path, data = study.recipe["kind"], study.facts.get("data")
+        assert (path, f"{PAGES[path].title} on {data}") in links or not data
+    still = [name for name, entry in RANKERS.items() if not entry.fitted]
+    assert not [label for _, label in links if label.startswith(tuple(still))]
+
+
+def test_a_data_set_that_is_not_there_is_said_on_every_page(tmp_path, monkeypatch):
+    def with_sidebar():
+        import streamlit as st
+
+        from shuffleproof.app import sidebar
+
+        sidebar.draw()
+        st.navigation([st.Page(lambda: None, title="Any")]).run()
+
+    monkeypatch.setattr(services, "store", lambda: Store(tmp_path))
+    page = AppTest.from_function(with_sidebar, default_timeout=60)
+    page.query_params["data"] = "gone"
+    assert "data set gone" in page.run().warning[0].value
+    assert "Shown instead: sample" in page.warning[0].value
+
+
+def test_a_scoring_process_without_an_answer_leaves_the_page_alive(trained_sample, monkeypatch):
+    class Dead:
+        def ask(self, *_):
+            raise ScoringError("it gave no answer within 20 s", "It was replaced; try again.")
+
+    monkeypatch.setattr(scoring, "resident", Dead)
+    scoring._described.clear()
+    scoring._scored.clear()
+    page = opened(trained_sample[0].root, monkeypatch)
+    assert "no answer within 20 s" in page.error[0].value.replace("\\", "")
+    assert page.button[0].label == "Try again"
+    assert "Bring your own data" in [one.value for one in page.subheader]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0, "just now"), (61, "1 minute ago"), (7200, "2 hours ago"), (86400, "1 day ago")],
+)
+def test_ages(seconds, words):
+    assert age_in_words(seconds) == words

@@ -1,0 +1,369 @@
+"""The page Perturbations: empty, stored, clicked, run, running, failed; its losses and maps."""
+
+import html
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from shuffleproof.app import disturbed, report
+from shuffleproof.app.figures import initial_ranking
+from shuffleproof.app.figures import perturbations as figure
+from shuffleproof.app.pages.perturbations import details
+from shuffleproof.app.pages.perturbations import form as run
+from shuffleproof.app.pages.perturbations import page as view
+from shuffleproof.app.study import perturbed_queries as queries
+from shuffleproof.core.errors import UsageError
+from shuffleproof.core.perturb.registry import PERTURBATIONS
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies.kinds.benchmark.finding import signed
+from shuffleproof.core.studies.kinds.perturbations import notes as perturbations_notes
+from shuffleproof.core.studies.kinds.perturbations import study as perturbations
+from shuffleproof.core.studies.kinds.perturbations import table as perturbations_table
+from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
+from shuffleproof.core.studies.reproduce import study_command, study_python
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.workbench import finished
+from tests import app_disturbed as made
+from tests import app_folded as folded
+
+CHAIN = "shuffle:1+shuffle-shown"
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory):
+    return made.bench_in(tmp_path_factory.mktemp("perturbations"))
+
+
+@pytest.fixture(scope="module")
+def stored(bench):
+    return made.made(bench, "perturbations")
+
+
+@pytest.fixture(scope="module")
+def result(stored):
+    return StudyResult.open(stored.path)
+
+
+@pytest.fixture
+def desk(bench, stored, monkeypatch):
+    desk = made.desk_of(bench.store, monkeypatch)
+    yield desk
+    shutil.rmtree(desk.jobs.folder, ignore_errors=True)
+
+
+def test_empty_says_what_is_missing_and_shows_the_catalogue(tmp_path, monkeypatch):
+    made.desk_of(Store(tmp_path), monkeypatch)
+    page = made.opened("perturbations")
+    assert view.QUESTION in made.words(page)
+    assert "No study of perturbations is stored for sample yet" in made.words(page)
+    assert any("--families shuffle-shown,transpositions" in code.value for code in page.code)
+    assert page.button(key="new.run").label == "Run this study"
+    listed = [name for table in page.dataframe for name in table.value["family"]]
+    assert sorted(listed) == sorted(PERTURBATIONS), "every family, once"
+    said = dict(zip(page.dataframe[0].value["family"], page.dataframe[0].value["what happens"],
+                    strict=True))  # fmt: skip
+    assert said["shuffle-shown"] == PERTURBATIONS["shuffle-shown"].summary
+
+
+def test_a_stored_study_is_drawn_with_its_finding_and_numbers(desk, stored):
+    page = made.opened("perturbations")
+    frame = disturbed.losses(str(stored.key), "NDCG@10")
+    rankers = [INITIAL, *made.RANKERS]
+    said = perturbations_table.finding(frame, "NDCG@10", rankers, "last")
+    assert said in made.words(page)
+    map_, curves = made.alts(page)
+    assert "4 families by 3 rankers" in map_
+    assert "Line chart of NDCG@10 against cut" in curves
+    folded.tables(page)
+    numbers = next(table.value for table in page.dataframe if "as_is" in table.value)
+    pd.testing.assert_frame_equal(numbers, frame, check_dtype=False)
+    assert "Nothing" not in said
+    folded.menus(page)
+    labels = {button.label for button in page.get("download_button")}
+    assert {"HTML", "CSV", "Recipe (JSON)"} <= labels
+
+
+def test_losses_are_from_the_lists_as_they_are(result):
+    frame = perturbations_table.losses(result, "NDCG@10").set_index(["ranker", "family", "level"])
+    start = result.per_query(INITIAL, "cut", 0.0, "NDCG@10").mean()
+    after = result.per_query(INITIAL, CHAIN, 1.0, "NDCG@10").mean()
+    row = frame.loc[INITIAL, CHAIN, 1.0]
+    assert row["loss"] == pytest.approx(start - after, abs=1e-6)
+    assert frame.loc[INITIAL, CHAIN, 0.0]["loss"] > 0, "a chain's first level is disturbed too"
+    assert abs(frame.loc["feature:1", "shuffle", 1.0]["loss"]) < 1e-6
+    assert frame.loc["feature:1", "shuffle", 1.0]["answer-tau"] == pytest.approx(1)
+
+
+def test_levels_become_one_number_in_three_ways(result):
+    frame = perturbations_table.losses(result, "NDCG@10")
+    own = frame[(frame["ranker"] == INITIAL) & (frame["family"] == "shuffle")]
+    found = {
+        how: perturbations_table.condensed(own, how).iloc[0]
+        for how in perturbations_table.STRENGTHS
+    }
+    assert (found["last"]["level"], found["last"]["loss"]) == (1.0, own["loss"].iloc[-1])
+    assert found["worst"]["loss"] == own["loss"].iloc[1:].max()
+    assert found["mean"]["loss"] == pytest.approx(own["loss"].iloc[1:].mean())
+    assert np.isnan(found["mean"]["level"])
+
+
+def test_strength_rankers_and_conventions_are_choices(desk, stored):
+    page = made.opened("perturbations", cells="worst", show=[INITIAL], empty="one")
+    assert "no relevant: 1" in made.words(page)
+    assert "At the level that hurts most" in made.words(page)
+    assert "4 families by 1 ranker;" in made.alts(page)[0]
+    none = made.opened("perturbations", show=[])
+    assert "Choose at least one ranker" in made.words(none)
+
+
+def test_behind_a_cell_are_curves_levels_queries_and_both_lists(desk, stored):
+    point = (INITIAL, "distractors", 3.0)
+    worst = disturbed.damage(str(stored.key), point, "NDCG@10")
+    query = worst["query"][0]
+    page = made.opened("perturbations", point=INITIAL, family="distractors", of=query)
+    said = made.words(page)
+    assert f"query {query} loses most: {signed(worst['change'][0])}" in said
+    alts = made.alts(page)
+    assert "against distractors" in alts[1]
+    assert "at 2 levels" in alts[2]
+    assert "Bump chart of 15 documents" in alts[3]
+    assert "0 documents left the list, 3 joined it" in said
+    page.selectbox(key="family").set_value("cut").run()
+    assert "6 documents left the list, 0 joined it" in made.words(page)
+
+
+def test_a_chain_is_played_again_too(desk, stored):
+    query = disturbed.result(str(stored.key)).query_ids[3]
+    moves = disturbed.replayed(stored, (INITIAL, CHAIN, 1.0), query, 1)
+    assert sorted(moves["shown"]) == list(range(1, 13))
+    assert list(moves["shown_before"]) == list(range(1, 13))
+    value = disturbed.result(str(stored.key)).draws(INITIAL, CHAIN, 1.0, "NDCG(ideal=shown)@10")
+    order = moves.sort_values("answered")["label"].to_numpy()[:10]
+    ideal = np.sort(moves["label"].to_numpy())[::-1][:10]
+    discount = 1 / np.log2(np.arange(2, 12))
+    found = ((2.0**order - 1) @ discount) / ((2.0**ideal - 1) @ discount)
+    assert found == pytest.approx(float(value[1, 3]), abs=1e-5)
+
+
+def test_features_of_documents_stand_as_they_were_and_as_they_are(desk, stored):
+    query = disturbed.result(str(stored.key)).query_ids[3]
+    page = made.opened("perturbations", point=INITIAL, family="distractors", of=query)
+    folded.tables(page)
+    page.multiselect(key="features").set_value([3]).run()
+    assert not page.exception
+    shown = next(table.value for table in page.dataframe if "kind" in table.value)
+    kept = shown[shown["kind"] == "kept"]
+    pd.testing.assert_series_equal(kept["feature 3"], kept["feature 3 as it is"], check_names=False)
+    assert shown[shown["kind"] == "new"]["feature 3 as it is"].isna().all()
+    assert shown["feature 3"].notna().all()
+
+
+def test_clicks_choose_cell_point_and_query(monkeypatch):
+    session = made.clicked(details, monkeypatch, details.MAP, "dlcm", "cut", 0.1, "level 1", -0.1)
+    details.take_cell()
+    assert (session["point"], session["family"]) == ("dlcm", "cut")
+    session = made.clicked(details, monkeypatch, details.CURVES, "gsf", 0.5)
+    details._take_point()
+    assert (session["point"], session["at"]) == ("gsf", 0.5)
+    session = made.clicked(queries, monkeypatch, queries.MAP, "q7", 2, -0.1)
+    queries._take_cell()
+    assert (session["of"], session["at"]) == ("q7", 2.0)
+
+
+def test_the_form_groups_families_says_the_cost_and_hands_in(desk, stored):
+    page = made.opened("perturbations")
+    assert page.multiselect(key="new.set").value == ["cut", "distractors"]
+    assert page.multiselect(key="new.chains").value == [CHAIN]
+    assert set(page.multiselect(key="new.order").options) == {
+        name for name in PERTURBATIONS if perturbations_table.group_of(name) == "order"
+    }
+    page.multiselect(key="new.rankers").set_value(list(made.RANKERS))
+    for name in ("ranking", "chains"):
+        page.multiselect(key=f"new.{name}").set_value([])
+    page.multiselect(key="new.set").set_value(["cut"])
+    page.multiselect(key="new.system").set_value(["bfloat16"]).run()
+    skipped = "Skipped: bfloat16 means nothing for initial ranking (given, not computed); feature:1"
+    assert skipped in made.words(page)
+    page.multiselect(key="new.set").set_value([]).run()
+    assert "nothing is left to study: bfloat16 means nothing for initial" in made.words(page)
+    page.multiselect(key="new.set").set_value(["cut"])
+    page.multiselect(key="new.system").set_value([])
+    page.text_input(key="new.levels").set_value("0.25")
+    page.number_input(key="new.draws").set_value(4).run()
+    # a cut is one draw: two levels, two rankers and the initial ranking
+    assert (
+        "1 family with 2 levels × 4 draws × 3 rankers = **6 trials** (the initial ranking"
+        in made.words(page)
+    )
+    page.button(key="new.run").click().run()
+    (job,) = desk.jobs.list()
+    assert job.parameters["perturbations"] == [["cut", 0.0], ["cut", 0.25]]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("new.levels", "many", "numbers, comma-separated"),
+        ("new.measures", "NDGC@10", "no measure is called"),
+        ("new.chains", ["cut:0.5+nothing"], "no perturbation is called"),
+    ],
+)
+def test_wrong_entries_are_sentences(desk, stored, key, value, said):
+    page = made.opened("perturbations")
+    kind = page.multiselect if isinstance(value, list) else page.text_input
+    page.multiselect(key="new.rankers").set_value(["dlcm#0123"])
+    if key == "new.chains":
+        kind(key=key).options.append(value[0])
+    kind(key=key).set_value(value).run()
+    assert not page.exception
+    assert said in made.words(page)
+    assert not [button for button in page.button if button.key == "new.run"]
+
+
+def test_a_running_study_shows_its_first_cells(desk, bench):
+    given = {"perturbations": [list(pair) for pair in made.MANY]}
+    made.running(desk, bench, "perturbations", 7, given)
+    page = made.opened("perturbations")
+    assert "trials so far" in made.words(page)
+    assert "families by 3 rankers" in made.alts(page)[0]
+
+
+def test_the_report_has_picture_sentence_and_numbers(desk, stored):
+    page = report.report([stored.path])
+    said = perturbations_table.finding(
+        disturbed.losses(str(stored.key), "NDCG@10"), "NDCG@10", made.RANKERS, "last"
+    )
+    assert f"<b>{html.escape(said)}</b>" in page
+    assert "<figure role='img'" in page
+    assert "feature:2" in page
+
+
+def test_a_failed_study_says_why_and_can_be_tried_again(desk, stored):
+    given = {"data": "sample", "rankers": ["feature:4"], "perturbations": [["cut", 0.5]]}
+    job = made.failed(desk, "perturbations", given)
+    page = made.opened("perturbations")
+    assert "The last study of perturbations failed: no ranker is called" in made.words(page)
+    page.button(key="retry").click().run()
+    assert desk.jobs.get(job.id).state == "waiting"
+
+
+@pytest.fixture(scope="module")
+def otherwise(bench):
+    """A study of rankers trained and asked otherwise: one that learns, one that draws."""
+    pairs = [("label-noise", 1.0), ("train-seed", 1.0), ("batches", 1.0)]
+    names = ["ranksvm", "random"]
+    setup = perturbations.Setup(pairs, draws=1, seed=2)
+    return finished(perturbations.run(bench, names, setup))
+
+
+def test_lists_are_answered_by_the_ranker_as_it_is_and_trained_otherwise(desk, otherwise):
+    point = ("ranksvm", "label-noise", 1.0)
+    query = disturbed.damage(str(otherwise.key), point, "NDCG@10")["query"][0]
+    chosen = {"study": str(otherwise.key), "family": "label-noise", "of": query, "point": "ranksvm"}
+    page = made.opened("perturbations", query=chosen)
+    said = made.words(page)
+    assert (
+        "what ranksvm answers, trained otherwise. Right: what ranksvm answers, trained as" in said
+    )
+    assert (
+        "Bump chart of 12 documents from the order shown to the answer of ranksvm"
+        in (made.alts(page)[-1])
+    )
+    moves = disturbed.replayed(otherwise, point, str(query), 0)
+    assert moves["moved"].any()
+    assert (moves["shown"] == moves["shown_before"]).all()
+    value = disturbed.result(str(otherwise.key)).draws(*point, "score-change")[0]
+    at = disturbed.result(str(otherwise.key)).query_ids.index(query)
+    change = (moves["score"] - moves["score_before"]).abs().max()
+    assert change == pytest.approx(float(value[at]), abs=1e-5)
+    same = disturbed.replayed(otherwise, ("random", "batches", 1.0), str(query), 0)
+    assert not same["moved"].any()
+
+
+def test_what_means_nothing_is_a_dash_with_a_reason(desk, otherwise):
+    chosen = {"study": str(otherwise.key), "family": "train-seed", "point": "ranksvm"}
+    page = made.opened("perturbations", query=chosen)
+    reason = "ranksvm (nothing drawn in training)"
+    said = made.words(page)
+    assert f"train-seed means nothing for initial ranking (given, not computed); {reason}" in said
+    assert "–: label-noise means nothing for initial ranking (given, not trained again)" in said
+    assert any(reason in info.value for info in page.info)
+
+
+def test_a_study_is_written_again_as_command_and_python(stored):
+    with pytest.raises(UsageError, match="these levels"):
+        study_command(stored.recipe, stored.facts)
+    own = dict(stored.recipe) | {"perturbations": [["cut", 0.0], [CHAIN, 0.0], [CHAIN, 1.0]]}
+    command = study_command(own, stored.facts)
+    assert command.endswith(f"--families {CHAIN} --draws 2 --initial feature:3 --depth 12"), (
+        "the lists as they are come by themselves"
+    )
+    compile(study_python(stored.recipe, stored.facts), "study.py", "exec")
+
+
+def test_the_map_holds_every_cell_and_says_which_mean_nothing():
+    frame = pd.DataFrame(
+        {"ranker": ["a", "b"], "family": ["cut", "cut"], "level": [0.5, 0.5], "loss": [0.25, 0.0]}
+    )
+    frame = pd.concat([frame, frame.assign(ranker="c")]).drop_duplicates("ranker")
+    left_out = [("c", "cut"), ("d", "cut"), ("a", "sample")]
+    frame.loc[frame["ranker"] == "c", "loss"] = np.nan
+    drawn = figure.losses(frame, {"The set": ["cut"]}, "RR", left_out)
+    heat, marks, dashes = drawn.data
+    assert list(heat.text[1]) == ["−.250", "0", ""]
+    assert list(zip(dashes.x, dashes.y, dashes.text, strict=True)) == [(2, 1, "–")]
+    assert np.isnan(heat.z[0]).all(), "the heading's row"
+    assert [row[0] for row in marks.customdata] == ["a", "b", "c"]
+
+
+def test_the_map_of_queries_is_worst_first_and_says_how_many(result):
+    frame = perturbations_table.by_level(result, INITIAL, "shuffle", "NDCG@10")
+    means = frame.mean(axis=1).to_numpy()
+    assert (np.diff(means) >= -1e-9).all()
+    assert (frame[0.0] == 0).all()
+    assert f"40 of {len(frame)} queries at 3 levels" in figure.queries_alt_text(frame, "NDCG@10")
+
+
+def test_every_family_belongs_to_a_group():
+    assert set(run.FIRST) <= set(PERTURBATIONS)
+    for name, entry in PERTURBATIONS.items():
+        group = perturbations_table.group_of(name)
+        assert group in entry.changes
+
+
+def test_attacks_are_told_by_network_attacked_and_ranker_hit():
+    rows = [
+        (ranker, f"gradient-sign@{attacked}", level, loss * level)
+        for ranker, attacked, loss in (
+            (INITIAL, "dlcm", 0.0), ("dlcm", "dlcm", 0.4), ("gsf", "dlcm", 0.1),
+            (INITIAL, "gsf", 0.0), ("dlcm", "gsf", 0.2), ("gsf", "gsf", 0.3),
+        )
+        for level in (0.0, 0.5)
+    ]  # fmt: skip
+    frame = pd.DataFrame([*rows, ("gsf", "cut", 0.5, 0.9)])
+    frame.columns = ["ranker", "family", "level", "loss"]
+    wide = perturbations_notes.transfer(frame)
+    assert (list(wide.index), list(wide.columns)) == (["dlcm", "gsf"], ["dlcm", "gsf"])
+    assert wide.to_numpy().tolist() == [[0.2, 0.05], [0.1, 0.15]]
+    assert "0.175 RR on average and the others 0.075: 43 %" in (
+        perturbations_notes.transferred(wide, "RR")
+    )
+    assert perturbations_notes.transfer(frame[frame["family"] == "cut"]).empty
+
+
+def test_the_axis_of_an_attack_has_room_on_a_telephone():
+    levels = [0.0, 0.01, 0.05, 0.1, 0.25, 0.5]
+    summary = pd.DataFrame({
+        "ranker": "dlcm", "family": "gradient-sign@dlcm", "level": levels, "tau": 1.0,
+        "measure": "RR", "mean": 0.5, "low": 0.4, "high": 0.6, "n": 10,
+    })  # fmt: skip
+    drawn = initial_ranking.curves(summary, "gradient-sign@dlcm", "RR", "standard deviations")
+    before = drawn.layout.height
+    unit = "standard deviations of the column"
+    figure.fitted_axis(drawn, f"gradient-sign@dlcm: {unit}")
+    assert drawn.layout.xaxis.title.text == f"gradient-sign@dlcm: standard<br>{unit[9:]}"
+    assert list(drawn.layout.xaxis.ticktext) == ["0", "0.1", "0.25", "0.5"]
+    assert drawn.layout.xaxis2.title.text == initial_ranking.TAU
+    assert drawn.layout.height == before + figure.LINE

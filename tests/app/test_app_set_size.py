@@ -1,0 +1,287 @@
+"""The page of set size in every state: empty, stored, other conventions, at work, failed."""
+
+import numpy as np
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from shuffleproof.app import disturbed, report, set_sizes
+from shuffleproof.app.pages.set_size import details
+from shuffleproof.app.pages.set_size import form as run
+from shuffleproof.app.pages.set_size import page as view
+from shuffleproof.app.plain import escaped
+from shuffleproof.core.execution.jobs import Jobs
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.studies import jobs
+from shuffleproof.core.studies import running as underway
+from shuffleproof.core.studies.kinds.benchmark.finding import signed
+from shuffleproof.core.studies.kinds.set_size import table as set_size_table
+from shuffleproof.core.studies.result import StudyResult
+from tests import app_folded as folded
+from tests import app_sizes as made
+from tests import app_tables as tables
+
+
+def page():
+    from shuffleproof.app.pages.set_size.page import page as draw
+
+    draw()
+
+
+@pytest.fixture(scope="module")
+def fold():
+    return tables.fold()
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory, fold):
+    """A store with a study, which no test changes."""
+    folder = tmp_path_factory.mktemp("sizes")
+    tables.data_set(Store(folder), fold)
+    return folder, made.sizes_in(Store(folder), fold)
+
+
+@pytest.fixture
+def stored(home, monkeypatch):
+    monkeypatch.setenv("SHUFFLEPROOF_HOME", str(home[0]))
+    st.cache_resource.clear()
+    st.cache_data.clear()
+    yield home[1]
+    st.cache_resource.clear()
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch, fold):
+    monkeypatch.setenv("SHUFFLEPROOF_HOME", str(tmp_path))
+    monkeypatch.setattr(jobs, "ensure_running", lambda _store: True)
+    st.cache_resource.clear()
+    st.cache_data.clear()
+    own = Store(tmp_path)
+    tables.data_set(own, fold)
+    yield own
+    st.cache_resource.clear()
+
+
+def opened(**chosen):
+    test = AppTest.from_function(page, default_timeout=60)
+    test.session_state["data"] = tables.DATA
+    for name, value in chosen.items():
+        test.session_state[name] = value
+    test.run()
+    assert not test.exception, test.exception
+    return test
+
+
+def words(test):
+    kinds = ("markdown", "caption", "info", "warning", "error", "subheader")
+    said = " ".join(element.value for kind in kinds for element in getattr(test, kind))
+    return said.replace("\\", "").replace("\u2060", "")
+
+
+def test_empty_says_what_is_missing_and_offers_it(store):
+    test = opened()
+    assert test.title[0].value == "Set size"
+    assert view.QUESTION in words(test)
+    assert "No study of the size of lists is stored for my_set yet" in words(test)
+    assert any("study set-size --data my_set" in code.value for code in test.code)
+    assert test.button(key="new.run").label == "Run this study"
+    assert "3 rankers on lists of 3, 6: **6 trainings**" in words(test)
+
+
+def test_curves_map_finding_verdict_and_exports(stored):
+    test = opened()
+    result = StudyResult.open(stored.path)
+    said = set_size_table.sentences(result, "NDCG@5")
+    assert said.losses in words(test)
+    assert said.candidates in words(test)
+    assert said.verdict in words(test)
+    assert str(stored.key) in test.query_params["study"]
+    curves, cells = test.get("plotly_chart")
+    frame = set_size_table.curves(result, "NDCG@5").set_index(["ranker", "trained_on", "size"])
+    ends = [frame["mean"]["dlcm-without-init", "3", size] for size in (3, 12)]
+    assert f"dlcm-without-init trained on 3 from {ends[0]:.3f} to {ends[1]:.3f}" in curves.proto.alt
+    assert "best possible order" in curves.proto.alt
+    assert "Heat map of NDCG@5, mean by N0 and N1" in cells.proto.alt
+    assert "fewer than 12 documents: 7 of 40 lists" in words(test)
+    assert "dlcm <was> left" in words(test)
+    assert escaped("<was>") in " ".join(one.value for one in test.caption)
+    folded.menus(test)
+    labels = {button.label for button in test.get("download_button")}
+    assert {"HTML", "SVG", "CSV", "LaTeX", "Recipe (JSON)", "Report (HTML)"} <= labels
+    assert any("--trained-on 3,6" in one.value for one in test.code)
+
+
+def test_conventions_and_the_size_trained_on_change_at_once(stored):
+    test = opened(home=6, ideal="shown", measure="NDCG@10", cells="shift")
+    curves, cells = test.get("plotly_chart")
+    frame = set_sizes.curves(str(stored.key), "NDCG(ideal=shown)@10")
+    frame = frame.set_index(["ranker", "trained_on", "size"])["mean"]
+    assert f"from {frame['setrank-msab', '6', 3]:.3f}" in curves.proto.alt
+    relevant = (frame["ideal", "any", 3] * 40).round(4)  # 1 where a relevant document is shown
+    assert relevant == int(relevant)
+    assert "trained on N1 itself" in cells.proto.alt
+    assert "NDCG@10 · gain: 2^y − 1 · ideal: shown" in words(test)
+
+
+def test_behind_a_cell_stand_its_queries(stored):
+    test = opened(cell="dlcm-without-init|3|12")
+    at, frame = set_sizes.queries(str(stored.key), ("dlcm-without-init", "3", 12), "NDCG@5")
+    assert at == ("3", 3)
+    assert f"query {frame['query'][0]} loses most: {signed(frame['change'][0])}" in words(test)
+    table = next(one.value for one in test.dataframe if "home" in one.value)
+    assert list(table["query"]) == list(frame["query"])
+    assert test.query_params["cell"] == "dlcm-without-init|3|12"
+    charts = test.get("plotly_chart")
+    assert "Map of the change in NDCG@5 of 40 queries over 3 sizes" in charts[2].proto.alt
+    test.selectbox(key="against").set_value("6|12").run()
+    _, other = set_sizes.queries(
+        str(stored.key), ("dlcm-without-init", "3", 12), "NDCG@5", ("6", 12)
+    )
+    table = next(one.value for one in test.dataframe if "home" in one.value)
+    assert list(table["change"]) == list(other["change"])
+    assert "From trained on 6, lists of 12 to trained on 3, lists of 12" in words(test)
+    assert "cell" not in opened(cell="nobody|3|12").query_params
+
+
+def test_behind_a_query_stand_both_answers(stored, monkeypatch):
+    test = opened(cell="setrank-msab|3|12", of="q5")
+    query = test.selectbox(key="of").options[0]
+    test.selectbox(key="of").set_value(query).run()
+    assert "is not stored, so it cannot be asked again here" in words(test)
+    asked = []
+
+    def moves(what, question):
+        asked.append((what, question))
+        return tables.two_answers()
+
+    monkeypatch.setattr(set_sizes.answering, "ranker_of", lambda _trials, _seed: "ranker-1")
+    monkeypatch.setattr(set_sizes.answering, "moves", moves)
+    monkeypatch.setattr(disturbed, "features", lambda: (7,))
+    folded.tables(test)
+    assert not test.exception, test.exception
+    ((what, question),) = asked
+    assert (what, question["query"]) == ("sizes", query)
+    assert (question["now"], question["before"]) == (["ranker-1", 12], ["ranker-1", 3])
+    assert "1 document joined the list" in words(test)
+    bump = test.get("plotly_chart")[-1]
+    assert "Bump chart of 3 documents" in bump.proto.alt
+    table = next(one.value for one in test.dataframe if "kind" in one.value)
+    assert list(table["feature 7"]) == [0.5, 0.25, 0.125]
+
+
+def test_a_click_chooses_its_cell(monkeypatch):
+    points = [{"customdata": ["dlcm", "3", 12, 0.5]}]
+    state = {details.MAP: {"selection": {"points": points}}}
+    monkeypatch.setattr(details.st, "session_state", state)
+    details.take(details.MAP)
+    assert state["cell"] == "dlcm|3|12"
+
+
+def test_an_address_that_names_what_is_not_here_is_answered(stored):
+    test = AppTest.from_function(page, default_timeout=60)
+    test.session_state["data"] = tables.DATA
+    test.query_params["study"] = "study-0000000000000000"
+    test.run()
+    assert not test.exception
+    assert "Not found here: study study-0000000000000000" in words(test)
+
+
+def test_wrong_sizes_are_sentences(store):
+    test = opened()
+    test.text_input(key="new.sizes").set_value("3, many").run()
+    assert "whole numbers, comma-separated" in words(test)
+    assert not [button for button in test.button if button.key == "new.run"]
+    test.text_input(key="new.sizes").set_value("0").run()
+    assert "whole numbers from 1 on" in words(test)
+    test.text_input(key="new.sizes").set_value("3, 3, 40").run()
+    assert "each is tested at 3 sizes" in words(test)  # 3, 40, and 6 that is trained on
+    assert "No test list has 40 documents: there the lists are whole" in words(test)
+
+
+def test_the_study_is_handed_in(store):
+    test = opened()
+    test.multiselect(key="new.rankers").set_value(["setrank-imsab", "lambdamart"])
+    test.text_input(key="new.home").set_value("3, 6")
+    test.number_input(key="new.seeds").set_value(2).run()
+    assert "2 rankers on lists of 3, 6: **6 trainings**" in words(test)
+    combined = ["rrf:setrank-imsab+lambdamart", "setrank-imsab", "scores#12ab"]
+    test.multiselect(key="new.rankers").set_value(combined).run()
+    assert "3 rankers on lists of 3, 6: **5 trainings**" in words(test)  # two seeds, and trees
+    test.multiselect(key="new.rankers").set_value(["rrf:dlcm"]).run()
+    assert "name two or more rankers" in words(test)
+    test.multiselect(key="new.rankers").set_value(["setrank-imsab", "lambdamart"]).run()
+    test.button(key="new.run").click().run()
+    (job,) = jobs.jobs_of(store).list()
+    assert (job.kind, job.state) == ("set-size", "waiting")
+    given = job.parameters
+    assert (given["rankers"], given["trained_on"]) == (["setrank-imsab", "lambdamart"], [3, 6])
+    assert (given["sizes"], given["seeds"], given["measures"]) == ([3, 6, 13], 2, ["NDCG@10"])
+    assert "Waiting for a free worker" in test.get("progress")[0].proto.text
+
+
+def state_of(store, job, **values):
+    """Put a job into a state as its worker would."""
+    with Jobs(store.root)._database.transaction() as table:
+        for name, value in values.items():
+            table.execute(f"UPDATE job SET {name} = ? WHERE id = ?", (value, job.id))  # noqa: S608 (names below)
+
+
+def asked():
+    return {
+        "data": tables.DATA, "rankers": list(made.FOLLOWS), "trained_on": [3, 6],
+        "sizes": list(made.SIZES), "measures": list(made.ASKED),
+    }  # fmt: skip
+
+
+def test_a_running_study_shows_its_first_curves(store, fold):
+    plan = made.sizes_plan(fold)
+    facts = made.sizes_facts(fold)
+    done = made.sizes_cells(plan, fold)
+    for cell in plan.cells()[:9]:
+        store.records.put(cell.digest, *done[cell.digest])
+    key = key_of("study", plan.recipe())
+    underway.announce(store, key, plan, list(fold.test.query_ids), facts)
+    job = jobs.submit(store, "set-size", asked())
+    state_of(store, job, state="running", started=1.0,
+             progress='{"done": 9, "total": 24, "unit": "cells", "values": {}}')  # fmt: skip
+    test = opened()
+    assert "Running: 9 of at most 24 cells" in test.get("progress")[0].proto.text
+    (chart,) = test.get("plotly_chart")
+    assert "setrank-imsab trained on 3" in chart.proto.alt
+    assert "First results: 9" in words(test)
+    test.button(key=f"cancel {job.id[:16]}").click().run()
+    assert jobs.jobs_of(store).get(job.id).cancel_wanted
+
+
+def test_a_failed_study_says_why_and_can_be_tried_again(store):
+    job = jobs.submit(store, "set-size", asked())
+    state_of(store, job, state="failed", reason="the disk is <full>", finished=2.0)
+    test = opened()
+    assert "the disk is <full>" in words(test)
+    test.button(key="retry").click().run()
+    assert jobs.jobs_of(store).get(job.id).state == "waiting"
+
+
+def test_sizes_are_proposed_as_long_as_lists_are(store):
+    assert run.usual_sizes(tables.DATA) == [3, 6, 13]  # its longest test list
+    assert run.usual_sizes("nothing of the kind") == [40, 240, 500]
+
+
+def test_the_report_has_pictures_verdict_methods_and_references(stored):
+    text = report.report([stored.path])
+    assert text.count("<figure") == 2 + 4  # two sizes trained on; four maps
+    assert "drops least" in text
+    assert "trained on 3 and 6 candidates; all are tested on 3, 6 and 12" in text
+    assert "SetRank: Learning a permutation-invariant" in text
+    assert "dlcm &lt;was&gt; left" in text
+    assert "question = SetSize(" in text
+
+
+def test_the_drawn_values_are_those_stored(stored):
+    frame = set_sizes.curves(str(stored.key), "NDCG@5")
+    values = StudyResult.open(stored.path).per_query("setrank-imsab", "3", 6.0, "NDCG@5")
+    row = frame[
+        (frame.ranker == "setrank-imsab") & (frame.trained_on == "3") & (frame["size"] == 6)
+    ]
+    assert row["mean"].item() == pytest.approx(float(np.mean(values, dtype=float)), abs=1e-6)

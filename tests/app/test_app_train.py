@@ -1,0 +1,335 @@
+"""The page Train: its form and costs, trainings in every state, what is trained already."""
+
+import subprocess
+import sys
+from dataclasses import asdict, replace
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from shuffleproof.app import proposals, training
+from shuffleproof.app.pages.train.form import _span
+from shuffleproof.core.data.catalogue import find
+from shuffleproof.core.errors import DataError
+from shuffleproof.core.execution.jobs_only_one import HOME
+from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, ranker_key
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies import differences
+from tests.app_jobs import desk, opened, train_script, words
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory):
+    """A store that holds the sample's data and nothing else."""
+    store = Store(tmp_path_factory.mktemp("sample"))
+    find("sample", store)
+    return store
+
+
+@pytest.fixture
+def table(sample, tmp_path, monkeypatch):
+    """A new store with a link to the sample's data."""
+    (tmp_path / "artefacts").mkdir()
+    for folder in (sample.root / "artefacts").iterdir():
+        (tmp_path / "artefacts" / folder.name).symlink_to(folder)
+    return desk(Store(tmp_path), monkeypatch)
+
+
+@pytest.fixture
+def own(trained_sample, monkeypatch, tmp_path):
+    """The store with two trained rankers, and no jobs."""
+    made = desk(trained_sample[0], monkeypatch)
+    for job in made.jobs.list():
+        made.jobs.cancel(job.id)
+        made.jobs.forget(job.id)
+    return made
+
+
+SETTINGS = {"all settings": True}
+"""The session of somebody who has opened all settings."""
+
+
+def train_button(page):
+    return next(one for one in page.button if one.key == "train now")
+
+
+def chosen(page, *names):
+    page.multiselect(key="train").set_value(list(names)).run()
+    return page
+
+
+def test_an_empty_store_says_what_will_appear_and_what_it_costs(table):
+    page = opened(train_script)
+    said = words(page)
+    assert "Nothing has been trained from here on this data set yet" in said
+    assert "None yet." in said
+    assert "9,432 parameters, at most 30 epochs" in said
+    assert "The lists come first: " in said
+    assert "6 fits of initial rankers" in said
+    assert "Nothing like it was trained on this machine yet, so the range is wide." in said
+    assert train_button(page).label == "Train 2 rankers"
+
+
+def test_rankers_are_combined_into_one_with_its_cost_said(table):
+    page = opened(train_script, combine=True)
+    assert "Choose two or more rankers." in words(page)
+    page.multiselect(key="combine.members").set_value(["mart@small", "ranksvm@small"]).run()
+    said = words(page)
+    assert "2 scorings of every list for one answer, one a member." in said
+    assert "2 members are trained first: " in said
+    page.button(key="combine now").click().run()
+    page.selectbox(key="combine.way").set_value("shuffled-kemeny").run()
+    around = page.selectbox(key="combine.member")
+    assert around.value == "dlcm@paper"  # one that follows the order stands first
+    around.set_value("dlcm@small")
+    page.number_input(key="combine.shuffles").set_value(4).run()
+    assert "4 scorings of every list for one answer, instead of 1." in words(page)
+    page.button(key="combine now").click().run()
+    page.selectbox(key="combine.member").set_value("mart@small").run()
+    assert "mart@small does not read the order shown" in words(page).replace("\u2060", "")
+    made = {job.parameters["ranker"] for job in table.jobs.list("waiting")}
+    assert made == {"rrf:mart@small+ranksvm@small", "shuffled-kemeny-4:dlcm@small"}
+
+
+def test_the_button_hands_in_one_job_a_ranker(table):
+    page = chosen(opened(train_script), "mart", "setrank-msab")
+    train_button(page).click().run()
+    handed_in = {job.parameters["ranker"] for job in table.jobs.list("waiting")}
+    assert handed_in == {"mart", "setrank-msab"}
+    assert table.started
+    said = words(page)
+    assert "setrank-msab@small** · waiting" in said
+    assert "Train mart@small on sample" in said
+
+
+def test_the_same_again_is_the_same_job(table):
+    page = chosen(opened(train_script), "dlcm")
+    train_button(page).click().run()
+    train_button(page).click().run()
+    assert len(table.jobs.list()) == 1
+
+
+def test_settings_and_presets_reach_the_job(table):
+    page = chosen(opened(train_script, **SETTINGS), "setrank-imsab-init")
+    page.button_group(key="preset").set_value("tuned").run()
+    page.number_input(key="setrank-imsab-init.tuned.training.epochs").set_value(3).run()
+    page.number_input(key="lists.depth").set_value(10).run()
+    page.multiselect(key="initial").set_value(["lambdamart@small", "feature:2"]).run()
+    train_button(page).click().run()
+    (job,) = table.jobs.list()
+    assert job.parameters["ranker"] == "setrank-imsab-init@tuned"
+    assert job.parameters["changes"] == {"rankings": "2", "epochs": "3"}
+    assert job.parameters["lists"] == {"depth": 10, "initial": ["lambdamart@small", "feature:2"]}
+
+
+def test_every_ranker_can_be_ticked_where_it_is_described(table):
+    page = opened(train_script, **{"every ranker": True})
+    boxes = [box.label.partition(":")[0].strip("*") for box in page.checkbox]
+    assert boxes == [name for names in training.groups().values() for name in names]
+    assert sorted(boxes) == sorted(training.FITTED)
+    said = words(page)
+    assert all(f"**{group}**" in said for group in training.groups())
+    page.checkbox(key="tick mart").check().run()
+    page.checkbox(key="tick dlcm").uncheck().run()
+    assert page.multiselect(key="train").value == ["setrank-imsab-init", "mart"]
+
+
+def test_what_is_trained_stands_side_by_side_and_does_not_change_the_form(own):
+    page = opened(train_script)
+    said = words(page)
+    assert "What has been learnt" in said
+    assert "is best on the validation part, with 0." in said
+    assert page.get("plotly_chart")[0].proto.alt.startswith("Dot plot of validation NDCG@10 of 2")
+    assert page.multiselect(key="initial").value == ["lambdamart@small"]
+
+
+def test_where_nothing_is_trained_the_cheapest_is_proposed(table):
+    assert proposals.for_training() == ("small", proposals.cheapest_lists())
+    study = proposals.for_study("my own set")
+    assert study.rankers == ("dlcm@small", "setrank-imsab-init@small")
+    assert study.lists.initial == ("lambdamart@small",)
+
+
+def test_rankers_that_are_not_there_are_said(table):
+    page = AppTest.from_function(train_script, default_timeout=60)
+    page.query_params["train"] = ["mart", "nobody"]
+    page.run()
+    (said,) = [one.value for one in page.warning]
+    assert "ranker nobody" in said
+    assert "Shown instead: mart" in said
+
+
+def test_nothing_chosen_is_a_sentence(table):
+    page = chosen(opened(train_script))
+    assert "Choose at least one ranker." in words(page)
+    page = opened(train_script)
+    page.multiselect(key="initial").set_value([]).run()
+    assert "Choose at least one initial ranker" in words(page)
+
+
+def test_settings_stay_as_they_are_when_their_box_is_closed_again(table):
+    page = chosen(opened(train_script), "mart")
+    assert not page.number_input, "not drawn before they are wanted"
+    page.session_state["all settings"] = True
+    page.run()
+    page.number_input(key="lists.depth").set_value(10).run()
+    page.session_state["all settings"] = False
+    train_button(page.run()).click().run()
+    (job,) = table.jobs.list()
+    assert job.parameters["lists"] == {"depth": 10}
+    assert page.number_input(key="lists.depth").value == 10
+
+
+def test_an_impossible_value_is_a_sentence_and_the_form_stays(table):
+    page = chosen(opened(train_script, **SETTINGS), "setrank-imsab")
+    page.number_input(key="setrank-imsab.small.model.heads").set_value(5).run()
+    said = words(page)
+    assert "heads is '5'; it must be a divisor of the width 32" in said
+    assert "Trained on this data set" in said
+    assert page.number_input(key="setrank-imsab.small.model.heads").value == 5
+
+
+def test_running_trainings_show_curves_progress_and_cancel(table):
+    table.run(table.train("dlcm"), 4)
+    table.train("mart")
+    page = opened(train_script)
+    said = words(page)
+    assert len(page.get("plotly_chart")) == 1
+    assert "dlcm is best at epoch 4 with 0.540." in said
+    assert "dlcm@small** · 4 of at most 30 epochs · 400 lists/s · at most" in said
+    cancel = [one for one in page.button if one.label == "Cancel"]
+    cancel[-1].click().run()
+    assert {job.state for job in table.jobs.list()} == {"running", "cancelled"}
+
+
+def test_two_recipes_of_one_ranker_are_told_apart(table):
+    table.end(table.run(table.train("dlcm"), 2), result={})
+    table.end(table.run(table.train("dlcm", changes={"seed": "1"}), 2), result={})
+    page = opened(train_script)
+    assert "is best" not in words(page), "nothing is shown that nobody asked for"
+    said = words(page.button(key="door runs").click().run())
+    assert "dlcm@small is best" in said
+    assert "dlcm@small seed=1 is best" in said
+
+
+def test_a_failed_training_says_why_and_can_be_tried_again(table):
+    job = table.train("dlcm")
+    table.end(table.run(job, 1), "failed", reason="the loss is no number in epoch 2\ntrace")
+    page = opened(train_script)
+    said = words(page)
+    assert "Train dlcm@small on sample failed: the loss is no number in epoch 2" in said
+    assert "trace" not in said
+    next(one for one in page.button if one.label == "Try again").click().run()
+    assert table.jobs.get(job.id).state == "waiting"
+
+
+def test_pressing_train_tries_a_failed_one_again(table):
+    job = table.train("dlcm")
+    table.end(table.run(job, 1), "failed", reason="gone")
+    page = chosen(opened(train_script), "dlcm")
+    train_button(page).click().run()
+    assert table.jobs.get(job.id).state == "waiting"
+
+
+def test_ended_trainings_are_the_history(table):
+    table.end(table.run(table.train("dlcm"), 2), result={"valid": {"NDCG@10": 0.6}})
+    page = opened(train_script)
+    (history,) = [one.value for one in page.dataframe if "ending" in one.value]
+    assert history["recipe"].tolist() == ["dlcm@small"]
+    assert "validation NDCG@10 0.600" in history["ending"][0]
+
+
+def test_trainings_of_other_data_stay_out(table):
+    table.jobs.submit("train", {"data": "other", "ranker": "dlcm"})
+    assert "dlcm@small** · waiting" not in words(opened(train_script))
+
+
+def test_trained_rankers_stand_with_what_differs(own):
+    page = opened(train_script)
+    (shown,) = [one.value for one in page.dataframe if "key" in one.value]
+    assert sorted(shown["ranker"]) == ["dlcm", "setrank-imsab-init"]
+    assert set(shown["recipe"]) == {"small, steps per epoch 3, epochs 1"}
+    assert "lists" not in shown.columns, "all were made alike"
+    assert shown["valid"].between(0, 1).all()
+
+
+def test_what_is_trained_already_is_found_at_once(own):
+    page = chosen(opened(train_script, **SETTINGS), "dlcm")
+    page.multiselect(key="initial").set_value(["feature:3"]).run()
+    page.selectbox(key="lists.scores").set_value("in-sample").run()
+    page.number_input(key="dlcm.small.training.epochs").set_value(1).run()
+    page.number_input(key="dlcm.small.training.steps_per_epoch").set_value(3).run()
+    said = words(page)
+    assert "found at once" in said
+    assert "Trained already" in said
+    assert train_button(page).disabled
+
+
+def test_an_unreadable_data_set_is_a_sentence(table, monkeypatch):
+    def broken(_data):
+        raise DataError("fold.json", "it is damaged", "Ingest it again.")
+
+    monkeypatch.setattr(training, "fitting", broken)
+    assert "fold.json: it is damaged. Ingest it again." in words(opened(train_script))
+
+
+def test_the_key_of_a_plan_is_the_one_that_training_files_under(own, trained_sample):
+    _, bench = trained_sample
+    data = training.fitting("sample")
+    short = {"epochs": "1", "steps_per_epoch": "3"}
+    plan = training.planned(data, bench.recipe, "dlcm", "small", short)
+    parts = bench.fold.train.fingerprint, bench.fold.valid.fingerprint
+    made = asdict(bench.recipe)
+    assert plan.key == str(ranker_key(registry.spec("dlcm", "small", **short), made, *parts))
+    assert plan.there
+    trees = training.planned(data, bench.recipe, "mart", "small", {})
+    assert trees.key == str(ranker_key(registry.spec("mart", "small"), ALL_DOCUMENTS, *parts))
+
+
+def test_lists_of_rankers_that_are_not_fitted_need_no_preparing(table):
+    data = training.fitting("sample")
+    assert training.preparing(data, ListRecipe(("feature:1", "random"))) is None
+    assert training.preparing(data, ListRecipe(("lambdamart@small",), folds=3)).steps == 4
+    in_sample = ListRecipe(("lambdamart@small",), scores="in-sample")
+    assert training.preparing(data, in_sample).steps == 1
+
+
+def test_sizes_are_those_of_the_cut_lists(table, trained_sample):
+    bench = trained_sample[1]
+    sizes = training.fitting("sample").sizes(bench.recipe.depth)
+    assert sizes.rows == len(bench.prepared.train.lists.rows)
+    assert sizes.lists == len(bench.prepared.train.lists)
+    assert sizes.valid_rows == len(bench.prepared.valid.lists.rows)
+    assert training.fitting("sample").sizes(None).rows == bench.fold.train.documents
+
+
+@pytest.mark.parametrize("name", training.FITTED)
+@pytest.mark.parametrize("preset", ["small", "tuned"])
+def test_every_ranker_and_preset_can_be_planned(table, name, preset):
+    data = training.fitting("sample")
+    plan = training.planned(data, training.usual_lists(data.data), name, preset, {})
+    assert 0 < plan.cost.low < plan.cost.high
+    assert not plan.there
+    assert differences.from_preset(registry.spec(name, preset).recipe()) == (preset, {})
+
+
+def test_presets_offered_are_those_that_all_have(monkeypatch):
+    assert training.presets(["dlcm"]) == list(training.PRESETS)
+    less = replace(registry.RANKERS["mart"], presets=("paper", "small"))
+    monkeypatch.setitem(registry.RANKERS, "mart", less)
+    assert training.presets(["dlcm", "mart"]) == ["small", "paper"]
+
+
+def test_a_span_of_seconds():
+    assert _span(3, 65) == "3 s to 1 min 5 s"
+    assert _span(0.2, 0.9) == "1 s"
+
+
+def test_the_page_loads_neither_torch_nor_lightgbm():
+    script = (
+        "import sys\nfrom shuffleproof.app import navigation, sidebar\n"
+        "assert not {'torch', 'lightgbm'} & sys.modules.keys()"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, cwd=HOME, capture_output=True)

@@ -1,0 +1,215 @@
+"""The page Worst case: empty, stored, clicked, swapped, run, running, failed; its pictures."""
+
+import html
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from shuffleproof.app import disturbed, report
+from shuffleproof.app.figures import worst_case as figure
+from shuffleproof.app.pages.worst_case import form as run
+from shuffleproof.app.pages.worst_case import page as view
+from shuffleproof.app.pages.worst_case import queries
+from shuffleproof.core.perturb.worst_case import Search
+from shuffleproof.core.perturb.worst_case import search as worst_order
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
+from shuffleproof.core.studies.kinds.worst_case.finding import finding
+from shuffleproof.core.studies.reproduce import study_command, study_python
+from shuffleproof.core.studies.workbench import finished
+from tests import app_disturbed as made
+from tests import app_folded as folded
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory):
+    return made.bench_in(tmp_path_factory.mktemp("worst"))
+
+
+@pytest.fixture(scope="module")
+def stored(bench):
+    return made.made(bench, "worst-case")
+
+
+@pytest.fixture
+def desk(bench, stored, monkeypatch):
+    desk = made.desk_of(bench.store, monkeypatch)
+    yield desk
+    shutil.rmtree(desk.jobs.folder, ignore_errors=True)
+
+
+def test_empty_says_what_is_missing_and_offers_it(tmp_path, monkeypatch):
+    made.desk_of(Store(tmp_path), monkeypatch)
+    page = made.opened("worst-case")
+    assert view.QUESTION in made.words(page)
+    assert "No search for the worst case is stored for sample yet" in made.words(page)
+    assert any("shuffleproof study worst-case --data sample" in code.value for code in page.code)
+    assert page.button(key="new.run").label == "Run this search"
+
+
+def test_a_stored_search_is_drawn_with_its_finding_and_certificates(desk, stored):
+    page = made.opened("worst-case")
+    table = disturbed.worst(str(stored.key))
+    said = made.words(page)
+    assert finding(table, "NDCG@10", "exchanges") in said
+    assert "feature:1, feature:2 are certified: no order costs anything" in said
+    assert "feature:1: certified 0. It reads nothing of the initial ranking" in said
+    assert "NDCG@10 · gain: 2^y − 1 · ideal: judged" in said
+    pd.testing.assert_frame_equal(page.dataframe[0].value, table, check_dtype=False)
+    assert f"{INITIAL} {table['worst_damage'][1]:.3f}" in made.alts(page)[0]
+    folded.menus(page)
+    labels = {button.label for button in page.get("download_button")}
+    assert {"HTML", "CSV", "Recipe (JSON)"} <= labels
+
+
+def test_behind_a_point_are_its_queries_and_the_worst_order(desk, stored):
+    frame = disturbed.worst_queries(str(stored.key), INITIAL, 2)
+    table = disturbed.worst(str(stored.key)).set_index(["ranker", "budget"])
+    assert frame["damage"].mean() == pytest.approx(table.loc[(INITIAL, 2), "worst_damage"])
+    assert (np.diff(frame["damage"]) <= 0).all()
+    page = made.opened("worst-case", point=INITIAL, at=2, of=frame["query"][0])
+    said = made.words(page)
+    assert f"query {frame['query'][0]} loses most" in said
+    assert "Bump chart of 12 documents" in made.alts(page)[1]
+    assert "within 2 exchanges of the initial ranking" in said
+    assert "Choose how many places take part" in said
+    moves = disturbed.worst_list(stored, (INITIAL, 2), frame["query"][0])
+    assert int(moves["moved"].sum()) >= 2
+    assert int((moves["shown"] != moves["shown_before"]).sum()) <= 4, "two exchanges at most"
+
+
+def test_the_map_of_exchanges_is_scored_when_asked_for(desk, stored):
+    query = disturbed.worst_queries(str(stored.key), INITIAL, 1)["query"][0]
+    page = made.opened("worst-case", point=INITIAL, of=query, places=12)
+    assert "Map of single exchanges of 12 places: the dearest" in made.alts(page)[2]
+    found = disturbed.swaps(stored, INITIAL, query, 12)
+    costs = np.array(found["costs"], dtype=float)
+    np.testing.assert_array_equal(costs, costs.T)
+    worst = disturbed.worst_queries(str(stored.key), INITIAL, 1)["damage"][0]
+    # the search tried the first six places, and random exchanges anywhere
+    assert costs[:6, :6].max() - 1e-6 <= worst <= costs.max() + 1e-6
+    assert f"it costs {costs.max():.3f} NDCG@10" in made.words(page)
+    page.selectbox(key="point").set_value("feature:1").run()
+    assert "reads nothing of what is exchanged" in made.words(page)
+
+
+def test_a_click_chooses_ranker_and_budget_but_not_the_start(monkeypatch):
+    session = made.clicked(queries, monkeypatch, queries.CHART, "dlcm", 0, 0.0)
+    queries.take_point()
+    assert "point" not in session
+    session = made.clicked(queries, monkeypatch, queries.CHART, "dlcm", 5, 0.1)
+    queries.take_point()
+    assert (session["point"], session["at"]) == ("dlcm", 5)
+
+
+def test_the_form_says_the_cost_and_hands_the_search_in(desk, stored):
+    page = made.opened("worst-case")
+    page.multiselect(key="new.rankers").set_value(list(made.RANKERS))
+    page.text_input(key="new.budgets").set_value("1, 3")
+    page.number_input(key="new.places").set_value(10)
+    page.number_input(key="new.queries").set_value(7).run()
+    # nine neighbours in each of three rounds, and ten random orders for each of two budgets
+    assert "At most **47 orders** of 7 queries" in made.words(page)
+    page.segmented_control(key="new.target").set_value("shown").run()
+    page.button(key="new.run").click().run()
+    (job,) = desk.jobs.list()
+    asked = job.parameters
+    assert (asked["budgets"], asked["queries"], asked["target"]) == ([1, 3], 7, "shown")
+    assert asked["search"] == {"places": 10}
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("new.budgets", "0", "whole numbers from 1 on"),
+        ("new.budgets", "many", "whole numbers from 1 on"),
+        ("new.measures", "NDGC@10", "no measure is called"),
+    ],
+)
+def test_wrong_entries_are_sentences(desk, stored, key, value, said):
+    page = made.opened("worst-case")
+    page.text_input(key=key).set_value(value).run()
+    assert said in made.words(page)
+    assert not [button for button in page.button if button.key == "new.run"]
+
+
+@pytest.mark.parametrize(
+    ("search", "budget"),
+    [
+        (Search(places=6), 3),
+        (Search(unit="exchanges", places=6, candidates=8), 3),
+        (Search(method="beam", places=5, width=2), 3),
+        (Search(method="annealing", chains=2, rounds=5), 2),
+    ],
+)
+def test_the_cost_said_is_never_below_what_is_scored(search, budget):
+    offsets = np.array([0, 8])
+    weights = 1 / np.log2(np.arange(8) + 2)
+
+    def objective(orders):
+        values = (orders % 3 == 0) @ weights
+        return values[:, None], values[:, None]
+
+    work = worst_order(offsets, objective, replace(search, budget=budget), np.random.default_rng(0))
+    assert 1 < finished(work).evaluated <= run.orders(search, budget) + 1
+
+
+def test_a_running_search_shows_its_first_curves(desk, bench):
+    given = {"budgets": [1], "queries": 3}
+    made.running(desk, bench, "worst-case", 5, given)
+    page = made.opened("worst-case")
+    assert "of 3 rankers searched" in made.words(page)
+    assert "NDCG@10 lost by the worst 1 inversion found" in made.alts(page)[0]
+
+
+def test_the_report_has_picture_sentence_and_numbers(desk, stored):
+    page = report.report([stored.path])
+    said = finding(disturbed.worst(str(stored.key)), "NDCG@10", "exchanges")
+    assert f"<b>{html.escape(said)}</b>" in page
+    assert "<figure role='img'" in page
+    assert "feature:2" in page
+
+
+def test_a_failed_search_says_why(desk, stored):
+    job = made.failed(desk, "worst-case", {"data": "sample", "rankers": ["feature:4"]})
+    page = made.opened("worst-case")
+    assert "The last search for the worst case failed: no ranker" in made.words(page)
+    page.button(key="forget").click().run()
+    assert job.id not in {one.id for one in desk.jobs.list()}
+
+
+def test_a_search_is_written_again_as_command_and_python(stored):
+    assert "--unit exchanges --set places=6 --budgets" in (
+        study_command(stored.recipe, stored.facts)
+    )
+    usual = dict(stored.recipe) | {"search": {"method": "greedy", "unit": "exchanges"}}
+    assert study_command(usual, stored.facts) == (
+        "shuffleproof study worst-case --rankers feature:1,feature:2 --unit exchanges "
+        "--budgets 1,2 --queries 12 --initial feature:3 --depth 12"
+    )
+    python = study_python(stored.recipe, stored.facts)
+    compile(python, "study.py", "exec")
+    assert "search={'unit': 'exchanges', 'places': 6}" in python
+
+
+def test_certified_rankers_say_so_and_marks_at_edges_are_relevant():
+    row = {"as_is": 0.5, "random": 0.5, "worst": 0.4, "random_damage": 0.0, "low": 0.0,
+           "high": 0.2}  # fmt: skip
+    frame = pd.DataFrame(
+        [
+            {"ranker": "dlcm", "budget": 2, "worst_damage": 0.1, "certified": False} | row,
+            {"ranker": "mart", "budget": 2, "worst_damage": 0.0, "certified": True} | row,
+        ]
+    )
+    drawn = figure.damages(frame, "RR", "inversions")
+    texts = [label.text for label in drawn.layout.annotations if label.name == "end"]
+    assert texts == ["dlcm", "mart<br>certified 0"]
+    searched = frame.assign(worst_damage=[0.1, np.nan], low=[0.0, np.nan], high=[0.2, np.nan])
+    assert len(figure.damages(searched, "RR", "inversions").data) == len(drawn.data) - 2
+    assert drawn.data[2].x[0] == 0, "curves begin at no damage"
+    map_ = figure.swaps([[0, 0.2], [0.2, 0]], ["<a>", "b"], [1.0, 0.0], "RR")
+    assert "&lt;a&gt;" in map_.data[0].customdata[0][1]
+    assert list(map_.data[1].x) == [1]

@@ -1,0 +1,174 @@
+"""The whole journey in a real Chromium: from files to results, and back after every kill."""
+
+import csv
+import json
+import os
+import re
+
+import pytest
+
+from shuffleproof.core.data import synthetic
+from shuffleproof.core.data.letor import write as letor_write
+from shuffleproof.core.execution.jobs import Jobs
+from tests import browser
+from tests.job_watch import kill, until
+
+pytestmark = browser.NEEDS
+LONG = "250"
+PATIENCE = browser.PATIENCE
+DATA = "journey"
+MARKS = f".js-plotly-plot {browser.MARKS}"
+RANKERS = ("dlcm@small", "setrank-imsab-init@small")
+
+
+@pytest.fixture
+def visitor(server, chromium):
+    """A browser of one's own, in which nothing may go wrong."""
+    with browser.fresh(chromium, server) as visitor:
+        yield visitor
+
+
+@pytest.fixture(scope="module")
+def uploaded(server, chromium, tmp_path_factory):
+    """A small data set brought in through the page Data, examined; what the doctor said."""
+    folder = tmp_path_factory.mktemp("letor")
+    fold = synthetic.planted((24, 8, 8), seed=5, documents=12)
+    with browser.fresh(chromium, server) as visitor:
+        page = visitor.page
+        visitor.go("data?view=Add+data")
+        visitor.fill("Name", DATA)
+        parts = {"train": fold.train, "vali": fold.valid, "test": fold.test}
+        for at, (name, part) in enumerate(parts.items()):
+            letor_write.write(part, folder / f"{name}.txt")
+            page.locator("input[type=file]").nth(at).set_input_files(folder / f"{name}.txt")
+            page.get_by_text(f"{name}.txt").wait_for()
+            visitor.drawn()
+        visitor.press("Read it in")
+        page.get_by_role("button", name=f"Open {DATA}").click(timeout=PATIENCE)
+        page.get_by_role("heading", name="What the doctor found").wait_for()
+        visitor.drawn()
+        said = page.get_by_test_id("stMain").inner_text()
+        assert f"data={DATA}" in page.url
+    return said
+
+
+def test_the_doctor_tells_what_is_in_uploaded_files(uploaded):
+    assert f"{DATA} holds 40 queries" in uploaded
+    assert "of 24 queries" in uploaded
+    assert "have no relevant document" in uploaded
+
+
+def test_rankers_trained_here_are_shuffled_and_moved_by_hand(visitor, uploaded):
+    page = visitor.page
+    visitor.go(f"train?data={DATA}")
+    page.get_by_role("radio", name="small").click()
+    visitor.drawn()
+    visitor.press("Train 2 rankers")
+    page.get_by_text("All of this was found at once").wait_for(timeout=PATIENCE)
+    page.get_by_text("is best at epoch").wait_for()
+    page.get_by_role("link", name="Invariance").click()
+    page.locator(browser.PICTURE).nth(3).wait_for(timeout=PATIENCE)
+    visitor.drawn()
+    visitor.press("Shuffle")
+    assert "order=shuffled%3A2" in page.url
+    page.get_by_text("SetRank IMSAB init moved none").wait_for()
+    page.get_by_text("Move by hand").click()
+    visitor.drawn()
+    visitor.choose("Document", "-03")
+    up = page.get_by_role("button", name="Up")
+    up.wait_for()
+    visitor.press("Up" if up.is_enabled() else "Down")
+    assert "order=by-hand" in page.url
+    assert "before=shuffled%3A2" in page.url
+    page.get_by_text("shown as moved by hand").wait_for()
+
+
+def test_figure_three_down_to_one_list_its_files_and_its_address(
+    visitor, uploaded, server, chromium
+):
+    page = visitor.page
+    visitor.go(f"initial-ranking?data={DATA}")
+    page.get_by_role("button", name="Clear all").first.click()
+    visitor.drawn()
+    visitor.choose("Rankers", *RANKERS)
+    visitor.fill("Levels", "2,6")
+    visitor.fill("Draws a level", "2")
+    visitor.press("Run this study")
+    page.get_by_role("heading", name="Queries behind a point").wait_for(timeout=PATIENCE)
+    visitor.drawn()
+    page.locator(MARKS).nth(8).wait_for(state="attached", timeout=PATIENCE)
+    assert page.locator(MARKS).count() == 9  # three rankers at three levels
+    box = page.locator(MARKS).last.bounding_box()
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.get_by_text("By transpositions at 6, initial ranking loses").wait_for()
+    visitor.drawn()
+    visitor.choose("Query", "37")
+    page.locator(browser.PICTURE).nth(1).wait_for()
+    visitor.drawn()
+    _takes_away(visitor)
+    shown = visitor.alts()
+    assert len(shown) == 2
+    with browser.fresh(chromium, server) as other:
+        other.page.goto(page.url)
+        other.page.locator(browser.PICTURE).nth(1).wait_for()
+        other.drawn()
+        assert other.page.url == page.url
+        assert other.alts() == shown
+
+
+def _takes_away(visitor):
+    """Download one file of every kind and look into it."""
+    found = visitor.taken("Figure", ("HTML", "SVG", "PDF", "PNG"))
+    found |= visitor.taken("Table", ("CSV", "Parquet", "LaTeX", "Markdown"))
+    found |= visitor.taken("Recipe and report", ("Recipe (JSON)", "Report (HTML)"))
+    starts = {"PDF": b"%PDF", "PNG": b"\x89PNG", "SVG": b"<svg", "Parquet": b"PAR1"}
+    assert all(found[kind].startswith(start) for kind, start in starts.items() if kind in found)
+    rows = list(csv.DictReader(found["CSV"].decode().splitlines()))
+    assert {row["ranker"] for row in rows} == {"initial ranking", *RANKERS}
+    assert json.loads(found["Recipe (JSON)"])["recipe"]["draws"] == 2
+    for kind in ("HTML", "Report (HTML)"):
+        assert b"dlcm@small" in found[kind]
+    assert b"tabular" in found["LaTeX"]
+    assert b"dlcm@small" in found["Markdown"]
+
+
+def test_killed_worker_and_killed_server_lose_nothing(visitor, uploaded, server):
+    page, jobs = visitor.page, Jobs(server.home)
+    before = {job.id for job in jobs.list()}
+    visitor.go(f"train?data={DATA}&train=dlcm&preset=small")
+    page.get_by_text("All settings").click()
+    visitor.drawn()
+    visitor.fill("Epochs (epochs)", LONG)
+    visitor.fill("Patience (epochs)", LONG)
+    visitor.press("Train 1 ranker")
+
+    def job():
+        return next(job for job in jobs.list() if job.id not in before)
+
+    def epochs():
+        told = job().progress or {}
+        return told["done"] if told.get("unit") == "epochs" else 0
+
+    until(lambda: epochs() >= 20, 90)
+    kill(server.workers())
+    reached = epochs()
+    until(lambda: job().attempts >= 2 and epochs() > reached, 30)
+    page.get_by_text("of at most 250 epochs").first.wait_for()
+    with visitor.server_down():
+        server.kill()
+        visitor.lost()
+        server.start(dict(os.environ))
+    going = page.get_by_text(f"of at most {LONG} epochs")
+    going.or_(page.get_by_text("All of this was found at once")).or_(
+        page.get_by_text("is best at epoch")
+    ).first.wait_for()  # a fast machine has ended it by now
+    until(lambda: job().ended, 120)
+    assert job().state == "done", job().reason
+    counted = [step.done for step in jobs.history(job().id) if step.unit == "epochs"]
+    assert len(counted) <= int(LONG) + 5  # it went on from a checkpoint, not from the start
+    page.get_by_text("is best at epoch").wait_for()
+    assert before <= {job.id for job in jobs.list()}
+    visitor.go(f"jobs?data={DATA}")
+    main = page.get_by_test_id("stMain")
+    main.get_by_text(re.compile("epochs.*250")).first.wait_for()
+    main.get_by_text(f"Read {DATA}").first.wait_for()

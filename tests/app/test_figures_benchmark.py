@@ -1,0 +1,214 @@
+"""The figures of benchmarks and ablations: the numbers where they belong, and words that fit."""
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from shuffleproof.app.figures import (
+    ablation,
+    benchmark,
+    benchmark_deltas,
+    benchmark_query,
+    benchmark_ranks,
+)
+from shuffleproof.core.studies.kinds.ablation.steps import step_of
+
+
+@pytest.fixture
+def compared():
+    return pd.DataFrame(
+        {
+            "ranker": ["mart", "dlcm", "gsf", "setrank-imsab-init"],
+            "difference": [-0.02, 0.05, np.nan, 0.08],
+            "low": [-0.05, 0.01, np.nan, 0.06],
+            "high": [0.01, 0.09, np.nan, 0.11],
+            "p": [0.4, 0.02, np.nan, 1e-9],
+            "n": 100, "wins": 3, "ties": 4, "losses": 5,
+        }
+    )  # fmt: skip
+
+
+def dots(figure):
+    """The trace of the dots."""
+    (trace,) = [trace for trace in figure.data if trace.mode == "markers"]
+    return trace
+
+
+def by_variant(figure):
+    """What is drawn of every variant, in the order of the axis."""
+    found = {}
+    for trace in figure.data:
+        if trace.mode == "markers":
+            for at, name in enumerate(trace.y):
+                reach = (trace.error_x.arrayminus, trace.error_x.array)
+                found[name] = SimpleNamespace(
+                    x=trace.x[at], symbol=trace.marker.symbol, color=trace.marker.color[at],
+                    edge=trace.marker.line.color,
+                    reach=[None if ends is None else ends[at] for ends in reach],
+                )  # fmt: skip
+    return found
+
+
+def intervals(figure):
+    """(low, high) by ranker and the colour that they are drawn in."""
+    found = {}
+    for trace in figure.data:
+        if trace.mode == "lines+markers":
+            ends = list(zip(trace.x, trace.y, strict=True))
+            for (low, name), (high, same), (gap, _) in zip(*[iter(ends)] * 3, strict=True):
+                assert (same, gap) == (name, None)
+                found[name] = (low, high, trace.line.color)
+    return found
+
+
+def test_differences_are_dots_with_their_intervals_best_on_top(compared):
+    figure = benchmark.differences(compared, "initial ranking", "NDCG@10")
+    drawn, spans = dots(figure), intervals(figure)
+    assert list(drawn.y) == ["setrank-imsab-init", "dlcm", "mart"]  # undefined ones are left out
+    rows = compared.dropna().set_index("ranker").loc[list(drawn.y)]
+    assert list(drawn.x) == list(rows["difference"])
+    for name, facts, color in zip(drawn.y, drawn.customdata, drawn.marker.line.color, strict=True):
+        assert spans[name] == (rows["low"][name], rows["high"][name], color)
+        assert facts[0] == name
+    assert figure.layout.yaxis.categoryarray[-1] == "setrank-imsab-init"
+    assert "initial ranking" in figure.layout.xaxis.title.text
+    assert figure.layout.shapes[0].x0 == figure.layout.shapes[0].x1 == 0
+    json.dumps(figure.to_plotly_json(), default=str)
+
+
+def test_chance_is_told_by_more_than_colour(compared):
+    drawn = dots(benchmark.differences(compared, "random", "NDCG@10"))
+    marker, at = drawn.marker, {name: place for place, name in enumerate(drawn.y)}
+    assert marker.color[at["dlcm"]] == marker.line.color[at["dlcm"]]
+    assert marker.color[at["mart"]] != marker.line.color[at["mart"]]
+    words = benchmark.alt_text(compared, "random", "NDCG@10")
+    assert "setrank-imsab-init +0.080; dlcm +0.050; mart −0.020 (may be chance)" in words
+
+
+def test_nobody_to_compare_is_an_empty_picture():
+    empty = pd.DataFrame(columns=["ranker", "difference", "low", "high", "p", "n"])
+    assert not benchmark.differences(empty, "random", "RR").data
+
+
+def test_a_bar_a_query_up_where_the_ranker_is_better():
+    frame = pd.DataFrame(
+        {
+            "query": ["a", "b", "c"], "fold": "sample", "ranker": [0.9, 0.5, 0.1],
+            "baseline": [0.2, 0.5, 0.4], "difference": [0.7, 0.0, -0.3],
+        }
+    )  # fmt: skip
+    figure = benchmark_deltas.deltas(frame, ("dlcm", "mart"), "NDCG@10", "c")
+    better, others = figure.data
+    np.testing.assert_array_equal([*better.y, *others.y], frame.difference)
+    np.testing.assert_array_equal([*better.x, *others.x], [1, 2, 3])
+    assert [facts[0] for bars in figure.data for facts in bars.customdata] == ["a", "b", "c"]
+    assert better.marker.color != others.marker.color
+    (framed,) = figure.layout.shapes
+    assert (framed.x0, framed.x1, framed.y1) == (2.5, 3.5, -0.3)
+    words = benchmark_deltas.alt_text(frame, ("dlcm", "mart"), "NDCG@10")
+    assert "better on 1, worse on 1, equal on 1" in words
+
+
+def test_ranks_stand_at_their_place_and_lines_join_the_cliques():
+    places = [("dlcm", 1.5), ("gsf", 1.9), ("mart", 2.6), ("ranksvm", 4.0)]
+    cliques = [("dlcm", "gsf"), ("gsf", "mart")]
+    figure = benchmark_ranks.ranks(places, cliques, 0.8)
+    drawn = dots(figure)
+    assert dict(zip(drawn.text, drawn.x, strict=True)) == dict(places)
+    assert (list(drawn.text), list(drawn.y)) == ([name for name, _ in places], [1, 2, 3, 4])
+    joining = [trace for trace in figure.data if trace.mode == "lines" and trace.line.width == 6]
+    spans = [(min(trace.x), max(trace.x)) for trace in joining]
+    for (low, high), clique in zip(spans, cliques, strict=True):
+        of = dict(places)
+        assert low <= of[clique[0]] <= of[clique[-1]] <= high
+        outside = [place for name, place in places if name not in clique]
+        assert not any(low <= place <= high for place in outside)
+    heights = {trace.y[0] for trace in joining}
+    assert len(heights) == 2  # lines of overlapping cliques lie apart
+    assert max(heights) < 1
+    assert figure.layout.annotations[0].text == "critical difference 0.80"
+    words = benchmark_ranks.alt_text(places, cliques)
+    assert "Not told apart: dlcm and gsf; gsf and mart." in words
+    assert benchmark_ranks.alt_text(places, []).endswith("All differ.")
+
+
+def test_two_answers_are_drawn_from_the_initial_ranking():
+    answers = pd.DataFrame(
+        {"document": ["x", "y", "z"], "label": [1.0, 0.0, 2.0], "initial": [1, 2, 3],
+         "dlcm": [3, 2, 1], "mart": [1, 3, 2]}
+    )  # fmt: skip
+    moves = benchmark_query.moves(answers, ("dlcm", "mart"))
+    assert list(moves.moved) == [True, False, True]
+    figure = benchmark_query.two_answers(answers, ("dlcm", "mart"))
+    assert list(figure.layout.xaxis.ticktext) == ["initial ranking", "dlcm", "mart"]
+    columns = [trace for trace in figure.data if trace.mode == "markers"]
+    assert [list(trace.y) for trace in columns] == [[1, 2, 3], [3, 2, 1], [1, 3, 2]]
+    assert "answered" not in columns[0].hovertemplate
+    assert "2 relevant ones" in benchmark_query.alt_text(answers, ("dlcm", "mart"))
+
+
+def test_two_runs_are_joined_where_both_have_a_document_among_their_first():
+    found = pd.DataFrame(
+        {"document": ["x", "y", "z", "far"], "label": [1.0, 0.0, 2.0, 0.0],
+         "bm25": [1.0, 2.0, np.nan, 50.0], "ql": [2.0, np.nan, 1.0, 60.0]}
+    )  # fmt: skip
+    figure = benchmark_query.two_runs(found, ("bm25", "ql"))
+    left, right, _ = (trace for trace in figure.data if trace.mode == "markers")
+    np.testing.assert_array_equal(left.y, [1, 2, np.nan])
+    np.testing.assert_array_equal(right.y, [2, np.nan, 1])
+    assert list(figure.layout.xaxis.ticktext) == ["bm25", "ql"]
+    assert figure.layout.yaxis.range[0] < 3
+    words = benchmark_query.runs_alt_text(found, ("bm25", "ql"))
+    assert "1 are in both; 1 and 2 are relevant" in words
+
+
+@pytest.fixture
+def table():
+    return pd.DataFrame(
+        {
+            "variant": ["paper", "released", "paper + loss softmax-ce", "paper + clip 5"],
+            "mean": [0.6, 0.5, 0.61, 0.55], "change": [0, -0.1, 0.01, -0.05],
+            "change_low": [0, -0.2, -0.01, -0.08], "change_high": [0, -0.05, 0.03, -0.02],
+            "change_p": [np.nan, 0.001, 0.5, 0.03], "loss": [0.2, 0.2, 0.1, 0.3],
+            "loss_change": [0, 0, -0.1, 0.1], "loss_low": [0, -0.1, -0.2, 0.05],
+            "loss_high": [0, 0.1, -0.05, 0.2], "loss_p": [np.nan, 1, 0.01, 0.01],
+            "seconds": [10, 20, np.nan, 12], "parameters": [100, 900, 100, 100],
+            "source": ["", "", "paper: both terms; released: one", "not stated; released: 5"],
+        }
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("effect", "column"),
+    [
+        ("quality", "change"), ("robustness", "loss_change"), ("seconds", "seconds"),
+        ("parameters", "parameters"),
+    ],
+)  # fmt: skip
+def test_every_effect_is_a_dot_a_variant_whole_recipes_first(table, effect, column):
+    figure = ablation.effects(table, effect, "NDCG@10", step_of)
+    drawn = by_variant(figure)
+    known = table.iloc[1:].dropna(subset=[column]).set_index("variant")[column]
+    assert {name: one.x for name, one in drawn.items()} == known.to_dict()
+    assert next(iter(drawn)) == "released"
+    singles = [drawn[name].x for name in drawn if name != "released"]
+    assert singles == sorted(singles, reverse=True)
+    symbols = {name: one.symbol for name, one in drawn.items()}
+    assert symbols.pop("released") == "diamond"
+    assert set(symbols.values()) == {"circle"}
+    if effect == "quality":
+        one = drawn["paper + clip 5"]
+        assert one.x - one.reach[0] == pytest.approx(-0.08)
+        assert one.x + one.reach[1] == pytest.approx(-0.02)
+        open_dot = drawn["paper + loss softmax-ce"]
+        assert open_dot.color != open_dot.edge
+    words = ablation.alt_text(table, effect, "NDCG@10")
+    assert all(name in words for name in drawn)
+
+
+def test_names_on_the_axis_are_short_and_broken(table):
+    figure = ablation.effects(table, "quality", "NDCG@10", step_of)
+    assert list(figure.layout.yaxis.ticktext) == ["released", "+ loss softmax-ce", "+ clip 5"]

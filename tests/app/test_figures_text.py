@@ -1,0 +1,171 @@
+"""Names, ids and labels are shown letter by letter in pictures and reports: never as markup."""
+
+import importlib
+import inspect
+import pkgutil
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+import pytest
+
+from shuffleproof.app import figures
+from shuffleproof.app.figures.attention import Cells, Side
+from shuffleproof.app.figures.text import escaped, unescaped
+
+EVIL = "<a href='https://evil.example'>q</a>&lt;%{x}"
+SHOWN = "&lt;a href='https://evil.example'&gt;q&lt;/a&gt;&amp;lt;%&#123;x}"
+CUT = SHOWN.partition("href")[0]
+"""What is seen of it wherever names are shortened or broken into lines."""
+
+MODULES = [
+    importlib.import_module(f"shuffleproof.app.figures.{found.name}")
+    for found in pkgutil.iter_modules(figures.__path__)
+]
+DRAWING = {
+    f"{module.__name__.removeprefix('shuffleproof.app.figures.')}.{name}": draw
+    for module in MODULES
+    for name, draw in vars(module).items()
+    if inspect.isfunction(draw) and draw.__module__ == module.__name__
+    and not name.startswith("_") and draw.__annotations__.get("return") is go.Figure
+    and next(iter(inspect.signature(draw).parameters)) != "figure"
+}  # fmt: skip
+"""Every function of the package that makes a picture, by its name."""
+
+NUMBERS = {
+    "attention_heads.small", "initial_rankings_geometry.similarity",
+    "initial_rankings_geometry.lengths", "initial_rankings_geometry.path",
+    "attention_heads.dots", "gsf.equivariance", "query_bars.bars",
+}  # fmt: skip
+"""Those that show no text of users: only numbers, or names of our own rankers."""
+
+
+def table(**columns):
+    return pd.DataFrame(columns)
+
+
+MOVES = table(
+    document=[EVIL, "b"], label=[1.0, 0.0], shown=[1, 2], answered=[2, 1], shown_before=[1, 2],
+    answered_before=[1, 2], moved=[True, True], score=[0.1, 0.2], score_before=[0.2, 0.1],
+)  # fmt: skip
+CURVE = table(
+    ranker=[EVIL] * 2, family="shuffle", level=[0.0, 1.0], tau=[1.0, 0.0], measure="NDCG@10",
+    mean=[0.5, 0.4], low=[0.4, 0.3], high=[0.6, 0.5], n=9,
+)  # fmt: skip
+EFFECTS = table(
+    variant=["paper", f"paper + {EVIL}"], change=[0.0, 0.1], change_low=[0.0, 0.0],
+    change_high=[0.0, 0.2], change_p=[1.0, 0.01], source=[EVIL] * 2,
+)  # fmt: skip
+PAIR = (EVIL, "dlcm")
+SIZES = table(
+    ranker=[EVIL] * 4, trained_on=["3", "3", "6", "6"], size=[3, 6, 3, 6], mean=0.5, low=0.4,
+    high=0.6, n=9, mean_length=3.0, shift=0.1, order_stability=0.9, score_shift=0.1,
+    difference=0.1, p=0.1,
+)  # fmt: skip
+SIDE = Side("position", [f"1. {EVIL}", "2. b"], [1.0, 0.0])
+CASES = {
+    "attention.heat": (Cells(np.eye(2), SIDE, SIDE, (0.0, 1.0), signed=False, what="weight"),),
+    "benchmark.differences": (
+        table(ranker=[EVIL], difference=[0.1], low=[0.0], high=[0.2], p=[0.1], n=[9], wins=[1],
+              ties=[1], losses=[1]),
+        EVIL, "NDCG@10",
+    ),
+    "benchmark_deltas.deltas": (
+        table(query=[EVIL], fold=["f"], difference=[0.1], ranker=[0.3], baseline=[0.2]),
+        PAIR, "NDCG@10",
+    ),
+    "benchmark_query.two_answers": (
+        table(document=[EVIL, "b"], label=[1.0, 0.0], initial=[1, 2],
+              **{EVIL: [1, 2], "dlcm": [2, 1]}), PAIR,
+    ),
+    "benchmark_query.two_runs": (
+        table(document=[EVIL, "b"], label=[1.0, 0.0], **{EVIL: [1, 2], "dlcm": [2, 1]}), PAIR,
+    ),
+    "benchmark_ranks.ranks": ([(EVIL, 1.5), ("dlcm", 1.6)], [[EVIL, "dlcm"]], 0.5),
+    "bump.bump": (MOVES, EVIL),
+    "card.pareto": (
+        table(ranker=[EVIL], start=[0.5], end=[0.4], kept=[0.8], kept_low=[0.7], kept_high=[0.9],
+              milliseconds_a_list=[1.0], front=[True]), "NDCG@10", "shuffle 1",
+    ),
+    "compared.compared": (table(label=[EVIL], value=[0.5]),),
+    "distributions.feature": (
+        table(part=["train"], low=[0.0], high=[1.0], share=[1.0]), EVIL,
+    ),
+    "distributions.labels": (table(part=[EVIL], label=[1], documents=[3]),),
+    "distributions.lengths": (table(part=[EVIL], documents=[3], queries=[3]),),
+    "initial_ranking.curves": (CURVE, "shuffle", "NDCG@10", "share"),
+    "initial_rankings.conditions": (
+        table(ranker=[EVIL], condition=[f"{EVIL} for dlcm"], mean=[0.5], low=[0.4], high=[0.6],
+              change=[0.1], change_low=[0.0], change_high=[0.2], change_p=[0.1], n=[9]),
+        "NDCG@10",
+    ),
+    "perturbations.losses": (
+        table(ranker=[EVIL, "dlcm"], family="shuffle", level=1.0, loss=0.1),
+        {"order": ["shuffle"]}, "NDCG@10",
+    ),
+    "perturbations.queries": (
+        pd.DataFrame({1.0: [0.1, 0.2]}, index=[EVIL, "b"]), "share", "NDCG@10",
+    ),
+    "query_map.queries": (
+        pd.DataFrame({EVIL: [0.1, 0.2]}, index=[EVIL, "b"]), "condition", "NDCG@10",
+    ),
+    "scatter.scatter": (MOVES, EVIL),
+    "set_size.curves": (SIZES.iloc[:2], "NDCG@10", 3),
+    "set_size_map.sizes": (SIZES, "quality"),
+    "training.curves": (
+        {EVIL: table(done=[1, 2], loss=[1.0, 0.5], valid=[0.1, 0.2], valid_loss=[1.0, 0.9])},
+    ),
+    "worst_case.damages": (
+        table(ranker=[EVIL], budget=[1], random_damage=[0.1], worst_damage=[0.2], random=[0.1],
+              low=[0.1], high=[0.3], certified=[False]), "NDCG@10", "exchanges",
+    ),
+    "worst_case.swaps": (np.zeros((2, 2)), [EVIL, "b"], [1.0, 0.0], "NDCG@10"),
+    "ablation.effects": (EFFECTS, "quality", "NDCG@10", str),
+    "ablation.queries": (
+        table(query=[EVIL], variant=[0.2], base=[0.1], difference=[0.1]),
+        EVIL, "quality", "NDCG@10",
+    ),
+}  # fmt: skip
+
+
+def texts(part):
+    """Every text in a picture."""
+    if isinstance(part, str):
+        yield part
+    elif isinstance(part, dict):
+        for value in part.values():
+            yield from texts(value)
+    elif isinstance(part, (list, tuple, np.ndarray, pd.Series)):
+        for value in np.asarray(part, dtype=object).ravel():
+            yield from texts(value)
+
+
+def test_every_picture_is_asked_here_and_escapes_what_it_is_given():
+    assert set(DRAWING) == {*CASES, *NUMBERS}, "a picture of names needs its case"
+    assert not [name for name, draw in DRAWING.items() if not hasattr(draw, "__wrapped__")]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_no_name_is_markup(name):
+    picture = DRAWING[name](*CASES[name])
+    found = list(texts(picture.to_plotly_json()))
+    assert not [text for text in found if "<a" in text or "& %{x}" in text or "lt;%{x}" in text]
+    assert any(CUT.strip() in text for text in found), "the name itself is shown"
+
+
+def test_a_click_tells_the_name_as_it_was_given():
+    picture = DRAWING["scatter.scatter"](*CASES["scatter.scatter"])
+    facts = next(trace.customdata for trace in picture.data if trace.customdata is not None)
+    assert unescaped(list(facts[0]))[:2] == [EVIL, 1.0]
+    assert unescaped(escaped(EVIL)) == EVIL
+    assert escaped(EVIL) == SHOWN
+
+
+def test_nor_in_a_report():
+    from shuffleproof.app import report_parts
+
+    picture = DRAWING["scatter.scatter"](*CASES["scatter.scatter"])
+    page = report_parts.figure(picture, EVIL) + report_parts.table(CASES["compared.compared"][0])
+    page += report_parts.finding(EVIL) + report_parts.said(EVIL) + report_parts.folded(EVIL, "")
+    assert "<a" not in page
+    assert "evil.example" in page

@@ -1,0 +1,147 @@
+"""Later work changes no page: what an address without parameters shows, and what it then says."""
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from shuffleproof.app import navigation as pages
+from shuffleproof.app import scoring, services
+from shuffleproof.app.study import parts
+from shuffleproof.core.data.catalogue import SAMPLE, find
+from shuffleproof.core.data.stored import open_fold
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.store.artefacts import Store, default_store
+from shuffleproof.core.studies.answers.trained import TrainedRanker, contrast
+from shuffleproof.core.studies.registry import STUDIES
+from tests import app_disturbed, app_later
+from tests.golden import script
+
+ALL = pages.PAGES
+
+
+class State:
+    """What a page shows, its address, and its link."""
+
+    def __init__(self, path, monkeypatch, **query):
+        links = []
+        monkeypatch.setattr(parts, "exports_row", lambda shared, _: links.append(shared.link()))
+        page = AppTest.from_function(script, default_timeout=240, kwargs={"path": path})
+        for name, value in query.items():
+            page.query_params[name] = value
+        page.run()
+        assert not page.exception, page.exception
+        assert not page.error, page.error
+        self.page, self.links = page, links
+        self.address = {
+            name: text if isinstance(text, list) else [text]
+            for name, text in page.query_params.items()
+        }
+        self.figures = [chart.proto.spec or str(chart.proto) for chart in page.get("plotly_chart")]
+        kinds = ("multiselect", "selectbox", "number_input", "text_input", "button_group", "toggle")
+        self.fields = {
+            (kind, field.key or field.label): field.value
+            for kind in kinds
+            for field in page.get(kind)
+        }
+
+    def same_as(self, other):
+        assert self.address == other.address
+        assert self.fields == other.fields
+        assert self.figures == other.figures
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    """A new installation: what is shipped, and nothing else."""
+    return Store(tmp_path_factory.mktemp("pages"), default_store().bundled)
+
+
+@pytest.fixture(scope="module")
+def states(store):
+    """Every page with an address that names nothing, of a new installation and after work."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(services, "store", lambda: store)
+        patch.setattr(scoring, "resident", app_disturbed.Here)
+        for cached in (st.cache_data, st.cache_resource):
+            cached.clear()
+        before = {path: State(path, patch) for path in ALL}
+        made = app_later.work(store, [open_fold(find(SAMPLE, store).path)])
+        after = {path: State(path, patch) for path in ALL}
+        linked = {
+            path: State(path, patch, **state.links[-1])
+            for path, state in before.items()
+            if state.links
+        }
+        yield before, after, linked, made
+    for cached in (st.cache_data, st.cache_resource):
+        cached.clear()
+
+
+@pytest.mark.parametrize("kind", STUDIES)
+def test_every_study_page_of_a_new_installation_shows_a_picture_and_a_finding(states, kind):
+    shown = states[0][kind]
+    assert shown.figures
+    assert any(one.value.startswith("**") for one in shown.page.markdown)
+    assert not [one.value for one in shown.page.info if "stored" in one.value]
+    assert not [one.label for one in shown.page.expander if one.proto.expanded]
+
+
+@pytest.mark.parametrize("path", ALL)
+def test_later_work_changes_no_page(states, path):
+    before, after, _, made = states
+    assert len(made) > len(STUDIES)
+    after[path].same_as(before[path])
+
+
+@pytest.mark.parametrize("path", ALL)
+def test_addresses_and_links_say_what_is_shown(states, path):
+    before, _, linked, _ = states
+    pins = {"data", *ALL[path].pins}
+    assert pins <= before[path].address.keys()
+    if path in linked:
+        assert pins <= before[path].links[-1].keys()
+        linked[path].same_as(before[path])
+        assert not [one.value for one in linked[path].page.warning if "the address" in one.value]
+
+
+@pytest.mark.parametrize("path", [path for path in ALL if "study" in ALL[path].pins])
+def test_newer_results_are_one_click_away(states, path, store, monkeypatch):
+    before, after, _, made = states
+    monkeypatch.setattr(services, "store", lambda: store)
+    page = after[path].page.button(key="newer results").click().run()
+    (study,) = page.query_params["study"] if isinstance(page.query_params["study"], list) else [
+        page.query_params["study"]]  # fmt: skip
+    assert study in made
+    assert [study] != before[path].address["study"]
+
+
+def test_the_sample_opens_on_the_shipped_dlcm_beside_a_setrank(states):
+    address = states[1]["invariance"].address
+    assert [text.partition("#")[0] for text in address["rankers"]] == ["dlcm", "setrank-imsab-init"]
+    assert (address["order"], address["before"]) == (["shuffled:1"], ["initial"])
+
+
+def test_addresses_of_before_still_open(states, store, monkeypatch):
+    monkeypatch.setattr(services, "store", lambda: store)
+    monkeypatch.setattr(scoring, "resident", app_disturbed.Here)
+    old = State("invariance", monkeypatch, rankers=["lambdamart", "dlcm"], query="503")
+    assert old.fields["multiselect", "rankers"] == ["lambdamart", "dlcm"]
+    assert old.fields["selectbox", "query"] == "503"
+    assert not old.page.warning
+
+
+def ranker(name, day, lists=ListRecipe()):  # noqa: B008 (frozen)
+    key = f"ranker-{name}{day}"
+    return TrainedRanker(key, key, name, name, None, lists, {}, day, (True, day, key))
+
+
+def test_the_contrast_is_the_first_that_was_whole():
+    short = ListRecipe(depth=5)
+    came = [
+        ranker("lambdamart", "1", None), ranker("setrank-msab", "2"), ranker("dlcm", "3", short),
+        ranker("dlcm-without-init", "4"), ranker("setrank-imsab-init", "5", short),
+        ranker("dlcm", "6"), ranker("setrank-imsab-init", "7"),
+    ]  # fmt: skip
+    names = [[one.name for one in contrast(came[:count][::-1])] for count in range(len(came) + 1)]
+    assert names[:4] == [[]] * 4
+    assert names[4:] == [["dlcm-without-init", "setrank-msab"]] * 4

@@ -1,0 +1,234 @@
+"""Drafts of uploads on the disk, and every hostile file through the job that reads them."""
+
+import gc
+import io
+
+import pytest
+
+from shuffleproof.app import uploads
+from shuffleproof.app.uploads import FOLDER, PARTS, WHOLE, Draft, Reading
+from shuffleproof.core.errors import DataError, ParameterError, ShuffleproofError
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies import jobs
+from shuffleproof.core.studies.workbench import finished
+from tests.core.data.test_hostile_files import DAMAGED, MALFORMED_LINES
+
+LETOR = b"".join(
+    b"%d qid:%d 1:0.%d 2:%d #docid = D%d\n" % (row % 3, row // 4, row, row % 7, row)
+    for row in range(60)
+)
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    monkeypatch.setattr(jobs, "ensure_running", lambda _store: False)
+    return Store(tmp_path / "store")
+
+
+@pytest.fixture
+def draft(store):
+    draft = Draft(store)
+    yield draft
+    draft.clear()
+
+
+def folders(store):
+    return sorted(path.name for path in (store.root / "uploads").iterdir())
+
+
+def read_in(store, job):
+    """Do the job as a worker would."""
+    return finished(jobs.KINDS[job.kind](store, **job.parameters))
+
+
+def test_files_are_on_the_disk_at_once_and_gone_with_the_draft(store):
+    draft = Draft(store)
+    spooled = draft.add("train", "a.txt", io.BytesIO(LETOR))
+    assert (spooled.part, spooled.name, spooled.bytes) == ("train", "a.txt", len(LETOR))
+    assert (draft.folder / "train" / "a.txt").read_bytes() == LETOR
+    del draft
+    gc.collect()
+    assert folders(store) == []
+
+
+def test_a_session_that_ends_takes_its_files_along_and_others_stay(store):
+    first, second = Draft(store), Draft(store)
+    for draft in (first, second):
+        draft.add("test", "b", io.BytesIO(b"x"))
+    first.clear()
+    assert first.over
+    assert not second.over
+    assert folders(store) == [second.folder.name]
+
+
+@pytest.mark.parametrize(
+    "name", ["../../escape.txt", "/etc/passwd", "..\\..\\win.txt", "a/../../b", "\0", "", "." * 300]
+)
+@pytest.mark.parametrize("part", ["train", FOLDER])
+def test_no_name_leaves_the_draft(draft, name, part):
+    draft.add(part, name, io.BytesIO(b"x"))
+    written = [path for path in draft.store.root.rglob("*") if path.is_file()]
+    assert len(written) == 1
+    assert written[0].resolve().is_relative_to(draft.folder.resolve())
+
+
+def test_the_same_name_twice_is_refused_and_the_first_kept(draft):
+    draft.add("train", "x/a.txt", io.BytesIO(b"first"))
+    with pytest.raises(DataError, match="there already"):
+        draft.add("train", "a.txt", io.BytesIO(b"second"))
+    assert [file.bytes for file in draft.files()] == [5]
+
+
+def test_a_draft_is_bounded_and_what_did_not_fit_is_gone(draft, monkeypatch):
+    monkeypatch.setattr(uploads, "LARGEST", 100)
+    draft.add("train", "a", io.BytesIO(bytes(60)))
+    with pytest.raises(DataError, match="no room for more than 40 bytes"):
+        draft.add("train", "b", io.BytesIO(bytes(60)))
+    assert [file.name for file in draft.files()] == ["a"]
+    monkeypatch.setattr(uploads, "SPARE", 1 << 60)
+    with pytest.raises(DataError, match="free some disk space"):
+        draft.add("train", "c", io.BytesIO(b"x"))
+
+
+class Breaking(io.BytesIO):
+    def read(self, _size=-1):
+        raise OSError(28, "No space left on device")
+
+
+def test_a_write_that_breaks_leaves_nothing(draft):
+    with pytest.raises(OSError, match="No space"):
+        draft.add("train", "a", Breaking(b"x"))
+    assert draft.files() == []
+
+
+def test_parts_become_a_data_set_and_the_form_keeps_its_files(store, draft):
+    for part in PARTS:
+        draft.add(part, "same name.txt", io.BytesIO(LETOR))
+    job = draft.submitted(PARTS, "mine", Reading())
+    assert len(draft.files()) == 3
+    read_in(store, job)
+    assert "mine" in store.names()
+    assert {artefact.key.kind for artefact in store.artefacts()} == {"data", "examination"}
+
+
+def test_one_file_is_split_as_told_and_its_group_file_counts(store, draft):
+    draft.add(WHOLE, "rank.train", io.BytesIO(LETOR.replace(b" qid:", b" 9:")))
+    draft.add(WHOLE, "rank.train.query", io.BytesIO(b"4\n" * 15))
+    reading = Reading(fractions=(0.4, 0.2, 0.4), seed=3)
+    read_in(store, draft.submitted((WHOLE,), "split", reading))
+    (artefact,) = store.artefacts("data")
+    assert [part["queries"] for part in artefact.facts["parts"].values()] == [6, 3, 6]
+    assert artefact.recipe["seed"] == 3
+
+
+def test_group_files_may_lie_beside_the_files_of_parts(store, draft):
+    for part in PARTS:
+        draft.add(part, f"{part}.txt", io.BytesIO(LETOR.replace(b" qid:", b" 9:")))
+        draft.add(part, f"{part}.txt.query", io.BytesIO(b"20\n40\n"))
+    read_in(store, draft.submitted(PARTS, "groups", Reading()))
+    (artefact,) = store.artefacts("data")
+    assert artefact.facts["queries"] == 6
+
+
+def test_a_folder_of_folds_becomes_a_data_set_each(store, draft):
+    for fold in (1, 2):
+        for part in ("train", "vali", "test"):
+            text = LETOR.replace(b"qid:", b"qid:%d" % fold)
+            draft.add(FOLDER, f"mine/Fold{fold}/{part}.txt", io.BytesIO(text))
+    read_in(store, draft.submitted((FOLDER,), "folds", Reading()))
+    assert list(store.names()) == ["folds-fold1", "folds-fold2"]
+
+
+def test_reading_tells_how_far_it_is(store, draft):
+    large = b"".join(
+        b"%d qid:%d 1:0.%06d 2:0.5 3:0.25\n" % (row % 3, row // 9, row) for row in range(90_000)
+    )
+    for part in PARTS:
+        draft.add(part, "a.txt", io.BytesIO(large))
+    job = draft.submitted(PARTS, "mine", Reading())
+    reports = list(jobs.KINDS["ingest"](store, **job.parameters))
+    behind = [report.done for report in reports if report.unit == "bytes"]
+    assert len(behind) > 6
+    assert behind == sorted(behind)
+    assert behind[-1] == 3 * len(large)
+    assert {report.total for report in reports if report.unit == "bytes"} == {3 * len(large)}
+
+
+@pytest.mark.parametrize("name", ["", "../x", "<script>", "a" * 61, "a\nb", " lead", "sample"])
+def test_names_are_checked_before_anything_is_handed_in(store, draft, name):
+    draft.add(WHOLE, "a.txt", io.BytesIO(LETOR))
+    with pytest.raises((ParameterError, DataError)):
+        draft.submitted((WHOLE,), name, Reading())
+    assert jobs.jobs_of(store).list() == ()
+
+
+def test_a_taken_name_is_refused(store, draft):
+    draft.add(WHOLE, "a.txt", io.BytesIO(LETOR))
+    read_in(store, draft.submitted((WHOLE,), "mine", Reading()))
+    with pytest.raises(DataError, match="the name is taken"):
+        draft.submitted((WHOLE,), "mine", Reading())
+
+
+@pytest.mark.parametrize(
+    ("how", "files", "words"),
+    [
+        (PARTS, [], "none chosen"),
+        (PARTS, [("train", "a")], "none for test"),
+        (PARTS, [("test", "a"), ("valid", "b")], "none for train"),
+        ((WHOLE,), [(WHOLE, "a"), (WHOLE, "b")], "Only one file can be split"),
+        ((WHOLE,), [(WHOLE, "a.query")], "none chosen"),
+        ((FOLDER,), [("train", "a")], "none chosen"),
+    ],
+)
+def test_what_is_missing_is_said(draft, how, files, words):
+    for part, name in files:
+        draft.add(part, name, io.BytesIO(LETOR))
+    with pytest.raises(DataError, match=words):
+        draft.submitted(how, "mine", Reading())
+
+
+def test_an_ended_ingestion_is_discarded_unless_another_job_needs_its_files(store, draft):
+    draft.add(WHOLE, "a.txt", io.BytesIO(LETOR))
+    first = draft.submitted((WHOLE,), "one", Reading())
+    second = draft.submitted((WHOLE,), "two", Reading())
+    assert first.parameters["upload"] == second.parameters["upload"]
+    known = jobs.jobs_of(store)
+    uploads.discard(store, first)
+    uploads.discard(store, known.cancel(first.id))
+    known.cancel(second.id)
+    uploads.discard(store, known.get(first.id))
+    assert len(folders(store)) == 2, "the draft and the upload: the second may be tried again"
+    known.forget(first.id)
+    assert uploads.kept(store, known.get(second.id))
+    uploads.discard(store, known.get(second.id))
+    assert folders(store) == [draft.folder.name]
+    assert not uploads.kept(store, known.get(second.id))
+    uploads.discard(store, known.get(second.id))
+
+
+def test_work_that_ended_runs_again_when_it_is_handed_in_again(store, draft):
+    draft.add(WHOLE, "a.txt", io.BytesIO(LETOR))
+    job = draft.submitted((WHOLE,), "one", Reading())
+    jobs.jobs_of(store).cancel(job.id)
+    assert draft.submitted((WHOLE,), "one", Reading()).state == "waiting"
+
+
+HOSTILE = {name: case[0] for name, case in MALFORMED_LINES.items()}
+HOSTILE |= {name: case[0] for name, case in DAMAGED.items()}
+
+
+def test_hostile_uploads_give_a_sentence_and_leave_nothing(store):
+    for case, text in HOSTILE.items():
+        draft = Draft(store)
+        draft.add(WHOLE, "hostile.txt", io.BytesIO(text))
+        job = draft.submitted((WHOLE,), "hostile", Reading())
+        with pytest.raises(ShuffleproofError) as caught:
+            read_in(store, job)
+        said = str(caught.value)
+        assert said.startswith("hostile.txt"), case
+        assert said.isprintable(), case
+        uploads.discard(store, jobs.jobs_of(store).cancel(job.id))
+        draft.clear()
+    assert list(store.artefacts()) == []
+    assert store.names() == {}
+    assert folders(store) == []

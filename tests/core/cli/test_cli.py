@@ -1,0 +1,399 @@
+"""The command line: shapes of the JSON, exit codes, messages, and that work is found again."""
+
+import json
+import subprocess
+import sys
+from argparse import Namespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from shuffleproof.core.cli.arguments import main
+from shuffleproof.core.cli.open import preset_of
+from shuffleproof.core.data.letor import read as letor
+from shuffleproof.core.data.letor.write import write
+from shuffleproof.core.data.synthetic import planted
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.rankers.registry import RANKERS
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies.kinds.invariance.certificate import certificates
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.workbench import Workbench, finished
+from tests import places
+
+SUMMARY = {*("ranker", "family", "level", "tau", "set_size", "measure", "mean", "low", "high", "n")}
+SMALL = ("--initial", "feature:3", "--depth", "20")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder of LETOR files with a planted set that trains in a second."""
+    target = tmp_path_factory.mktemp("planted")
+    fold = planted(queries=(40, 15, 15), seed=1, documents=20)
+    for part, name in ((fold.train, "train"), (fold.valid, "vali"), (fold.test, "test")):
+        write(part, target / f"{name}.txt")
+    return target
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return tmp_path_factory.mktemp("store")
+
+
+@pytest.fixture
+def answered(store, capsys):
+    def answer(*arguments, code=0):
+        ended = main([*map(str, arguments), "--json", "--store", str(store)])
+        printed = capsys.readouterr()
+        assert ended == code, printed.err
+        return json.loads(printed.out)
+
+    return answer
+
+
+@pytest.fixture
+def refused(store, capsys):
+    def refuse(*arguments):
+        code = main([*map(str, arguments), "--json", "--store", str(store)])
+        printed = capsys.readouterr()
+        assert "Traceback" not in printed.err
+        assert not printed.out
+        return code, printed.err
+
+    return refuse
+
+
+@pytest.mark.parametrize("kind", ["rankers", "losses", "measures", "perturbations", "studies"])
+def test_list_names_what_can_be_chosen(answered, kind):
+    rows = answered("list", kind)["rows"]
+    assert rows
+    assert all({"name", "summary", "source"} <= set(row) for row in rows)
+    assert len({row["name"] for row in rows}) == len(rows)
+
+
+def test_list_says_how_tuned_was_chosen(answered, capsys):
+    told = {row["name"]: row["tuned"] for row in answered("list", "rankers")["rows"]}
+    assert all(bool(told[name]) == ("tuned" in RANKERS[name].presets) for name in RANKERS)
+    assert "held-out queries of four public sets" in told["ranksvm"]
+    assert told["ranksvm"] == told["frank-additive"] != told["mart"] == told["dlcm"]
+    assert main(["list", "rankers"]) == 0
+    names = "ranksvm, irsvm, rankboost, frank-additive"
+    assert f"tuned of {names}: {told['ranksvm']}." in capsys.readouterr().out
+
+
+def test_ingest_doctor_and_the_stored_name(answered, folder):
+    told = answered("ingest", folder, "--name", "planted")
+    assert told["folds"][0]["name"] == "planted"
+    assert told["folds"][0]["queries"] == 70
+    found = answered("doctor", "planted")
+    assert {"queries", "documents", "features", "labels", "findings"} <= set(found)
+    assert found["queries"] == 70
+    assert sum(found["labels"].values()) == found["documents"]
+    assert all({"code", "severity", "message", "where"} <= set(one) for one in found["findings"])
+    assert [row["name"] for row in answered("list", "stored")["rows"] if row["kind"] == "data"] == [
+        "planted"
+    ]
+
+
+def test_train_reports_and_is_found_again(answered, folder):
+    command = ("train", "setrank-imsab@small", "--data", folder, *SMALL, "--set", "epochs=2")
+    first = answered(*command)
+    keys = {"ranker", "artefact", "cached", "epochs", "valid", "seconds"}
+    assert set(first) == {"schema", "version"} | keys
+    assert (first["ranker"], first["cached"], first["epochs"]) == ("setrank-imsab", False, 2)
+    assert 0 < first["valid"]["NDCG@10"] <= 1
+    again = answered(*command)
+    assert again["cached"]
+    assert again["artefact"] == first["artefact"]
+    assert again["seconds"] == 0
+
+
+def test_what_the_same_command_trained_for_its_lists_is_not_called_cached(answered, folder):
+    command = ("train", "lambdamart@small", "--data", folder, "--initial", "lambdamart@small")
+    first = answered(*command, "--depth", "15")
+    assert not first["cached"]
+    assert first["seconds"] > 0
+    again = answered(*command, "--depth", "15")
+    assert (again["cached"], again["seconds"]) == (True, 0)
+    assert again["artefact"] == first["artefact"]
+
+
+def test_stored_rankers_name_their_data_and_preset_and_parts_of_a_cross_fitting_hide(
+    answered, folder
+):
+    if "planted" not in [row["name"] for row in answered("list", "stored")["rows"]]:
+        answered("ingest", folder, "--name", "planted")
+    base = (
+        "--data",
+        "planted",
+        "--initial",
+        "lambdamart@small",
+        "--depth",
+        "15",
+        "--set",
+        "leaves=7",
+    )
+    key = answered("train", "lambdamart@small", *base)["artefact"]
+    rows = {row["key"]: row for row in answered("list", "stored")["rows"]}
+    assert rows[key]["name"] == "lambdamart"
+    assert (rows[key]["data"], rows[key]["preset"]) == ("planted", "small")
+    assert rows[key]["changed"] == {"leaves": "7"}
+    every = {row["key"]: row for row in answered("list", "stored", "--all")["rows"]}
+    assert set(rows) < set(every)
+    assert {row["kind"] for key, row in every.items() if key not in rows} >= {"ranker"}
+    assert {row["data"] for row in every.values() if row["kind"] == "ranker"} >= {"planted"}
+
+
+def test_study_certify_and_exports(answered, folder, tmp_path):
+    rankers = "feature:1,dlcm@small,setrank-imsab@small"
+    study = answered(
+        *("study", "initial-ranking", "--data", folder, *SMALL, "--rankers", rankers),
+        *("--levels", "5,20", "--draws", "2", "--measures", "NDCG@10,NDCG(ideal=shown,ties=row)@5"),
+    )
+    summary = pd.DataFrame(study["summary"])
+    assert set(summary.columns) == SUMMARY
+    assert set(summary.level) == {0, 5, 20}
+    assert set(summary.measure) == {"NDCG@10", "NDCG(ideal=shown,ties=row)@5"}
+    flat = summary[(summary.ranker == "setrank-imsab@small") & (summary.measure == "NDCG@10")]
+    assert np.ptp(flat["mean"].to_numpy()) == 0
+    for name in ("x.csv", "x.parquet", "x.tex", "x.json"):
+        assert answered("export", study["result"], tmp_path / name)["bytes"] > 0
+    pd.testing.assert_frame_equal(
+        pd.read_csv(tmp_path / "x.csv"), pd.read_parquet(tmp_path / "x.parquet"), rtol=1e-9
+    )
+    answered("export", study["result"], tmp_path / "x.html")
+    page = (tmp_path / "x.html").read_text()
+    assert "setrank-imsab@small keeps" in page
+    assert 'src="http' not in page
+    card = answered(
+        "certify", "setrank-imsab@small", "--data", folder, *SMALL, "--permutations", "3"
+    )
+    assert card["invariant"]
+    assert card["positions_moved"] == 0
+    assert card["permutations"] == 3 * 15
+    moved = answered(
+        "certify", "dlcm@small", "--data", folder, *SMALL, "--permutations", "3", code=3
+    )
+    assert moved["verdict"] == "not invariant"
+    base = ("--data", folder, *SMALL, "--permutations", "3", "--queries", "2")
+    assert (
+        answered("certify", "dlcm@small", *base, code=3)["ranker"]
+        == moved["ranker"]
+        == "dlcm@small"
+    )
+    trained = answered("train", "dlcm@small", "--data", folder, *SMALL)["artefact"]
+    answered("export", trained, tmp_path / "dlcm.run", "--data", folder, *SMALL)
+    for name in ("dlcm@small", f"dlcm#{trained.partition('-')[2][:8]}"):
+        answered("export", name, tmp_path / "named.run", "--data", folder, *SMALL)
+        assert (tmp_path / "named.run").read_bytes() == (tmp_path / "dlcm.run").read_bytes()
+    answered("export", "shuffled-2:dlcm@small", tmp_path / "both.run", "--data", folder, *SMALL)
+    lines = (tmp_path / "dlcm.run").read_text().splitlines()
+    sizes = np.diff(letor.read(folder / "test.txt").dataset.offsets)
+    assert len(lines) == np.minimum(sizes, 20).sum()
+    assert len(lines[0].split()) == 6
+    answered("export", folder, tmp_path / "out.qrels")
+    answered("export", folder, tmp_path / "out.txt", "--part", "train")
+    again = letor.read(tmp_path / "out.txt").dataset
+    assert again.documents == letor.read(folder / "train.txt").dataset.documents
+
+
+def test_lists_of_one_document_and_all_tied_lists_are_certified_and_stored(answered, tmp_path):
+    lines = [f"{row % 3} qid:{row // 6} 1:{row * 37 % 11} 2:{row}\n" for row in range(60)]
+    lines += [f"1 qid:tied 1:5 2:{row}\n" for row in range(4)] + ["1 qid:one 1:5 2:0\n"]
+    for part in ("train", "vali", "test"):
+        (tmp_path / f"{part}.txt").write_text("".join(lines).replace("qid:", f"qid:{part}"))
+    base = ("--data", tmp_path, "--initial", "feature:2", "--permutations", "4")
+    card = answered("certify", "feature:1", *base)
+    assert (card["verdict"], card["queries_silent"]) == ("invariant", 2)
+    found = answered("study", "invariance", "--rankers", "feature:1", *base)
+    assert found["rows" if "rows" in found else "certificates"][0]["queries"] == 12
+
+
+def test_certify_a_python_function(answered, refused, folder, tmp_path, monkeypatch):
+    (tmp_path / "mine.py").write_text(
+        "import numpy as np\n"
+        "def by_feature(features, ranks):\n    return features[:, 0]\n"
+        "def by_place(features, ranks):\n    return -np.arange(len(features))\n"
+        "def double(features, ranks):\n"
+        "    return np.where(features[:, 0] > 0, 1 + 1e-10 * np.arange(len(features)), -1)\n"
+        "def tied(features, ranks):\n    return 1 / (1 + np.exp(-99 - np.arange(len(features))))\n"
+        "def wrong(features, ranks):\n    return features\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    base = ("--data", folder, *SMALL, "--permutations", "2")
+    assert answered("certify", "mine:by_feature", *base)["invariant"]
+    assert answered("certify", "mine:by_place", *base, "--queries", "5", code=3)["fresh_processes"]
+    assert answered("certify", "mine:tied", *base, code=4)["verdict"] == "cannot be told"
+    assert answered("certify", "mine:double", *base, code=3)["queries_moved"]
+    more = answered("certify", "mine:by_feature", *base, "--lists", "whole", "duplicates")
+    assert 2 * 15 <= more["queries"] <= 3 * 15
+    assert more["equal_documents"] > 0
+    assert refused("certify", "scores:mine.txt", *base)[0] == 1
+    code, message = refused("certify", "mine:wrong", *base)
+    assert code == 1
+    assert "Expected 20 numbers" in message
+    assert refused("certify", "mine:absent", *base)[0] == 1
+    sys.modules.pop("mine", None)
+
+
+def test_studies_take_a_python_function_and_notice_that_it_changed(
+    answered, folder, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    base = ("--data", folder, *SMALL)
+    curves = ("study", "initial-ranking", *base, "--levels", "5", "--draws", "2")
+
+    def mean(rankers="mine:score"):
+        sys.modules.pop("mine", None)
+        study = answered(*curves, "--rankers", rankers)
+        rows = pd.DataFrame(study["summary"])
+        return study["result"], rows[rows.ranker == rankers]["mean"].tolist()
+
+    (tmp_path / "mine.py").write_text("def score(features, ranks):\n    return features[:, 2]\n")
+    first, values = mean()
+    assert mean()[0] == first
+    assert mean("feature:3")[1] == values
+    # The function's own file is the same from here on; what it reads is not.
+    (tmp_path / "weights.txt").write_text("1")
+    reading = (
+        "import pathlib\n"
+        "COLUMN = int(pathlib.Path('weights.txt').read_text())\n"
+        "def score(features, ranks):\n    return features[:, COLUMN]\n"
+    )
+    (tmp_path / "mine.py").write_text(reading)
+    second, other = mean()
+    assert second != first
+    assert mean("feature:2")[1] == other
+    (tmp_path / "weights.txt").write_text("2")
+    assert mean()[1] == values
+    found = answered("study", "invariance", *base, "--rankers", "mine:score,feature:1")
+    assert [card["invariant"] for card in found["certificates"]] == [True, True]
+    assert found["certificates"][0]["reads"] == ["features", "neighbours", "order", "ranks"]
+    sys.modules.pop("mine", None)
+
+
+def test_what_has_no_source_is_studied_anew_each_time(folder, tmp_path, monkeypatch):
+    # What is imported under this name is made in memory: neither it nor its function has a file.
+    (tmp_path / "typed.py").write_text(
+        "import sys, types\n"
+        "made = sys.modules['typed'] = types.ModuleType('typed')\n"
+        "exec('def score(features, ranks): return features[:, 2]', vars(made))\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    store = Store(tmp_path)
+    bench = finished(Workbench.opened(str(folder), ListRecipe(("feature:3",), depth=20), store))
+    first, again = (finished(bench.invariance(["typed:score"], 2)) for _ in range(2))
+    assert first.key != again.key
+    assert not store.records.directory.exists()
+    reads = {"typed:score": frozenset({"features"})}
+    assert certificates(StudyResult.open(first.path), reads)[0].invariant
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("train", "mine:score"), 2, "nothing to train"),
+        (("train", "setrank"), 2, "no ranker is called 'setrank'"),
+        (("train", "lambdamart@huge"), 2, "no preset of lambdamart"),
+        (("train", "dlcm@small", "--set", "epochs=soon"), 2, "a whole number"),
+        (("train", "dlcm@small", "--set", "epochs"), 2, "FIELD=VALUE"),
+        (("train", "dlcm", "--data", "nowhere"), 1, "nowhere"),
+        (("doctor", "nowhere"), 1, "nowhere"),
+        (("export", "study-00", "x.csv"), 1, "study-00"),
+        (("export", "study-00", "x.docx"), 2, "--format"),
+        (("bench", "warp-drive"), 2, "no bench job"),
+        (("train", "dlcm@small", "--device", "tpu"), 2, "cpu, cuda"),
+        (("ingest", "x.txt", "--name", "sample"), 2, "the shipped set"),
+        (
+            ("study", "initial-ranking", "--rankers", "dlcm@small", "--families", "earthquake"),
+            2,
+            "no perturbation",
+        ),
+    ],
+)
+def test_wrong_calls_say_what_is_wrong(refused, arguments, code, words):
+    found, message = refused(*arguments)
+    assert words in message
+    assert found == code
+
+
+@pytest.mark.parametrize("wrong", [("--permutations", "0"), ("--queries", "0"), ("--depth", "-1")])
+def test_counts_below_one_are_wrong_usage(wrong, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(["certify", "lambdamart", *wrong])
+    assert stopped.value.code == 2
+    assert "from 1 on" in capsys.readouterr().err
+
+
+def test_the_seed_makes_another_ranker(answered, folder):
+    command = ("train", "dlcm@small", "--data", folder, *SMALL, "--set", "epochs=1")
+    assert answered(*command)["artefact"] != answered(*command, "--seed", "7")["artefact"]
+
+
+def test_wrong_flags_end_with_2():
+    assert (
+        subprocess.run(
+            [sys.executable, "-m", "shuffleproof", "dance"],
+            check=False,
+            capture_output=True,
+            cwd=places.ROOT,
+        ).returncode
+        == 2
+    )
+
+
+def test_a_malformed_file_is_named_by_line_and_nothing_is_stored(refused, answered, tmp_path):
+    (tmp_path / "bad.txt").write_text("1 qid:1 1:0.5\n1 qid:1 1:zero\n")
+    code, message = refused("ingest", tmp_path / "bad.txt", "--name", "bad")
+    assert code == 1
+    assert "bad.txt:2" in message
+    assert "bad" not in [row["name"] for row in answered("list", "stored")["rows"]]
+
+
+def test_ingest_says_what_spoils_a_study_and_doctor_exits_with_three(tmp_path, capsys):
+    one = "".join(f"{row % 3 - 1} qid:{row // 4} 1:0.{row} 2:1.5\n" for row in range(24))
+    (tmp_path / "train.txt").write_text(one.replace("1 qid", "1.5 qid", 1) + "99 qid:9 1:2 2:1\n")
+    (tmp_path / "test.txt").write_text(
+        "".join(line.rpartition(" ")[0] + "\n" for line in one.splitlines())
+    )
+    store = ["--store", str(tmp_path / "store")]
+    assert main(["ingest", str(tmp_path), "--name", "odd", *store]) == 0
+    told = capsys.readouterr().out
+    for words in (
+        "are negative; measures expect 0 and more",
+        "not whole",
+        "The largest label is 99",
+        "in the training and the test part",
+        "1 of the 2 features that train has is 0 in every row of test",
+    ):
+        assert words in told
+    assert "test: 1 of the 2 feature ids of all parts do not occur here" in told
+    assert main(["doctor", "odd", *store]) == 3
+    assert "problem" in capsys.readouterr().out
+    assert main(["doctor", "sample", *store]) == 0
+
+
+@pytest.mark.parametrize(
+    ("data", "asked", "preset"),
+    [("sample", None, "small"), ("mine", None, "paper"), ("sample", "paper", "paper")],
+)
+def test_the_sample_is_small_and_everything_else_as_in_the_papers(data, asked, preset):
+    assert preset_of(Namespace(data=data, preset=asked)) == preset
+
+
+def test_a_path_and_parts_of_their_own_do_not_go_together(refused, folder):
+    for part in ("--train", "--valid", "--test"):
+        code, said = refused("ingest", folder, "--name", "both", part, folder / "train.txt")
+        assert code == 2
+        assert "a path and --train/--valid/--test do not go together" in said
+
+
+def test_a_split_that_cannot_be_made_names_its_file(tmp_path, capsys):
+    path = tmp_path / "one.txt"
+    path.write_text("1 qid:1 1:2\n")
+    assert main(["ingest", str(path), "--name", "x", "--store", str(tmp_path / "store")]) == 1
+    told = capsys.readouterr().err
+    assert f"{path}: 1 query for 3 parts. Give each part a file" in told

@@ -1,0 +1,107 @@
+"""Data sets by name: stored once, found by name, key and path, folds named, nothing half-stored."""
+
+import gzip
+
+import numpy as np
+import pytest
+
+from shuffleproof.core.data.catalogue import Reading, find, ingest, resolve
+from shuffleproof.core.data.letor.write import write
+from shuffleproof.core.data.source import Parts
+from shuffleproof.core.data.synthetic import planted
+from shuffleproof.core.errors import ArtefactError, LetorError
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies.workbench import finished
+
+
+@pytest.fixture(scope="module")
+def fold():
+    return planted(queries=(6, 3, 3), seed=4, documents=5)
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "store")
+
+
+def written(fold, folder):
+    folder.mkdir(parents=True)
+    for part, name in ((fold.train, "train"), (fold.valid, "vali"), (fold.test, "test")):
+        write(part, folder / f"{name}.txt")
+    return folder
+
+
+def test_a_folder_is_stored_once_and_found_by_name_key_and_path(fold, store, tmp_path):
+    folder = written(fold, tmp_path / "set")
+    (first,) = finished(ingest(folder, "mine", store))
+    (second,) = finished(ingest(folder, "also-mine", store))
+    assert first.key == second.key
+    for text in ("mine", "also-mine", str(first.key), str(folder)):
+        opened = resolve(text, store)
+        assert opened.fingerprint == first.facts["fingerprint"]
+        np.testing.assert_array_equal(opened.test.features, fold.test.features)
+    assert len(list(store.artefacts("data"))) == 1
+    assert first.facts["queries"] == 12
+    assert first.facts["parts"]["valid"]["queries"] == 3
+
+
+def test_changed_bytes_or_another_reading_are_another_data_set(fold, store, tmp_path):
+    folder = written(fold, tmp_path / "set")
+    (before,) = finished(ingest(folder, None, store))
+    text = (folder / "test.txt").read_text()
+    (folder / "test.txt").write_text(text.replace("1:", "1:1", 1))
+    (after,) = finished(ingest(folder, None, store))
+    (zeros,) = finished(ingest(folder, None, store, Reading(missing="zero")))
+    assert len({before.key, after.key, zeros.key}) == 3
+
+
+def test_folds_get_names_of_their_own(fold, store, tmp_path):
+    for number in (1, 2):
+        written(planted(queries=(6, 3, 3), seed=number, documents=5), tmp_path / f"k/Fold{number}")
+    artefacts = finished(ingest(tmp_path / "k", "k", store))
+    assert len(artefacts) == 2
+    assert find("k-fold2", store).key == artefacts[1].key
+    assert find("k", store).key == find(str(tmp_path / "k"), store).key == artefacts[0].key
+    assert find(str(tmp_path / "k" / "Fold1"), store).key == artefacts[0].key
+
+
+def test_one_file_is_split_by_query(fold, store, tmp_path):
+    write(fold.train, tmp_path / "one.txt")
+    reading = Reading(fractions=(0.5, 0.25, 0.25), seed=3)
+    (artefact,) = finished(ingest(tmp_path / "one.txt", "one", store, reading))
+    opened = resolve("one", store)
+    parts = (opened.train, opened.valid, opened.test)
+    assert opened.train.queries == 3
+    assert sum(part.queries for part in parts) == 6
+    assert len({query for part in parts for query in part.query_ids}) == 6
+    assert artefact.recipe["seed"] == 3
+
+
+def test_named_files_and_a_group_file_beside_them(store, tmp_path):
+    rows = "1 1:0.5\n0 1:0.1\n2 1:0.9\n"
+    for part in ("train", "test"):
+        (tmp_path / f"rank.{part}").write_text(rows)
+        with gzip.open(tmp_path / f"rank.{part}.query.gz", "wt") as file:
+            file.write("1\n2\n" if part == "test" else "3\n")
+    parts = Parts("rank", (tmp_path / "rank.test",), (), (tmp_path / "rank.train",))
+    (artefact,) = finished(ingest(parts, "rank", store))
+    assert artefact.facts["parts"]["test"]["queries"] == 1
+    (tmp_path / "rank.train.query.gz").unlink()
+    (tmp_path / "rank.train.query").write_text("1\n2\n")
+    (other,) = finished(ingest(parts, "rank", store))
+    assert other.facts["parts"]["test"]["queries"] == 2
+
+
+def test_a_bad_file_leaves_nothing(store, tmp_path):
+    bad = tmp_path / "bad.txt"
+    bad.write_text("1 qid:1 1:0.5\n1 qid:2 1:half\n")
+    with pytest.raises(LetorError, match=r"bad\.txt:2"):
+        finished(ingest(bad, "bad", store))
+    assert list(store.artefacts()) == []
+    assert store.names() == {}
+
+
+def test_the_sample_and_the_unknown(store):
+    assert resolve("sample", store).train.queries == 400
+    with pytest.raises(ArtefactError, match="nobody"):
+        find("nobody", store)

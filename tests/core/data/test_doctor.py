@@ -1,0 +1,307 @@
+import dataclasses
+import re
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from shuffleproof.core.data import doctor, doctor_counts
+from shuffleproof.core.data.benchmarks import Size, likeliest
+from shuffleproof.core.data.dataset import Fold, RankingDataset
+from shuffleproof.core.data.letor import read as letor
+from shuffleproof.core.data.ragged import offsets_of
+from tests import places
+
+DATA = places.DATA
+needs_data = pytest.mark.skipif(not DATA.exists(), reason="needs the real data folder")
+
+
+def make(features, labels, lengths, **changes) -> RankingDataset:
+    features = np.asarray(features, dtype=np.float32)
+    fields = {
+        "features": features,
+        "labels": np.asarray(labels, dtype=np.float32),
+        "offsets": offsets_of(np.asarray(lengths, dtype=np.int64)),
+        "query_ids": tuple(str(query) for query in range(len(lengths))),
+        "feature_ids": tuple(range(1, features.shape[1] + 1)),
+    }
+    return RankingDataset(**fields | changes)
+
+
+@pytest.fixture
+def neutral():
+    generator = np.random.default_rng(1)
+    lengths = generator.integers(5, 40, 300)
+    docs = int(lengths.sum())
+    return make(generator.random((docs, 4)), generator.integers(0, 4, docs), lengths)
+
+
+def found(findings, code):
+    return next((finding for finding in findings if finding.code == code), None)
+
+
+def test_a_clean_set_has_only_infos(neutral):
+    findings = doctor.examine(neutral)
+    assert {finding.severity for finding in findings} == {"info"}
+    assert doctor.summary(neutral)["queries"] == 300
+    assert sum(doctor.summary(neutral)["labels"].values()) == neutral.documents
+
+
+@pytest.mark.parametrize(
+    ("share", "severity"), [(0.0, "info"), (0.15, "warning"), (1.0, "problem")]
+)
+def test_relevance_in_the_row_order_is_found(neutral, share, severity):
+    generator = np.random.default_rng(2)
+    labels = neutral.labels.copy()
+    for query in range(neutral.queries):
+        rows = slice(neutral.offsets[query], neutral.offsets[query + 1])
+        if generator.random() < share:
+            labels[rows] = -np.sort(-labels[rows])
+    leaking = make(neutral.features, labels, np.diff(neutral.offsets))
+    assert found(doctor.examine(leaking), "order-leak").severity == severity
+
+
+def test_better_first_is_somers_d(neutral):
+    shares = doctor_counts.better_first(neutral)
+    for query in range(20):
+        rows = slice(neutral.offsets[query], neutral.offsets[query + 1])
+        labels = neutral.labels[rows]
+        falling = -np.arange(len(labels))
+        expected = stats.somersd(labels, falling).statistic
+        assert shares[query] == pytest.approx((1 + expected) / 2)
+
+
+def test_file_order_ndcg_equals_scikit_learn(neutral):
+    from sklearn.metrics import ndcg_score
+
+    ndcg, chance = doctor_counts.file_order_ndcg(neutral)
+    values, random = [], []
+    for query in range(neutral.queries):
+        labels = neutral.labels[neutral.offsets[query] : neutral.offsets[query + 1]]
+        if labels.max() > 0:
+            gains = 2.0 ** labels[None] - 1
+            values.append(ndcg_score(gains, -np.arange(len(labels))[None], k=10))
+            random.append(ndcg_score(gains, np.zeros((1, len(labels))), k=10))
+    assert ndcg == pytest.approx(np.mean(values))
+    assert chance == pytest.approx(np.mean(random))
+
+
+def test_features_that_are_constant_huge_or_sentinels():
+    generator = np.random.default_rng(3)
+    features = generator.random((40, 5)).astype(np.float32)
+    features[:, 0] = 7
+    features[:, 1] = np.repeat([1, 2, 3, 4], 10)
+    features[3, 2] = np.finfo(np.float32).max
+    features[5, 3] = -3e6
+    findings = doctor.examine(make(features, generator.integers(0, 3, 40), [10] * 4))
+    for code, feature in (
+        ("constant-features", 1),
+        ("query-features", 2),
+        ("sentinel-features", 3),
+        ("huge-features", 4),
+    ):
+        assert found(findings, code).where == f"feature {feature}"
+        assert found(findings, code).message.startswith("1 of 5 features")
+
+
+def test_equal_vectors_count_within_a_query_only():
+    features = [[0.0, 1], [-0.0, 1], [2, 3], [0, 1], [5, 5], [5, 5]]
+    rows, surplus, unlike = doctor_counts.repeated(make(features, [0, 1, 0, 0, 2, 2], [3, 3]))
+    assert rows.tolist() == [0, 1, 4, 5]
+    assert (surplus, unlike) == (2, 2)
+
+
+def test_queries_without_relevance_single_and_split():
+    data = make(np.arange(8)[:, None], [0, 0, 1, 0, 0, 2, 0, 1], [1, 3, 2, 2])
+    findings = doctor.examine(data, gathered=["2"])
+    assert found(findings, "one-document-queries").where == "query 0"
+    assert "1 of 4 queries (25%)" in found(findings, "no-relevant").message
+    assert found(findings, "split-queries").where == "query 2"
+    assert "1 to 3 documents, median 2" in found(findings, "list-lengths").message
+    twice = make(data.features, data.labels, [1, 3, 2, 2], query_ids=("a", "b", "a", "c"))
+    assert found(doctor.examine(twice), "repeated-query-ids").where == "query a"
+
+
+def test_odd_labels():
+    codes = {
+        "one-label": [1, 1, 1],
+        "negative-labels": [-1, 0, 1],
+        "fractional-labels": [0, 0.5, 1],
+        "high-labels": [0, 1, 30],
+    }
+    for code, labels in codes.items():
+        assert found(doctor.examine(make(np.eye(3), labels, [3])), code), code
+
+
+def test_parts_that_share_queries_and_documents(neutral):
+    half = neutral.select(np.arange(150))
+    rest = neutral.select(np.arange(150, 300))
+    assert not found(doctor.examine_fold(Fold(half, rest, rest)), "shared-queries")
+    findings = doctor.examine_fold(Fold(half, rest, half))
+    assert found(findings, "shared-queries").severity == "problem"
+    assert "150 queries" in found(findings, "shared-queries").message
+    assert "(100.0%)" in found(findings, "shared-vectors").message
+
+
+def test_sets_without_documents_are_examined():
+    assert doctor.examine(make(np.zeros((0, 2)), [], [0]))
+    assert doctor.summary(make(np.zeros((0, 2)), [], []))["labels"] == {}
+
+
+def test_known_benchmarks_are_recognised():
+    generator = np.random.default_rng(4)
+    labels = generator.integers(0, 3, 15_211)
+    lengths = np.full(784, 19)
+    lengths[0] += 15_211 - lengths.sum()
+    whole = make(generator.random((15_211, 46)), labels, lengths)
+    messages = [f.message for f in doctor.examine(whole) if f.code.startswith("benchmark")]
+    assert any("Has the size of MQ2008" in message for message in messages)
+    lengths[0] -= 11
+    fewer = make(whole.features[:15_200], labels[:15_200], lengths)
+    assert found(doctor.examine(fewer), "benchmark-differs").severity == "warning"
+
+
+def remarks(findings):
+    return [finding for finding in findings if finding.code.startswith("benchmark")]
+
+
+def sized(queries, documents, first=0):
+    """A set of the size, features and grades of an MQ set, its queries numbered from `first`."""
+    lengths = np.full(queries, documents // queries)
+    lengths[0] += documents - lengths.sum()
+    labels = np.arange(documents) % 3
+    made = make(np.zeros((documents, 46)), labels, lengths)
+    names = tuple(str(first + query) for query in range(queries))
+    return dataclasses.replace(made, query_ids=names, fingerprint="")
+
+
+def test_the_parts_together_are_compared_with_the_benchmarks_once():
+    parts = [sized(471, 9_630), sized(157, 2_707, 471), sized(156, 2_874, 628)]
+    (remark,) = remarks(doctor.examine_fold(Fold(*parts)))
+    assert remark.message == (
+        "All parts together have the size of MQ2008: 784 queries and 15,211 documents."
+    )
+    assert (remark.part, remark.where) == ("", "")
+    (remark,) = remarks(doctor.examine_fold(Fold(parts[0], parts[1], parts[0])))
+    assert "like MQ2008, and 80.1% of its queries" in remark.message  # a query counts once
+    (remark,) = remarks(doctor.examine_fold(Fold(sized(300, 12_000), *parts[1:])))
+    assert "like MQ2007, and 36.2%" in remark.message
+    whole = sized(784, 15_211, 1_000)
+    (remark,) = remarks(doctor.examine_fold(Fold(sized(500, 22_000), sized(4, 200, 500), whole)))
+    assert remark.message.startswith("The test part has the size of MQ2008")
+    assert remark.part == remark.where == "test"
+
+
+def test_where_names_queries_by_their_ids():
+    fold = Fold(sized(6, 60), sized(3, 30, 100), sized(3, 30, 3))
+    shared = found(doctor.examine_fold(fold), "shared-queries")
+    assert (shared.where, shared.queries) == ("test queries 3, 4, 5", (0, 1, 2))
+    vectors = [one for one in doctor.examine_fold(fold) if one.code == "shared-vectors"]
+    assert [one.where for one in vectors] == ["valid queries 100, 101, 102", "test queries 3, 4, 5"]
+
+
+@pytest.mark.parametrize(
+    ("name", "queries", "documents", "features"),
+    [
+        ("MSLR-WEB30K", 31531, 3771125, 136),  # microsoft.com/en-us/research/project/mslr
+        ("MSLR-WEB10K", 10000, 1200192, 136),
+        ("Yahoo! set 1", 29921, 709877, 519),  # Chapelle & Chang, JMLR W&CP 14, 2011, Table 1
+        ("Yahoo! set 2", 6330, 172870, 596),
+        ("Istella", 33018, 10454629, 220),  # Dato et al., TOIS 35(2), 2016
+        ("Istella-S", 33018, 3408630, 220),  # Lucchese et al., SIGIR 2016
+        ("MQ2007", 1692, 69623, 46),  # Qin & Liu, arXiv:1306.2597, Table 5
+        ("MQ2008", 784, 15211, 46),
+    ],
+)
+def test_a_collection_of_the_size_its_owners_state_is_known(name, queries, documents, features):
+    grades = 2 if name.startswith("MQ") else 4
+    match = likeliest({"whole": Size(queries, documents)}, features, grades)
+    assert (match.known.name, match.kind) == (name, "same")
+    lost = likeliest({"whole": Size(queries, documents - 1)}, features, grades)
+    assert (lost.known.name, lost.kind) == (name, "differs")
+
+
+@pytest.mark.parametrize(("shared", "severity"), [(1, "info"), (2, "warning")])
+def test_documents_of_train_are_grave_above_one_in_a_hundred(shared, severity):
+    train, other = (np.arange(500, dtype=np.float64).reshape(100, 5) + 1000 * at for at in (0, 1))
+    other[:shared] = train[:shared]
+    parts = [
+        make(features, np.arange(len(features)) % 3, [len(features)], query_ids=(name,))
+        for name, features in (("a", train), ("b", train[:0]), ("c", other))
+    ]
+    (seen,) = [one for one in doctor.examine_fold(Fold(*parts)) if one.code == "shared-vectors"]
+    assert (seen.severity, seen.part) == (severity, "test")
+
+
+@needs_data
+def test_published_facts():
+    parts = [letor.read(DATA / f"mq2008/S{part}.txt.gz").dataset for part in (1, 2, 3, 4)]
+    for part in parts:
+        findings = doctor.examine(part)
+        assert found(findings, "constant-features").message.startswith("6 of 46")
+        (remark,) = remarks(findings)
+        assert "like MQ2008, and 20.0% of its queries" in remark.message
+    clue = [letor.read(DATA / f"clueweb09_webis/Fold{part}.test.txt.gz") for part in (1, 2, 3)]
+    assert [doctor_counts.repeated(fold.dataset)[1] for fold in clue] == [65, 53, 51]
+    web = letor.read(DATA / "mslr_web30k_sample/fold1_test_sample.txt.gz").dataset
+    findings = doctor.examine(web)
+    assert found(findings, "huge-features").severity == "warning"
+    assert "MSLR-WEB30K" in " ".join(finding.message for finding in findings)
+
+
+def test_better_first_counts_pairs_of_each_query_and_of_no_other():
+    dataset = make(np.zeros((8, 1)), [2, 0, 1, 1, 1, 0, 1, 2], [3, 2, 0, 3])
+    shares = doctor_counts.better_first(dataset)
+    assert shares[[0, 3]].tolist() == [2 / 3, 0.0]
+    assert np.isnan(shares[[1, 2]]).all()
+    assert len(shares) == 4
+
+
+LITTLE, SOME, AWAY = "says little or nothing", "leaks some", "gives relevance away"
+
+
+@pytest.mark.parametrize(
+    ("mean", "deviation", "queries", "severity", "verdict"),
+    [
+        (0.61, 0.29, 100, "problem", AWAY),  # ± 2.9 points: the standard error of an old message
+        (0.61, 0.29, 40, "warning", SOME),
+        (0.61, 0.29, 12, "warning", "cannot be told"),
+        (0.505, 0.29, 12, "info", "cannot be told"),
+        (0.505, 0.29, 3000, "info", LITTLE),
+        (0.53, 0.29, 3000, "warning", SOME),
+        (0.39, 0.1, 3000, "problem", AWAY),
+    ],
+)
+def test_what_an_interval_allows_is_said_of_the_order(mean, deviation, queries, severity, verdict):
+    shares = np.resize([mean - deviation, mean + deviation], queries)
+    _, low, high, needed = doctor_counts.interval(shares, doctor.LEAK)
+    assert (low + high) / 2 == pytest.approx(mean)
+    assert needed > 100
+    told, words = doctor._leak(mean, low, high)
+    assert (told, verdict in words) == (severity, True)
+
+
+def test_the_interval_of_the_order_is_labelled():
+    generator = np.random.default_rng(1)
+    few = make(generator.random((60, 2)), generator.integers(0, 4, 60), np.full(6, 10))
+    message = found(doctor.examine(few), "order-leak").message
+    assert re.search(r"95 % interval [\d.]+% to [\d.]+% over 6 queries; 50% by chance", message)
+    assert re.search(r"cannot be told; [\d,]+ queries would show a leak of 2%", message)
+
+
+@pytest.mark.parametrize(
+    ("absent", "severity"), [(0, None), (1, "info"), (5, "warning"), (60, "problem")]
+)
+def test_parts_with_other_features_are_told(absent, severity):
+    generator = np.random.default_rng(5)
+    parts = [
+        make(generator.random((40, 100)), generator.integers(0, 3, 40), [20, 20]) for _ in "abc"
+    ]
+    features = parts[2].features.copy()
+    features[:, :absent] = 0
+    fold = Fold(parts[0], parts[1], make(features, parts[2].labels, [20, 20]))
+    told = found(doctor.examine_fold(fold), "unlike-features")
+    assert (told.severity if told else None) == severity
+    if told:
+        assert f"{absent} of the 100 features that train has" in told.message
+        assert "0 in every row of test" in told.message

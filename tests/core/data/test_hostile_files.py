@@ -1,0 +1,280 @@
+"""Every malformed file gets its message, names its line, and leaves nothing behind."""
+
+import bz2
+import gzip
+import io
+import lzma
+import zipfile
+
+import numpy as np
+import pytest
+
+from shuffleproof.core.data.letor import matrix_size as letor_room
+from shuffleproof.core.data.letor import read as letor
+from shuffleproof.core.data.letor import stream as letor_stream
+from shuffleproof.core.data.letor import table as letor_table
+from shuffleproof.core.errors import DataError, LetorError
+
+GOOD = b"1 qid:1 1:0.5 2:1\n0 qid:1 1:0.25 2:0\n"
+MANY = b"".join(
+    b"%d qid:%d 1:%d.%06d\n" % (i % 2, i // 9, i, i * 7919 % 1000000) for i in range(9000)
+)
+
+
+def _zip(**members: bytes) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return file.getvalue()
+
+
+def _flipped(data: bytes) -> bytes:
+    middle = len(data) // 2
+    return (
+        data[:middle]
+        + bytes(255 - byte for byte in data[middle : middle + 40])
+        + data[middle + 40 :]
+    )
+
+
+MALFORMED_LINES = {
+    "missing qid": (GOOD + b"1 1:0.5 2:1\n", 3, "no qid"),
+    "empty qid": (GOOD + b"1 qid: 1:0.5\n", 3, "no qid"),
+    "long qid": (GOOD + b"1 qid:" + b"9" * 300 + b" 1:0.5\n", 3, "query id of more than 255"),
+    "label no number": (b"good qid:1 1:0.5\n", 1, "label is not a number"),
+    "label missing": (GOOD + b"qid:1 1:0.5\n", 3, "label is not a number"),
+    "label NaN": (GOOD + b"nan qid:1 1:0.5\n", 3, "label is not a number"),
+    "label huge": (GOOD + b"1e39 qid:1 1:0.5\n", 3, "label is not a number"),
+    "value no number": (GOOD + b"1 qid:1 1:0.5 2:abc\n", 3, "value that is not a number"),
+    "value missing": (GOOD + b"1 qid:1 1:0.5 2: 3:1\n", 3, "value that is not a number"),
+    "value with comma": (GOOD + b"1 qid:1 1:0,5\n", 3, "value that is not a number"),
+    "value 1_000": (GOOD + b"1 qid:1 1:1_000\n", 3, "value that is not a number"),
+    "value 1e": (GOOD + b"1 qid:1 1:1e\n", 3, "value that is not a number"),
+    "value two dots": (GOOD + b"1 qid:1 1:1.2.3\n", 3, "value that is not a number"),
+    "value hexadecimal": (GOOD + b"1 qid:1 1:0x1F\n", 3, "value that is not a number"),
+    "1e400": (GOOD + b"1 qid:1 1:1e400\n", 3, "infinite value"),
+    "inf": (GOOD + b"1 qid:1 1:inf\n", 3, "infinite value"),
+    "-Infinity": (GOOD + b"1 qid:1 1:-Infinity\n", 3, "infinite value"),
+    "NULL": (GOOD + b"1 qid:1 1:NULL\n", 3, "NULL or NaN"),
+    "the same feature twice": (GOOD + b"1 qid:1 1:1 2:2 1:1\n", 3, "same feature twice"),
+    "twice in a row": (GOOD + b"1 qid:1 2:1 2:2\n", 3, "same feature twice"),
+    "no colon": (GOOD + b"1 qid:1 1:1 22 3:1\n", 3, "not feature:value"),
+    "million feature ids": (GOOD + b"1 qid:1 1:1 1000000:2\n", 3, "feature id above 65,536"),
+    "endless feature id": (GOOD + b"1 qid:1 123456789012:2\n", 3, "feature id above 65,536"),
+    "negative feature id": (GOOD + b"1 qid:1 -3:2\n", 3, "behind the cells"),
+    "words behind cells": (GOOD + b"1 qid:1 1:1 docid = 3\n", 3, "behind the cells"),
+    "million characters": (GOOD + b"1 qid:1 1:" + b"1" * 1_000_000 + b"\n", 3, "more than 524,288"),
+    "million letters": (b"x" * 1_000_000, 1, "more than 524,288"),
+    "million of comment": (GOOD + b"1 qid:1 1:1 #" + b"x" * 1_000_000, 3, "more than 524,288"),
+    "lone carriage returns": (GOOD.replace(b"\n", b"\r"), 1, "a carriage return that ends no"),
+    "lone carriage returns behind #": (
+        GOOD + b"1 qid:1 1:1 # a\r0 qid:2 1:1\r",
+        3,
+        "a carriage return that ends no",
+    ),
+    "lone carriage returns in a comment": (
+        b"# a file\r" + GOOD.replace(b"\n", b"\r"),
+        1,
+        "a carriage return that ends no",
+    ),
+    "label beyond float32": (GOOD + b"3.4028236e38 qid:1 1:1\n", 3, "label is not a number"),
+    "label on the edge": (
+        GOOD + b"3.40282356779733661637539395458142568447e38 qid:1 1:1\n",
+        3,
+        "label is not a",
+    ),
+    "no text at all": (b"PDF-1.4 whatever\n", 1, "label is not a number"),
+    "truncated": (GOOD + b"1 qid:1 1:0.5 2", 3, "not feature:value"),
+    "latin-1": (GOOD + "1 qid:1 1:0.5 überall\n".encode("latin-1"), 3, "behind the cells"),
+    "UTF-16 without mark": ("1 qid:1 1:1\n".encode("utf-16-le"), None, "zero byte"),
+}
+
+DAMAGED = {
+    "zero documents": (b"", "no documents"),
+    "comments only": (b"# nothing\n\n  \n", "no documents"),
+    "binary": (bytes(range(256)) * 50, "binary data"),
+    "UTF-16": ("1 qid:1 1:1\n".encode("utf-16"), "UTF-16"),
+    "truncated gzip": (gzip.compress(MANY)[:-4000], "damaged or incomplete"),
+    "gzip cut in its head": (gzip.compress(MANY)[:5], "damaged or incomplete"),
+    "broken gzip": (_flipped(gzip.compress(MANY)), "damaged or incomplete"),
+    "truncated bzip2": (bz2.compress(MANY)[:-4000], "damaged or incomplete"),
+    "broken bzip2": (_flipped(bz2.compress(MANY)), "damaged or incomplete"),
+    "truncated xz": (lzma.compress(MANY)[:-4000], "damaged or incomplete"),
+    "broken xz": (_flipped(lzma.compress(MANY)), "damaged or incomplete"),
+    "truncated zip": (_zip(a=MANY)[:-4000], "damaged or incomplete"),
+    "broken zip": (_flipped(_zip(a=MANY)), "damaged or incomplete"),
+    "two files in a zip": (_zip(a=GOOD, b=GOOD), "2 files in the archive"),
+    "empty zip": (_zip(a=b""), "no documents"),
+}
+
+
+@pytest.mark.parametrize("case", MALFORMED_LINES)
+def test_malformed_lines_are_named(case, tmp_path):
+    text, line, message = MALFORMED_LINES[case]
+    path = tmp_path / "data.txt"
+    path.write_bytes(text)
+    with pytest.raises(DataError) as caught:
+        letor.read(path)
+    assert message in str(caught.value)
+    assert str(caught.value).startswith(f"{path}:{line}: " if line else f"{path}: ")
+    assert len(str(caught.value)) < 600
+    assert str(caught.value).isprintable()
+    assert [file.name for file in tmp_path.iterdir()] == ["data.txt"]
+
+
+@pytest.mark.parametrize("case", DAMAGED)
+def test_damaged_files_say_so(case, tmp_path):
+    data, message = DAMAGED[case]
+    path = tmp_path / "data.txt.gz"
+    path.write_bytes(data)
+    with pytest.raises(DataError, match=message) as caught:
+        letor.read(path)
+    assert str(path) in str(caught.value)
+    assert [file.name for file in tmp_path.iterdir()] == ["data.txt.gz"]
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress])
+def test_decompression_bombs_are_stopped(pack):
+    bomb = pack(GOOD) + pack(b"0 qid:1 1:0\n" * (1 << 16)) * 100
+    with pytest.raises(DataError, match="decompression bomb"):
+        letor.read(io.BytesIO(bomb), name="bomb", limits=letor.Limits(ratio=100.0))
+
+
+def test_text_and_matrix_are_bounded():
+    with pytest.raises(DataError, match="more than 1,000 bytes of text"):
+        letor.read(io.BytesIO(MANY), limits=letor.Limits(decoded_bytes=1000))
+    plain = letor_stream._Decoded(io.BytesIO(), int, 1)
+    letor_stream._check_size(plain, 274_877_906_944, "x", letor.Limits())  # 256 GiB, none more
+    with pytest.raises(DataError, match="more than 274,877,906,944 bytes of text"):
+        letor_stream._check_size(plain, 274_877_906_945, "x", letor.Limits())
+    wide = MANY + b"1 qid:x 60000:1 " + b" ".join(b"%d:1" % one for one in range(2, 20000))
+    limits = letor.Limits(matrix_bytes=1 << 28, ratio=1e9)
+    with pytest.raises(LetorError, match=r"the limit on a table,.* split the file") as caught:
+        letor.read(io.BytesIO(wide), limits=limits)
+    assert "20,000 feature columns for some 9,001 documents" in str(caught.value)
+    assert ":9001: " in str(caught.value)
+
+
+@pytest.mark.parametrize("missing", ["nowhere.txt", "."])
+def test_paths_that_are_no_files(missing, tmp_path):
+    with pytest.raises(DataError, match=r"Check the path"):
+        letor.read(tmp_path / missing)
+
+
+def test_random_damage_never_gives_more_than_an_error():
+    generator = np.random.default_rng(11)
+    for _ in range(400):
+        data = bytearray(MANY[:400])
+        for place in generator.integers(0, len(data), generator.integers(1, 6)):
+            data[place] = generator.integers(0, 256)
+        try:
+            found = letor.read(io.BytesIO(bytes(data)))
+        except DataError:
+            continue
+        assert np.isfinite(found.dataset.features).all()
+        assert found.dataset.documents <= 60
+
+
+def test_an_utf8_mark_is_skipped():
+    assert letor.read(io.BytesIO(b"\xef\xbb\xbf" + GOOD)).dataset.documents == 2
+
+
+def test_high_feature_ids_cost_what_is_kept_of_them():
+    rows = b"1 qid:1 1:1 65000:2\n" * 18_000 + b"1 qid:2 65536:3 2:1\n"
+    data = letor.read(io.BytesIO(rows), limits=letor.Limits(matrix_bytes=1 << 20)).dataset
+    assert data.feature_ids == (1, 2, 65000, 65536)
+    assert data.features[0].tolist() == [1, 0, 2, 0]
+    assert data.features[-1].tolist() == [0, 1, 0, 3]
+
+
+def test_blank_lines_cost_no_rows():
+    wide = b"1 qid:1 " + b" ".join(b"%d:1" % one for one in range(1, 5000))
+    for text in (wide + b"\n" * 2_000_000, b"\n" * 2_000_000 + wide):
+        data = letor.read(io.BytesIO(text), limits=letor.Limits(matrix_bytes=1 << 20)).dataset
+        assert data.features.shape == (1, 4999)
+
+
+def test_nearly_empty_rows_are_refused_before_they_fill_the_memory(monkeypatch):
+    wide = b"1 qid:1 " + b" ".join(b"%d:1" % one for one in range(1, 50_000)) + b"\n"
+    hostile = wide + b"1 qid:1 1:1\n" * 20_000
+    with pytest.raises(LetorError, match=r":1: 49,999 .* 250 times the text read"):
+        letor.read(io.BytesIO(hostile), name="wide")
+    monkeypatch.setattr(letor_room, "available", lambda: 1 << 20)
+    with pytest.raises(LetorError, match="80% of the memory that this machine has left"):
+        letor.read(io.BytesIO(MANY * 10 + wide))
+
+
+def test_the_rows_of_a_long_line_are_moved_once(monkeypatch):
+    layouts = []
+    moved = letor_table.relaid
+    monkeypatch.setattr(letor_table, "relaid", lambda *args: [layouts.append(1), moved(*args)])
+    line = b"1 qid:1 " + b" ".join(b"%d:1" % one for one in range(1, 50_000))
+    with pytest.raises(LetorError, match="a feature id above 65,536"):
+        letor.read(io.BytesIO(line + b" 70000:1\n"))
+    assert len(layouts) == 1
+
+
+def test_ids_that_come_one_by_one_move_the_rows_seldom(monkeypatch):
+    layouts = []
+    moved = letor_table.relaid
+    monkeypatch.setattr(letor_table, "relaid", lambda *args: [layouts.append(1), moved(*args)])
+    ids = np.random.default_rng(3).permutation(400) + 1
+    lines = [b"1 qid:1 500:1 %d:%d\n" % (one, one) for one in ids]
+    data = letor.read(io.BytesIO(b"".join(lines)), limits=letor.Limits(block_bytes=64)).dataset
+    assert len(layouts) < 60
+    assert data.feature_ids == (*range(1, 401), 500)
+    expected = np.zeros((400, 401))
+    expected[np.arange(400), ids - 1], expected[:, 400] = ids, 1
+    assert (data.features == expected).all()
+
+
+@pytest.mark.parametrize(
+    ("written", "read", "cut"),
+    [
+        ("3.4028235e38", 1, 0),  # FLT_MAX as it is commonly printed
+        ("3.4028236e38", 1, 1),
+        ("-3.4028236e38", -1, 1),
+        ("3.40282356779733661637539395458142568447e38", 1, 1),  # half a step: even is infinite
+        ("3.40282356779733661637539395458142568446e38", 1, 1),  # float64 says the same
+        ("3.402823567797336e38", 1, 0),
+    ],
+)
+def test_values_on_the_edge_of_float32_are_its_largest(written, read, cut):
+    found = letor.read(io.BytesIO(b"1 qid:1 1:%s\n" % written.encode()))
+    assert found.dataset.features[0, 0] == read * np.finfo(np.float32).max
+    assert found.clipped_cells == cut
+
+
+def test_what_is_free_is_the_least_of_the_machine_and_its_group(tmp_path, monkeypatch):
+    machine, group, used = (tmp_path / name for name in ("meminfo", "max", "current"))
+    for name, path in (("MEMORY", machine), ("GROUP", group), ("GROUP_USED", used)):
+        monkeypatch.setattr(letor_room, name, path)
+    monkeypatch.setattr(letor_room.os, "sysconf", {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 7}.get)
+    assert letor_room.available() == 4096 * 7  # where the system says nothing
+    machine.write_text("MemTotal: 9 kB\nMemFree: 1 kB\nMemAvailable:   3000 kB\n")
+    assert letor_room.available() == 3000 * 1024
+    group.write_text("max\n")
+    assert letor_room.available() == 3000 * 1024
+    group.write_text("5000000\n")
+    used.write_text("4000000\n")
+    assert letor_room.available() == 1_000_000
+    used.write_text("6000000\n")
+    assert letor_room.available() == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "most", "why"),
+    [
+        (0, 1 << 28, "10 times the text read, as nearly empty rows do"),  # 256 MiB go unchecked
+        (1 << 25, 10 << 25, "10 times the text read, as nearly empty rows do"),
+        (1 << 28, 1 << 31, "the limit on a table"),
+    ],
+)
+def test_the_least_bound_of_a_matrix_says_why(monkeypatch, text, most, why):
+    monkeypatch.setattr(letor_room, "available", lambda: 1 << 40)
+    room = letor_room.Room(letor.Limits(matrix_bytes=1 << 31, ratio=10.0))
+    assert room.bound(text) == (most, why)
+    monkeypatch.setattr(letor_room, "available", lambda: 1000)
+    room = letor_room.Room(letor.Limits(matrix_bytes=1 << 31, ratio=10.0))
+    assert room.bound(text) == (800, "80% of the memory that this machine has left")

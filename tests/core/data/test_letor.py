@@ -1,0 +1,358 @@
+import bz2
+import gzip
+import io
+import lzma
+import subprocess
+import sys
+import zipfile
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.letor import read as letor
+from shuffleproof.core.data.letor import stream as letor_stream
+from shuffleproof.core.data.letor import write as letor_write
+from shuffleproof.core.data.text import TextColumn
+from shuffleproof.core.errors import DataError, LetorError
+from tests import places
+
+DATA = places.DATA
+needs_data = pytest.mark.skipif(not DATA.exists(), reason="needs the real data folder")
+
+
+def parsed(text: bytes | str, **options):
+    raw = text.encode() if isinstance(text, str) else text
+    return letor.read(io.BytesIO(raw), name="some.txt", **options)
+
+
+def test_sparse_unordered_rows_comments_blank_lines_and_no_last_newline():
+    text = (
+        "# a header\n\n2 qid:7 3:0.5 1:-2e-1 #docid = GX1 inc = 1 prob = 0.2\r\n"
+        "  \t\n0\tqid:7\t2:.25  \n1 qid:x 1:5. 3:+1E2 # docid = GX3"
+    )
+    data = parsed(text).dataset
+    assert data.features.tolist() == [
+        [np.float32(-0.2), 0, 0.5],
+        [0, 0.25, 0],
+        [5, 0, 100],
+    ]
+    assert data.labels.tolist() == [2, 0, 1]
+    assert data.query_ids == ("7", "x")
+    assert data.offsets.tolist() == [0, 2, 3]
+    assert data.feature_ids == (1, 2, 3)
+    assert list(data.comments) == ["docid = GX1 inc = 1 prob = 0.2", "", " docid = GX3"]
+    assert list(data.doc_ids) == ["GX1", "", "GX3"]
+
+
+def test_line_ends_of_windows_change_nothing():
+    text = "# a header\n\n \n2 qid:7 1:0.5 2:3\n0 qid:7 1:1 \n1 qid:8 2:2 # GX1\n\t\n# the end\n"
+    ours, theirs = parsed(text).dataset, parsed(text.replace("\n", "\r\n")).dataset
+    assert ours.features.tolist() == [[0.5, 3], [1, 0], [0, 2]]
+    assert theirs.fingerprint == ours.fingerprint
+    assert list(theirs.comments) == list(ours.comments) == ["", "", " GX1"]
+
+
+def test_columns_are_the_ids_that_occur_zero_based_too():
+    data = parsed("1 qid:1 5:1 9:2\n1 qid:1 0:3\n1 qid:2 12:4 0:1\n").dataset
+    assert data.feature_ids == (0, 5, 9, 12)
+    assert data.features.tolist() == [[0, 1, 2, 0], [3, 0, 0, 0], [1, 0, 0, 4]]
+
+
+def test_scattered_queries_are_gathered_in_file_order_and_reported():
+    found = parsed("1 qid:b 1:1 #x\n2 qid:a 1:2 #y\n3 qid:b 1:3 #z\n4 qid:a 1:4\n5 qid:c 1:5 #w\n")
+    assert found.dataset.query_ids == ("b", "a", "c")
+    assert found.dataset.labels.tolist() == [1, 3, 2, 4, 5]
+    assert found.dataset.features[:, 0].tolist() == [1, 3, 2, 4, 5]
+    assert list(found.dataset.comments) == ["x", "z", "y", "", "w"]
+    assert found.gathered == ("b", "a")
+    assert "2 queries were scattered" in found.notes[0]
+
+
+def test_an_unordered_row_that_brings_a_new_column_late_is_read_once():
+    early = "".join(f"0 qid:{row} 1:1 2:1 3:1\n" for row in range(100))
+    data = parsed(early + "1 qid:x 3:5 1:7 9:2\n", limits=letor.Limits(block_bytes=256)).dataset
+    assert data.feature_ids == (1, 2, 3, 9)
+    assert data.features[-1].tolist() == [7, 0, 5, 2]
+
+
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=60), st.integers(1, 5))
+@settings(deadline=None, max_examples=40)
+def test_gathering_equals_a_stable_sort(queries, width):
+    cells = [
+        " ".join(f"{i + 1}:{row * 10 + i}" for i in range(width)) for row in range(len(queries))
+    ]
+    text = "".join(f"{row} qid:{query} {cells[row]}\n" for row, query in enumerate(queries))
+    data = parsed(text).dataset
+    first = list(dict.fromkeys(queries))
+    order = sorted(range(len(queries)), key=lambda row: (first.index(queries[row]), row))
+    assert data.labels.tolist() == order
+    assert data.features[:, 0].tolist() == [row * 10 for row in order]
+
+
+@pytest.mark.parametrize("block", [600, 4096])
+def test_blocks_of_any_size_give_the_same(block):
+    generator = np.random.default_rng(3)
+    lines = [
+        f"{i % 3} qid:{i // 7} "
+        + " ".join(f"{j}:{v:.5g}" for j, v in enumerate(generator.random(i % 40), 1 + i % 5))
+        + (f" # docid = d{i}" if i % 2 else "")
+        for i in range(500)
+    ]
+    text = "\n".join(lines).encode()
+    whole = parsed(text).dataset
+    small = letor_stream.Limits(block_bytes=block, line_bytes=2000)
+    assert parsed(text, limits=small).dataset.fingerprint == whole.fingerprint
+
+
+def _packed(kind: str, text: bytes) -> bytes:
+    if kind == "zip":
+        file = io.BytesIO()
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("inside.txt", text)
+        return file.getvalue()
+    packers = {"plain": bytes, "gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
+    return packers[kind](text)
+
+
+@pytest.mark.parametrize("kind", ["plain", "gz", "bz2", "xz", "zip"])
+def test_compressed_files_are_told_by_content(kind, tmp_path):
+    text = b"".join(b"%d qid:%d 1:%d\n" % (i % 2, i // 10, i) for i in range(20_000))
+    path = tmp_path / "data.whatever"
+    path.write_bytes(_packed(kind, text))
+    data = letor.read(path).dataset
+    assert data.documents == 20_000
+    assert data.features[:, 0].tolist() == list(range(20_000))
+
+
+def test_a_group_file_instead_of_qid(tmp_path):
+    (tmp_path / "a.query").write_text("2\n1\n")
+    text = "1 1:1\n0 1:2\n2 2:1\n"
+    data = parsed(text, groups=tmp_path / "a.query").dataset
+    assert data.offsets.tolist() == [0, 2, 3]
+    assert data.query_ids == ("1", "2")
+    with pytest.raises(LetorError, match="add up to 4"):
+        parsed(text, groups=io.BytesIO(b"2\n2\n"))
+    with pytest.raises(LetorError, match=r"group file:2: .*positive integer"):
+        parsed(text, groups=io.BytesIO(b"2\n-1\n"))
+    with pytest.raises(LetorError, match="although a group file"):
+        parsed("1 qid:1 1:1\n", groups=io.BytesIO(b"1\n"))
+
+
+@pytest.mark.parametrize(
+    ("policy", "filled"), [("zero", [0, 0]), ("mean", [2, 0]), ("largest", [3, 0])]
+)
+def test_missing_cells_follow_the_policy(policy, filled):
+    text = "0 qid:1 1:1 2:NULL\n0 qid:1 1:NaN 2:null\n1 qid:1 1:3 2:nan\n"
+    found = parsed(text, missing=policy)
+    assert found.dataset.features[1].tolist() == filled
+    assert found.missing_cells == 4
+    with pytest.raises(LetorError, match=r"some.txt:1: a NULL or NaN cell"):
+        parsed(text)
+
+
+def test_sentinels_beyond_float32_are_cut_and_counted():
+    largest = np.finfo(np.float32).max
+    texts = ["1.797e308", "1.79769313486232E+308", "-3.5e38", "1" + "0" * 300]
+    cells = " ".join(f"{i + 1}:{text}" for i, text in enumerate(texts))
+    found = parsed(f"0 qid:1 {cells}\n")
+    assert found.dataset.features[0].tolist() == [largest, largest, -largest, largest]
+    assert found.clipped_cells == 4
+    assert "4 values were cut" in found.notes[0]
+
+
+def value_of(text: str) -> np.float32:
+    return parsed(f"0 qid:1 1:{text}\n").dataset.features[0, 0]
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=40))
+@settings(deadline=None, max_examples=60)
+def test_numbers_are_rounded_as_python_and_numpy_do(values):
+    notations = [f"{{:.{digits}{kind}}}" for digits in (0, 1, 6, 9, 16, 19, 25) for kind in "fge"]
+    small = [value for value in values if abs(value) < 3.4e38]
+    texts = [form.format(value) for form in [*notations, "{!r}"] for value in small]
+    if texts:
+        cells = " ".join(f"{i + 1}:{text}" for i, text in enumerate(texts))
+        row = parsed(f"0 qid:1 {cells}\n").dataset.features[0]
+        expected = np.array([np.float32(float(text)) for text in texts])
+        assert row.tobytes() == expected.tobytes()
+
+
+def test_numbers_on_and_beside_float32_midpoints():
+    generator = np.random.default_rng(5)
+    low = generator.random(2000).astype(np.float32)
+    midpoints = (low.astype(np.float64) + np.nextafter(low, np.float32(2)).astype(np.float64)) / 2
+    texts = [f"{value:.40f}" for value in midpoints]
+    texts += [f"{value:.40f}"[:-1] + "1" for value in midpoints]
+    texts += [f"{np.nextafter(value, side):.30g}" for value in midpoints for side in (0.0, 1.0)]
+    texts += [f"{value * 1e-30:.25g}" for value in midpoints]
+    cells = " ".join(f"{i + 1}:{text}" for i, text in enumerate(texts))
+    row = parsed(f"0 qid:1 {cells}\n").dataset.features[0]
+    assert row.tobytes() == np.array([np.float32(float(text)) for text in texts]).tobytes()
+
+
+@pytest.mark.parametrize(
+    "text", ["0", "-0", "-0.0", "1e-50", "1.4e-45", "1e-400", "00012.50", "3.4028235e38", "7e-46"]
+)
+def test_numbers_at_the_edges(text):
+    assert value_of(text).tobytes() == np.float32(float(text)).tobytes()
+
+
+@pytest.mark.parametrize("digits", range(1, 13))
+def test_whole_numbers_of_every_length_stand_beside_others(digits):
+    """Behind the number, as far on as it is long, stands what may end another one."""
+    whole = "9" * digits
+    for rest in ("2:5 3:7", "2:5", "2:50.5 3:7 4:1", ""):
+        text = f"1 qid:1 1:{whole} {rest}\n"
+        expected = [float(cell.partition(":")[2]) for cell in text.split()[2:]]
+        assert parsed(text).dataset.features.tolist() == [np.float32(expected).tolist()]
+
+
+def test_numbers_are_written_without_a_digit_too_many(tmp_path):
+    texts = ["0", "7", "10", "99", "100", "123456", "0.5", "10.25", "-3", "-0.125"]
+    line = "2 qid:a " + " ".join(f"{at}:{text}" for at, text in enumerate(texts, 1)) + "\n"
+    letor_write.write(parsed(line).dataset, tmp_path / "a.txt")
+    assert (tmp_path / "a.txt").read_text().split() == line.split()
+
+
+FLOATS = st.floats(width=32, allow_nan=False, allow_infinity=False)
+NAMES = st.text(st.characters(min_codepoint=33, exclude_characters="#"), min_size=1, max_size=8)
+COMMENTS = st.text(
+    st.characters(exclude_characters="\n\r\0", exclude_categories=["Cs"]), max_size=9
+)
+
+
+@st.composite
+def data_set_fields(draw):
+    lengths = draw(st.lists(st.integers(1, 4), min_size=1, max_size=4))
+    docs, features = sum(lengths), draw(st.integers(1, 5))
+    ids = draw(st.sets(st.integers(0, 300), min_size=features, max_size=features))
+    names = draw(st.lists(NAMES, min_size=len(lengths), max_size=len(lengths), unique=True))
+    comments = draw(st.none() | st.lists(COMMENTS, min_size=docs, max_size=docs))
+    documents = None
+    if draw(st.booleans()):
+        documents = [f"GX{row}" for row in range(docs)]
+        comments = [f"docid = GX{row} {text}" for row, text in enumerate(comments or [""] * docs)]
+    return {
+        "features": draw(arrays.arrays(np.float32, (docs, features), elements=FLOATS)),
+        "labels": draw(arrays.arrays(np.float32, docs, elements=FLOATS)),
+        "offsets": np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        "query_ids": tuple(names),
+        "feature_ids": tuple(sorted(ids)),
+        "doc_ids": documents,
+        "comments": comments,
+    }
+
+
+@given(data_set_fields(), st.booleans())
+@settings(deadline=None, max_examples=80)
+def test_what_is_written_reads_back_bit_for_bit(tmp_path_factory, fields, packed):
+    for name in ("doc_ids", "comments"):
+        fields[name] = None if fields[name] is None else TextColumn.of(fields[name])
+    data = RankingDataset(**fields)
+    path = tmp_path_factory.mktemp("round") / ("a.txt.gz" if packed else "a.txt")
+    letor_write.write(data, path)
+    back = letor.read(path).dataset
+    assert back.features.tobytes() == data.features.tobytes()
+    assert back.labels.tobytes() == data.labels.tobytes()
+    assert back.query_ids == data.query_ids
+    assert back.feature_ids == data.feature_ids
+    assert (back.comments is None) == (data.comments is None)
+    assert back.fingerprint == data.fingerprint
+
+
+def test_writing_refuses_what_a_line_cannot_hold(tmp_path):
+    data = parsed("1 qid:1 1:1 #x\n").dataset
+    for change in (
+        {"query_ids": ("a b",)},
+        {"comments": TextColumn.of(["two\nlines"])},
+        {"features": np.array([[np.inf]], dtype=np.float32)},
+    ):
+        fields = {name: getattr(data, name) for name in data.__dataclass_fields__} | change
+        with pytest.raises(DataError):
+            letor_write.write(RankingDataset(**fields), tmp_path / "a.txt")
+    assert list(tmp_path.iterdir()) == []
+
+
+MEMORY = """
+import re, sys
+from pathlib import Path
+from shuffleproof.core.data import letor
+def peak():
+    return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) * 1024
+letor.read(sys.argv[1])
+before = peak()
+found = letor.read(sys.argv[2])
+print((peak() - before) / found.dataset.features.nbytes)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize("packed", [False, True])
+def test_reading_takes_little_more_than_the_matrix(tmp_path, packed):
+    generator = np.random.default_rng(9)
+    lines = "".join(
+        f"{i % 4} qid:QUERY " + " ".join(f"{j + 1}:{v:.6f}" for j, v in enumerate(row)) + "\n"
+        for i, row in enumerate(generator.random((100, 100)))
+    )
+    small, large = tmp_path / "small.txt", tmp_path / "large.txt"
+    small.write_text(lines)
+    text = b"".join(lines.replace("QUERY", str(query)).encode() for query in range(1400))
+    large.write_bytes(gzip.compress(text, 1) if packed else text)
+    command = [sys.executable, "-c", MEMORY, str(small), str(large)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert 0.8 < float(done.stdout) < 1.4
+
+
+@needs_data
+@pytest.mark.parametrize(
+    ("file", "queries", "docs", "features", "labels"),
+    [
+        ("mq2008/S1.txt.gz", 157, 2933, 46, 3),
+        ("clueweb09_webis/Fold1.test.txt.gz", None, 5309, 42, 5),
+        ("mslr_web30k_sample/fold1_test_sample.txt.gz", 18, 1900, 136, 5),
+    ],
+)
+def test_published_files_equal_scikit_learn(file, queries, docs, features, labels):
+    from sklearn.datasets import load_svmlight_file
+
+    data = letor.read(DATA / file).dataset
+    peer, peer_labels, peer_queries = load_svmlight_file(str(DATA / file), query_id=True)
+    assert data.features.shape == (docs, features)
+    assert (data.features == peer.toarray()[:, -features:].astype(np.float32)).all()
+    assert data.labels.tolist() == peer_labels.tolist()
+    assert np.repeat(data.query_ids, np.diff(data.offsets)).astype(int).tolist() == (
+        peer_queries.tolist()
+    )
+    assert queries in {None, data.queries}
+    assert len(np.unique(data.labels)) == labels
+
+
+@needs_data
+def test_published_document_ids():
+    assert letor.read(DATA / "mq2008/S1.txt.gz").dataset.doc_ids[0].startswith("GX")
+    data = letor.read(DATA / "clueweb09_webis/Fold1.test.txt.gz").dataset
+    assert all(name.startswith("clueweb09-") for name in data.doc_ids)
+
+
+@needs_data
+def test_published_group_file():
+    folder = DATA / "lightgbm_rank"
+    data = letor.read(folder / "rank.train.gz", groups=folder / "rank.train.query.gz").dataset
+    assert (data.queries, data.documents) == (201, 3005)
+    assert max(data.feature_ids) == 300
+    assert np.count_nonzero(data.features) == pytest.approx(0.316 * 3005 * 300, rel=0.01)
+
+
+@needs_data
+def test_published_null_cells():
+    path = DATA / "mq2007_agg/A1.txt.gz"
+    with pytest.raises(LetorError, match="NULL"):
+        letor.read(path)
+    found = letor.read(path, missing="largest")
+    assert found.dataset.features.shape == (14013, 21)
+    assert np.isfinite(found.dataset.features).all()
+    assert found.missing_cells / found.dataset.features.size == pytest.approx(0.348, abs=0.02)

@@ -1,0 +1,136 @@
+"""Data sets as tables and folders: every number reads back, all parts or the one asked for."""
+
+import io
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from shuffleproof.app.exports import table_as
+from shuffleproof.core.cli.arguments import main
+from shuffleproof.core.data import csv_text, source, table_write
+from shuffleproof.core.data.letor.write import write
+from shuffleproof.core.data.synthetic import planted
+
+FOLD = planted(queries=(6, 3, 4), seed=4, documents=5)
+PARTS = {"train": FOLD.train, "valid": FOLD.valid, "test": FOLD.test}
+FILES = {"train": "train.txt", "valid": "vali.txt", "test": "test.txt"}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "in").mkdir()
+    for name, part in PARTS.items():
+        write(part, tmp_path / "in" / FILES[name])
+    return tmp_path / "in"
+
+
+@pytest.fixture
+def exported(capsys, tmp_path, folder):
+    def run(*arguments):
+        store = ("--store", str(tmp_path / "store"), "--json")
+        code = main(["export", str(folder), *map(str, arguments), *store])
+        told = capsys.readouterr()
+        assert code == 0, told.err
+        return json.loads(told.out)
+
+    return run
+
+
+def opened(path):
+    if path.suffix == ".parquet":
+        return pd.read_parquet(path)
+    kinds = dict.fromkeys(("part", "query", "document", "comment"), "str")
+    return pd.read_csv(path, dtype=kinds, keep_default_na=False)
+
+
+@pytest.mark.parametrize("rows", [7, 1 << 15])
+@pytest.mark.parametrize("kind", table_write.WRITERS)
+def test_a_table_holds_every_row_of_every_part(tmp_path, monkeypatch, kind, rows):
+    monkeypatch.setattr(table_write, "ROWS", rows)
+    path = tmp_path / f"all.{kind}"
+    table_write.WRITERS[kind](PARTS, path)
+    table = opened(path)
+    assert table.part.tolist() == [name for name, part in PARTS.items() for _ in part.labels]
+    features = [f"feature_{feature}" for feature in FOLD.train.feature_ids]
+    assert list(table.columns) == ["part", "query", "document", "label", *features]
+    for name, part in PARTS.items():
+        rows_of_part = table[table.part == name]
+        owners = np.repeat(part.query_ids, np.diff(part.offsets))
+        assert rows_of_part["query"].tolist() == owners.tolist()
+        assert rows_of_part.document.tolist() == list(part.doc_ids)
+        assert np.array_equal(rows_of_part.label.astype(np.float32), part.labels)
+        assert np.array_equal(rows_of_part[features].to_numpy(np.float32), part.features)
+    assert [path.name for path in tmp_path.iterdir()] == [path.name]
+
+
+def test_export_writes_all_parts_or_the_one_named(exported, tmp_path):
+    documents = {name: part.documents for name, part in PARTS.items()}
+    told = exported(tmp_path / "all.csv")
+    assert told == {
+        "schema": "shuffleproof export",
+        "version": 1,
+        "out": str(tmp_path / "all.csv"),
+        "bytes": (tmp_path / "all.csv").stat().st_size,
+        "part": "all",
+    }
+    assert opened(tmp_path / "all.csv").part.value_counts().to_dict() == documents
+    assert "comment" in opened(tmp_path / "all.csv")
+    told = exported(tmp_path / "valid.parquet", "--part", "valid")
+    assert told["part"] == "valid"
+    assert opened(tmp_path / "valid.parquet").part.tolist() == ["valid"] * documents["valid"]
+    exported(tmp_path / "test.qrels")
+    exported(tmp_path / "all.qrels", "--part", "all")
+    lines = (tmp_path / "all.qrels").read_text().splitlines()
+    assert len(lines) == sum(documents.values())
+    assert lines[-documents["test"] :] == (tmp_path / "test.qrels").read_text().splitlines()
+
+
+def test_a_folder_of_letor_text_is_the_whole_set_and_reads_back(exported, tmp_path, folder):
+    told = exported(tmp_path / "out")
+    assert told["part"] == "all"
+    assert told["bytes"] == sum(path.stat().st_size for path in (tmp_path / "out").iterdir())
+    (again,) = source.load(tmp_path / "out")
+    (before,) = source.load(folder)
+    assert again.fold.fingerprint == before.fold.fingerprint
+    assert exported(tmp_path / "one.txt")["part"] == "test"
+
+
+def test_all_parts_do_not_fit_in_one_letor_file_or_run(tmp_path, folder, capsys):
+    store = ("--store", str(tmp_path / "store"), "--part", "all")
+    assert main(["export", str(folder), str(tmp_path / "all.txt"), *store]) == 2
+    assert "into a folder" in capsys.readouterr().err
+    assert main(["export", "feature:1", str(tmp_path / "x.run"), *store]) == 2
+    assert "a run is of one part" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("first", ["=", "+", "-", "@", "\t", "\r"])
+def test_no_text_is_a_formula_in_a_spreadsheet(first):
+    text = f"{first}cmd|' /C calc'!A0"
+    frame = pd.DataFrame({text: [text, "-3", "q"], "value": [-1.5, 0.0, 2.0]})
+    for written in (csv_text.csv(frame), table_as(frame, "csv").decode()):
+        found = pd.read_csv(io.StringIO(written, newline=""), dtype={0: str})
+        assert list(found.columns) == [f"'{text}", "value"]
+        assert found.iloc[:, 0].tolist() == [f"'{text}", "-3", "q"]
+        assert found["value"].tolist() == [-1.5, 0.0, 2.0]
+
+
+def test_csv_of_a_set_escapes_its_ids(tmp_path):
+    part = replace(FOLD.test, query_ids=("=1+1", "-2", "@x", "ok"), fingerprint="")
+    table_write.write_csv({"test": part}, tmp_path / "out.csv")
+    found = pd.read_csv(tmp_path / "out.csv", dtype={"query": str})
+    assert found["query"].unique().tolist() == ["'=1+1", "-2", "'@x", "ok"]
+    assert found["label"].tolist() == part.labels.tolist()
+
+
+@pytest.mark.parametrize("kind", ["tex", "md"])
+def test_a_line_break_in_a_cell_ends_no_row(kind):
+    frame = pd.DataFrame({"a\nb": ["x\r\ny \N{LINE SEPARATOR}z", "w"]})
+    text = table_as(frame, kind).decode()
+    assert "a b" in text
+    assert "x y z" in text
+    assert len(text.splitlines()) == len(
+        table_as(pd.DataFrame({"a": ["x", "w"]}), kind).splitlines()
+    )

@@ -1,0 +1,167 @@
+"""Measures of relevance against scikit-learn, pytrec_eval and trec_eval's own expected outputs."""
+
+import gzip
+from collections import defaultdict
+
+import numpy as np
+import pytest
+
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.lists import CandidateLists
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.relevance import evaluate, mean_of
+from tests import places
+
+DATA = places.DATA / "trec_eval_testdata"
+needs_data = pytest.mark.skipif(not DATA.is_dir(), reason=f"real data absent: {DATA}")
+
+
+def random_case(seed, lists=60, longest=80, levels=1000):
+    """Lists of random lengths; few `levels` of scores make many ties."""
+    random = np.random.default_rng(seed)
+    lengths = random.integers(2, longest, size=lists)
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    labels = random.choice([0, 0, 0, 1, 2, 4], size=offsets[-1]).astype(np.float32)
+    features = np.zeros((offsets[-1], 0), np.float32)
+    names = tuple(f"q{i}" for i in range(lists))
+    dataset = RankingDataset(features, labels, offsets, names, ())
+    scores = random.permutation(np.arange(offsets[-1]) % levels).astype(np.float32)
+    return dataset, CandidateLists.everything(dataset), scores
+
+
+@pytest.mark.parametrize("levels", [10**6, 7])
+@pytest.mark.parametrize("gain", ["exp2", "linear"])
+def test_scikit_learn_agrees_on_averaged_ties(gain, levels):
+    from sklearn.metrics import dcg_score, ndcg_score
+
+    dataset, lists, scores = random_case(1, levels=levels)
+    measures = [Measure(name, k, gain=gain) for name in ("NDCG", "DCG") for k in (None, 3, 10)]
+    found = evaluate(measures, dataset, lists, scores)
+    for query in range(len(lists)):
+        inside = slice(dataset.offsets[query], dataset.offsets[query + 1])
+        labels = dataset.labels[inside].astype(np.float64)
+        gains = [labels if gain == "linear" else 2**labels - 1]
+        wanted = [
+            f(gains, [scores[inside]], k=k) for f in (ndcg_score, dcg_score) for k in (None, 3, 10)
+        ]
+        np.testing.assert_allclose(found[:, query], wanted, rtol=1e-6, atol=1e-7)
+
+
+def pytrec(dataset, lists, scores, names):
+    """Per query {name: value}; names chosen so that ties are broken by data set row."""
+    import pytrec_eval
+
+    qrels, run = {}, {}
+    for query, name in enumerate(dataset.query_ids):
+        inside = range(lists.offsets[query], lists.offsets[query + 1])
+        # trec_eval ranks tied documents by falling name.
+        ids = [f"d{999_999 - row}" for row in lists.rows[inside.start : inside.stop]]
+        qrels[name] = {d: int(dataset.labels[i]) for d, i in zip(ids, inside, strict=True)}
+        run[name] = {d: float(scores[i]) for d, i in zip(ids, inside, strict=True)}
+    return pytrec_eval.RelevanceEvaluator(qrels, names).evaluate(run)
+
+
+@pytest.mark.parametrize("levels", [10**6, 7])
+def test_pytrec_eval_agrees_with_ties_by_row(levels):
+    dataset, lists, scores = random_case(2, levels=levels)
+    pairs = [(Measure("NDCG", gain="linear", ties="row"), "ndcg")]
+    pairs += [(Measure("AP", ties="row"), "map"), (Measure("RR", ties="row"), "recip_rank")]
+    for k in (1, 3, 5, 10, 100):
+        pairs += [
+            (Measure("NDCG", k, gain="linear", ties="row"), f"ndcg_cut_{k}"),
+            (Measure("AP", k, ties="row"), f"map_cut_{k}"),
+            (Measure("P", k, ties="row"), f"P_{k}"),
+            (Measure("R", k, ties="row"), f"recall_{k}"),
+        ]
+    asked = {"ndcg", "map", "recip_rank"}
+    asked |= {f"{f}.1,3,5,10,100" for f in ("ndcg_cut", "map_cut", "P", "recall")}
+    theirs = pytrec(dataset, lists, scores, asked)
+    ours = evaluate([measure for measure, _ in pairs], dataset, lists, scores)
+    for (measure, name), values in zip(pairs, ours, strict=True):
+        wanted = [theirs[query][name] for query in dataset.query_ids]
+        np.testing.assert_allclose(values, wanted, rtol=1e-6, atol=1e-7, err_msg=str(measure))
+
+
+def lines_of(name):
+    with gzip.open(DATA / f"{name}.gz", "rt") as file:
+        return [line.split() for line in file if line.strip()]
+
+
+def published(run_name, depth=None):
+    """One of trec_eval's test runs as lists; rows in falling order of names, as it ranks ties."""
+    grades = {(topic, doc): int(grade) for topic, _, doc, grade in lines_of("qrels.test")}
+    found = defaultdict(dict)
+    for topic, _, doc, _, score, *_ in lines_of(run_name):
+        found[topic][doc] = float(score)
+    topics = sorted({topic for topic, _ in grades})
+    labels, offsets, bounds, rows, scores = [], [0], [0], [], []
+    for topic in topics:
+        judged = {doc for other, doc in grades if other == topic}
+        names = sorted(judged | set(found[topic]), reverse=True)
+        run = [name for name in names if name in found[topic]]
+        run = sorted(run, key=lambda name: -found[topic][name])[:depth]
+        rows += [offsets[-1] + names.index(name) for name in run]
+        scores += [found[topic][name] for name in run]
+        labels += [grades.get((topic, name), 0) for name in names]
+        offsets.append(len(labels))
+        bounds.append(len(rows))
+    empty = np.zeros((len(labels), 0), np.float32)
+    dataset = RankingDataset(
+        empty, np.array(labels, np.float32), np.array(offsets), tuple(topics), ()
+    )
+    lists = CandidateLists(
+        offsets=np.array(bounds),
+        queries=np.arange(len(topics)),
+        rows=np.array(rows),
+        ranks=np.zeros((len(rows), 0), np.int32),
+        prior=np.zeros((len(rows), 0), np.float32),
+    )
+    return dataset, lists, np.array(scores, np.float32)
+
+
+def measure_called(name):
+    """Our measure for one of trec_eval's names; None where we have none."""
+    whole = {
+        "ndcg": Measure("NDCG", gain="linear", ties="row"),
+        "map": Measure("AP", ties="row"),
+        "recip_rank": Measure("RR", ties="row"),
+        "set_P": Measure("P", ties="row"),
+        "set_recall": Measure("R", ties="row"),
+    }
+    if name in whole:
+        return whole[name]
+    family, _, cutoff = name.rpartition("_")
+    ours = {"P": "P", "recall": "R", "map_cut": "AP", "ndcg_cut": "NDCG"}.get(family)
+    if ours is None or not cutoff.isdigit():
+        return None
+    return Measure(ours, int(cutoff), ties="row").under(gain="linear")
+
+
+@needs_data
+@pytest.mark.parametrize("file", ["out.test", "out.test.a"])
+def test_trec_evals_own_expected_means(file):
+    dataset, lists, scores = published("results.test")
+    checked = 0
+    for name, topic, value in lines_of(file):
+        measure = measure_called(name)
+        if topic == "all" and measure is not None:
+            values = evaluate([measure], dataset, lists, scores)[0]
+            assert mean_of(measure, values) == pytest.approx(float(value), abs=5.1e-5), name
+            checked += 1
+    assert checked >= (11 if file == "out.test" else 41)
+
+
+@needs_data
+def test_trec_evals_own_expected_values_of_a_truncated_run():
+    """Options -q -c -M100: each topic, missing ones too, and only the first 100 documents."""
+    dataset, lists, scores = published("results.trunc", depth=100)
+    assert 0 in lists.lengths
+    checked = 0
+    for name, topic, value in lines_of("out.test.aqcM"):
+        measure = measure_called(name)
+        if measure is not None:
+            found = evaluate([measure], dataset, lists, scores)[0]
+            ours = float(np.append(found, found.mean())[[*dataset.query_ids, "all"].index(topic)])
+            assert ours == pytest.approx(float(value), abs=5.1e-5), (name, topic)
+            checked += 1
+    assert checked >= 4 * 40

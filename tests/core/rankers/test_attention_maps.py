@@ -1,0 +1,505 @@
+"""Weights on request against the fast path and torch, measures against hand formulas and scipy."""
+
+import math
+from argparse import Namespace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.cluster.hierarchy import leaves_list, linkage
+from scipy.spatial.distance import cdist, pdist
+from scipy.stats import entropy as scipy_entropy
+
+from shuffleproof.core.cli import attention as attention_command
+from shuffleproof.core.data import synthetic
+from shuffleproof.core.data.features import fit as fit_normalisation
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.errors import ParameterError, UnknownNameError, UsageError
+from shuffleproof.core.models import attention
+from shuffleproof.core.rankers.attention import kinds as attention_kinds
+from shuffleproof.core.rankers.attention import measures
+from shuffleproof.core.rankers.attention import order as attention_order
+from shuffleproof.core.rankers.attention.gates import gate_paths
+from shuffleproof.core.rankers.attention.kinds import AttentionRecord
+from shuffleproof.core.rankers.attention.maps import by_document, recorded
+from shuffleproof.core.rankers.attention.summary import MEASURES, _heads
+from shuffleproof.core.rankers.neural.ranker import NeuralRanker
+from shuffleproof.core.rankers.neural.recipes import FIXED, NeuralSpec
+from shuffleproof.core.studies.kinds.attention import one_list as attention_list
+from shuffleproof.core.studies.kinds.attention import study as attention_study
+from shuffleproof.core.studies.kinds.attention import text as attention_text
+from shuffleproof.core.studies.kinds.attention.list_edit import Change
+from shuffleproof.core.studies.result import StudyResult
+
+FOLD = synthetic.planted(queries=(4, 2, 3), seed=5)
+NAMES = (
+    "setrank-msab", "setrank-imsab", "setrank-msab-init", "setrank-imsab-init", "dlcm",
+    "dlcm-without-init",
+)  # fmt: skip
+SETS = [name for name in NAMES if name.startswith("setrank")]
+
+
+def ranker_of(name, **changes):
+    spec = NeuralSpec.preset(name, "small", **changes)
+    normalisation = fit_normalisation(spec.training.normalisation, FOLD.train)
+    ranker = NeuralRanker.untrained(spec, normalisation, FOLD.train.feature_ids, "cpu")
+    with torch.no_grad():  # first weights are so small that every map would be flat
+        for parameter in ranker.network.parameters():
+            if parameter.dim() > 1:
+                parameter.mul_(3)
+    return ranker
+
+
+def one_list(query=0):
+    test = FOLD.test
+    scores = test.feature(3)[:, None].astype(np.float32)
+    return JudgedLists(test, CandidateLists.ranked_by(test, scores).select(np.array([query])))
+
+
+def shuffled(judged, seed=1):
+    order = np.random.default_rng(seed).permutation(len(judged.lists.rows))
+    return JudgedLists(judged.dataset, judged.lists.shown_as(order)), order
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("threshold", [1, 10**9])
+def test_recorded_scores_are_those_of_the_fast_path(monkeypatch, name, threshold):
+    monkeypatch.setattr(attention, "FUSED_FROM", threshold)  # torch's fused attention, or ours
+    ranker, judged = ranker_of(name), one_list()
+    record = recorded(ranker, judged)
+    fast = ranker.score(judged.dataset, judged.lists)
+    np.testing.assert_allclose(record.scores, fast, atol=2e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_the_output_follows_from_the_recorded_weights(name):
+    """Every block again by hand: weights times values, residual, norm, feed-forward."""
+    ranker, judged = ranker_of(name), one_list()
+    record, network = recorded(ranker, judged), ranker.network
+    batch = ranker._held(judged.dataset, judged.lists, "cpu").batch(np.array([0]))
+    with torch.inference_mode():
+        x = network.embed(batch.features)
+        ordinal = network.ordinals(batch.ranks, batch.tied)
+        x = x if ordinal is None else x + ordinal
+        for at, block in enumerate(network.blocks):
+            if network.config.block == "msab":
+                x = again(block.block, x, x, record.block("documents", at))
+                continue
+            centres = again(block.gather, block.points[None], x, record.block("gather", at))
+            x = again(block.spread, x, centres, record.block("spread", at))
+        scores = network.output(x)[0, :, 0].numpy()
+    np.testing.assert_allclose(record.scores, scores, atol=2e-5, rtol=1e-5)
+
+
+def again(block, queries, keys, weights):
+    module = block.attention
+    width = module.weight.shape[1]
+    value = torch.nn.functional.linear(keys, module.weight[2 * width :])
+    value = value.view(1, keys.shape[1], module.heads, -1).transpose(1, 2)
+    gathered = (torch.from_numpy(weights.copy())[None] @ value).transpose(1, 2).flatten(2)
+    normed = block.norm(queries + gathered)
+    return normed if block.feed_forward is None else block.feed_forward(normed)
+
+
+def test_recorded_weights_are_those_of_torch():
+    ranker, judged = ranker_of("setrank-msab"), one_list()
+    module = ranker.network.blocks[0].block.attention
+    width = module.weight.shape[1]
+    peer = torch.nn.MultiheadAttention(width, module.heads, bias=False, batch_first=True)
+    peer.in_proj_weight.data.copy_(module.weight.data)
+    peer.in_proj_weight.data[:width] *= module.scale * math.sqrt(width // module.heads)
+    batch = ranker._held(judged.dataset, judged.lists, "cpu").batch(np.array([0]))
+    with torch.inference_mode():
+        x = ranker.network.embed(batch.features)
+        _, due = peer(x, x, x, average_attn_weights=False)
+    found = recorded(ranker, judged).block("documents", 0)
+    np.testing.assert_allclose(found, due[0].numpy(), atol=1e-6, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_rows_are_distributions_where_they_should_be(name):
+    record = recorded(ranker_of(name), one_list())
+    for kind, _, weights in record.each():
+        assert np.isfinite(weights).all()
+        if kind in {"documents", "gather", "spread"}:
+            np.testing.assert_allclose(weights.sum(-1), 1, atol=1e-5)
+        if kind in {"paths", "update", "reset"}:
+            assert (weights >= 0).all()
+            assert (weights <= 1).all()
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_rollout_and_product_are_distributions_over_documents(name):
+    record = recorded(ranker_of(name), one_list())
+    docs = len(record.scores)
+    for kind in {"rollout", "through"} & set(record.kinds):
+        found = record.map_of(kind)
+        assert found.shape == (docs, docs)
+        np.testing.assert_allclose(found.sum(-1), 1, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_after_re_indexing_another_order_shown_changes_nothing(name):
+    ranker, judged = ranker_of(name), one_list()
+    other, order = shuffled(judged)
+    before, after = recorded(ranker, judged), by_document(recorded(ranker, other), order)
+    for (kind, block, left), (_, _, right) in zip(before.each(), after.each(), strict=True):
+        assert attention_order.largest_change(left, right) < 1e-5, (kind, block)
+    np.testing.assert_allclose(before.scores, after.scores, atol=1e-4)
+
+
+def test_dlcm_changes_with_the_order_shown_and_setrank_with_ordinals_with_the_ranking():
+    judged = one_list()
+    ranker = ranker_of("dlcm")
+    other, order = shuffled(judged)
+    before, after = recorded(ranker, judged), by_document(recorded(ranker, other), order)
+    assert attention_order.largest_change(before.map_of("paths"), after.map_of("paths")) > 0.05
+    reversed_prior = judged.lists.reranked(-judged.lists.prior)
+    places = {row: at for at, row in enumerate(judged.lists.rows.tolist())}
+    order = np.array([places[row] for row in reversed_prior.rows.tolist()])
+    for name, least, most in (("setrank-msab", 0, 1e-5), ("setrank-msab-init", 1e-4, 1)):
+        ranker = ranker_of(name)
+        changed = recorded(ranker, JudgedLists(judged.dataset, reversed_prior))
+        left = recorded(ranker, judged).block("documents", 0)
+        change = attention_order.largest_change(
+            left, by_document(changed, order).block("documents", 0)
+        )
+        assert least <= change <= most, name
+
+
+@pytest.mark.parametrize("changes", [{}, {"two_directions": True}, {"direction": "highest-first"}])
+@pytest.mark.parametrize("reset", ["before", "after"])
+def test_paths_are_what_each_document_wrote_into_the_state(changes, reset):
+    """h_i = Σ_j paths_ij n_j in every unit, with n from the gates and states themselves."""
+    ranker = ranker_of("dlcm", reset=reset, **changes)
+    judged, network = one_list(), ranker.network
+    batch = ranker._held(judged.dataset, judged.lists, "cpu").batch(np.array([0]))
+    record = recorded(ranker, judged)
+    with torch.inference_mode():
+        parts = network.embed(batch.features).chunk(len(network.recurrences), -1)
+        for at, (walk, part) in enumerate(zip(network.recurrences, parts, strict=True)):
+            states = walk(part, None)[0][0]
+            zero = torch.zeros_like(states[:1])
+            back = walk.backwards
+            before = torch.cat((states[1:], zero)) if back else torch.cat((zero, states[:-1]))
+            update = torch.from_numpy(record.map_of("update", at))
+            wrote = (states - (1 - update) * before) / update  # n = (h − z h') / (1 − z)
+            assert wrote.abs().max() <= 1 + 1e-3, "a tanh"
+            order = range(len(states) - 1, -1, -1) if back else range(len(states))
+            due = torch.zeros_like(states)
+            for place in order:
+                inside = [one for one in order if (one >= place) == back or one == place]
+                for one in inside:
+                    weight = update[one].clone()
+                    for later in range(place, one) if back else range(one + 1, place + 1):
+                        weight *= 1 - update[later]
+                    due[place] += weight * wrote[one]
+            torch.testing.assert_close(due, states, atol=2e-5, rtol=1e-4)
+
+
+def test_paths_of_gates_by_the_product_formula():
+    generator = torch.Generator().manual_seed(3)
+    enters, keeps = torch.rand(2, 5, 4, generator=generator)
+    forwards = gate_paths(enters, keeps, backwards=False)
+    for row in range(5):
+        for column in range(5):
+            due = torch.zeros(())
+            if column <= row:
+                due = (enters[column] * keeps[column + 1 : row + 1].prod(0)).mean()
+            assert forwards[row, column] == pytest.approx(float(due), abs=1e-6)
+    turned = gate_paths(enters.flip(0), keeps.flip(0), backwards=True)
+    torch.testing.assert_close(turned.flip(0, 1), forwards)
+
+
+@pytest.mark.parametrize("context", ["multiply", "add"])
+@pytest.mark.parametrize("cell", ["gru", "lstm"])
+def test_parts_of_phi_sum_to_the_score(context, cell):
+    ranker, judged = ranker_of("dlcm", context=context, cell=cell), one_list()
+    record = recorded(ranker, judged)
+    fast = ranker.score(judged.dataset, judged.lists)
+    np.testing.assert_allclose(record.map_of("phi").sum(-1), fast, atol=1e-5, rtol=1e-4)
+    assert ("forget" in record.kinds) == (cell == "lstm")
+
+
+@pytest.mark.parametrize("name", sorted(FIXED))
+def test_what_attends_can_be_recorded_and_nothing_else(name):
+    if name == "setrank-imsab-multi-init":
+        pytest.skip("the lists here have one initial ranking")
+    ranker, judged = ranker_of(name), one_list()
+    if attention_kinds.attends(name):
+        record = recorded(ranker, judged)
+        assert record.kinds
+        with pytest.raises(UnknownNameError):
+            record.map_of("forget")
+    else:
+        with pytest.raises(UsageError, match="choose a SetRank or a DLCM"):
+            recorded(ranker, judged)
+
+
+def test_one_list_at_a_time():
+    whole = JudgedLists(FOLD.test, CandidateLists.everything(FOLD.test))
+    with pytest.raises(UsageError, match="one list at a time"):
+        recorded(ranker_of("setrank-msab"), whole)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_lists_of_one_document(name):
+    ranker, judged = ranker_of(name), one_list()
+    single = CandidateLists(
+        np.array([0, 1]), judged.lists.queries, judged.lists.rows[:1].copy(),
+        np.zeros((1, 1), np.int32), judged.lists.prior[:1].copy(),
+    )  # fmt: skip
+    record = recorded(ranker, JudgedLists(judged.dataset, single))
+    assert record.map_of(record.kinds[0]).shape[0] == 1
+    np.testing.assert_allclose(measures.entropy(record.map_of(record.kinds[0])), 0, atol=1e-6)
+
+
+rows = arrays(np.float64, (2, 3, 5), elements=st.floats(0.0, 1.0)).filter(
+    lambda found: (found.sum(-1) > 1e-3).all()
+)
+
+
+@given(rows)
+def test_measures_against_scipy_and_their_bounds(weights):
+    np.testing.assert_allclose(
+        measures.entropy(weights), scipy_entropy(weights, axis=-1), atol=1e-9
+    )
+    neighbours = np.exp(measures.entropy(weights))
+    assert (neighbours >= 1 - 1e-9).all()
+    assert (neighbours <= 5 + 1e-9).all()
+    shares = weights / weights.sum(-1, keepdims=True)
+    distance = cdist(shares[0], shares[1], "cityblock").diagonal() / 2
+    assert measures.overlaps(weights)[0, 1] == pytest.approx(1 - distance.mean(), abs=1e-9)
+    assert measures.redundancy(weights)[0] == pytest.approx(1 - distance.mean(), abs=1e-9)
+    np.testing.assert_allclose(measures.received(weights).sum(-1), 1)
+
+
+@given(rows, st.permutations(range(5)))
+def test_measures_do_not_know_the_order_of_columns(weights, order):
+    labels = np.array([0.0, 1.0, 2.0, 0.0, 3.0])
+    np.testing.assert_allclose(
+        measures.entropy(weights), measures.entropy(weights[..., order]), atol=1e-9
+    )
+    np.testing.assert_allclose(
+        measures.relevant_mass(weights, labels),
+        measures.relevant_mass(weights[..., order], labels[order]),
+        atol=1e-9,
+    )
+
+
+def test_equal_weights_put_on_relevant_documents_what_chance_puts():
+    labels = np.array([0.0, 1.0, 2.0, 0.0, 3.0])
+    equal = np.full((2, 4, 5), 0.2)
+    np.testing.assert_allclose(measures.relevant_mass(equal, labels), 0.6)
+    assert measures.relevant_chance(labels) == 0.6
+    assert math.isnan(measures.relevant_chance(labels[:0]))
+    assert np.isnan(measures.redundancy(equal[:1])).all()
+    assert measures.redundancy(equal).tolist() == [1.0, 1.0]
+
+
+def test_dead_points_are_measured_against_a_fair_share():
+    mass = np.array([[0.5, 0.49, 0.01, 0.0]])
+    assert measures.dead(mass, 0.1).tolist() == [[False, False, True, True]]
+    assert measures.dead(mass, 0.01).tolist() == [[False, False, False, True]]
+
+
+def test_rollout_by_hand():
+    first, last = np.array([[0.5, 0.5], [0.0, 1.0]]), np.array([[1.0, 0.0], [0.5, 0.5]])
+    identity = np.eye(2)
+    due = ((last + identity) / 2) @ ((first + identity) / 2)
+    np.testing.assert_allclose(measures.rollout([first, last]), due)
+    np.testing.assert_allclose(measures.rollout([first, last], residual=0.0), last @ first)
+
+
+@given(st.permutations(range(6)))
+def test_re_indexing_undoes_the_order_shown(order):
+    by_docs = np.arange(36.0).reshape(6, 6)
+    order = np.array(order)
+    shown, place = by_docs[np.ix_(order, order)], np.argsort(order)
+    assert np.array_equal(attention_order.reindexed(shown, place, (-2, -1)), by_docs)
+    assert np.array_equal(attention_order.reindexed(by_docs[order], place, (-2,)), by_docs)
+
+
+@pytest.mark.parametrize("by", attention_order.SORTINGS)
+def test_sortings_are_orders_of_all_documents(by):
+    generator = np.random.default_rng(0)
+    labels, scores = np.array([0.0, 2.0, 1.0, 2.0]), np.array([0.5, -1.0, 3.0, 0.5])
+    shown = np.array([3, 1, 0, 2])
+    found = attention_order.sorted_documents(by, labels, scores, shown, generator.random((4, 4)))
+    assert sorted(found.tolist()) == [0, 1, 2, 3]
+    due = {"shown": [3, 1, 0, 2], "label": [3, 1, 2, 0], "score": [2, 3, 0, 1]}
+    assert by == "cluster" or found.tolist() == due[by]
+
+
+def test_clusters_stand_together():
+    generator = np.random.default_rng(1)
+    group = np.repeat([0, 1, 2], 8)
+    order = generator.permutation(24)
+    profiles = np.eye(3)[group[order]] + generator.normal(0, 0.01, (24, 3))
+    found = group[order][attention_order.clustered(profiles)]
+    assert (np.diff(found) != 0).sum() == 2
+    due = leaves_list(linkage(pdist(profiles), "average"))
+    assert attention_order.clustered(profiles).tolist() == due.tolist()
+
+
+@given(st.integers(1, 200), st.integers(1, 60))
+def test_bins_cover_everything_once_and_keep_the_mean(count, most):
+    bounds = attention_order.bounds(count, most)
+    assert bounds[0] == 0
+    assert bounds[-1] == count
+    sizes = np.diff(bounds)
+    assert len(sizes) == min(count, most)
+    assert sizes.min() >= 1
+    assert np.ptp(sizes) <= 1
+    weights = np.random.default_rng(count).random((count, 7))
+    columns = attention_order.bounds(7, 3)
+    found = attention_order.binned(weights, bounds, columns)
+    total = (found * np.outer(sizes, np.diff(columns))).sum()
+    assert total == pytest.approx(weights.sum())
+    inner = np.arange(count // 3, count // 3 + 2) if count > 2 else bounds
+    window = attention_order.binned(weights, inner, np.array([2, 3]))
+    due = weights[inner[0] : inner[-1], 2].reshape(-1, len(inner) - 1).mean(0)
+    assert count <= 2 or window[:, 0].tolist() == due.tolist()
+    first, last = attention_order.window(count // 2, count, most)
+    assert first <= count // 2 < last <= count
+    assert last - first == min(count, most)
+
+
+def test_kinds_say_which_axes_are_documents():
+    assert attention_kinds.KINDS["documents"].document_axes == (-2, -1)
+    assert attention_kinds.KINDS["gather"].document_axes == (-1,)
+    assert attention_kinds.KINDS["phi"].document_axes == (-2,)
+
+
+def test_a_heads_numbers_mean_nothing_where_there_is_nothing_to_attend_to():
+    """Rows that look at points, and lists without a relevant document, have no relevant mass."""
+    weights = np.full((2, 3, 3), 1 / 3, np.float32)
+    found = _heads("documents", weights, np.float32([0, 2, 1]), 0.1)
+    assert found[:, :4] == pytest.approx(np.tile([np.log(3), 3, 2 / 3, 2 / 3], (2, 1)), rel=1e-6)
+    assert np.isnan(_heads("documents", weights, np.float32([0, 0, 0]), 0.1)[:, 2:4]).all()
+    points = np.full((2, 3, 5), 1 / 5, np.float32)
+    assert np.isnan(_heads("spread", points, np.float32([0, 2, 1]), 0.1)[:, 2:4]).all()
+    assert _heads("spread", points, np.float32([0, 2, 1]), 0.1)[:, 6].tolist() == [0, 0]
+
+
+def of_two_heads(
+    relevant=((0.5, 0.7, 0.6), (0.3, 0.5, 0.4)), dead=((1, 1, 1, 0.9), (0, 0.25, 0.25, 0))
+):
+    """A study of one ranker's first block, and two points of its second, on four queries."""
+    rows = [("through", 0, 0), ("through", 0, 1), ("point", 1, 0), ("point", 1, 2)]
+    trials = pd.DataFrame(rows, columns=["map", "block", "head"]).assign(ranker="setrank-imsab")
+    values = dict.fromkeys(MEASURES, np.nan) | {"entropy": 1.0, "redundancy": 0.25}
+    cube = np.stack([np.full((4, 4), value, np.float32) for value in values.values()], axis=1)
+    put = {name: cube[:, place] for place, name in enumerate(MEASURES)}
+    put["neighbours"][:2] = [[2, 4, 3, 3], [6, 8, 7, 7]]
+    put["relevant"][:2, :3] = relevant
+    put["chance"][:2, :3] = [0.2, 0.3, 0.25]
+    put["received"][2:], put["dead"][2:] = 0.5, dead
+    cube[2:, [MEASURES.index("entropy"), MEASURES.index("redundancy")]] = np.nan
+    return StudyResult({}, trials, cube, ("a", "b", "c", "d"), {"set_size": 10.0})
+
+
+def test_a_study_is_told_by_numbers_counted_by_hand():
+    result = of_two_heads()
+    table = attention_text.table(result)
+    assert table[["block", "head", "queries"]].to_numpy().tolist() == [[1, 1, 4], [1, 2, 4]]
+    assert table["neighbours"].tolist() == [3, 7]
+    assert table["lift"].to_numpy() == pytest.approx([0.6 / 0.25, 0.4 / 0.25])
+    points = attention_text.points(result, "setrank-imsab")
+    assert points[["block", "point"]].to_numpy().tolist() == [[2, 1], [2, 3]]
+    assert points[["received", "dead"]].to_numpy() == pytest.approx(
+        np.array([[0.5, 0.975], [0.5, 0.125]])
+    )
+    # differences .2, .3, .25: mean .25, Student's half width 4.303 · .05 / √3 = .1242
+    assert attention_text.finding(result, "setrank-imsab") == (
+        "SetRank IMSAB: a document draws on 5.0 of 10 documents (effective neighbours, mean over "
+        "2 heads). Relevant documents get 0.500 of the mass, more than chance gives them (0.250; "
+        "difference +0.2500, 95 % interval +0.1258 to +0.3742, n = 3), most in block 1 head 1 "
+        "(2.40 times chance). A head shares 0.25 of its mass with the most similar head of its "
+        "block. 1 of 2 induced points are dead: next to nothing in 95 % of queries and heads or "
+        "more."
+    )
+
+
+@pytest.mark.parametrize(
+    ("relevant", "said"),
+    [
+        ((0.5, 0.7, 0.6), "more than chance"),
+        ((0.0, 0.1, 0.05), "less than chance"),
+        ((0.0, 0.6, 0.3), "not told apart from what chance"),
+    ],
+)
+def test_relevant_documents_get_more_or_less_than_chance_or_neither(relevant, said):
+    result = of_two_heads((relevant, relevant))
+    assert f"of the mass, {said} gives them" in attention_text.finding(result, "setrank-imsab")
+
+
+@pytest.mark.parametrize(
+    ("dead", "said"),
+    [
+        (np.zeros((2, 4)), "None of 2 induced points is ever dead."),
+        (
+            [[0, 0, 0, 0.4], [0.5, 0.5, 0, 0]],
+            "dead; block 2 point 3 gets next to nothing in 25 % of queries and heads.",
+        ),
+        ([[0, 0, 0, 0], [1, 1, 1, 0.8]], "1 of 2 induced points are dead"),
+    ],
+)
+def test_points_are_dead_from_95_percent_on(dead, said):
+    assert said in attention_text.finding(of_two_heads(dead=dead), "setrank-imsab")
+
+
+def test_the_block_of_the_largest_change_is_told_where_there_are_several():
+    change = Change.parse("-initial")
+    said = attention_text.verdict(
+        "dlcm", ("order",), change, [("paths", 0, 0.1), ("paths", 1, 0.2)]
+    )
+    assert said.startswith("After re-indexing the largest change of a weight is 0.200 (")
+    assert ", block 2)" in said
+    said = attention_text.verdict("dlcm", ("order",), change, [("paths", 0, 0.1)])
+    assert "block" not in said
+
+
+def test_two_documents_are_compared_by_the_features_that_differ_most(monkeypatch):
+    judged = one_list()
+    monkeypatch.setattr(attention_list.scoring, "list_for", lambda _: judged)
+    values = judged.dataset.features[judged.lists.rows].astype(np.float64)
+    for documents, other in (([0, 1], values[1]), ([0, 0], values.mean(axis=0))):
+        found = attention_list.pair({"documents": documents})["features"]
+        apart = (values[0] - other) / values.std(axis=0)
+        order = np.argsort(-np.abs(apart), kind="stable")[: len(found)]
+        assert [row[0] for row in found] == [judged.dataset.feature_ids[at] for at in order]
+        expected = np.stack([values[0], other, apart], axis=1)[order]
+        np.testing.assert_allclose([row[1:] for row in found], expected)
+
+
+def test_the_command_counts_blocks_and_heads_from_one():
+    def record(value):
+        weights = value + np.arange(8, dtype=np.float32).reshape(2, 2, 2)
+        return AttentionRecord({"documents": (weights, weights + 10)}, np.zeros(2, np.float32))
+
+    def asked(block, head=None):
+        arguments = Namespace(map=None, block=block, head=head)
+        return attention_command._map(record(0), record(100), arguments)
+
+    found = asked(2, 2)
+    assert (found["map"], found["block"], found["head"]) == ("documents", 2, 2)
+    assert found["before"] == [[14, 15], [16, 17]]
+    assert found["after"] == [[114, 115], [116, 117]]
+    assert asked(1, 1)["before"] == [[0, 1], [2, 3]]
+    assert asked(1)["before"] == [[2, 3], [4, 5]]  # the mean over the heads
+    for block, head in ((3, 1), (1, 3)):
+        with pytest.raises(ParameterError, match="1 to 2"):
+            asked(block, head)
+
+
+def test_a_trial_is_a_head_or_a_point():
+    rows = [("through", 0, 2), ("point", 1, 4)]
+    frame = attention_study._trials("dlcm", rows, 3.0, 12.5)
+    assert frame[["map", "block", "head"]].to_numpy().tolist() == [list(row) for row in rows]
+    assert frame["family"].tolist() == ["through block 1 head 3", "point block 2 point 5"]
+    assert frame["seconds"].tolist() == [1.5, 1.5]

@@ -1,0 +1,408 @@
+"""Rankers from outside: files of scores, foreign models in disposable processes, TREC runs."""
+
+import gzip
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from shuffleproof.core.cli.arguments import main
+from shuffleproof.core.data.lists import CandidateLists
+from shuffleproof.core.data.trec import Run
+from shuffleproof.core.errors import DataError, UnknownNameError, UsageError
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.relevance import evaluate
+from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.rankers.outside import file_ranker as outside
+from shuffleproof.core.rankers.outside.file_process import columns
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies import methods
+from shuffleproof.core.studies.answers.trained import trained_on
+from shuffleproof.core.studies.kinds.benchmark import outside_runs
+from shuffleproof.core.studies.kinds.benchmark import study as benchmark
+from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
+from shuffleproof.core.studies.kinds.invariance.study import certified
+from shuffleproof.core.studies.kinds.perturbations import notes as perturbations_notes
+from shuffleproof.core.studies.kinds.perturbations import study as perturbations
+from shuffleproof.core.studies.library.import_ranker import bring
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.workbench import Workbench, finished
+from tests import places
+
+SEEDS = [("train-seed", 1.0)]
+CRASHED = r"(it crashed the library that reads it \(SIG|LightGBMError: )"  # as its threads run
+DATA = places.DATA / "trec_robust03"
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory):
+    store = Store(tmp_path_factory.mktemp("outside"))
+    return finished(Workbench.opened("sample", ListRecipe(("feature:3",), 10), store, "small"))
+
+
+@pytest.fixture(scope="module")
+def files(bench, tmp_path_factory):
+    """A file of scores, a LightGBM text model and what each should score."""
+    import lightgbm
+
+    folder = tmp_path_factory.mktemp("files")
+    test = bench.fold.test
+    scores = test.feature(2) * 2 + 1
+    (folder / "scores.txt").write_text("\n".join(map(repr, scores.tolist())))
+    train = bench.fold.train
+    made = lightgbm.train(
+        {"verbosity": -1, "num_threads": 1, "num_leaves": 7},
+        lightgbm.Dataset(np.array(train.features), np.array(train.labels)),
+        5,
+    )
+    made.save_model(folder / "model.txt")
+    return folder, {"scores": scores, "lightgbm": made.predict(np.array(test.features))}
+
+
+@pytest.mark.parametrize(("kind", "file"), [("scores", "scores.txt"), ("lightgbm", "model.txt")])
+def test_a_file_is_a_ranker_of_a_study(bench, files, kind, file):
+    folder, expected = files
+    test = bench.prepared.test
+    name = f"{kind}:{folder / file}"
+    found = outside.named(name, test.dataset).score(test.dataset, test.lists)
+    np.testing.assert_allclose(found, expected[kind][test.lists.rows], rtol=1e-6)
+    study = finished(bench.initial_ranking([name], [("transpositions", 0.0)], draws=1))
+    result = StudyResult.open(study.path)
+    values = evaluate([Measure.parse("NDCG@10")], test.dataset, test.lists, found)[0]
+    np.testing.assert_array_equal(result.per_query(name, "transpositions", 0.0, "NDCG@10"), values)
+
+
+@pytest.mark.parametrize(("kind", "file"), [("scores", "scores.txt"), ("lightgbm", "model.txt")])
+def test_a_file_is_kept_like_a_trained_ranker(bench, files, kind, file):
+    folder, expected = files
+    artefact = finished(bring(kind, folder / file, bench.fold, bench.store))
+    ranker = registry.load(artefact.path)
+    test = bench.prepared.test
+    found = ranker.score(test.dataset, test.lists)
+    np.testing.assert_allclose(found, expected[kind][test.lists.rows], rtol=1e-6)
+    fold = bench.fold
+    listed = trained_on(bench.store, fold.train.fingerprint, fold.valid.fingerprint)
+    assert kind in {one.name for one in listed}
+    assert bool(artefact.facts["valid"]) == (kind == "lightgbm")
+    again = finished(bench.trained(f"{kind}#{artefact.key.digest[:12]}"))
+    assert again.artefact.key == artefact.key
+
+
+def test_scores_of_a_file_are_not_asked_again_for_changed_features(bench, files):
+    from shuffleproof.core.perturb.base import disturbed
+    from shuffleproof.core.perturb.registry import perturbation
+    from shuffleproof.core.seeds import generator
+
+    folder, _ = files
+    test = bench.prepared.test
+    ranker = outside.named(f"scores:{folder / 'scores.txt'}", test.dataset)
+    changed = disturbed(perturbation("feature-noise", 0.5), test, generator(0, "noise"))
+    with pytest.raises(DataError, match="cannot be asked again"):
+        ranker.score(changed.dataset, changed.lists)
+    valid = bench.fold.valid
+    with pytest.raises(DataError, match="cannot be asked again"):
+        ranker.score(valid, CandidateLists.everything(valid))
+
+
+def test_a_study_leaves_out_what_scores_of_a_file_cannot_be_asked_and_says_so(bench, files):
+    folder, _ = files
+    artefact = finished(bring("scores", folder / "scores.txt", bench.fold, bench.store))
+    label = f"scores#{artefact.key.digest[:8]}"
+    families = ["cut", "feature-noise", "duplicates", "cut:0.5+feature-noise", "shuffle-shown"]
+    families += ["label-noise"]
+    levels = {"duplicates": 2.0, families[3]: 1.0}
+    setup = perturbations.Setup([(name, levels.get(name, 0.5)) for name in families], draws=1)
+    study = finished(perturbations.run(bench, [label, "feature:1"], setup))
+    trials = StudyResult.open(study.path).trials
+    asked = {name: set(own["family"]) for name, own in trials.groupby("ranker")}
+    assert asked[label] == {"cut"}, "its quality as it is"
+    assert set(trials[trials["ranker"] == label]["level"]) == {0.0}
+    assert asked["feature:1"] == set(families) - {"label-noise"}, "it learns from no label"
+    assert set(study.facts["left_out"]) == set(families)
+    told = perturbations_notes.left_out(study.facts, families)
+    assert f"feature-noise: {label} cannot be re-scored (its scores are in a file)." in told
+    assert f"label-noise: {label} cannot be trained again (from outside)." in told
+    assert told.count("means nothing") == 1, "labels, for what learns from none"
+    seeds = finished(
+        perturbations.run(bench, [label, "random"], perturbations.Setup(SEEDS, draws=1))
+    )
+    assert seeds.facts["left_out"] == {
+        "train-seed": {
+            label: "cannot be trained again, from outside",
+            "initial ranking": "given, not computed",
+        }
+    }
+    with pytest.raises(UsageError, match=rf"{label} \(cannot be trained again, from outside\)"):
+        finished(perturbations.run(bench, [label], perturbations.Setup(SEEDS)))
+
+
+def test_a_benchmark_compares_rankers_from_outside_by_their_content(bench, files, monkeypatch):
+    folder, expected = files
+    monkeypatch.chdir(folder)
+    (folder / "own.py").write_text("def score(features, ranks):\n    return features[:, 2]\n")
+    artefact = finished(bring("scores", folder / "scores.txt", bench.fold, bench.store))
+    names = [f"scores#{artefact.key.digest[:8]}", "scores:scores.txt", "own:score", "feature:3"]
+    plan = benchmark.planned([bench], names, ["NDCG@10"], 3)
+    assert [row.label for row in plan.rows[3:6]] == names[:3]
+    assert {(row.group, row.seeds) for row in plan.rows[3:6]} == {("from outside", 1)}
+    result = StudyResult.open(finished(benchmark.run([bench], plan, "sample")).path)
+    own = {name: result.per_query(name, "benchmark", 0.0, "NDCG@10") for name in names}
+    test = bench.prepared.test
+    scores = expected["scores"][test.lists.rows]
+    values = evaluate([Measure.parse("NDCG@10")], test.dataset, test.lists, scores)[0]
+    for name in names[:2]:
+        np.testing.assert_array_equal(own[name], values)
+    np.testing.assert_array_equal(own["own:score"], own["feature:3"])
+    assert str(artefact.key) in set(result.trials["artefacts"])
+    with pytest.raises(UsageError, match="belong to one fold"):
+        benchmark.planned([bench, bench], names, ["NDCG@10"], 1)
+    (folder / "own.py").write_text("def score(features, ranks):\n    return -features[:, 2]\n")
+    assert benchmark.planned([bench], names, ["NDCG@10"], 3) != plan
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("1\n2\n", "2 scores where the part has"),
+        (None, "scores.txt:1: no score in 'nan'"),
+        ("1\n\n1e39\n", "scores.txt:3: a score beyond single precision in '1e39'"),
+        ("", "0 scores"),
+    ],
+)
+def test_files_of_scores_that_do_not_fit_are_told_by_line(bench, tmp_path, text, words):
+    count = bench.fold.test.documents
+    content = "\n".join(["nan", *["1"] * (count - 1)]) if text is None else text
+    (tmp_path / "scores.txt").write_text(content)
+    with pytest.raises(DataError, match=words):
+        outside.named(f"scores:{tmp_path / 'scores.txt'}", bench.fold.test)
+
+
+@pytest.mark.parametrize(
+    ("damaged", "words"),
+    [
+        (lambda model: model[:0], "model format"),
+        (lambda model: model[: len(model) // 2], CRASHED),
+        (lambda model: model.replace(b"leaf_value=", b"leaf_value=\xc3 "), CRASHED),
+        (lambda model: model.replace(b"tree\n", b"tr\xc3\x28\n", 1), "model format"),
+    ],
+)
+def test_a_model_file_that_its_library_cannot_read_is_told_and_harms_nobody(
+    bench, files, tmp_path, damaged, words
+):
+    model = (files[0] / "model.txt").read_bytes()
+    (tmp_path / "model.txt").write_bytes(damaged(model))
+    ranker = outside.named(f"lightgbm:{tmp_path / 'model.txt'}", bench.fold.test)
+    with pytest.raises(DataError, match=f"^lightgbm:model.txt: .*{words}.*Check the model file"):
+        ranker.score(bench.prepared.test.dataset, bench.prepared.test.lists)
+
+
+def test_a_model_is_asked_about_a_part_once_and_anew_for_other_features(bench, files, monkeypatch):
+    folder, _ = files
+    asked = []
+    ranker = outside.named(f"lightgbm:{folder / 'model.txt'}", bench.fold.test)
+    real = outside.OutsideModel._asked
+    monkeypatch.setattr(
+        outside.OutsideModel, "_asked", lambda own, *files: asked.append(1) or real(own, *files)
+    )
+    test = bench.prepared.test
+    whole = ranker.score(test.dataset, test.lists)
+    one = test.lists.select(np.array([3]))
+    np.testing.assert_array_equal(
+        ranker.score(test.dataset, one),
+        whole[test.lists.offsets[3] : test.lists.offsets[4]],
+    )
+    assert len(asked) == 1
+    doubled = replace(test.dataset, features=test.dataset.features * 2, fingerprint="")
+    other = ranker.score(doubled, test.lists)
+    assert len(asked) == 2
+    assert not np.array_equal(other, whole)
+
+
+def test_a_model_is_certified_by_asking_it_in_every_order(bench, files, monkeypatch):
+    """No answer of a certificate is looked up: the rows are scored in the order shown."""
+    folder, _ = files
+    ranker = outside.named(f"lightgbm:{folder / 'model.txt'}", bench.fold.test)
+    few = bench.test_lists(6)
+    card = finished(certified(ranker, few, 3, 0))
+    assert (card.verdict, card.distinct_orders) == ("invariant", 18)
+
+    def by_place(self, dataset, rows):
+        return np.arange(len(rows), dtype=np.float32)
+
+    monkeypatch.setattr(outside.OutsideModel, "_scored", by_place)
+    fresh = outside.named(f"lightgbm:{folder / 'model.txt'}", bench.fold.test)
+    assert finished(certified(fresh, few, 3, 0)).verdict == "not invariant"
+
+
+def test_xgboost_models_answer_their_margins(bench, tmp_path):
+    xgboost = pytest.importorskip("xgboost")
+    train, test = bench.fold.train, bench.prepared.test
+    data = xgboost.DMatrix(np.array(train.features), np.array(train.labels))
+    made = xgboost.train({"nthread": 1, "max_depth": 3}, data, 4)
+    made.save_model(tmp_path / "model.json")
+    ranker = outside.named(f"xgboost:{tmp_path / 'model.json'}", test.dataset)
+    expected = made.predict(xgboost.DMatrix(np.array(test.dataset.features)), output_margin=True)
+    found = ranker.score(test.dataset, test.lists)
+    np.testing.assert_allclose(found, expected[test.lists.rows], rtol=1e-5)
+
+
+def test_columns_of_svmlight_models_start_at_feature_0():
+    features, ids = np.array([[5.0, 7.0]], np.float32), np.array([1, 3])
+    np.testing.assert_array_equal(columns(features, ids, 2), features)
+    np.testing.assert_array_equal(columns(features, ids, 4), [[0, 5, 0, 7]])
+    with pytest.raises(ValueError, match="9 columns"):
+        columns(features, ids, 9)
+
+
+def test_unknown_kinds_and_files_are_refused(bench, tmp_path):
+    with pytest.raises(UnknownNameError):
+        finished(bring("pickle", tmp_path, bench.fold, bench.store))
+    with pytest.raises(DataError, match="no such file"):
+        outside.named("lightgbm:/nowhere", bench.fold.test)
+
+
+QRELS = {"1": {"a": 2, "b": 0, "c": 1}, "2": {"d": 1, "e": -1}, "3": {"f": 1}}
+RUNS = {
+    "good": Run("good", {"1": {"a": 3.0, "c": 2.0, "z": 1.0}, "2": {"d": 1.0}, "3": {"f": 1.0}}),
+    "poor": Run("poor", {"1": {"z": 3.0, "b": 2.0, "a": 1.0}, "2": {"e": 2.0, "d": 1.0}}),
+}
+
+
+def written(folder):
+    """The judgments and runs above as files."""
+    qrels = folder / "qrels.txt"
+    qrels.write_text(
+        "".join(f"{t} 0 {d} {g}\n" for t, grades in QRELS.items() for d, g in grades.items())
+    )
+    paths = []
+    for name, run in RUNS.items():
+        path = folder / f"{name}.run.gz"
+        lines = [f"{t} Q0 {d} 0 {s} {name}\n" for t, f in run.scores.items() for d, s in f.items()]
+        path.write_bytes(gzip.compress("".join(lines).encode()))
+        paths.append(path)
+    return qrels, paths
+
+
+def test_runs_are_measured_over_all_judged_topics_by_hand(tmp_path):
+    result = outside_runs.compared(*written(tmp_path), ("AP", "RR", "P@1", "NDCG@10"))
+    means = benchmark_table.means(result, result.measures).set_index(["ranker", "measure"])["mean"]
+    assert means["good", "AP"] == pytest.approx(1)
+    assert means["poor", "RR"] == pytest.approx((1 / 3 + 1 / 2 + 0) / 3)  # topic 3 is missing
+    assert means["poor", "AP"] == pytest.approx((1 / 3 / 2 + 1 / 2 + 0) / 3)
+    assert means["poor", "P@1"] == 0
+    ideal = 3 / np.log2(2) + 1 / np.log2(3)
+    poor = (3 / np.log2(4) / ideal + 1 / np.log2(3) + 0) / 3
+    assert means["poor", "NDCG@10"] == pytest.approx(poor)
+    assert result.facts["missing"] == {"good": 0, "poor": 1}
+
+
+def test_a_run_over_other_topics_is_told(tmp_path, capsys):
+    qrels, paths = written(tmp_path)
+    other = tmp_path / "other.run"
+    other.write_text("1 Q0 a 1 1.0 other\n8 Q0 a 1 1.0 other\n9 Q0 a 1 1.0 other\n")
+    words = ["runs", "--store", str(tmp_path / "store"), "--qrels", qrels, other, paths[0]]
+    assert main([*map(str, words)]) == 0
+    said = capsys.readouterr().out
+    assert "other answers 1 of the 3 judged topics: the other 2 count as nothing retrieved." in said
+    assert "2 topics of other are not judged: they are left out." in said
+    assert "good answers" not in said
+    (study,) = Store(tmp_path / "store").artefacts("study")
+    assert study.facts["unjudged"] == {"other": 2, "good": 0}
+    told = methods.paragraph(study.recipe, study.facts)
+    assert "(other lacks 2); without judgments and left out: 2 topics of other." in told
+    assert main([*map(str, words), "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["missing"] == answer["unjudged"] == {"other": 2, "good": 0}
+
+
+def test_the_same_files_are_one_stored_comparison(tmp_path):
+    qrels, runs = written(tmp_path)
+    store = Store(tmp_path / "store")
+    keys = {outside_runs.keep(outside_runs.compared(qrels, runs), store).key for _ in range(2)}
+    assert len(keys) == 1
+    opened = StudyResult.open(store.find(keys.pop()).path)
+    frame = benchmark_table.compared(opened, "AP", "poor")
+    assert frame.set_index("ranker").loc["good"][["wins", "losses"]].tolist() == [3, 0]
+
+
+@pytest.mark.parametrize(
+    ("qrels", "words"),
+    [
+        ("9 0 a 1\n", "good.run.gz: no topic of it is judged in other.txt"),
+        ("1 0 q 1\n", "good.run.gz: none of its documents is judged in other.txt"),
+        ("", "other.txt: no lines"),
+        ("1 0 a\n", "other.txt:1: 3 columns instead of 4"),
+        ("1 0 a good\n", "other.txt:1: 'good' where a whole number is due"),
+    ],
+)
+def test_judgments_that_do_not_belong_to_the_runs_are_told(tmp_path, qrels, words):
+    _, runs = written(tmp_path)
+    (tmp_path / "other.txt").write_text(qrels)
+    with pytest.raises(DataError, match=words):
+        outside_runs.compared(tmp_path / "other.txt", runs)
+
+
+def test_a_truncated_run_is_told(tmp_path):
+    qrels, (good, _) = written(tmp_path)
+    good.write_bytes(good.read_bytes()[:-9])
+    with pytest.raises(DataError, match=r"good.run.gz: damaged or incomplete"):
+        outside_runs.compared(qrels, [good])
+
+
+def test_runs_of_one_tag_and_one_file_name_are_told_apart(tmp_path):
+    qrels, (good, _) = written(tmp_path)
+    (tmp_path / "copy").mkdir()
+    copy = tmp_path / "copy" / good.name
+    copy.write_bytes(good.read_bytes())
+    named = tmp_path / "random.run"
+    named.write_text("1 Q0 a 1 1.0 random\n")
+    result = outside_runs.compared(qrels, [good, copy, named])
+    names = ["good.run.gz (1)", "good.run.gz (2)", "random.run"]
+    assert list(result.recipe["runs"]) == names
+    assert result.facts["files"][names[2]] == "random.run"
+
+
+def test_runs_without_judged_topics_are_refused():
+    with pytest.raises(DataError, match="no topic of the runs is judged"):
+        outside_runs.judged({"99": {"a": 1}}, RUNS)
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason=f"real data absent: {DATA}")
+def test_the_robust_runs_agree_with_pytrec_eval():
+    import pytrec_eval
+
+    from shuffleproof.core.data import trec
+
+    path = DATA / "input.uwmtCR0.gz"
+    qrels = DATA / "robust03_qrels.txt.gz"
+    result = outside_runs.compared(qrels, [path], ("AP", "P@10"))
+    grades = trec.read_qrels(qrels)
+    run = {t: dict(found) for t, found in trec.read_run(path).scores.items()}
+    expected = pytrec_eval.RelevanceEvaluator(grades, {"map", "P_10"}).evaluate(run)
+    means = benchmark_table.means(result, ("AP", "P@10")).set_index("measure")["mean"]
+    for measure, name in (("AP", "map"), ("P@10", "P_10")):
+        wanted = sum(found[name] for found in expected.values()) / len(grades)
+        assert means[measure] == pytest.approx(wanted, abs=2e-4)  # ties: averaged, not by name
+
+
+def test_ties_that_reading_a_file_of_scores_made_are_counted_and_said(bench, tmp_path, capsys):
+    """By query, as for runs; single precision makes none."""
+    test, path = bench.fold.test, tmp_path / "close.txt"
+    start = int(test.offsets[1])
+    lines = [str(place) for place in range(test.documents)]
+    lines[0], lines[1], lines[2] = "1.5", "1.50000000000000000001", "1.50"
+    lines[start], lines[start + 1] = "16777216", "16777217"
+    path.write_text("\n".join(lines))
+    ranker = outside.named(f"scores:{path}", test)
+    assert ranker.merged == 1
+    assert ranker.scores[start] < ranker.scores[start + 1]
+    artefact = finished(bring("scores", path, bench.fold, bench.store))
+    assert artefact.facts["merged"] == 1
+    asked = ["bring", "scores", str(path), "--data", "sample", "--store", str(bench.store.root)]
+    assert main([*asked, "--json"]) == 0
+    (said,) = json.loads(capsys.readouterr().out)["said"]
+    assert said.startswith(
+        "1 document of close.txt ties with another only because double precision"
+    )

@@ -1,0 +1,152 @@
+"""A preset that changes takes the keys of all lists made with it along; today's keys stay."""
+
+import inspect
+import json
+from dataclasses import asdict, replace
+
+import pytest
+
+from shuffleproof.app import training
+from shuffleproof.core.cli.arguments import main
+from shuffleproof.core.data.catalogue import ingest, resolve
+from shuffleproof.core.errors import ShuffleproofError, UsageError
+from shuffleproof.core.perturb.registry import PERTURBATIONS
+from shuffleproof.core.perturb.worst_case import Search
+from shuffleproof.core.rankers import preset_digests, registry
+from shuffleproof.core.rankers.boosting import trees
+from shuffleproof.core.rankers.initial import ListRecipe, initial_spec
+from shuffleproof.core.rankers.preset_digests import PRESETS
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.studies import list_sources
+from shuffleproof.core.studies.jobs import KINDS
+from shuffleproof.core.studies.library import entries as library
+from shuffleproof.core.studies.workbench import Workbench, finished
+from tests import places
+from tests.core.studies.test_library import LETOR
+
+LISTS = ListRecipe(("mart@small",), depth=5, scores="in-sample")
+
+
+def test_names_of_today_stand_in_keys_as_they_are():
+    """Every preset whose recipe is in the table has the digest of the table, or its mark."""
+    for name, digests in preset_digests.FIRST.items():
+        for preset, digest in zip(preset_digests.PRESETS, digests, strict=True):
+            own = preset_digests.digest_of(registry.spec(name, preset))
+            text = f"{name}@{preset}"
+            assert preset_digests.marked(text) == (text if own == digest else f"{text}~{own}")
+    assert ListRecipe().of_today() == ListRecipe()
+    for text in ("feature:3", "file-order", "random", "ideal"):
+        assert preset_digests.marked(text) == text
+
+
+def bench_of(store):
+    return finished(Workbench.opened("mine", LISTS, store, "small"))
+
+
+@pytest.fixture
+def changed(monkeypatch):
+    """The preset is another recipe from now on."""
+
+    def change():
+        monkeypatch.setitem(trees.PRESETS, "small", replace(trees.PRESETS["small"], trees=7))
+        return preset_digests.digest_of(registry.spec("mart", "small"))
+
+    return change
+
+
+def test_a_changed_preset_makes_other_lists_and_old_networks_are_stale(tmp_path, capsys, changed):
+    (tmp_path / "set.txt").write_text(LETOR)
+    store = Store(tmp_path / "store")
+    finished(ingest(tmp_path / "set.txt", "mine", store))
+    before = bench_of(store)
+    assert before.recipe == LISTS
+    old = finished(before.trained("dlcm", {"epochs": "1"}))
+    assert finished(before.trained("dlcm", {"epochs": "1"})).cached
+    assert not [entry for entry in library.entries(store) if entry.stale]
+    digest = changed()
+    after = bench_of(store)
+    assert after.recipe.initial == (f"mart@small~{digest}",)
+    new = finished(after.trained("dlcm", {"epochs": "1"}))
+    assert not new.cached
+    assert new.artefact.key != old.artefact.key
+    found = {entry.key: entry for entry in library.entries(store)}
+    assert "another recipe today" in found[old.artefact.key].stale
+    assert found[new.artefact.key].stale == ""
+    capsys.readouterr()
+    assert main(["library", "list", "--store", str(store.root)]) == 0
+    said = capsys.readouterr().out.partition("Stale, ")[2]
+    assert str(old.artefact.key) in said
+    assert str(new.artefact.key) not in said
+    assert (
+        main(["library", "show", str(old.artefact.key), "--store", str(store.root), "--json"]) == 0
+    )
+    assert "mart@small" in json.loads(capsys.readouterr().out)["stale"]
+    fold = resolve("mine", store)
+    with pytest.raises(UsageError, match="another recipe today"):
+        finished_lists(fold, LISTS, store)
+    assert len(finished_lists(fold, after.recipe, store).lists) > 0
+
+
+def finished_lists(fold, recipe, store):
+    return list_sources.prepared("mine", fold, recipe, store).test
+
+
+def test_pages_look_for_networks_on_the_lists_of_today(monkeypatch):
+    other = replace(trees.PRESETS["small"], trees=7)
+    monkeypatch.setattr(training, "usual_preset", lambda _data: "small")
+    plain = training.usual_lists("mine").initial
+    assert plain == ("lambdamart@small",)
+    monkeypatch.setitem(trees.PRESETS, "small", other)
+    assert training.usual_lists("mine").initial == (
+        f"lambdamart@small~{preset_digests.digest_of(registry.spec('lambdamart', 'small'))}",
+    )
+
+
+def test_a_name_with_another_digest_is_refused():
+    with pytest.raises(ShuffleproofError, match="another recipe"):
+        initial_spec("lambdamart@small~000000000000")
+    own = preset_digests.digest_of(registry.spec("lambdamart", "small"))
+    assert initial_spec(f"lambdamart@small~{own}") == registry.spec("lambdamart", "small")
+
+
+def asked_by_name():
+    """The keys of what is asked for by its name alone: presets, jobs, levels, searches."""
+    rankers = [name for name, entry in registry.RANKERS.items() if entry.fitted]
+    return {
+        "rankers": {
+            name: [preset_digests.digest_of(registry.spec(name, one)) for one in PRESETS]
+            for name in rankers
+        },
+        "jobs": {kind: digest_of_defaults(inspect.signature(work)) for kind, work in KINDS.items()},
+        "levels": {
+            family: key_of("levels", {"levels": entry.default_levels}).digest[:12]
+            for family, entry in PERTURBATIONS.items()
+        },
+        "search": key_of("search", asdict(Search())).digest[:12],
+    }
+
+
+def digest_of_defaults(signature):
+    values = {name: one.default for name, one in signature.parameters.items()}
+    return key_of(
+        "job", {n: v for n, v in values.items() if v is not inspect.Parameter.empty}
+    ).digest[:12]
+
+
+def test_what_is_asked_for_by_its_name_alone_keeps_its_key():
+    """Another default makes strangers of stored results.
+
+    Where one is changed on purpose, its new digest goes into the file, and a line into the
+    changelog.
+    """
+    expected = json.loads((places.TESTS / "keys_of_today.json").read_text())
+    for kind, found in asked_by_name().items():
+        assert found == expected[kind]
+
+
+def test_only_what_is_fitted_is_marked_and_only_once(changed):
+    digest = changed()
+    assert preset_digests.marked("mart@small") == f"mart@small~{digest}"
+    assert preset_digests.marked("mart@small~0123") == "mart@small~0123"
+    assert preset_digests.marked("feature:3") == "feature:3"

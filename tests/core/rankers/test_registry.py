@@ -1,0 +1,217 @@
+import json
+import subprocess
+import sys
+
+import pytest
+
+from shuffleproof.core.errors import ArtefactError, ParameterError, UnknownNameError, UsageError
+from shuffleproof.core.models.config import DLCMConfig, SetRankConfig
+from shuffleproof.core.models.config_groups import GroupConfig
+from shuffleproof.core.models.config_univariate import UnivariateConfig
+from shuffleproof.core.parameters import parameters
+from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers.base import RankerSpec
+from shuffleproof.core.rankers.initial import initial_spec
+from shuffleproof.core.rankers.neural.recipes import FIXED, LATER, PRESETS, NeuralSpec
+from shuffleproof.core.training.recipe import TrainingRecipe
+
+NAMES = [name.replace("<id>", "3") for name in registry.RANKERS]
+ALL = [(name, preset) for name in NAMES for preset in registry.entry(name).presets]
+KINDS = (SetRankConfig, DLCMConfig, GroupConfig, UnivariateConfig, TrainingRecipe)
+UNIVARIATE = ("ranknet", "lambdarank", "frank", "listnet", "mlp")
+NEURAL = [(name, preset) for name in FIXED for preset in PRESETS]
+
+
+@pytest.mark.parametrize(("name", "preset"), ALL)
+def test_every_ranker_has_a_recipe_in_plain_json(name, preset):
+    spec = registry.spec(name, preset)
+    assert isinstance(spec, RankerSpec)
+    assert spec.name == name
+    assert spec.reads <= {"features", "order", "ranks", "neighbours"}
+    recipe = spec.recipe()
+    assert json.loads(json.dumps(recipe, allow_nan=False)) == recipe
+    assert registry.spec(name, preset).recipe() == recipe
+
+
+@pytest.mark.parametrize(("name", "preset"), NEURAL)
+def test_a_neural_recipe_is_made_again_from_its_json(name, preset):
+    spec = registry.spec(name, preset)
+    assert NeuralSpec.of_recipe(json.loads(json.dumps(spec.recipe()))) == spec
+
+
+@pytest.mark.parametrize("name", FIXED)
+def test_presets_give_different_recipes(name):
+    recipes = {json.dumps(registry.spec(name, preset).recipe()) for preset in PRESETS}
+    assert len(recipes) == len(PRESETS)
+
+
+def test_what_each_ranker_reads():
+    reads = {name: registry.spec(name).reads for name in NAMES}
+    plain = {"features", "neighbours"}
+    assert reads["setrank-msab"] == reads["setrank-imsab"] == plain
+    assert reads["setrank-msab-init"] == reads["setrank-imsab-init"] == plain | {"ranks"}
+    assert reads["dlcm"] == reads["dlcm-without-init"] == plain | {"order"}
+    assert reads["lambdamart"] == reads["mart"] == reads["feature:3"] == {"features"}
+    assert reads["setrank-imsab-multi-init"] == plain | {"ranks"}
+    assert reads["dlcm-listmle"] == reads["dlcm-softrank"] == reads["gsf"] == plain | {"order"}
+    for name in UNIVARIATE:
+        assert reads[name] == {"features"}
+    for changes in ({"grouping": "sampled"}, {"grouping": "circular"}, {"feed": "shuffled"}):
+        assert registry.spec("gsf", group=2, **changes).reads == plain | {"order"}
+    assert registry.spec("gsf", group=2, grouping="exhaustive").reads == plain
+    assert registry.spec("gsf", group="2", grouping="exhaustive").reads == plain
+    assert registry.spec("gsf", group=1).reads == {"features"}
+    first = registry.spec("setrank-msab-init", tied_ranks="first")
+    assert first.reads == plain | {"ranks", "order"}
+    assert registry.spec("setrank-msab", tied_ranks="first").reads == plain
+    wanted = {"setrank-msab-init": 1, "setrank-imsab-init": 1, "setrank-imsab-multi-init": 4}
+    for name in FIXED:
+        assert registry.spec(name).rankings == wanted.get(name, 0)
+    assert registry.spec("setrank-msab-init", rankings=4).rankings == 4
+
+
+def test_nets_of_single_documents_are_fitted_on_all_documents_and_can_rank_initially():
+    for name in FIXED:
+        assert registry.spec(name).fits_documents == (name in UNIVARIATE)
+    for name in UNIVARIATE:
+        assert initial_spec(f"{name}@small").name == name
+    with pytest.raises(UsageError, match="gsf"):
+        initial_spec("gsf@small")
+
+
+def test_a_name_decides_its_loss_whatever_the_preset():
+    losses = {
+        "ranknet": "ranknet", "lambdarank": "lambdarank", "frank": "frank", "listnet": "listnet",
+        "dlcm-listmle": "list-mle", "dlcm-softrank": "softrank",
+    }  # fmt: skip
+    for name, preset in NEURAL:
+        spec = registry.spec(name, preset)
+        if name in losses:
+            assert spec.training.loss == losses[name]
+        normed = preset == "released" and name in {"dlcm-listmle", "dlcm-softrank"}
+        assert spec.training.unit_norm == normed
+    assert registry.spec("mlp", loss="approx-ndcg").training.loss == "approx-ndcg"
+
+
+def test_fields_that_came_later_stand_in_no_recipe_at_the_value_of_before():
+    for name, preset in NEURAL:
+        recipe = registry.spec(name, preset).recipe()
+        told = LATER.keys() & (recipe["model"].keys() | recipe["training"].keys())
+        assert told <= ({"hidden_features"} if preset == "tuned" else set())
+    for name, changes in (
+        ("dlcm", {"cell": "lstm"}),
+        ("mlp", {"loss": "approx-ndcg", "temperature": 0.5}),
+        ("frank", {"pair_weights": "grades", "steepness": 2.0}),
+        ("lambdarank", {"cutoff": None}),
+    ):
+        spec = registry.spec(name, "small", **changes)
+        recipe = spec.recipe()
+        told = recipe["model"] | recipe["training"]
+        assert {field: told[field] for field in changes} == changes
+        assert NeuralSpec.of_recipe(json.loads(json.dumps(recipe))) == spec
+
+
+def test_the_values_of_before_are_the_defaults():
+    values = {one.name: one.default for kind in KINDS for one in parameters(kind)}
+    assert {name: values[name] for name in LATER} == LATER
+
+
+def test_presets_are_those_of_the_papers():
+    paper, released = (registry.spec("setrank-imsab-init", preset) for preset in PRESETS[:2])
+    assert isinstance(paper.model, SetRankConfig)
+    assert (paper.model.width, paper.model.depth, paper.model.heads) == (256, 6, 8)
+    assert paper.model.inducing_points == 20
+    assert paper.training.loss == "attention-rank"
+    assert (paper.training.optimiser, paper.training.learning_rate) == ("adam", 0.001)
+    assert paper.training.selection == "valid-ndcg@10"
+    training = released.training
+    assert (training.loss, training.learning_rate) == ("softmax-ce", 0.0005)
+    assert (training.batch_lists, training.sampling, training.clip) == (32, "replacement", 5.0)
+    assert training.steps_per_epoch * training.epochs == 10_000
+    assert training.steps_per_epoch == 100
+    assert (training.selection, training.patience) == ("valid-loss", None)
+    assert training.normalisation == "min-max"
+    for preset in ("paper", "released"):
+        dlcm = registry.spec("dlcm", preset)
+        assert isinstance(dlcm.model, DLCMConfig)
+        training = dlcm.training
+        assert (training.optimiser, training.learning_rate, training.decay) == ("sgd", 0.5, 0.8)
+        assert (training.schedule, training.clip, training.batch_lists) == ("stall", 5.0, 256)
+        assert training.steps_per_epoch * training.epochs == 10_000
+
+
+def test_fields_are_overridden_by_flat_name_typed_or_as_text():
+    typed = registry.spec("setrank-imsab", "small", depth=3, learning_rate=0.02, clip=None)
+    text = registry.spec("setrank-imsab", "small", depth="3", learning_rate="0.02", clip="none")
+    assert typed == text
+    assert (typed.model.depth, typed.training.learning_rate, typed.training.clip) == (3, 0.02, None)
+    assert registry.spec("lambdamart", "small", trees="7") == registry.spec(
+        "lambdamart", "small", trees=7
+    )
+
+
+def test_model_and_training_share_no_field_name():
+    training = {declared.name for declared in parameters(TrainingRecipe)}
+    for name in FIXED:
+        model = registry.spec(name).model
+        assert not training & {declared.name for declared in parameters(model)}
+
+
+@pytest.mark.parametrize(
+    ("name", "preset", "changes"),
+    [
+        ("setrank", "paper", {}),
+        ("feature:", "paper", {}),
+        ("feature:<id>", "paper", {}),
+        ("feature:x", "paper", {}),
+        ("dlcm", "best", {}),
+        ("lambdamart", "best", {}),
+        ("dlcm", "paper", {"widht": 3}),
+        ("dlcm", "paper", {"learning_rate": -1.0}),
+        ("dlcm", "paper", {"epochs": "many"}),
+        ("dlcm", "paper", {"feed": "shuffled"}),
+        ("dlcm-without-init", "paper", {"feed": "shown"}),
+        ("setrank-msab", "paper", {"block": "imsab"}),
+        ("setrank-msab", "paper", {"rankings": 1}),
+        ("setrank-msab-init", "paper", {"rankings": 0}),
+        ("setrank-msab", "paper", {"heads": 7}),
+        ("setrank-imsab-multi-init", "paper", {"rankings": 3}),
+        ("setrank-msab", "paper", {"loss": "mae"}),
+        ("ranknet", "paper", {"loss": "frank"}),
+        ("dlcm-listmle", "released", {"loss": "attention-rank"}),
+        ("ranknet", "paper", {"layers": "10,10"}),
+        ("ranknet", "paper", {"layers": "0"}),
+        ("gsf", "paper", {"grouping": "exhaustive"}),
+        ("setrank-msab", "paper", {"normalisation": "unknown"}),
+    ],
+)
+def test_what_makes_no_ranker_is_wrong_usage(name, preset, changes):
+    with pytest.raises(UsageError):
+        registry.spec(name, preset, **changes)
+
+
+def test_errors_name_what_is_known():
+    with pytest.raises(UnknownNameError, match="setrank-imsab-init"):
+        registry.spec("setrank")
+    with pytest.raises(ParameterError, match="learning_rate"):
+        registry.spec("dlcm", widht=3)
+
+
+def test_a_folder_without_a_ranker_is_refused(tmp_path):
+    with pytest.raises(ArtefactError, match=r"no ranker\.json"):
+        registry.load(tmp_path)
+    (tmp_path / "ranker.json").write_text('{"family": "oracle"}')
+    with pytest.raises(ArtefactError, match="oracle"):
+        registry.load(tmp_path)
+
+
+def test_listing_and_recipes_load_neither_torch_nor_lightgbm():
+    code = (
+        "import sys\n"
+        "from shuffleproof.core.rankers import registry\n"
+        f"for name in {NAMES!r}:\n"
+        "    registry.spec(name, 'paper').recipe()\n"
+        "print([name for name in ('torch', 'lightgbm') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

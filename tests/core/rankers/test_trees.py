@@ -1,0 +1,282 @@
+"""LambdaMART and MART: LightGBM's model, whatever the order of the rows."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.data.ragged import elements_of, order_within
+from shuffleproof.core.data.synthetic import planted
+from shuffleproof.core.errors import DataError, ParameterError, ShapeError, UnknownNameError
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.relevance import evaluate, mean_of
+from shuffleproof.core.perturb.registry import perturbation
+from shuffleproof.core.rankers.base import Ranker, RankerSpec
+from shuffleproof.core.rankers.boosting import trees
+from shuffleproof.core.rankers.boosting.trees import LambdaMARTSpec, MARTSpec
+from shuffleproof.core.rankers.canonical import CanonicalLists, Grades
+from shuffleproof.core.seeds import generator
+
+FOLD = planted((40, 15, 5), seed=3, documents=25)
+QUICK = {"trees": 12, "leaves": 6, "leaf_documents": 5}
+KINDS = (LambdaMARTSpec, MARTSpec)
+
+
+def judged(dataset):
+    return JudgedLists(dataset, CandidateLists.everything(dataset))
+
+
+def fitted(spec, train=FOLD.train, valid=FOLD.valid):
+    reports, fitting = [], spec.fit(judged(train), judged(valid))
+    while True:
+        try:
+            reports.append(next(fitting))
+        except StopIteration as finished:
+            return finished.value, reports
+
+
+def scores_of(ranker, dataset):
+    return ranker.score(dataset, CandidateLists.everything(dataset))
+
+
+def relabelled(dataset, labels):
+    return RankingDataset(
+        dataset.features.copy(),
+        np.asarray(labels, np.float32),
+        dataset.offsets.copy(),
+        dataset.query_ids,
+        dataset.feature_ids,
+    )
+
+
+def reordered(dataset, seed):
+    """The data set with its queries, and the rows of each, in another order, and the old rows."""
+    draws = np.random.default_rng(seed)
+    queries = draws.permutation(dataset.queries)
+    moved = dataset.select(queries)
+    rows = order_within(moved.offsets, draws.random(moved.documents))
+    changed = RankingDataset(
+        moved.features[rows],
+        moved.labels[rows],
+        moved.offsets.copy(),
+        moved.query_ids,
+        moved.feature_ids,
+    )
+    return changed, elements_of(dataset.offsets, queries)[rows]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_order_of_the_file_changes_neither_model_nor_scores(kind, seed):
+    spec = kind(**QUICK, patience=3, feature_share=0.5)
+    ranker, reports = fitted(spec)
+    train, _ = reordered(FOLD.train, seed)
+    valid, _ = reordered(FOLD.valid, seed)
+    other, others = fitted(spec, train, valid)
+    assert other.text == ranker.text
+    assert others == reports
+    test, rows = reordered(FOLD.test, seed)
+    assert np.array_equal(scores_of(other, test), scores_of(ranker, FOLD.test)[rows])
+
+
+def test_canonical_order_is_needed_and_moves_whole_documents():
+    ours = CanonicalLists.of(judged(FOLD.train))
+    rows = {(*x, y) for x, y in zip(FOLD.train.features.tolist(), FOLD.train.labels, strict=True)}
+    assert {(*x, y) for x, y in zip(ours.features.tolist(), ours.labels, strict=True)} == rows
+    assert sorted(ours.lengths) == sorted(np.diff(FOLD.train.offsets))
+    assert not np.array_equal(ours.features, FOLD.train.features)
+
+
+def test_documents_that_differ_in_the_label_alone_have_one_order():
+    features = np.zeros((6, 2), np.float32)
+    labels = np.array([0, 1, 2, 0, 1, 2], np.float32)
+    for order in ([0, 1, 2, 3, 4, 5], [4, 2, 0, 5, 3, 1]):
+        data = RankingDataset(features, labels[order], np.array([0, 0, 6]), ("e", "q"), (1, 2))
+        found = CanonicalLists.of(judged(data))
+        first = found.labels if order[0] == 0 else first
+        assert np.array_equal(found.labels, first)
+        assert found.lengths.tolist() == [6]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_model_is_lightgbms_own(kind):
+    import lightgbm
+
+    spec = kind(**QUICK, truncation=10, l2=1.5, bins=63)
+    ranker, _ = fitted(spec)
+    ours = CanonicalLists.of(judged(FOLD.train))
+    settings = {
+        "objective": kind.objective, "num_leaves": 6, "min_data_in_leaf": 5, "lambda_l2": 1.5,
+        "learning_rate": 0.1, "lambdarank_truncation_level": 10, "max_bin": 63, "verbosity": -1,
+        "deterministic": True, "force_row_wise": True, "num_threads": 1,
+    }  # fmt: skip
+    data = lightgbm.Dataset(ours.features, ours.labels, group=ours.lengths)
+    peer = lightgbm.train(settings, data, 12)
+    assert np.allclose(scores_of(ranker, FOLD.test), peer.predict(FOLD.test.features), atol=1e-6)
+
+
+def test_the_number_of_threads_changes_nothing(monkeypatch):
+    one, _ = fitted(LambdaMARTSpec(**QUICK))
+    monkeypatch.setattr(trees, "SINGLE_THREAD", 0)
+    many, _ = fitted(LambdaMARTSpec(**QUICK))
+    assert "[num_threads: 1]" in one.text
+    assert many.text == one.text.replace("[num_threads: 1]", "[num_threads: 0]")
+
+
+def test_the_best_trees_on_validation_are_kept():
+    spec = LambdaMARTSpec(trees=200, leaves=8, leaf_documents=5, learning_rate=0.3, patience=15)
+    ranker, reports = fitted(spec)
+    values = [report.values["valid"] for report in reports]
+    best = int(np.argmax(values))
+    assert ranker.trees == best + 1
+    assert len(reports) == best + 1 + 15 < 200
+    assert [report.done for report in reports] == list(range(1, len(reports) + 1))
+    measure = Measure.parse("NDCG@10")
+    lists = CandidateLists.everything(FOLD.valid)
+    ours = evaluate([measure], FOLD.valid, lists, scores_of(ranker, FOLD.valid))
+    assert values[best] == pytest.approx(mean_of(measure, ours[0]), abs=0.003)  # ties apart
+
+
+def test_the_first_trees_do_not_count_where_that_is_asked_for():
+    spec = LambdaMARTSpec(trees=200, leaves=8, leaf_documents=5, learning_rate=0.3, patience=15)
+    early, reports = fitted(spec)
+    least = early.trees + 20  # the early best is past
+    later, more = fitted(replace(spec, least_trees=least))
+    values = [report.values["valid"] for report in more]
+    assert values[: len(reports)] == [report.values["valid"] for report in reports]
+    best = least - 1 + int(np.argmax(values[least - 1 :]))
+    assert later.trees == best + 1
+    assert len(more) == min(200, best + 1 + 15)
+    never, all_reports = fitted(replace(spec, trees=10, least_trees=11))
+    assert never.trees == len(all_reports) == 10
+
+
+def test_a_field_that_came_later_changes_no_older_key():
+    assert "least_trees" not in LambdaMARTSpec.preset("paper").recipe()
+    tuned = LambdaMARTSpec.preset("tuned").recipe()
+    assert tuned["least_trees"] == 100
+    assert spec_of_recipe(tuned) == LambdaMARTSpec.preset("tuned")
+
+
+def spec_of_recipe(recipe):
+    return LambdaMARTSpec(**{name: value for name, value in recipe.items() if name != "name"})
+
+
+def test_queries_without_relevant_documents_count_nothing_in_validation():
+    blank = relabelled(FOLD.valid, np.zeros(FOLD.valid.documents))
+    _, reports = fitted(LambdaMARTSpec(**QUICK, patience=50), valid=blank)
+    assert all(report.values["valid"] == 0 for report in reports)
+
+
+def test_without_patience_validation_is_not_read():
+    ranker, reports = fitted(LambdaMARTSpec(**QUICK))
+    nothing = FOLD.valid.select(np.zeros(0, np.int64))
+    same, _ = fitted(LambdaMARTSpec(**QUICK), valid=nothing)
+    assert same.text == ranker.text
+    assert ranker.trees == len(reports) == 12
+    stopped, _ = fitted(LambdaMARTSpec(**QUICK, patience=2), valid=nothing)
+    assert stopped.trees == 12
+
+
+@pytest.mark.parametrize(
+    "change", [lambda y: 25 * y, lambda y: y / 4, lambda y: y - 1, lambda y: 3000 * y]
+)
+def test_labels_outside_lightgbms_table_are_learnt(change):
+    train = relabelled(FOLD.train, change(FOLD.train.labels))
+    valid = relabelled(FOLD.valid, change(FOLD.valid.labels))
+    for kind in KINDS:
+        ranker, _ = fitted(kind(**QUICK, patience=5), train, valid)
+        measure = Measure.parse("NDCG@10")
+        lists = CandidateLists.everything(FOLD.train)
+        usual, _ = fitted(kind(**QUICK, patience=5))
+        found, expected = (
+            mean_of(measure, evaluate([measure], FOLD.train, lists, scores_of(r, FOLD.train))[0])
+            for r in (ranker, usual)
+        )
+        chance = evaluate([measure], FOLD.train, lists, np.zeros(len(lists.rows), np.float32))
+        assert found > (mean_of(measure, chance[0]) + expected) / 2
+
+
+def test_grades_and_gains():
+    usual = Grades.of(np.array([0, 4, 30], np.float32))
+    assert usual.gains() is None
+    assert usual.grade(np.array([4, 30], np.float32)).tolist() == [4, 30]
+    odd = Grades.of(np.array([-1, 0.5], np.float32), np.array([2, 32], np.float32))
+    assert odd.grade(np.array([2, -1, 32], np.float32)).tolist() == [2, 0, 3]
+    # 2^y − 1 over 2^(32 − 30), 0 for a label below 0
+    assert odd.gains() == pytest.approx([0, (2**0.5 - 1) / 4, 3 / 4, (2**32 - 1) / 4])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_saved_is_loaded(kind, tmp_path):
+    ranker, _ = fitted(kind(**QUICK))
+    ranker.save(tmp_path)
+    again = trees.load(tmp_path)
+    assert again == ranker
+    assert np.array_equal(scores_of(again, FOLD.test), scores_of(ranker, FOLD.test))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_keeps_the_protocols_and_reads_features_alone(kind):
+    spec = kind(**QUICK)
+    ranker, _ = fitted(spec)
+    assert isinstance(spec, RankerSpec)
+    assert isinstance(ranker, Ranker)
+    assert ranker.reads == spec.reads == {"features"}
+    assert spec.name == ranker.name == json.loads(json.dumps(spec.recipe()))["name"]
+    lists = CandidateLists.everything(FOLD.test)
+    scores = ranker.score(FOLD.test, lists)
+    shown = perturbation("shuffle-shown", 1)(lists, generator(0))
+    assert np.array_equal(ranker.score(FOLD.test, shown), scores[shown.rows])
+    alone = CandidateLists.ranked_by(FOLD.test, scores[:, None], depth=1)
+    assert np.array_equal(ranker.score(FOLD.test, alone), scores[alone.rows])
+    none = lists.select(np.zeros(0, np.int64))
+    assert ranker.score(FOLD.test, none).shape == (0,)
+
+
+def test_what_cannot_be_fitted_or_scored_is_explained():
+    nothing = FOLD.train.select(np.zeros(0, np.int64))
+    with pytest.raises(DataError, match="no documents"):
+        fitted(LambdaMARTSpec(**QUICK), nothing)
+    long = RankingDataset(
+        np.zeros((10_001, 1), np.float32),
+        np.zeros(10_001, np.float32),
+        np.array([0, 10_001]),
+        ("q7",),
+        (1,),
+    )
+    with pytest.raises(DataError, match=r"q7.*10001 documents"):
+        fitted(LambdaMARTSpec(**QUICK), long)
+    ranker, _ = fitted(LambdaMARTSpec(**QUICK))
+    with pytest.raises(ShapeError, match="features"):
+        scores_of(ranker, long)
+
+
+def test_without_relevant_documents_all_scores_are_equal():
+    blank = relabelled(FOLD.train, np.zeros(FOLD.train.documents))
+    ranker, _ = fitted(LambdaMARTSpec(**QUICK), blank)
+    assert np.ptp(scores_of(ranker, FOLD.test)) == 0
+
+
+def test_presets_and_bounds():
+    paper = LambdaMARTSpec.preset("paper")
+    assert (paper.trees, paper.leaves, paper.patience) == (1000, 20, None)  # PAPERS.md
+    assert MARTSpec.preset("small", trees=7).recipe()["trees"] == 7
+    assert isinstance(MARTSpec.preset("tuned"), MARTSpec)
+    with pytest.raises(UnknownNameError, match="paper"):
+        LambdaMARTSpec.preset("best")
+    with pytest.raises(ParameterError, match="leaves"):
+        LambdaMARTSpec(leaves=1)
+
+
+def test_recipes_load_without_lightgbm():
+    program = (
+        "import sys; from shuffleproof.core.rankers.boosting.trees import LambdaMARTSpec;"
+        "LambdaMARTSpec.preset('paper').recipe(); sys.exit('lightgbm' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

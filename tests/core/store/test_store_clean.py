@@ -1,0 +1,194 @@
+"""What nobody needs goes when asked, what somebody needs stays; flipped bytes are found."""
+
+import json
+import os
+import time
+
+import numpy as np
+import pytest
+
+from shuffleproof.core.cli.arguments import main
+from shuffleproof.core.data.catalogue import ingest
+from shuffleproof.core.data.examination import examined
+from shuffleproof.core.perturb.worst_case import Search
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.store import locks, manifest
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.store.tags import Tags
+from shuffleproof.core.store.verified import InBackground
+from shuffleproof.core.studies.kinds.benchmark import study as benchmark
+from shuffleproof.core.studies.kinds.card import study as card
+from shuffleproof.core.studies.kinds.perturbations import study as perturbations
+from shuffleproof.core.studies.kinds.worst_case import study as worst_case
+from shuffleproof.core.studies.library import cleaning
+from shuffleproof.core.studies.workbench import Workbench, finished
+from tests.core.studies.test_library import LETOR
+
+PAIRS = [("transpositions", 5.0)]
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "store")
+
+
+def bench_of(store, folder):
+    (folder / "set.txt").write_text(LETOR)
+    finished(ingest(folder / "set.txt", "mine", store))
+    return finished(Workbench.opened("mine", ListRecipe(("feature:1",)), store, "small"))
+
+
+def aged(root, seconds=2 * 86_400):
+    """Everything in a folder, as if it had been written some days ago."""
+    for path in (root, *root.rglob("*")):
+        os.utime(path, (time.time() - seconds,) * 2)
+
+
+def records(store):
+    return {path.stem for path in (store.root / "records").rglob("*.safetensors")}
+
+
+def test_trials_go_with_the_last_study_that_needs_them(store, tmp_path, capsys):
+    bench = bench_of(store, tmp_path)
+    few = finished(bench.initial_ranking(["ideal"], PAIRS, draws=2))
+    kept = records(store)
+    more = finished(bench.initial_ranking(["ideal", "feature:2"], PAIRS, draws=3))
+    finished(bench.invariance(["feature:2"], 2, 0))
+    every = records(store)
+    aged(store.root)
+    assert [one for one in cleaning.waste(store) if one.what.startswith("trials")] == []
+    store.remove(more.key)
+    command = ["library", "clean", "--store", str(store.root)]
+    assert main([*command, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert not told["removed"]
+    assert records(store) == every  # only told
+    assert main([*command, "--yes"]) == 0
+    assert "Freed" in capsys.readouterr().out
+    left = records(store)
+    assert kept < left < every
+    assert finished(bench.initial_ranking(["ideal"], PAIRS, draws=2)).key == few.key
+    store.remove(few.key)
+    cleaning.clean(cleaning.waste(store), store)
+    assert left - records(store) == kept
+    assert records(store)  # those of the two other studies
+
+
+def test_every_kind_of_study_can_name_its_trials(store, tmp_path):
+    bench = bench_of(store, tmp_path)
+    names, pairs = ["feature:2"], (("transpositions", 5.0),)
+    finished(perturbations.run(bench, names, perturbations.Setup(pairs, draws=1)))
+    finished(worst_case.run(bench, names, Search(), budgets=(1,), queries=2, draws=1))
+    finished(card.run(bench, names, ("transpositions",), draws=1))
+    plan = benchmark.planned([bench], names, ["NDCG@10"], 1)
+    finished(benchmark.run([bench], plan, "mine"))
+    kinds = {one.recipe["kind"] for one in store.artefacts("study")}
+    assert kinds == {"perturbations", "worst-case", "card", "benchmark"}
+    assert cleaning._needed(store) >= records(store)
+    assert records(store)
+
+
+def test_a_study_under_way_keeps_its_trials(store, tmp_path):
+    bench = bench_of(store, tmp_path)
+    work = bench.initial_ranking(["ideal"], PAIRS, draws=2)
+    for progress in work:
+        if progress.unit == "trials" and progress.done:
+            break
+    work.close()
+    begun = records(store)
+    assert begun
+    aged(store.root)
+    assert not {one.path.stem for one in cleaning.waste(store)} & begun
+
+
+def test_where_a_study_cannot_name_its_trials_all_stay(store, tmp_path):
+    bench = bench_of(store, tmp_path)
+    study = finished(bench.initial_ranking(["ideal"], PAIRS, draws=2))
+    store.records.put("0" * 64, {}, {"values": np.zeros(3)})
+    aged(store.root)
+    assert {one.path.stem for one in cleaning.waste(store)} == {"0" * 64}
+    (study.path / "study.json").write_text("{}")
+    assert cleaning.waste(store) == []
+
+
+def test_a_recipe_that_names_no_trials_is_no_reason_to_remove_any():
+    assert cleaning._digests({"kind": "benchmark", "runs": []}, 0) == ()
+    assert cleaning._digests({"kind": "no such kind"}, 0) is None
+    assert cleaning._digests({"kind": "initial-ranking"}, 1) is None
+
+
+def test_what_was_left_behind_goes_and_what_is_young_stays(store, capsys):
+    key = key_of("thing", {})
+    store.add(key, {}, lambda place: (place / "x").touch())
+    left = [
+        store.root / "unpacking-abc" / "file", store.root / "incoming" / "a.1" / "file",
+        store.root / "uploads" / ("0" * 32) / "file", store.root / "exports" / "a.zip",
+        store.root / "workspaces" / "thing-0000000000000000" / "file",
+        store.root / "names" / "torn", store.root / "tags" / "thing-0000000000000000.json",
+    ]  # fmt: skip
+    for path in left:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("[]")
+    young = {one.what for one in cleaning.waste(store)}
+    assert young == {"unfinished files of killed processes", "damaged names and tags",
+                     "names and tags of what is gone"}  # fmt: skip
+    aged(store.root, 40 * 86_400)
+    assert main(["library", "clean", "--store", str(store.root), "--yes"]) == 0
+    assert not [path for path in left if path.exists()]
+    assert store.find(key) is not None
+    assert main(["library", "clean", "--store", str(store.root)]) == 0
+    assert "Nothing to remove" in capsys.readouterr().out
+
+
+def test_an_examination_stays_as_long_as_its_data(store, tmp_path):
+    (tmp_path / "set.txt").write_text(LETOR)
+    (data,) = finished(ingest(tmp_path / "set.txt", "mine", store))
+    finished(examined(data, store))
+    aged(store.root)
+    assert cleaning.waste(store) == []
+    store.remove(data.key)
+    assert "examinations of data sets that are gone" in {one.what for one in cleaning.waste(store)}
+
+
+def test_a_folder_is_as_young_as_what_changed_in_it_last(tmp_path):
+    (tmp_path / "a").touch()
+    for name, age in (("a", 50), ("", 200)):
+        os.utime(tmp_path / name, (1000 - age,) * 2)
+    assert cleaning._age(tmp_path, 1000.0) == 50
+    os.utime(tmp_path / "a", (600, 600))
+    assert cleaning._age(tmp_path, 1000.0) == 200
+    assert cleaning._age(tmp_path / "a", 1000.0) == 400
+    assert cleaning._age(tmp_path / "gone", 1000.0) == 0
+
+
+def test_what_another_process_is_unpacking_stays(store):
+    folder = store.root / "incoming" / "archive.0"
+    folder.mkdir(parents=True)
+    (folder / "train.txt").touch()
+    with locks.held(folder.with_name(f"{folder.name}.lock")):
+        assert cleaning.waste(store) == []
+    assert [one.path for one in cleaning.waste(store)] == [folder]
+
+
+def test_flipped_bytes_of_large_files_are_found_in_the_background_and_by_verify(store, capsys):
+    keys = [key_of("thing", {"number": number}) for number in range(2)]
+    size = manifest.CHECKED_ON_FIND + 10
+    for key in keys:
+        store.add(key, {}, lambda place: (place / "x").write_bytes(b"x" * size) and None)
+    Tags(store.root).put(keys[0], ["kept"])
+    command = ["library", "verify", "--store", str(store.root)]
+    assert main([*command, str(keys[0])]) == 0
+    assert "as it was stored" in capsys.readouterr().out
+    path = store.root / "artefacts" / str(keys[1]) / "x"
+    path.write_bytes(b"y" + path.read_bytes()[1:])
+    assert store.find(keys[1]) is not None  # opening does not see it
+    watched = InBackground(store)
+    watched.run()
+    assert (watched.done, watched.total) == (2, 2)
+    assert [one.name for one in watched.damaged] == [str(keys[1])]
+    assert main(command) == 1
+    said = capsys.readouterr().out
+    assert str(keys[1]) in said
+    assert "SHA-256" in said
+    assert main([*command, str(keys[0])]) == 0

@@ -1,0 +1,365 @@
+"""Paper against released code: which variants there are, what is measured, what the table says."""
+
+from dataclasses import asdict, replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from shuffleproof.app.figures import ablation as figure
+from shuffleproof.core.cli.arguments import main
+from shuffleproof.core.errors import MissingRankingError, UsageError
+from shuffleproof.core.metrics.significance import holm
+from shuffleproof.core.models.config import SetRankConfig
+from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.rankers.neural.recipes import FIXED, NeuralSpec
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies import conventions
+from shuffleproof.core.studies import running as underway
+from shuffleproof.core.studies.kinds.ablation import finding as ablation_finding
+from shuffleproof.core.studies.kinds.ablation import queries as ablation_queries
+from shuffleproof.core.studies.kinds.ablation import study as ablation
+from shuffleproof.core.studies.kinds.ablation.sources import STEPS
+from shuffleproof.core.studies.kinds.ablation.steps import (
+    ONLY_IMSAB,
+    ONLY_ORDINALS,
+    differences,
+    step_of,
+)
+from shuffleproof.core.studies.kinds.benchmark.finding import signed
+from shuffleproof.core.studies.kinds.ranking_degradation.study import PAPER_FAMILY
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.workbench import Workbench, finished
+
+NETS = [
+    name for name in FIXED if {"paper", *ablation.TOWARDS} <= set(registry.RANKERS[name].presets)
+]
+RECIPE = ListRecipe(("feature:3",), depth=8, scores="in-sample")
+
+
+def flat(spec):
+    return asdict(spec.model) | asdict(spec.training)
+
+
+@pytest.mark.parametrize("ranker", NETS)
+@pytest.mark.parametrize("other", ablation.TOWARDS)
+def test_all_steps_together_lead_from_one_recipe_to_the_other(ranker, other):
+    start, end = NeuralSpec.preset(ranker, "paper"), NeuralSpec.preset(ranker, other)
+    steps = differences(start, end)
+    reached = start.changed({name: value for one in steps for name, value in one.values.items()})
+    of = {field: step.label for step in STEPS for field in step.fields}
+    for name, value in flat(end).items():
+        if flat(reached)[name] != value:  # only fields that have no effect on this ranker
+            assert of[name] in ONLY_ORDINALS | ONLY_IMSAB
+    for one in steps:
+        changed = start.changed(one.values)
+        assert changed != start
+        assert one.source
+        assert {name for name in flat(start) if flat(changed)[name] != flat(start)[name]} == set(
+            one.values
+        )
+
+
+@pytest.mark.parametrize("ranker", NETS)
+def test_no_two_variants_are_the_same_and_each_says_whence_it_comes(ranker):
+    made = ablation.variants(ranker, "small")
+    assert [one.label for one in made[:3]] == ["paper", "released", "tuned"]
+    specs = [one.spec for one in made]
+    assert len({str(spec.recipe()) for spec in specs}) == len(specs)
+    for one in made[3:]:
+        assert one.label.startswith("paper + ")
+        assert one.source
+        assert one.towards in ablation.TOWARDS
+    assert {one.sizes for one in made} == {"small"}
+    small = NeuralSpec.preset(ranker, "small")
+    if isinstance(small.model, SetRankConfig):
+        assert {(one.spec.model.width, one.spec.model.depth) for one in made} == {
+            (small.model.width, small.model.depth)
+        }
+    assert {one.spec.training.epochs for one in made} == {small.training.epochs}
+
+
+def test_the_differences_of_the_papers_reading_list_are_there():
+    labels = [one.label for one in ablation.variants("setrank-imsab-init", "small")]
+    for said in (
+        "input layer gaussian-kernels", "Q/K/V activation relu", "first rFF of IMSAB off",
+        "ordinals every-block", "loss softmax-ce", "learning rate 0.0005", "selection valid-loss",
+    ):  # fmt: skip
+        assert f"paper + {said}" in labels
+    alone = [one.label for one in ablation.variants("setrank-msab", "small")]
+    assert not any("IMSAB" in label or "ordinal" in label for label in alone)
+
+
+def test_a_preset_that_is_one_step_away_carries_that_steps_source():
+    released = ablation.variants("dlcm", "small", ["released"])[1]
+    assert released.label == "released"
+    assert released.source.startswith("paper + context φ add: paper: φ = v · (o")
+
+
+def test_what_dlcms_paper_compares_are_single_steps_too():
+    made = ablation.variants("dlcm", "small", ["claims"])
+    assert [one.label for one in made] == [
+        "paper", "paper + direction highest-first", "paper + two directions on",
+        "paper + cell lstm", "paper + loss list-mle", "paper + loss softrank",
+    ]  # fmt: skip
+    assert "worse" in made[1].source
+    listmle = [one.label for one in ablation.variants("dlcm-listmle", "small", ["claims"])]
+    assert not any("loss" in label for label in listmle), "its name says the loss"
+
+
+def test_claims_of_a_paper_that_compares_nothing_are_refused_before_anything_is_read(capsys):
+    asked = ["study", "ablation", "--ranker", "setrank-imsab", "--data", "no-such-set"]
+    assert main([*asked, "--towards", "claims"]) == 2
+    said = capsys.readouterr().err
+    assert "setrank-imsab's paper compares nothing" in said
+    assert "dlcm, dlcm-without-init" in said
+    for towards in (["released", "claims"], [], ["paper"]):
+        with pytest.raises(UsageError):
+            ablation.variants("ranknet", "small", towards)
+
+
+@pytest.mark.parametrize("ranker", NETS)
+def test_every_field_of_a_recipe_is_in_a_single_step_or_fixed(ranker):
+    steps = [field for step in STEPS for field in step.fields]
+    assert len(steps) == len(set(steps))
+    assert set(flat(NeuralSpec.preset(ranker))) - set(steps) <= {"seed", "block", "rankings"}
+
+
+def test_the_targets_temper_is_a_step_of_its_own():
+    start = NeuralSpec.preset("setrank-msab", "released")
+    (step,) = differences(start, start.changed({"temper": "0.5"}))
+    assert step.label == "target temper 0.5"
+    assert "exp(y · temper)" in step.source
+
+
+def test_what_no_line_of_the_papers_says_is_said_to_be_ours():
+    lines = {one.label: one.source for one in ablation.variants("setrank-msab", "small")}
+    assert lines["paper + weight decay 0.01"] == "ours: any weight decay, not in the papers"
+    assert lines["paper + gradient clip 1"].endswith("released: clip 5; this value is ours")
+    assert lines["paper + learning rate 0.0005"] == "paper: Adam 0.001; released: Adam 0.0005"
+
+
+@pytest.mark.parametrize("ranker", ["ranknet", "listnet", "gsf", "dlcm"])
+def test_sources_speak_of_the_rankers_own_family(ranker):
+    text = " ".join(one.source for one in ablation.variants(ranker, "small"))
+    assert "Adam 0.001" not in text, "SetRank's learning rate"
+    assert ("DLCM" in text) == (ranker == "dlcm")
+    assert ("GSF" in text) == (ranker == "gsf")
+
+
+def test_what_comes_from_tuned_is_said_to_be_ours():
+    made = ablation.variants("setrank-msab", "small", ["tuned"])
+    assert all("ours" in one.source for one in made if one.towards == "tuned")
+    assert [one.label for one in made[:2]] == ["paper", "tuned"]
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory):
+    store = Store(tmp_path_factory.mktemp("ablation"))
+    return finished(Workbench.opened("sample", RECIPE, store))
+
+
+@pytest.fixture(scope="module")
+def few():
+    """Three variants that are trained in two steps each."""
+    made = ablation.variants("setrank-msab-init", "small", ["released"])
+    chosen = [made[0], made[1], next(one for one in made if "loss" in one.label)]
+    short = {"epochs": 1, "steps_per_epoch": 2}
+    return [replace(one, spec=one.spec.changed(short)) for one in chosen]
+
+
+@pytest.fixture(scope="module")
+def stored(bench, few):
+    """(the artefact, what could be drawn while it ran)."""
+    work = ablation.run(bench, few, levels=(0.0, 3.0), draws=2)
+    seen = []
+    while True:
+        try:
+            progress = next(work)
+        except StopIteration as finished_:
+            return finished_.value, seen
+        begun = next(underway.underway(bench.store, ablation.KIND), None)
+        found = begun.result(bench.store) if begun else None
+        seen.append((progress.unit, [] if found is None else list(ablation.table(found).variant)))
+
+
+def test_every_variant_is_measured_undisturbed_and_disturbed(stored, few):
+    result = StudyResult.open(stored[0].path)
+    counts = result.trials.groupby(["ranker", "level"]).size().to_dict()
+    assert counts == {(one.label, level): 1 + (level > 0) for one in few for level in (0.0, 3.0)}
+    facts = result.facts
+    assert (facts["sizes"], facts["towards"], facts["ranker"]) == (
+        "small", ["released"], "setrank-msab-init",
+    )  # fmt: skip
+    assert set(facts["training_seconds"]) == {one.label for one in few}
+    kernels = facts["parameters"]["released"] - facts["parameters"]["paper"]
+    assert kernels > 0  # Gaussian kernels have parameters of their own
+    assert facts["parameters"]["paper"] == facts["parameters"]["paper + loss softmax-ce"]
+
+
+def test_finished_variants_can_be_drawn_while_it_runs(stored):
+    lengths = [len(variants) for _, variants in stored[1]]
+    assert lengths == sorted(lengths)
+    assert {1, 2} <= set(lengths)
+    assert any("of released" in unit for unit, _ in stored[1])
+
+
+def test_nothing_is_done_twice(stored, bench, few):
+    again = ablation.run(bench, few, levels=(0.0, 3.0), draws=2)
+    assert finished(again).key == stored[0].key
+
+
+def test_lists_without_enough_rankings_are_refused(bench):
+    made = ablation.variants("setrank-msab-init", "small", ["released"])[:1]
+    hungry = [replace(made[0], spec=made[0].spec.changed({"rankings": 4}))]
+    with pytest.raises(MissingRankingError):
+        finished(ablation.run(bench, hungry, levels=(0.0, 3.0), draws=1))
+
+
+@pytest.fixture(scope="module")
+def result():
+    """Three variants on forty queries, two levels, two draws: values drawn, facts by hand."""
+    rng = np.random.default_rng(3)
+    stored = conventions.kept([ablation.MEASURE])
+    effects = {"paper": (0.6, 0.2), "released": (0.5, 0.2), "paper + loss softmax-ce": (0.6, 0.35)}
+    rows, values = [], []
+    base = rng.uniform(0, 0.2, size=40)
+    for label, (mean, fall) in effects.items():
+        own = base + rng.normal(0, 0.02, size=40)
+        for level, draw in ((0.0, 0), (20.0, 0), (20.0, 1)):
+            rows.append({"ranker": label, "family": PAPER_FAMILY, "level": level, "draw": draw,
+                         "tau": 1.0, "set_size": 8.0, "seconds": 0.1})  # fmt: skip
+            lost = (level > 0) * (fall + rng.normal(0, 0.02, size=40))
+            one = (mean + own - lost).astype(np.float32)
+            one[:3] = np.nan  # queries without relevant documents
+            values.append(np.tile(one, (len(stored), 1)))
+    facts = {
+        "training_seconds": {"paper": 3.0, "released": 4.0},
+        "parameters": dict.fromkeys(effects, 10),
+        "sources": {"paper": "", "released": "", "paper + loss softmax-ce": "why"},
+        "queries": 40,
+    }
+    recipe = {"measures": [ablation.MEASURE], "stored": list(stored), "kind": ablation.KIND}
+    ids = tuple(map(str, range(40)))
+    return StudyResult(recipe, pd.DataFrame(rows), np.stack(values), ids, facts)
+
+
+def test_the_table_is_the_hand_formula(result):
+    frame = ablation.table(result).set_index("variant")
+    assert tuple(frame.reset_index().columns) == ablation.COLUMNS
+    start, lost = {}, {}
+    for label in frame.index:
+        rows = result.trials.index[result.trials.ranker == label]
+        filled = np.nan_to_num(result.values[rows, 0].astype(np.float64))
+        start[label] = filled[0]
+        lost[label] = filled[0] - filled[1:].mean(axis=0)
+    p = {"change": [], "loss": []}
+    for label, row in frame.iterrows():
+        assert row["mean"] == pytest.approx(start[label].mean(), abs=1e-6)
+        assert row["loss"] == pytest.approx(lost[label].mean(), abs=1e-6)
+        assert row["change"] == pytest.approx((start[label] - start["paper"]).mean(), abs=1e-6)
+        assert row["loss_change"] == pytest.approx((lost[label] - lost["paper"]).mean(), abs=1e-6)
+        assert row["change_low"] <= row["change"] <= row["change_high"]
+        assert row["loss_low"] <= row["loss_change"] <= row["loss_high"]
+        if label != "paper":
+            p["change"].append(stats.ttest_rel(start[label], start["paper"]).pvalue)
+            p["loss"].append(stats.ttest_rel(lost[label], lost["paper"]).pvalue)
+    for name, raw in p.items():
+        found = frame[f"{name}_p"].to_numpy()
+        assert np.isnan(found[0])
+        np.testing.assert_allclose(found[1:], holm(np.array(raw)), rtol=1e-3)
+    assert frame.seconds["paper"] == 3.0
+    assert np.isnan(frame.seconds["paper + loss softmax-ce"])
+
+
+def test_an_unfinished_variant_is_left_out(result):
+    last = (result.trials.ranker != "released") | (result.trials.level == 0)
+    cut = replace(
+        result, trials=result.trials[last].reset_index(drop=True), values=result.values[last]
+    )
+    assert list(ablation.table(cut).variant) == ["paper", "paper + loss softmax-ce"]
+
+
+def test_the_finding_says_what_moves_what(result):
+    text = ablation_finding.finding(result)
+    frame = ablation.table(result).set_index("variant")
+    assert f"NDCG@10 is {frame['mean']['paper']:.3f}" in text
+    assert "by 20 transpositions" in text
+    assert f"Released as a whole: {signed(frame.change['released'])} (more than chance)" in text
+    single = frame.loc["paper + loss softmax-ce"]
+    assert f"loss softmax-ce, is not shown to change NDCG@10 ({signed(single.change)})" in text
+    assert f"loss softmax-ce, changes what is lost ({signed(single.loss_change)})" in text
+
+
+def test_many_differences_are_counted_and_the_largest_named(result):
+    labels = {"released": "paper + clip 5"}
+    many = replace(result, trials=result.trials.replace({"ranker": labels}))
+    for name in ("parameters", "sources"):
+        many.facts[name]["paper + clip 5"] = result.facts[name]["released"]
+    text = ablation_finding.finding(many)
+    assert "1 of 2 single differences changes NDCG@10: clip 5" in text
+    assert "1 of 2 single differences changes what is lost: loss softmax-ce" in text
+
+
+def test_three_differences_are_named_and_the_others_counted():
+    names = [f"{ablation.BASE} + {name}" for name in "abcde"]
+    change, p = [0.1, -0.4, 0.2, 0.3, 0.9], [0.01, 0.01, 0.01, 0.05, 0.06]
+    frame = pd.DataFrame({"variant": names, "change": change, "change_p": p})
+    four = "4 of 5 single differences change it: b (−0.400), d (+0.300), c (+0.200) and 1 more."
+    assert ablation_finding._moved(frame, "change", "it") == four
+    three = "3 of 4 single differences change it: b (−0.400), d (+0.300), c (+0.200)."
+    assert ablation_finding._moved(frame[1:], "change", "it") == three
+
+
+def test_an_undefined_convention_is_said(result):
+    assert "undefined" in ablation_finding.finding(result, "NDCG(empty=nan)@10")
+    skipped = ablation.table(result, "NDCG(empty=skip)@10").set_index("variant")
+    zero = ablation.table(result).set_index("variant")
+    assert skipped["mean"]["paper"] == pytest.approx(zero["mean"]["paper"] * 40 / 37, rel=1e-5)
+
+
+@pytest.mark.parametrize("effect", ["quality", "robustness"])
+def test_queries_gain_and_lose_as_the_table_says_on_average(result, effect):
+    variant = "paper + loss softmax-ce"
+    frame = ablation_queries.by_query(result, variant, effect, "NDCG(empty=skip)@10")
+    row = ablation.table(result, "NDCG(empty=skip)@10").set_index("variant").loc[variant]
+    wanted = row.change if effect == "quality" else -row.loss_change
+    assert frame.difference.mean() == pytest.approx(wanted, abs=1e-6)
+    assert len(frame) == 37
+    assert frame.difference.is_monotonic_decreasing
+    text = ablation_queries.finding(frame, variant, effect, "NDCG@10")
+    lost = int((frame.difference < 0).sum())
+    assert f"Of 37 queries, {variant} gains on {37 - lost} and loses on {lost}" in text
+    assert f"query {frame['query'].iloc[-1]} loses most: −" in text
+    words = figure.queries_alt_text(frame, variant, effect, "NDCG@10")
+    assert f"lost on {lost}" in words
+    gains, others = figure.queries(frame, variant, effect, "NDCG@10").data
+    assert [*gains.y, *others.y] == list(frame.difference)
+    assert all(value > 0 for value in gains.y)
+    assert all(value <= 0 for value in others.y)
+
+
+def test_the_telling_variant_is_the_largest_single_difference(result):
+    assert ablation_queries.telling(ablation.table(result)) == "paper + loss softmax-ce"
+    whole = ablation.table(result).iloc[:2]
+    assert ablation_queries.telling(whole) == "released"
+
+
+def test_a_variant_far_out_is_an_arrow_at_the_edge_of_the_axis(result):
+    frame = ablation.table(result).iloc[[0, 2, 2, 2]].reset_index(drop=True)
+    frame["variant"] = ["paper", "paper + a", "paper + b", "paper + far"]
+    frame.loc[3, ["change", "change_low", "change_high"]] = (-0.6, -0.7, -0.5)
+    drawn = figure.effects(frame, "quality", "NDCG@10", step_of)
+    (far,) = [trace for trace in drawn.data if trace.marker.symbol == "triangle-left"]
+    assert far.text == ("−0.600",)
+    assert far.x[0] == drawn.layout.xaxis.range[0] > -0.5
+    steps = "steps per epoch 100, least steps 1, patience 20, sampling replacement"
+    frame.loc[1, "variant"] = f"paper + batches and epochs {steps}"
+    long = figure.effects(frame, "quality", "NDCG@10", step_of)
+    assert all(text.count("<br>") <= 1 for text in long.layout.yaxis.ticktext)
+    told = [fact for trace in long.data for fact in trace.customdata or ()]
+    assert any(name.endswith("replacement") for name, *_ in told), "the hover has the whole name"
+    near = figure.effects(frame.iloc[:3], "quality", "NDCG@10", step_of)
+    assert near.layout.xaxis.range is None

@@ -1,0 +1,225 @@
+"""The --json of every command: one object with schema and version, its keys described and kept."""
+
+import argparse
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from shuffleproof.core.cli.answer import VERSION, table
+from shuffleproof.core.cli.answer_keys import ANSWERS
+from shuffleproof.core.cli.arguments import main, parser
+from shuffleproof.core.data.letor.write import write
+from shuffleproof.core.data.synthetic import planted
+
+SMALL = ("--initial", "feature:3", "--depth", "12")
+SOMETIMES = {"rows", "maps", "part", "name"}
+"""Keys that only some flags ask for."""
+
+
+def commands(root, name=()):
+    """Every command's words with its parser."""
+    nested = [one for one in root._actions if isinstance(one, argparse._SubParsersAction)]
+    if not nested:
+        yield " ".join(name), root
+    for action in nested:
+        for word, command in action.choices.items():
+            yield from commands(command, (*name, word))
+
+
+def test_every_command_takes_json_and_its_keys_are_described():
+    found = dict(commands(parser()))
+    assert set(found) == set(ANSWERS)
+    for name, command in found.items():
+        assert "--json" in command._option_string_actions, name
+        assert command.get_default("command") == name
+
+
+def test_no_rows_are_said_to_be_none():
+    assert table([]) == table(iter(())) == "nothing"
+    assert table({}) == ""
+    assert table([{"name": "a", "n": 1}, {"name": "bb", "n": None}]).splitlines() == [
+        "name n",
+        " a   1",
+        "bb   –",
+    ]
+
+
+def test_the_help_of_initial_rankings_names_the_default_that_is_taken():
+    from shuffleproof.core.studies.kinds.multi_ranking.study import FOUR
+
+    help_of = dict(commands(parser()))
+    for name, default in (("initial-rankings", ",".join(FOUR)), ("benchmark", "lambdamart")):
+        text = help_of[f"study {name}"]._option_string_actions["--initial"].help
+        assert text.endswith(f"(default {default})")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    target = tmp_path_factory.mktemp("planted")
+    fold = planted(queries=(30, 12, 12), seed=1, documents=15)
+    for part, name in ((fold.train, "train"), (fold.valid, "vali"), (fold.test, "test")):
+        write(part, target / f"{name}.txt")
+    (target / "q.txt").write_text("1 0 a 1\n1 0 b 0\n1 0 c 2\n2 0 a 1\n2 0 b 0\n")
+    (target / "x.run").write_text("1 Q0 a 1 2 x\n1 Q0 b 2 1 x\n1 Q0 c 3 1 x\n2 Q0 a 1 1 x\n")
+    (target / "y.run").write_text("1 Q0 c 1 2 y\n1 Q0 b 2 1 y\n2 Q0 b 1 1 y\n2 Q0 a 1 0 y\n")
+    return target
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return tmp_path_factory.mktemp("store")
+
+
+@pytest.fixture
+def answered(folder, store, capsys):
+    def answer(words, **places):
+        made = words.format(f=folder, **places).split()
+        code = main([*made, "--json", "--store", str(store)])
+        printed = capsys.readouterr()
+        assert code == 0, printed.err
+        return json.loads(printed.out)
+
+    return answer
+
+
+TWO = "--rankers feature:1,feature:2 --data {f} " + " ".join(SMALL)
+CALLS = {
+    "ingest": "ingest {f} --name planted",
+    "doctor": "doctor {f}",
+    "list": "list measures",
+    "train": "train ranksvm --data {f} " + " ".join(SMALL),
+    "certify": "certify feature:1 --permutations 2 --data {f} " + " ".join(SMALL),
+    "runs": "runs {f}/x.run {f}/y.run --qrels {f}/q.txt --against x --conventions trec_eval",
+    "study initial-ranking": f"study initial-ranking --levels 5 --draws 1 {TWO}",
+    "study invariance": f"study invariance --permutations 2 {TWO}",
+    "study card": f"study card --draws 1 {TWO}",
+    "study attention": "study attention --rankers setrank-imsab --queries 2",
+    "study benchmark": f"study benchmark --seeds 1 {TWO}",
+    "study set-size": f"study set-size --sizes 5,10 {TWO}",
+    "study initial-rankings": f"study initial-rankings {TWO}",
+    "study perturbations": f"study perturbations --families shuffle-shown --draws 1 {TWO}",
+    "study worst-case": f"study worst-case --budgets 1 --draws 1 --queries 2 {TWO}",
+    "library list": "library list",
+    "library compare": "library compare planted sample",
+    "library show": "library show planted",
+    "library export": "library export {f}/all.zip planted",
+    "library import": "library import {f}/all.zip",
+    "library verify": "library verify",
+    "library clean": "library clean",
+    "library rename": "library rename planted other",
+    "library tag": "library tag other mine",
+    "export": "export other {f}/other.csv",
+    "library delete": "library delete other --with-dependents",
+    "worker": "worker --idle 0.1",
+}
+SLOW = {"bench", "demo", "sample", "app", "bring", "study ablation", "study group-shuffles"}
+"""Those that train, serve or need a file of their own; they answer through the same door."""
+
+
+def test_every_answer_says_its_schema_and_has_the_keys_described(answered):
+    assert set(CALLS) | SLOW == set(ANSWERS)
+    for name, words in CALLS.items():
+        answer = answered(words)
+        assert answer["schema"] == f"shuffleproof {name}"
+        assert answer["version"] == VERSION
+        lacking = set(ANSWERS[name]) - set(answer) - SOMETIMES
+        assert not lacking, f"{name} lacks {lacking}"
+
+
+def test_runs_and_benchmarks_answer_p_marks_and_differences(answered):
+    base = f"study benchmark --seeds 1 {TWO} --measures NDCG@5,AP --against random,feature:2"
+    for words, baselines in ((base, ["random", "feature:2"]), (CALLS["runs"], ["x"])):
+        answer = answered(words)
+        assert list(answer["symbols"]) == baselines
+        rows = pd.DataFrame(answer["comparisons"])
+        assert set(rows.against) == set(baselines)
+        assert set(rows.measure) == {row["measure"] for row in answer["table"]}
+        assert rows[["difference", "p", "low", "high", "effect"]].notna().any().all()
+        assert all(isinstance(row["marks"], str) for row in answer["table"])
+        means = {(row["ranker"], row["measure"]): row["mean"] for row in answer["table"]}
+        for row in answer["comparisons"]:
+            wanted = means[row["ranker"], row["measure"]] - means[row["against"], row["measure"]]
+            assert row["difference"] == pytest.approx(wanted, abs=1e-6)
+        assert any("Marks: a above" in line for line in answer["said"])
+
+
+def read(path):
+    return pd.read_csv(path) if path.suffix == ".csv" else pd.read_json(path, precise_float=True)
+
+
+@pytest.mark.parametrize("kind", ["initial-ranking", "benchmark"])
+def test_export_writes_one_frame_in_every_format(answered, folder, kind):
+    key = answered(CALLS[f"study {kind}"])["result"]
+    asked = "--measures NDCG(ideal=shown)@5,NDCG@1"
+    more = [f"{asked} --conventions letor3"] if kind == "benchmark" else []
+    for number, flags in enumerate(("", asked, *more)):
+        files = [folder / f"{kind}{number}.{ending}" for ending in ("csv", "json")]
+        for file in files:
+            answered(f"export {key} {file} {flags}")
+        csv, other = map(read, files)
+        csv = csv.fillna({"marks": ""} if "marks" in csv else {})
+        pd.testing.assert_frame_equal(csv, other.reindex(columns=csv.columns), check_dtype=False)
+        if flags == asked:
+            assert list(dict.fromkeys(csv.measure)) == ["NDCG(ideal=shown)@5", "NDCG@1"]
+
+
+def test_flags_that_would_do_nothing_are_refused(answered, folder, store, capsys):
+    key = answered(CALLS["study initial-ranking"])["result"]
+    for what, out in ((key, "x.html"), ("sample", "x.txt"), ("feature:1", "x.run")):
+        words = ["export", what, str(folder / out), "--measures", "NDCG@1", "--store", str(store)]
+        assert main([*words, "--data", str(folder), *SMALL]) == 2
+        assert "leave out --measures" in capsys.readouterr().err
+    words = ["export", key, str(folder / "x.csv"), "--measures", "ERR@3", "--store", str(store)]
+    assert main(words) == 1
+    assert "ERR@3: it does not follow from the values stored" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("what", ["study benchmark", "runs"])
+def test_a_stored_table_is_measured_anew_under_any_convention(answered, folder, what):
+    """Gain, cut-off and ties that its values do not give come from the scores stored with it."""
+    first = answered(CALLS[what])["result"]
+    texts = "NDCG(gain=linear)@7,ERR@4,MeanNDCG"
+    answered(f"export {first} {folder}/anew.csv --measures {texts}")
+    anew = pd.read_csv(folder / "anew.csv").set_index(["ranker", "measure"])["mean"]
+    again = answered(f"{CALLS[what].replace(' --conventions trec_eval', '')} --measures {texts}")
+    wanted = pd.DataFrame(again["table"]).set_index(["ranker", "measure"])["mean"]
+    assert again["result"] != first
+    assert len(anew) == len(wanted)
+    answered(f"export {first} {folder}/letor.csv --conventions letor4")
+    ndcg = set(pd.read_csv(folder / "letor.csv").measure)
+    assert "NDCG(discount=letor,ties=row,short=zero)@10" in ndcg
+    np.testing.assert_allclose(anew, wanted.loc[anew.index], atol=1e-6)
+
+
+def test_runs_with_many_tied_pairs_are_named(answered):
+    answer = answered(CALLS["runs"])
+    assert answer["tied"] == pytest.approx({"x": 1 / 3, "y": 0})  # b and c of topic 1, of 3 pairs
+    wanted = "33.3 % of the pairs of x have equal scores: how ties count can move the measures."
+    assert wanted in answer["said"]
+    table = answered(f"study benchmark --seeds 1 {TWO}")
+    assert not any("have equal scores" in line and "ideal" in line for line in table["said"])
+
+
+def test_ties_by_document_id_where_there_are_none_are_refused_by_name(folder, store, capsys):
+    words = ["study", "benchmark", "--rankers", "feature:1", "--data", str(folder), *SMALL]
+    write_without = folder / "nameless"
+    write_without.mkdir()
+    for name in ("train", "vali", "test"):
+        lines = (folder / f"{name}.txt").read_text().splitlines()
+        (write_without / f"{name}.txt").write_text(
+            "".join(f"{line.partition('#')[0]}\n" for line in lines)
+        )
+    words[words.index(str(folder))] = str(write_without)
+    assert main([*words, "--conventions", "trec_eval", "--store", str(store)]) == 1
+    assert "have no id, by which ties=trec" in capsys.readouterr().err
+
+
+def test_decimals_as_asked_and_means_over_folds(folder, store, capsys):
+    words = ["study", "benchmark", "--seeds", "1", "--rankers", "feature:1", "--data", str(folder)]
+    assert main([*words, *SMALL, "--digits", "4", "--store", str(store)]) == 0
+    printed = capsys.readouterr().out
+    line = next(line for line in printed.splitlines() if line.startswith("  feature:1"))
+    assert len(line.split()[1].split(".")[1].rstrip("*")) == 4
+    assert "gain: 2^y − 1" in printed

@@ -1,0 +1,134 @@
+"""Every kind of study is run, described and resumed by the same few functions."""
+
+import json
+import re
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+
+from shuffleproof.core.errors import UsageError
+from shuffleproof.core.progress import finished
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.store.records import Records
+from shuffleproof.core.studies import codec, engine
+from shuffleproof.core.studies import running as underway
+from shuffleproof.core.studies.kinds.set_size import study as set_size
+from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.study import Memory, Plan, Study, plan
+from tests import places
+from tests.golden import written
+
+CORE = places.ROOT / "core"
+RECIPES = {kind: json.loads(written(kind).read_text()) for kind in STUDIES}
+STUDY = Study(
+    "card", (("a", "1" * 64), ("b", "2" * 64)), "lists", (), (("cut", 0.5),), ("RR",), 3, 0
+)
+IDS = ("q1", "q2")
+
+
+def record(value):
+    return {"tau": 1.0, "set_size": 2.0}, {"values": np.full((1, 2), value, np.float32)}
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path)
+
+
+@pytest.mark.parametrize("kind", STUDIES)
+def test_a_recipe_is_read_and_written_as_it_stands(kind):
+    recipe = RECIPES[kind]["recipe"]
+    made = underway.planned(recipe)
+    assert isinstance(made, Plan)
+    assert made.recipe() == recipe
+    assert key_of("study", made.recipe()).digest == RECIPES[kind]["key"]
+    assert codec.plan_of(type(made), made.recipe()) == made
+    left = [one.name for one in fields(made) if one.init and one.default != ()]
+    for name in left:
+        whole = {other: value for other, value in recipe.items() if other != name}
+        try:
+            underway.planned(whole)
+        except LookupError:
+            continue
+        default = next(one.default for one in fields(made) if one.name == name)
+        assert getattr(underway.planned(whole), name) == default
+
+
+def test_there_is_one_shell_and_no_module_is_named_by_a_string():
+    sources = {path.relative_to(CORE): path.read_text() for path in CORE.rglob("*.py")}
+    studies = {path: text for path, text in sources.items() if path.parts[0] == "studies"}
+    shells = [path.stem for path, text in studies.items() if "announce(" in text]
+    assert sorted(shells) == ["engine", "running"]
+    assert not [path.stem for path, text in studies.items() if re.search(r"store\.lock\(", text)
+                if path.stem != "engine"]  # fmt: skip
+    by_string = 'import_module("shuffleproof'
+    assert not [str(path) for path, text in sources.items() if by_string in text]
+    again = [path.stem for path, text in sources.items() if 'key_of("lists"' in text]
+    assert again == ["initial"]
+
+
+def test_a_study_is_announced_worked_stored_and_found(store):
+    asked = []
+
+    def facts():
+        asked.append("facts")
+        return {"data": "mine"}
+
+    def work(known):
+        asked.append([one.facts for one in underway.underway(store, "card")])
+        yield from ()
+        found = {digest: record(0.5) for digest in STUDY.digests(2)}
+        extra = {"beside.safetensors": {"orders": np.arange(3)}}
+        return replace(STUDY.assembled(found, IDS, known | {"more": 1}), files=extra)
+
+    first = finished(engine.run(store, STUDY, IDS, facts, work))
+    assert asked == ["facts", [{"data": "mine"}]]
+    assert first.facts == {"data": "mine", "more": 1}
+    assert (first.path / "beside.safetensors").is_file()
+    assert not list(underway.underway(store, "card"))
+    assert finished(engine.run(store, STUDY, IDS, facts, work)).key == first.key
+    assert len(asked) == 2, "what is stored is found, nothing is asked for or worked"
+
+
+def test_a_study_that_finds_nothing_is_refused(store):
+    def work(_):
+        yield from ()
+
+    with pytest.raises(UsageError, match="nothing to measure"):
+        finished(engine.run(store, STUDY, IDS, dict, work))
+    assert store.find(key_of("study", STUDY.recipe())) is None
+
+
+def test_records_are_read_again_when_there_is_one_more(store, monkeypatch):
+    read = []
+    monkeypatch.setattr(Records, "get", lambda _, digest, get=Records.get: (
+        read.append(digest), get(store.records, digest))[1])  # fmt: skip
+    key = key_of("study", STUDY.recipe())
+    with store.lock(key):
+        underway.announce(store, key, STUDY, IDS, {"data": "mine"})
+    digests = STUDY.digests(2)
+    for count, digest in enumerate(digests[:2], start=1):
+        store.records.put(digest, *record(count / 8))
+        read.clear()
+        for _ in range(3):
+            (begun,) = underway.underway(store, "card")
+            result = begun.result(store)
+            assert result.values[:, 0, 0].tolist() == [one / 8 for one in range(1, count + 1)]
+        assert len(read) == len(digests), "once for every record that there may be"
+
+
+def test_a_ranker_that_no_digest_tells_is_kept_in_memory_alone():
+    memory = Memory()
+    memory.put(STUDY.digests(2)[0], *record(0.5))
+    found = underway.so_far(STUDY, memory, IDS, {})
+    assert found.trials.ranker.tolist() == [plan(STUDY)[0].ranker]
+    assert underway.so_far(STUDY, Memory(), IDS, {}) is None
+
+
+def test_a_study_of_sizes_keeps_no_scores(every_study):
+    store, studies, _ = every_study
+    made = set_size.Plan.of(studies["set-size"].recipe)
+    for cell in made.cells():
+        assert set(store.records.get(cell.digest)[1]) == {"values"}

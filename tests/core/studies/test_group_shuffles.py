@@ -1,0 +1,255 @@
+"""GSF's order dependence: the error falls like 1/√S, the study is kept and found again."""
+
+import json
+import shlex
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from shuffleproof.app import report
+from shuffleproof.app.figures import gsf as figure_of
+from shuffleproof.core.cli.arguments import main
+from shuffleproof.core.data.features import fit
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.data.synthetic import planted
+from shuffleproof.core.errors import ParameterError, UsageError
+from shuffleproof.core.progress import finished
+from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.rankers.neural.ranker import NeuralRanker
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies import reproduce
+from shuffleproof.core.studies import running as underway
+from shuffleproof.core.studies.kinds.group_shuffles import study as group_shuffles
+from shuffleproof.core.studies.kinds.group_shuffles.equivariance import changes, regrouped, spread
+from shuffleproof.core.studies.kinds.group_shuffles.study import REFERENCE
+from shuffleproof.core.studies.kinds.group_shuffles.table import (
+    finding,
+    fitted,
+    reference,
+    slope,
+    table,
+)
+from shuffleproof.core.studies.methods import paragraph, references
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.workbench import Workbench
+from tests import app_tables as tables
+
+DATASET = planted((2, 2, 16), seed=3).test
+LISTS = CandidateLists.ranked_by(DATASET, DATASET.feature(3)[:, None], 20)
+BASE = JudgedLists(DATASET, LISTS)
+SHUFFLES = (1, 2, 4, 8, 16, 32, 64)
+
+
+def untrained(name="gsf", **changed):
+    spec = registry.spec(name, "small", **changed)
+    return NeuralRanker.untrained(spec, fit("z-score", DATASET), DATASET.feature_ids, "cpu")
+
+
+def values_of(work):
+    done = []
+    while True:
+        try:
+            done.append(next(work))
+        except StopIteration as stop:
+            return done, stop.value
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory):
+    store = Store(tmp_path_factory.mktemp("groups"))
+    tables.data_set(store, tables.fold())
+    lists = ListRecipe(("feature:3",), scores="in-sample")
+    return finished(Workbench.opened(tables.DATA, lists, store, "small"))
+
+
+@pytest.fixture(scope="module")
+def names(bench):
+    """A GSF of groups of two and one of three, both trained for an epoch."""
+    kept = [finished(bench.trained("gsf", {"group": group, "epochs": "1"})) for group in ("2", "3")]
+    return [f"gsf#{one.artefact.key.digest[:8]}" for one in kept]
+
+
+@pytest.fixture(scope="module")
+def study(bench, names):
+    return finished(group_shuffles.run(bench, names, shuffles=SHUFFLES))
+
+
+@pytest.fixture(scope="module")
+def result(study):
+    return StudyResult.open(study.path)
+
+
+def test_the_error_falls_like_one_over_the_root_of_the_shuffles(result, names):
+    frame = table(result)
+    for name in names:
+        found = slope(result, name)
+        assert found.value == pytest.approx(-0.5, abs=0.06)
+        assert found.low < found.value < found.high
+        sampled = frame[(frame.ranker == name) & (frame.grouping == "sampled")]
+        assert sampled.shuffles.tolist() == list(SHUFFLES)
+        assert sampled.error.is_monotonic_decreasing
+        assert sampled.error.iloc[0] / sampled.error.iloc[-1] == pytest.approx(8, rel=0.25)  # √64
+        assert sampled.tau.is_monotonic_increasing
+        assert (sampled.low < sampled.error).all()
+        assert (sampled.error < sampled.high).all()
+        assert (sampled.lists == 40).all()
+
+
+def test_an_error_does_not_depend_on_which_other_shuffles_were_asked_for(bench, names, result):
+    alone = finished(group_shuffles.run(bench, names[1:], shuffles=(2,)))
+    (one,) = table(StudyResult.open(alone.path)).itertuples()
+    (same,) = table(result).query(f"ranker == {names[1]!r} and shuffles == 2").itertuples()
+    found, wanted = (one.error, one.low, one.tau), (same.error, same.low, same.tau)
+    assert found == pytest.approx(wanted, rel=1e-9)
+    assert "deviation (that under 64 shuffles)" in finding(result, names[0])
+    old = replace(result, recipe=result.recipe | {"measures": ["change", "deviation", "tau"],
+                                                  "shuffles": [1, 32]})  # fmt: skip
+    assert (reference(result), reference(old)) == (64, 32)
+
+
+def test_the_finding_tells_the_way_that_the_ranker_was_trained_in(result, names):
+    name = names[0]
+    grouping, count = result.facts["own"][name]
+    rows = table(result).query(f"ranker == {name!r} and shuffles == {count}")
+    (own,) = rows[rows.grouping == grouping].itertuples()
+    said = finding(result, name)
+    assert (
+        f"it is {own.error:.3g}, and the rankings before and after agree to τ = {own.tau:.2f}."
+        in said
+    )
+    other = replace(result, facts={"own": {name: ["sampled", 3]}})
+    assert "As trained (3 shuffles) it was not measured." in finding(other, name)
+    pairs = replace(result, facts={"own": {name: ["exhaustive", 0]}})
+    assert "It was trained on all pairs." in finding(pairs, name)
+
+
+def test_changes_are_divided_by_the_deviation_under_the_most_shuffles(result, names):
+    """Studies of old have a deviation of every way."""
+    values, name = result.values.copy(), names[0]
+    rows = np.flatnonzero(result.trials.ranker == name)
+    values[rows, 1] *= np.arange(1, len(rows) + 1)[:, None]
+    most = np.flatnonzero((result.trials.ranker == name) & (result.trials.family == "sampled")
+                          & (result.trials.level == max(SHUFFLES)))  # fmt: skip
+    factor = 1 + int(np.flatnonzero(rows == most[0])[0])
+    before, after = (table(one).query(f"ranker == {name!r}").error
+                     for one in (result, replace(result, values=values)))  # fmt: skip
+    assert (before / after).to_numpy() == pytest.approx(factor, rel=1e-5)
+
+
+def test_one_list_has_no_interval(result, names):
+    alone = replace(result, values=result.values[..., :1], query_ids=result.query_ids[:1])
+    frame = table(alone)
+    assert frame[["low", "high"]].isna().all().all()
+    assert frame.error.notna().all()
+    drawn = figure_of.equivariance(frame)
+    assert not any("interval" in (trace.name or "") for trace in drawn.data)
+    assert not any("customdata[1]" in (trace.hovertemplate or "") for trace in drawn.data)
+
+
+def test_all_pairs_leave_rounding_alone_and_are_asked_of_groups_of_two(result, names):
+    (pairs,) = table(result).query("grouping == 'exhaustive'").itertuples()
+    assert pairs.ranker == names[0]
+    assert pairs.error < 1e-5
+    assert pairs.tau > 0.9999
+
+
+def test_the_change_is_that_of_scores_and_the_deviation_numpys():
+    ranker = untrained(group=3)
+    _, (change, _) = values_of(changes(ranker, BASE, 2, 3))
+    asked, deviation = regrouped(ranker, REFERENCE), spread(ranker, BASE, REFERENCE)
+    before = asked.score(DATASET, LISTS).astype(np.float64)
+    starts, ends = LISTS.offsets[:-1], LISTS.offsets[1:]
+    expected = [before[a:b].std() for a, b in zip(starts, ends, strict=True)]
+    assert deviation == pytest.approx(expected, rel=1e-5)
+    reached, one = values_of(changes(ranker, BASE, 2, 1))
+    more, again_ = values_of(changes(ranker, BASE, 2, 1))
+    assert reached == more == [0]
+    assert np.array_equal(one, again_)
+    assert not np.array_equal(one[0], change)
+    assert (change > 0).all()
+
+
+@pytest.mark.parametrize(("name", "changed"), [("gsf", {"group": 1}), ("mlp", {})])
+def test_other_rankers_are_refused(name, changed):
+    with pytest.raises(ParameterError, match="gsf"):
+        next(changes(untrained(name, **changed), BASE, 1, 1))
+
+
+def test_what_makes_no_study_is_refused(bench):
+    for names, more, said in (
+        (["mlp"], {}, "mlp forms no groups"), ([], {}, "no rankers"),
+        (["gsf"], {"shuffles": (0,)}, "shuffles"), (["gsf"], {"orders": 0}, "orders"),
+    ):  # fmt: skip
+        with pytest.raises(UsageError, match=said):
+            finished(group_shuffles.run(bench, names, **more))
+
+
+def test_the_slope_of_points_on_a_line_has_no_width_and_two_points_have_none():
+    counts = np.array([1.0, 10.0, 100.0])
+    found = fitted(counts, 3 * counts**-0.25)
+    assert (found.value, found.low, found.high) == pytest.approx((-0.25, -0.25, -0.25))
+    assert np.isnan(fitted(counts[:2], counts[:2]).value)
+    assert np.isnan(fitted(counts, np.zeros(3)).value)
+
+
+def test_a_killed_study_shows_its_points_and_goes_on(bench, names):
+    work = group_shuffles.run(bench, names[1:], shuffles=(1, 2, 3), orders=2, seed=9)
+    while True:
+        report_ = next(work)
+        if report_.done == 1 and not report_.part:
+            break
+    work.close()
+    begun = next(one for one in underway.underway(bench.store, group_shuffles.KIND))
+    partial = begun.result(bench.store)
+    assert table(partial).shuffles.tolist() == [1]
+    whole = group_shuffles.run(bench, names[1:], shuffles=(1, 2, 3), orders=2, seed=9)
+    done = StudyResult.open(finished(whole).path)
+    assert done.trials.level.tolist() == [1.0, 2.0, 3.0]
+    assert np.array_equal(done.values[0], partial.values[0])
+
+
+def test_the_command_and_the_python_find_the_study_again(study, names, bench, capsys, monkeypatch):
+    words = shlex.split(reproduce.study_command(study.recipe, study.facts | {"preset": "small"}))
+    assert words[:3] == ["shuffleproof", "study", "group-shuffles"]
+    assert main([*words[1:], "--scores", "in-sample", "--store", str(bench.store.root)]) == 0
+    printed = capsys.readouterr().out
+    assert str(study.key) in printed
+    assert "The fitted slope is −0." in printed
+    assert "With all pairs it is" in printed
+    monkeypatch.setenv("SHUFFLEPROOF_HOME", str(bench.store.root))
+    exec(reproduce.study_python(study.recipe, study.facts), {})  # noqa: S102 (our own lines)
+    assert capsys.readouterr().out.strip() in printed
+    assert main(["study", "group-shuffles", "--shuffles", "one", "--json"]) == 2
+    assert "--shuffles" in capsys.readouterr().err
+
+
+def test_methods_and_references(study):
+    text = paragraph(study.recipe, study.facts)
+    assert "S = 1, 2, 4, 8, 16, 32 and 64 shuffles" in text
+    assert "8 random orders" in text
+    assert "deviation of its list's scores under 64 shuffles" in text
+    assert any("groupwise multivariate" in work for work in references(study.recipe, study.facts))
+
+
+def test_the_figure_and_the_report_draw_every_point_and_the_line_that_is_due(study, result, names):
+    frame = table(result)
+    figure = figure_of.equivariance(frame)
+    for name in names:
+        (line,) = [trace for trace in figure.data if trace.name == name]
+        own = frame[(frame.ranker == name) & (frame.grouping == "sampled")]
+        assert list(line.y) == own.error.tolist()
+    due = np.array(next(trace for trace in figure.data if trace.name == figure_of.DUE).y)
+    assert due[0] / due[-1] == pytest.approx(8)
+    assert (figure.layout.xaxis.type, figure.layout.yaxis.type) == ("log", "log")
+    assert list(figure.layout.xaxis.tickvals) == list(SHUFFLES)
+    assert any("all pairs" in note.text for note in figure.layout.annotations)
+    words = figure_of.alt_text(frame)
+    assert "gives 0.12" in words  # 1/√64 in two places
+    assert figure_of.equivariance(frame.iloc[:0]).data == ()
+    assert "No sampled" in figure_of.alt_text(frame.iloc[:0])
+    page = report.report([study.path])
+    assert "do more shuffles help" in page
+    assert "The fitted slope is" in page
+    assert json.dumps(names[0])[1:-1] in page

@@ -1,0 +1,180 @@
+"""Every kind of question: one declaration gives flags, job, command, Python and refusals."""
+
+import inspect
+import shlex
+
+import pytest
+
+from shuffleproof.core.cli import flags_studies
+from shuffleproof.core.cli.arguments import parser
+from shuffleproof.core.errors import ParameterError, UnknownNameError, UsageError
+from shuffleproof.core.parameters import parameters
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies import jobs, reproduce
+from shuffleproof.core.studies.question import Scope
+from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.study import levels_of
+
+LEVELS = tuple(("shuffle", level) for level in levels_of("shuffle", "0.25"))
+OTHER = {
+    "invariance": {"rankers": ("dlcm", "mart@tuned"), "permutations": 3, "seed": 4},
+    "initial-ranking": {"rankers": ("dlcm",), "perturbations": LEVELS, "draws": 2,
+                        "measures": ("NDCG(ideal=shown,ties=row)@5", "RR"), "seed": 1},
+    "benchmark": {"rankers": ("rrf:dlcm+mart", "gsf"), "seeds": 2, "measures": ("RR", "AP")},
+    "ablation": {"ranker": "dlcm", "sizes": "small", "towards": ("released",), "draws": 1,
+                 "levels": (0.0, 2.5), "seed": 3},
+    "set-size": {"rankers": ("dlcm-without-init",), "trained_on": (5,), "sizes": (5, 20),
+                 "seeds": 2, "measures": ("NDCG@5",)},
+    "initial-rankings": {"rankers": ("setrank-msab",), "swaps": ("oracle", "feature:2"),
+                         "seeds": 4, "measures": ("RR",)},
+    "attention": {"rankers": ("setrank-msab",), "queries": 7, "dead_below": 0.25},
+    "perturbations": {"rankers": ("mart",), "perturbations": LEVELS, "draws": 9, "seed": 2,
+                      "measures": ("RR",)},
+    "worst-case": {"rankers": ("mart",), "target": "shown", "budgets": (3,), "draws": 1,
+                   "search": {"method": "beam", "unit": "exchanges", "hot": 0.25},
+                   "measures": ("NDCG@5",), "queries": 2, "seed": 6},
+    "group-shuffles": {"rankers": ("gsf@tuned",), "shuffles": (2, 3), "orders": 4, "queries": 5,
+                       "seed": 8},
+    "card": {"rankers": ("mart", "dlcm"), "families": ("shuffle", "mallows"), "draws": 2,
+             "seed": 1},
+}  # fmt: skip
+"""Of every kind, a value that is not its default for every field."""
+
+KINDS = tuple(STUDIES)
+FACTS = ({"data": "sample"}, {"data": "my set", "preset": "small"})
+
+
+def asked(kind):
+    return STUDIES[kind](**OTHER[kind])
+
+
+def least(kind):
+    """The question with nothing but what it must be given."""
+    needed = {field.name for field in parameters(STUDIES[kind]) if field.required}
+    return STUDIES[kind](**{name: OTHER[kind][name] for name in needed})
+
+
+def read(command):
+    """The question that a command asks."""
+    words = shlex.split(command)
+    arguments = parser().parse_args(words[1:])
+    preset = arguments.preset or ("small" if arguments.data == "sample" else "paper")
+    return flags_studies.question_of(STUDIES[words[2]], arguments, preset)
+
+
+def test_every_kind_has_command_page_sample_and_name():
+    import shuffleproof
+    from shuffleproof.app.navigation import PAGES
+    from shuffleproof.core.cli import sample
+
+    kinds = set(STUDIES)
+    assert set(flags_studies.ANSWERS) == kinds
+    assert kinds <= set(PAGES)
+    assert set(sample.ASKED) == kinds
+    assert {question.__name__ for question in STUDIES.values()} <= set(dir(shuffleproof))
+
+
+def test_every_field_of_every_kind_is_tried():
+    assert set(OTHER) == set(STUDIES)
+    for kind, values in OTHER.items():
+        assert set(values) == {field.name for field in parameters(STUDIES[kind])}
+        for field in parameters(STUDIES[kind]):
+            assert values[field.name] != field.default, (kind, field.name)
+
+
+@pytest.mark.parametrize("facts", FACTS)
+@pytest.mark.parametrize("made", [asked, least])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_command_asks_the_same_question(kind, made, facts):
+    question = made(kind)
+    assert read(reproduce.command_of(question, facts)) == question
+
+
+@pytest.mark.parametrize("made", [asked, least])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_python_asks_the_same_question(kind, made, monkeypatch):
+    heard = []
+
+    class Heard(Exception):  # noqa: N818 (no error: it ends the lines of Python)
+        pass
+
+    def ask(question, data, **scope):
+        heard.append((question, data, scope))
+        raise Heard
+
+    monkeypatch.setattr("shuffleproof.core.studies.ask.ask", ask)
+    question = made(kind)
+    with pytest.raises(Heard):
+        exec(reproduce.python_of(question, FACTS[1]), {})  # noqa: S102 (our own lines)
+    assert heard == [(question, "my set", {"preset": "small"})]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_command_without_flags_asks_what_a_job_without_parameters_does(kind, tmp_path):
+    question, job = least(kind), jobs.KINDS[kind]
+    needed = {field.name for field in parameters(question) if field.required}
+    given = {name: value for name, value in OTHER[kind].items() if name in needed}
+    bound = inspect.signature(job).bind(None, data="mine", **given)
+    bound.apply_defaults()
+    values = {name: value for name, value in bound.arguments.items() if name != "store"}
+    store = Store(tmp_path)
+    assert job.asked(store, values) == (question, Scope(store, "mine"))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_json_gives_the_same_question(kind):
+    lists = {name: _lists(value) for name, value in OTHER[kind].items()}
+    assert STUDIES[kind].from_plain(lists) == asked(kind)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_json_of_another_type_is_refused(kind):
+    for field in parameters(STUDIES[kind]):
+        wrong = [float("inf"), object(), {"a"}, [[None]], True]
+        wrong += [] if field.names and field.type is str else [["x", 1, "y"]]
+        for value in wrong:
+            with pytest.raises(ParameterError, match=field.name):
+                STUDIES[kind].from_plain(OTHER[kind] | {field.name: value})
+
+
+def _lists(value):
+    return [_lists(one) for one in value] if isinstance(value, tuple) else value
+
+
+BOUNDED = [(kind, field) for kind in KINDS for field in parameters(STUDIES[kind])
+           if field.low is not None or field.choices]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "field"), BOUNDED, ids=lambda one: getattr(one, "name", one))
+def test_what_is_out_of_bounds_is_refused(kind, field):
+    beyond = "nothing" if field.choices else field.low - 1
+    several = isinstance(OTHER[kind][field.name], tuple)
+    wrong = {field.name: (beyond,) if several else beyond}
+    with pytest.raises(ParameterError, match=field.name):
+        STUDIES[kind](**OTHER[kind] | wrong)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_names_that_nothing_has_are_refused_before_anything_is_made(kind, tmp_path):
+    scope = Scope(Store(tmp_path))
+    for field in parameters(STUDIES[kind]):
+        if field.names in {"rankers", "measures", "families"}:
+            wrong = "no such name" if field.type is str else ("no such name",)
+            question = STUDIES[kind](**OTHER[kind] | {field.name: wrong})
+            with pytest.raises((UnknownNameError, ParameterError)):
+                question.check(scope)
+    wrong = Scope(Store(tmp_path), lists={"initial": ["no such name"]})
+    with pytest.raises(UsageError):
+        least(kind).check(wrong)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_help_names_every_default(kind, capsys):
+    with pytest.raises(SystemExit):
+        parser().parse_args(["study", kind, "--help"])
+    told = "".join(capsys.readouterr().out.split())
+    for field in parameters(STUDIES[kind]):
+        for word in field.help.split():
+            assert word in told or field.flags is not None, (kind, field.name, word)
+        if isinstance(field.default, int | float) and field.name != "seed":
+            assert f"(default{field.default:g})" in told, (kind, field.name)

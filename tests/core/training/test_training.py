@@ -1,0 +1,356 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from shuffleproof.core.data.batches import ListBatch, held
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.data.synthetic import planted
+from shuffleproof.core.errors import (
+    ArtefactError,
+    DataError,
+    DivergedError,
+    MissingRankingError,
+    ParameterError,
+)
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.relevance import evaluate, mean_of
+from shuffleproof.core.progress import finished
+from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers.fit_cache import kept
+from shuffleproof.core.rankers.neural import ranker as neural
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.training import checkpoint, network
+from shuffleproof.core.training.loop import TrainingData, _batches, _hiding, train
+from shuffleproof.core.training.recipe import TrainingRecipe
+from shuffleproof.core.training.schedule import ScheduleState, learning_rate
+
+SMALL = (60, 20, 40)
+
+
+def judged(part, depth=15):
+    """The part's documents ranked by feature 3, which is related to relevance."""
+    prior = np.ascontiguousarray(part.features[:, 2:3])
+    return JudgedLists(part, CandidateLists.ranked_by(part, prior, depth))
+
+
+FOLD = planted(SMALL, seed=11, documents=20)
+TRAIN, VALID, TEST = judged(FOLD.train), judged(FOLD.valid), judged(FOLD.test)
+
+
+def fitted(spec, workspace=None, lists=(TRAIN, VALID)):
+    """The ranker of a spec, and the reports of its epochs."""
+    ranker, reports = told(spec, workspace, lists)
+    return ranker, [report for report in reports if not report.part]
+
+
+def told(spec, workspace=None, lists=(TRAIN, VALID)):
+    """The ranker of a spec, and all reports on the way."""
+    run, reports = spec.fit(*lists, workspace), []
+    while True:
+        try:
+            reports.append(next(run))
+        except StopIteration as finished:
+            return finished.value, reports
+
+
+def ndcg(scores, part):
+    measure = Measure.parse("NDCG@10")
+    return mean_of(measure, evaluate([measure], part.dataset, part.lists, scores)[0])
+
+
+def small(name, **changes):
+    return registry.spec(name, "small", **({"epochs": 4, "patience": None} | changes))
+
+
+@pytest.mark.parametrize("name", ["setrank-imsab", "setrank-msab-init", "dlcm"])
+def test_training_beats_the_best_single_feature(name):
+    fold = planted((300, 60, 100), seed=4, documents=20)
+    parts = [judged(part, depth=None) for part in (fold.train, fold.valid, fold.test)]
+    ranker, reports = fitted(small(name, epochs=20), lists=parts[:2])
+    test = parts[2]
+    singles = [
+        ndcg(sign * test.dataset.features[test.lists.rows, column], test)
+        for column in range(test.dataset.features.shape[1])
+        for sign in (1, -1)
+    ]
+    assert ndcg(ranker.score(test.dataset, test.lists), test) > max(singles) + 0.05
+    assert reports[-1].values["loss"] < reports[0].values["loss"]
+
+
+@pytest.mark.parametrize("loss", ["attention-rank", "softmax-ce", "list-mle", "softrank"])
+def test_every_loss_trains(loss):
+    _, reports = fitted(small("setrank-imsab", loss=loss, epochs=6, learning_rate=0.003))
+    assert reports[-1].values["loss"] < reports[0].values["loss"]
+
+
+@pytest.mark.parametrize("name", ["setrank-imsab-init", "dlcm-without-init"])
+def test_equal_recipes_give_equal_rankers_and_other_seeds_others(name):
+    before = torch.random.get_rng_state()
+    first, second, other = (fitted(small(name, seed=seed))[0] for seed in (1, 1, 2))
+    assert torch.equal(torch.random.get_rng_state(), before)
+    scores = [ranker.score(TEST.dataset, TEST.lists) for ranker in (first, second, other)]
+    assert np.array_equal(scores[0], scores[1])
+    assert not np.allclose(scores[0], scores[2])
+
+
+@pytest.mark.parametrize("selection", ["valid-ndcg@10", "valid-loss"])
+def test_the_best_epoch_is_kept(selection):
+    ranker, reports = fitted(small("dlcm", selection=selection, epochs=8, learning_rate=0.02))
+    values = [report.values["valid"] for report in reports]
+    best = int(np.argmax(values)) + 1
+    assert ranker.facts == {
+        "epochs": 8, "best_epoch": best, "best_value": pytest.approx(values[best - 1])
+    }  # fmt: skip
+    if selection == "valid-ndcg@10":
+        scores = ranker.score(VALID.dataset, VALID.lists)
+        assert ndcg(scores, VALID) == pytest.approx(max(values), abs=1e-6)
+
+
+def test_patience_ends_a_run_that_gets_no_better():
+    _, reports = fitted(small("dlcm", epochs=50, patience=2, learning_rate=0.0))
+    assert len(reports) == 3
+    assert [report.values["best_epoch"] for report in reports] == [1, 1, 1]
+
+
+def test_steps_with_replacement_count_as_the_released_code_does():
+    spec = small("setrank-msab", sampling="replacement", steps_per_epoch=3, batch_lists=8, epochs=2)
+    _, reports = fitted(spec)
+    assert [report.done for report in reports] == [1, 2]
+
+
+def test_every_step_is_reported_and_nothing_of_it_is_measured():
+    """60 lists in batches of 16 are 4 steps; the last fifth of an epoch is its validation."""
+    _, reports = told(small("dlcm", epochs=2, batch_lists=16))
+    shares = [0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0]
+    assert [report.done + report.part for report in reports] == pytest.approx(shares)
+    assert [report.share for report in reports] == pytest.approx([share / 2 for share in shares])
+    for report in reports:
+        inside = {"lists_per_second", "epoch_seconds"}
+        whole = {"loss", "valid", "best_epoch", "lists_per_second"}
+        assert set(report.values) == (inside if report.part else whole)
+        assert (report.total, report.unit) == (2, "epochs")
+        assert report.values["lists_per_second"] > 0
+
+
+def test_lists_drawn_with_replacement_are_equally_likely():
+    lengths = np.array([4, 0, 5, 6, 3])
+    recipe = TrainingRecipe("attention-rank", sampling="replacement", steps_per_epoch=500)
+    seen = np.concatenate(_batches(lengths, recipe, np.random.default_rng(0)))
+    drawn = np.random.default_rng(0).integers(0, 4, 500 * recipe.batch_lists)
+    assert np.bincount(seen).tolist() == np.bincount(np.array([0, 2, 3, 4])[drawn]).tolist()
+
+
+def test_the_time_of_a_training_is_that_of_whole_epochs(tmp_path):
+    found = finished(kept(small("dlcm"), TRAIN, VALID, "these", Store(tmp_path)))
+    assert (found.artefact.facts["epochs"], found.artefact.facts["timed"]) == (4, 4)
+    assert not found.cached
+    assert finished(kept(small("dlcm"), TRAIN, VALID, "these", Store(tmp_path))).cached
+
+
+def test_small_sets_repeat_their_pass_until_an_epoch_has_its_least_steps():
+    """20 lists in batches of 8 are 3 steps a pass; 7 steps take 3 passes of every list."""
+    lengths = np.full(20, 5)
+    recipe = TrainingRecipe(batch_lists=8, least_steps=7)
+    seen = np.concatenate(_batches(lengths, recipe, np.random.default_rng(0)))
+    np.testing.assert_array_equal(np.bincount(seen), np.full(20, 3))
+
+
+def test_a_loss_that_is_no_number_is_said_clearly():
+    spec = small("setrank-msab", learning_rate=0.25, normalisation="none")
+    features = TRAIN.dataset.features.copy()
+    features[:, 0] = np.nan
+    broken = RankingDataset(
+        features, TRAIN.dataset.labels.copy(), TRAIN.dataset.offsets.copy(),
+        TRAIN.dataset.query_ids, TRAIN.dataset.feature_ids,
+    )  # fmt: skip
+    with pytest.raises(DivergedError, match=r"setrank-msab: .* epoch 1 .*learning_rate .*0.25"):
+        fitted(spec, lists=(JudgedLists(broken, TRAIN.lists), VALID))
+
+
+def test_what_cannot_be_trained_on_is_refused():
+    nothing = JudgedLists(TRAIN.dataset, TRAIN.lists.select(np.empty(0, np.int64)))
+    with pytest.raises(DataError, match="no training list"):
+        fitted(small("dlcm"), lists=(nothing, VALID))
+    with pytest.raises(MissingRankingError):
+        fitted(small("setrank-msab-init", rankings=2))
+    with pytest.raises(DataError, match="5 ordinals"):
+        fitted(small("setrank-msab-init", ordinals=5))
+
+
+def test_without_validation_lists_the_first_epoch_is_kept():
+    nothing = JudgedLists(VALID.dataset, VALID.lists.select(np.empty(0, np.int64)))
+    for selection in ("valid-ndcg@10", "valid-loss"):
+        ranker, _ = fitted(small("dlcm", selection=selection), lists=(TRAIN, nothing))
+        assert ranker.facts["best_epoch"] == 1
+
+
+def test_the_gradient_is_clipped():
+    """SGD at rate 1: a step is the gradient, so its norm is the clip at most."""
+    recipe = TrainingRecipe(
+        optimiser="sgd", learning_rate=1.0, clip=0.01, epochs=1, steps_per_epoch=1
+    )
+    spec = small("dlcm")
+    features = TRAIN.dataset.features[TRAIN.lists.rows]
+    lists = held(TRAIN.lists, features, TRAIN.dataset.labels[TRAIN.lists.rows])
+    net = network.built(spec.model, features.shape[1], 0)
+    before = network.weights_of(net)
+    list(train(net, TrainingData("dlcm", lists, lists, TRAIN), recipe))
+    after = network.weights_of(net)
+    norm = sum(float((after[name] - before[name]).square().sum()) for name in before) ** 0.5
+    assert norm == pytest.approx(0.01, rel=1e-3)
+
+
+def test_relative_sampling_stays_within_the_table():
+    config = registry.spec("setrank-msab-init", "small", ordinals=50).model
+    lengths = np.array([1, 20, 50])
+    draws = np.random.default_rng(0)
+    starts = np.stack([network.sampled_starts(config, lengths, draws) for _ in range(2000)])
+    assert starts.min(axis=0).tolist() == [0, 0, 0]
+    assert starts.max(axis=0).tolist() == [49, 30, 0]
+    still = registry.spec("setrank-msab-init", "small", relative_ordinals=False).model
+    assert network.sampled_starts(still, lengths, draws) is None
+
+
+def test_the_stall_schedule_lowers_the_rate_when_the_loss_exceeds_those_before():
+    recipe = TrainingRecipe(learning_rate=0.5, schedule="stall", decay=0.8, stall_epochs=3)
+    state, rates = ScheduleState(), []
+    for loss in (3.0, 2.0, 1.0, 2.5, 3.5, 3.4, 9.0):
+        rates.append(learning_rate(recipe, 0.0, state))
+        state = state.after(recipe, loss)
+    assert rates == pytest.approx([0.5, 0.5, 0.5, 0.5, 0.5, 0.4, 0.4])
+    assert learning_rate(recipe, 0.0, state) == pytest.approx(0.32)
+
+
+RUN = """
+import sys, pathlib
+import test_training_module as module
+spec = module.spec_of(sys.argv[1])
+for report in spec.fit(module.TRAIN, module.VALID, pathlib.Path(sys.argv[2])):
+    print(report.done + report.part, flush=True)
+"""
+
+
+def spec_of(name):
+    if name == "dlcm":  # momentless optimiser, decaying rate
+        return small(name, epochs=60, optimiser="sgd", learning_rate=0.3, schedule="stall")
+    return small(name, epochs=60, schedule="cosine", selection="valid-loss")
+
+
+@pytest.mark.parametrize("name", ["setrank-imsab-init", "dlcm"])
+def test_a_killed_run_goes_on_as_if_nothing_had_happened(name, tmp_path):
+    code = RUN.replace("import test_training_module as module", _import_of_this_file())
+    workspace = tmp_path / "work"
+    workspace.mkdir()
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    running = subprocess.Popen(
+        [sys.executable, "-c", code, name, str(workspace)],
+        stdout=subprocess.PIPE, text=True, env=environment,
+    )  # fmt: skip
+    with running:
+        for line in running.stdout:
+            if float(line) > 3.3:  # in the middle of the fourth epoch
+                running.send_signal(signal.SIGKILL)
+                break
+    assert running.returncode == -signal.SIGKILL
+    resumed, reports = fitted(spec_of(name), workspace)
+    assert 4 <= reports[0].done < 60, "it went on from a checkpoint, not from the start"
+    whole, _ = fitted(spec_of(name))
+    assert resumed.facts == whole.facts
+    for key, value in network.weights_of(whole.network).items():
+        assert torch.equal(network.weights_of(resumed.network)[key], value), key
+
+
+def test_a_stopped_run_leaves_a_checkpoint_of_its_recipe_alone(tmp_path):
+    run = small("dlcm").fit(TRAIN, VALID, tmp_path)
+    while next(run).part:
+        pass
+    run.close()
+    assert [path.name for path in tmp_path.iterdir()] == [checkpoint.FILE]
+    with pytest.raises(ArtefactError, match="another recipe"):
+        fitted(small("dlcm", seed=9), tmp_path)
+
+
+def test_a_finished_run_is_not_repeated(tmp_path):
+    whole, _ = fitted(small("dlcm"), tmp_path)
+    again, reports = fitted(small("dlcm"), tmp_path)
+    assert reports == []
+    scores = [ranker.score(TEST.dataset, TEST.lists) for ranker in (whole, again)]
+    assert np.array_equal(*scores)
+
+
+def _import_of_this_file():
+    return (
+        "import importlib.util\n"
+        f"found = importlib.util.spec_from_file_location('module', {json.dumps(__file__)})\n"
+        "module = importlib.util.module_from_spec(found)\n"
+        "found.loader.exec_module(module)"
+    )
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize("name", ["setrank-msab", "setrank-imsab-init", "dlcm"])
+def test_cuda_trains_to_the_cpus_losses(name, monkeypatch):
+    losses = {}
+    for device in ("cpu", "cuda"):
+        monkeypatch.setattr(neural, "device", lambda _, device=device: device)
+        _, reports = fitted(small(name, epochs=1))
+        losses[device] = reports[0].values["loss"]
+    assert losses["cuda"] == pytest.approx(losses["cpu"], rel=1e-4)
+
+
+def test_hidden_features_are_hidden_from_whole_lists_and_the_others_grow_as_much():
+    lists, docs, features = 64, 5, 40
+    ones = torch.ones(lists, docs, features)
+    ranks = torch.zeros(lists, docs, 0, dtype=torch.int64)
+    whole = torch.ones(lists, docs, dtype=torch.bool)
+    rows = torch.arange(lists * docs).reshape(lists, docs)
+    batch = ListBatch(ones, ranks, ranks, ones[..., 0], whole, full=True, rows=rows)
+    assert _hiding(batch, 0.0, generator(0, "hidden")) is batch
+    found = _hiding(batch, 0.5, generator(0, "hidden")).features
+    assert set(found.unique().tolist()) == {0.0, 2.0}
+    assert (found == found[:, :1]).all(), "documents of a list stay comparable"
+    assert found[:, 0].mean().item() == pytest.approx(1.0, abs=0.08)
+    assert (found[0] != found[1]).any()
+    again = _hiding(batch, 0.5, generator(0, "hidden")).features
+    assert torch.equal(found, again)
+
+
+def test_a_steps_rate_is_that_of_the_middle_of_the_step(monkeypatch):
+    from shuffleproof.core.training import loop
+
+    shares, rate = [], loop.learning_rate
+
+    def noted(recipe, share, state):
+        shares.append(share)
+        return rate(recipe, share, state)
+
+    monkeypatch.setattr(loop, "learning_rate", noted)
+    fitted(small("dlcm", epochs=3, steps_per_epoch=4))
+    assert shares == pytest.approx([(step + 0.5) / 12 for step in range(12)])
+
+
+@pytest.mark.parametrize(
+    "field", ["steps_per_epoch", "least_steps", "epochs", "patience", "cutoff"]
+)
+def test_what_is_counted_is_one_or_more(field):
+    assert getattr(TrainingRecipe(**{field: 1}), field) == 1
+    with pytest.raises(ParameterError, match=field.replace("_", "[_ -]")):
+        TrainingRecipe(**{field: 0})
+
+
+def test_the_validation_loss_is_the_mean_over_its_lists():
+    twice = np.tile(np.arange(len(VALID.lists)), 2)
+    parts = (VALID, JudgedLists(VALID.dataset, VALID.lists.select(twice)))
+    spec = small("mlp", epochs=1, selection="valid-loss")
+    once, often = (fitted(spec, lists=(TRAIN, part))[1][0].values["valid"] for part in parts)
+    assert once == pytest.approx(often, rel=1e-4)
+    assert once != 0
