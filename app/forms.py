@@ -38,7 +38,7 @@ def drawn(
     for at, declared in enumerate(chosen):
         with places[at % columns]:
             now = getattr(recipe, declared.name)
-            found[declared.name] = _widget(declared, now, f"{key}.{declared.name}")
+            found[declared.name] = widget(declared, now, f"{key}.{declared.name}")
     return changes(recipe, found)
 
 
@@ -65,9 +65,16 @@ def as_text(value: Any) -> str:
     return str(value)
 
 
-def _widget(declared: Parameter, now: Any, key: str) -> Any:
+def widget(declared: Parameter, now: Any, key: str) -> Any:
+    """Draw one parameter, which begins with a value.
+
+    Args:
+        declared: the parameter.
+        now: the value that it begins with.
+        key: of the widget.
+    """
     kinds = getattr(declared.type, "__args__", (declared.type,))
-    label, words = _label(declared), _help(declared, may_be_none=type(None) in kinds)
+    label, words = _label(declared), said(declared)
     if declared.choices:
         options = list(declared.choices)
         at = options.index(now) if now in options else None
@@ -114,12 +121,14 @@ def _step(now: Any) -> float:
 
 
 def _label(declared: Parameter) -> str:
-    words = declared.name.replace("_", " ")
+    words = declared.label or declared.name.replace("_", " ")
     unit = f" ({declared.unit})" if declared.unit else ""
     return words[:1].upper() + words[1:] + unit
 
 
-def _help(declared: Parameter, *, may_be_none: bool) -> str:
+def said(declared: Parameter) -> str:
+    """The help of a parameter, its bounds among it."""
+    may_be_none = type(None) in getattr(declared.type, "__args__", ())
     text = declared.help[:1].upper() + declared.help[1:]
     if not declared.choices and (declared.low is not None or declared.high is not None):
         text += f"; {declared.allowed}"

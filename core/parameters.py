@@ -30,6 +30,7 @@ class Parameter:
         high: highest value, or highest of each of several.
         choices: the values that it may have.
         unit: of its value.
+        label: what a form calls it; by default its name.
         names: what its texts are names of (`rankers`, `measures`, …), where they are names.
         flags: how a command line says it, where one flag of its own name does not.
     """
@@ -42,6 +43,7 @@ class Parameter:
     high: int | float | None = None
     choices: tuple[str, ...] = ()
     unit: str = ""
+    label: str = ""
     names: str = ""
     flags: Any = None
 
@@ -52,8 +54,10 @@ class Parameter:
 
     @property
     def several(self) -> bool:
-        """Whether it has several values, which commas separate in text."""
-        return get_origin(self.type) is tuple
+        """Whether it has several values, which commas separate in text, or none."""
+        union = isinstance(self.type, UnionType) or get_origin(self.type) is Union
+        kinds = self.type.__args__ if union else (self.type,)
+        return any(get_origin(kind) is tuple for kind in kinds)
 
     @property
     def allowed(self) -> str:
@@ -75,12 +79,14 @@ def parameter(  # noqa: PLR0913 (each argument is one fact a field states)
     high: int | float | None = None,
     choices: tuple[str, ...] = (),
     unit: str = "",
+    label: str = "",
     names: str = "",
     flags: Any = None,
 ) -> Any:
     """A dataclass field with its help, bounds (inclusive), choices and unit; see `Parameter`."""
     facts = {"help": help, "low": low, "high": high, "choices": choices, "unit": unit}
-    return dataclasses.field(default=default, metadata=facts | {"names": names, "flags": flags})
+    more = {"label": label, "names": names, "flags": flags}
+    return dataclasses.field(default=default, metadata=facts | more)
 
 
 def parameters(recipe: Any) -> Iterator[Parameter]:
@@ -214,7 +220,7 @@ def value_of(declared: Parameter, text: str) -> Any:
     Raises:
         ParameterError: a text that its type does not take.
     """
-    if declared.several:
+    if get_origin(declared.type) is tuple:
         kind = declared.type.__args__[0]
         kinds = getattr(kind, "__args__", (kind,))
         return tuple(_converted(declared, kinds, part) for part in parts_of(text))
@@ -301,5 +307,6 @@ def _converted(declared: Parameter, kinds: tuple[Any, ...], text: str) -> Any:
                 continue
     if str in kinds or declared.choices:
         return text
-    wanted = "a number" if float in kinds else "a whole number"
+    wanted = "number" if float in kinds else "whole number"
+    wanted = f"{wanted}s, comma-separated" if declared.several else f"a {wanted}"
     raise ParameterError(declared.name, text, wanted)

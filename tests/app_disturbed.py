@@ -7,6 +7,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from shuffleproof.app import scoring
+from shuffleproof.core.execution.this_job import THIS_JOB
 from shuffleproof.core.perturb.worst_case import Search
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
@@ -116,12 +117,15 @@ def begun(bench, kind):
 
 def running(desk, bench, kind, reports, parameters):
     """A job at work, whose study has announced itself and got so far."""
+    given = {"data": "sample", "rankers": list(RANKERS), "draws": 1, "seed": 5} | parameters
+    job = submit(desk.store, kind, given)
+    token = THIS_JOB.set(job.id)
     work = begun(bench, kind)
     for _ in range(reports):
         next(work)
     work.close()
-    given = {"data": "sample", "rankers": list(RANKERS), "draws": 1, "seed": 5} | parameters
-    held = desk.run(submit(desk.store, kind, given), 3)
+    THIS_JOB.reset(token)
+    held = desk.run(job, 3)
     return desk.jobs.get(held.id)
 
 

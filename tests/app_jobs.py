@@ -5,8 +5,19 @@ from streamlit.testing.v1 import AppTest
 from shuffleproof.app import services
 from shuffleproof.core.execution import jobs_history, jobs_lease
 from shuffleproof.core.execution.jobs_database import Database
+from shuffleproof.core.execution.this_job import THIS_JOB
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.studies import jobs as work
+from shuffleproof.core.studies import running
+
+
+def announce(job, key, plan, query_ids, facts):
+    """Announce a study as the worker of this job does."""
+    token = THIS_JOB.set(job.id)
+    try:
+        running.announce(services.store(), key, plan, query_ids, facts)
+    finally:
+        THIS_JOB.reset(token)
 
 
 class Desk:

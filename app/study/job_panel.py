@@ -1,4 +1,4 @@
-"""The strip above a study's page: a job that waits, runs or has just failed, and its first rows."""
+"""The panel above a study's page: a job that waits, runs or has just failed, and its first rows."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -19,19 +19,17 @@ EVERY_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
-class Strip:
+class Panel:
     """What differs between the pages that run studies.
 
     Attributes:
         kind: of the jobs and of the studies.
         noun: what the page calls one.
-        begun: whether an announced study is the one that a job works on.
         first: draws what an announced study has found so far.
     """
 
     kind: str
     noun: str
-    begun: Callable[[Underway, Job], bool]
     first: Callable[[Underway], None]
 
     @property
@@ -40,46 +38,46 @@ class Strip:
         return f"{self.kind} handed in"
 
 
-def progress(strip: Strip, names: Collection[str]) -> bool:
+def progress(panel: Panel, names: Collection[str]) -> bool:
     """Draw the job that is waiting, running or has just failed; whether there is one.
 
     Args:
-        strip: of the page.
+        panel: of the page.
         names: what the jobs may call the data set in use.
     """
-    found = _jobs(strip, names)
-    _ended(strip, found)
+    found = _jobs(panel, names)
+    _ended(panel, found)
     if any(not job.ended for job in found):
-        st.fragment(_under_way, run_every=EVERY_SECONDS)(strip, tuple(names))
+        st.fragment(_under_way, run_every=EVERY_SECONDS)(panel, tuple(names))
         return True
     failed = found[0] if found and found[0].state == "failed" else None
     if failed is not None:
-        _failure(strip, failed)
+        _failure(panel, failed)
     return failed is not None
 
 
-def hand_in(strip: Strip, parameters: dict[str, Any]) -> None:
+def hand_in(panel: Panel, parameters: dict[str, Any]) -> None:
     """Hand work in and show it; what makes it impossible is said where the button is."""
     try:
-        job = submit(strip.kind, parameters)
+        job = submit(panel.kind, parameters)
     except ShuffleproofError as error:
         st.error(escaped(str(error)))
         return
-    st.session_state[strip.mine] = job.id
+    st.session_state[panel.mine] = job.id
     st.rerun()
 
 
-def _jobs(strip: Strip, names: Collection[str]) -> list[Job]:
+def _jobs(panel: Panel, names: Collection[str]) -> list[Job]:
     try:
         found = table().list()
     except ShuffleproofError:
         return []  # the form says so when work is handed in
-    own = [job for job in found if job.kind == strip.kind and job.parameters["data"] in names]
+    own = [job for job in found if job.kind == panel.kind and job.parameters["data"] in names]
     return sorted(own, key=lambda job: (job.ended, -job.created))
 
 
-def _under_way(strip: Strip, names: tuple[str, ...]) -> None:
-    job = next((job for job in _jobs(strip, names) if not job.ended), None)
+def _under_way(panel: Panel, names: tuple[str, ...]) -> None:
+    job = next((job for job in _jobs(panel, names) if not job.ended), None)
     if job is None:
         st.rerun()
     assert job is not None  # noqa: S101 (rerun does not return)
@@ -90,25 +88,25 @@ def _under_way(strip: Strip, names: tuple[str, ...]) -> None:
     st.button("Cancel", key=f"cancel {job.id[:16]}", on_click=act, args=("cancel", job.id))
     if job.state != "running":
         return
-    found = underway(services.store(), strip.kind)
-    begun = next((one for one in found if strip.begun(one, job)), None)
+    found = underway(services.store(), panel.kind)
+    begun = next((one for one in found if one.job == job.id), None)
     if begun is not None:
-        strip.first(begun)
+        panel.first(begun)
 
 
-def _ended(strip: Strip, found: list[Job]) -> None:
+def _ended(panel: Panel, found: list[Job]) -> None:
     """Once what this session handed in has ended, show what was done."""
-    mine = next((job for job in found if job.id == st.session_state.get(strip.mine)), None)
+    mine = next((job for job in found if job.id == st.session_state.get(panel.mine)), None)
     if mine is None or not mine.ended:
         return
-    del st.session_state[strip.mine]
+    del st.session_state[panel.mine]
     if mine.state == "done":
         kind, _, digest = str(mine.result["artefact"]).rpartition("-")
         st.query_params["study"] = str(ArtefactKey(kind, digest))
 
 
-def _failure(strip: Strip, job: Job) -> None:
-    st.error(escaped(f"The last {strip.noun} failed: {job.reason or 'no reason was left.'}"))
+def _failure(panel: Panel, job: Job) -> None:
+    st.error(escaped(f"The last {panel.noun} failed: {job.reason or 'no reason was left.'}"))
     with st.container(horizontal=True):
         st.button("Try again", key="retry", on_click=act, args=("retry", job.id))
         st.button("Dismiss", key="forget", on_click=act, args=("forget", job.id))

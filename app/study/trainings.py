@@ -10,12 +10,6 @@ from shuffleproof.core.studies import cost
 from shuffleproof.core.studies.cost import Cost
 from shuffleproof.core.studies.ranker_sets import expanded
 
-HELP = (
-    "Add @preset (dlcm@tuned), #digits of a trained or brought ranker's key, or combine "
-    "(rrf:dlcm+mart, mean-rank:dlcm+mart, shuffled:dlcm)."
-)
-"""What may be written into the field of rankers."""
-
 
 def fitted(names: Sequence[str], seeds: int) -> Iterator[tuple[RankerName, int]]:
     """Every ranker that has to be trained for these, with how many seeds; a combination has one.
@@ -32,8 +26,9 @@ def fitted(names: Sequence[str], seeds: int) -> Iterator[tuple[RankerName, int]]
 
 
 def plain(names: Sequence[str]) -> list[str]:
-    """Those that are trained and named without a preset; none of names that cannot be read yet."""
-    return [name for name in expanded(names) if name in training.FITTED]
+    """Those that are trained and named without a preset, combinations taken apart."""
+    leaves = [leaf for name in expanded(names) for leaf in RankerName.of(name).leaves]
+    return [str(leaf) for leaf in leaves if str(leaf) in training.FITTED]
 
 
 def said(plans: Sequence[Plan], first: Cost | None, *, fits: bool = False) -> str:

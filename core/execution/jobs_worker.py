@@ -20,6 +20,7 @@ from shuffleproof.core.execution import jobs_history
 from shuffleproof.core.execution import jobs_lease as lease
 from shuffleproof.core.execution.jobs import folder_of
 from shuffleproof.core.execution.jobs_database import Database
+from shuffleproof.core.execution.this_job import THIS_JOB
 from shuffleproof.core.progress import Progress
 
 TICK = 0.5
@@ -109,6 +110,7 @@ def work(root: Path, digest: str, token: str, kinds: Mapping[str, Kind]) -> int:
     stop = Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     Thread(target=_die_with_supervisor, daemon=True, name="supervisor").start()
+    THIS_JOB.set(digest)
     database = Database(folder_of(root) / "jobs.sqlite", create=False)
     with lease.identity(folder_of(root), token):
         try:

@@ -12,6 +12,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from shuffleproof.core.execution.this_job import THIS_JOB
 from shuffleproof.core.store import manifest
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import ArtefactKey, key_of
@@ -32,11 +33,13 @@ class Underway:
         recipe: its description.
         query_ids: one id a list.
         facts: as its result will carry them.
+        job: the id of the job that works on it; empty where none does.
     """
 
     recipe: Mapping[str, Any]
     query_ids: tuple[str, ...]
     facts: Mapping[str, Any]
+    job: str = ""
 
     @property
     def study(self) -> Study:
@@ -117,6 +120,7 @@ def announce(
 ) -> None:
     """Say that a study begins; its lock is held by the caller."""
     head = {"recipe": plan.recipe(), "query_ids": list(query_ids), "facts": dict(facts)}
+    head["job"] = THIS_JOB.get()
     path = store.workspace(key) / ANNOUNCEMENT
     part = path.with_suffix(".part")
     with manifest.explained(str(key), store.root):
@@ -130,7 +134,8 @@ def underway(store: Store, kind: str) -> Iterator[Underway]:
     for path in sorted(places, key=_written, reverse=True):
         try:
             head = json.loads(path.read_text(encoding="utf-8"))
-            found = Underway(dict(head["recipe"]), tuple(head["query_ids"]), dict(head["facts"]))
+            known = dict(head["recipe"]), tuple(head["query_ids"]), dict(head["facts"])
+            found = Underway(*known, str(head.get("job", "")))
         except FileNotFoundError:  # it has been stored meanwhile
             continue
         except (ValueError, LookupError, TypeError):  # damaged: it is begun again when asked for

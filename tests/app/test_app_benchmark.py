@@ -22,13 +22,13 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies import jobs
-from shuffleproof.core.studies import running as underway
 from shuffleproof.core.studies.kinds.benchmark import finding as benchmark_finding
 from shuffleproof.core.studies.kinds.benchmark import outside_runs
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
 from shuffleproof.core.studies.result import StudyResult
 from tests import app_folded as folded
 from tests import app_tables as tables
+from tests.app_jobs import announce
 
 
 def page():
@@ -345,7 +345,7 @@ def test_the_form_says_the_cost_and_hands_the_benchmark_in(store):
     [
         ("measures", "NDGC@10", "no measure is called"),
         ("rankers", ["dlmc"], "no ranker is called"),
-        ("rankers", ["dlcm#abc"], "stored ranker"),
+        ("rankers", ["dlcm#abc"], "no such ranker in the store"),
         ("rankers", ["random", "ideal"], "no ranker is named"),
         ("rankers", ["feature:77"], "the data has no such feature"),
     ],
@@ -412,8 +412,8 @@ def test_a_running_benchmark_shows_its_first_rows_and_is_cancelled(store, fold):
         store.records.put(cell.digest, *done[cell.digest])
     facts = tables.facts_of(fold, judged)
     key = key_of("study", made.recipe())
-    underway.announce(store, key, made, list(fold.test.query_ids), facts)
     job = handed_in(store)
+    announce(job, key, made, list(fold.test.query_ids), facts)
     told = '{"done": 3, "total": 30, "unit": "epochs of dlcm, seed 0", "values": {}}'
     state_of(store, job, state="running", started=1.0, progress=told)
     test = opened()
@@ -498,7 +498,7 @@ def test_what_this_session_handed_in_is_shown_when_it_is_done(store, stored):
     job = handed_in(store)
     result = f'{{"artefact": "{stored.key.kind}-{stored.key.digest}"}}'
     state_of(store, job, state="done", finished=2.0, result=result)
-    mine = benchmark_run.STRIP.mine
+    mine = benchmark_run.FORM.panel.mine
     test = opened(**{mine: job.id})
     assert str(stored.key) in test.query_params["study"]
     assert mine not in test.session_state

@@ -43,9 +43,9 @@ def test_empty_says_what_is_missing_and_offers_it(tmp_path, monkeypatch):
     made.desk_of(Store(tmp_path), monkeypatch)
     page = made.opened("card")
     assert page.title[0].value == "Robustness card"
-    assert view.QUESTION in made.words(page)
+    assert view.FORM.question.title in made.words(page)
     assert "No robustness card is stored for sample yet" in made.words(page)
-    assert any("shuffleproof study card --data sample" in code.value for code in page.code)
+    assert any("shuffleproof study card --rankers" in code.value for code in page.code)
     assert page.button(key="new.run").label == "Run this card"
 
 
@@ -99,10 +99,12 @@ def test_the_form_says_the_cost_and_hands_the_card_in(desk, stored):
     proposed = page.multiselect(key="new.rankers").value
     assert [name.partition("@")[0] for name in proposed] == list(made.RANKERS)
     page.multiselect(key="new.rankers").set_value(list(made.RANKERS))
-    page.multiselect(key="new.families").set_value(["shuffle"])
+    page.multiselect(key="new.ranking").set_value(["shuffle"])
+    page.multiselect(key="new.order").set_value([])
     page.number_input(key="new.draws").set_value(3).run()
     # the unchanged level once and six others three times, for two rankers and the initial ranking
-    assert "7 levels × 3 draws × 3 rankers = **57 trials** (the initial ranking" in made.words(page)
+    counted = "1 family with 7 levels × 3 draws × 3 rankers = **57 trials**"
+    assert f"{counted} (the initial ranking" in made.words(page)
     page.button(key="new.run").click().run()
     (job,) = [job for job in desk.jobs.list() if job.state == "waiting"]
     assert job.parameters["families"] == ["shuffle"]

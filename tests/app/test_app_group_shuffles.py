@@ -103,7 +103,8 @@ def plain(test):
 def test_empty_offers_it_and_the_button_hands_in_what_was_chosen(store):
     test = opened()
     assert "No study of GSF's shuffles on my_set is stored yet" in plain(test)
-    assert any("study group-shuffles --data my_set" in code.value for code in test.code)
+    said = "study group-shuffles --rankers gsf@small --data my_set"
+    assert any(said in code.value for code in test.code)
     assert "in **9 orders** with 7 numbers of shuffles; 1 training first" in plain(test)
     test.text_input(key="new.shuffles").set_value("8, 2").run()
     test.number_input(key="new.orders").set_value(3).run()
@@ -111,7 +112,7 @@ def test_empty_offers_it_and_the_button_hands_in_what_was_chosen(store):
     (job,) = jobs.jobs_of(store).list()
     assert job.kind == "group-shuffles"
     asked = {name: job.parameters[name] for name in ("rankers", "shuffles", "orders", "seed")}
-    assert asked == {"rankers": ["gsf@small"], "shuffles": [2, 8], "orders": 3, "seed": 0}
+    assert asked == {"rankers": ["gsf@small"], "shuffles": [8, 2], "orders": 3, "seed": 0}
     assert "Waiting for a free worker" in next(bar.proto.text for bar in test.get("progress"))
     test.text_input(key="new.shuffles").set_value("two").run()
     assert "whole numbers, comma-separated" in plain(test)
@@ -149,27 +150,18 @@ def test_one_ranker_can_be_chosen_and_a_missing_study_is_said(stored):
 
 def test_first_points_are_drawn_while_it_runs(store):
     plan = planned()
-    asked = {"data": tables.DATA, "rankers": list(NAMES), "shuffles": list(SHUFFLES)}
-    job = jobs.submit(store, "group-shuffles", asked)
     key = key_of("study", plan.recipe())
     ids = tuple(map(str, range(40)))
     underway.announce(store, key, plan, ids, facts_of(tables.fold()))
     values = np.stack([np.full(40, 0.5), np.ones(40), np.ones(40)]).astype(np.float32)
     done = {"queries": 40, "set_size": 12.0, "seconds": 1.0}
     store.records.put(plan.cells()[0].digest, done, {"values": values})
-    from shuffleproof.app.pages.group_shuffles import form as run
-
-    (begun,) = underway.underway(store, "group-shuffles")
-    assert run._begun(begun, job)
-    assert not run._begun(begun, jobs.submit(store, "group-shuffles", asked | {"orders": 2}))
 
     def drawn():
-        from shuffleproof.app.pages.group_shuffles import form as group_shuffles_run
+        from shuffleproof.app.pages.group_shuffles import form
         from shuffleproof.core.studies.running import underway as all_of
 
-        group_shuffles_run._first(
-            next(all_of(group_shuffles_run.services.store(), "group-shuffles"))
-        )
+        form.first(next(all_of(form.services.store(), "group-shuffles")))
 
     test = AppTest.from_function(drawn, default_timeout=60).run()
     assert not test.exception

@@ -24,7 +24,6 @@ from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies import conventions, jobs
-from shuffleproof.core.studies import running as underway
 from shuffleproof.core.studies.kinds.ranking_degradation import study as initial_ranking
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.result import StudyResult
@@ -32,6 +31,7 @@ from shuffleproof.core.studies.run import run_study
 from shuffleproof.core.studies.study import Study, levels_of
 from shuffleproof.core.studies.workbench import finished
 from tests import app_folded as folded
+from tests.app_jobs import announce
 
 DATA = "my_set"
 LISTS = {
@@ -122,7 +122,7 @@ def words(test):
 def test_empty_says_what_is_missing_and_offers_it(store):
     test = opened()
     assert test.title[0].value == "Initial ranking"
-    assert view.QUESTION in words(test)
+    assert view.FORM.question.title in words(test)
     assert "No study of the initial ranking is stored" in words(test)
     assert any("shuffleproof study initial-ranking" in code.value for code in test.code)
     assert test.button(key="new.run").label == "Run this study"
@@ -217,13 +217,11 @@ def test_the_form_says_the_cost_and_hands_the_study_in(store, stored):
     test = opened()
     test.multiselect(key="new.rankers").set_value(["dlcm", "random"])
     test.text_input(key="new.levels").set_value("0.5, 1")
-    test.multiselect(key="new.families").set_value(["shuffle"])
+    test.multiselect(key="new.ranking").set_value(["shuffle"])
     test.number_input(key="new.draws").set_value(4)
     test.run()
-    assert (
-        "25 queries × 3 levels × 4 draws × 3 rankers = **27 trials** (the initial ranking"
-        in words(test)
-    )
+    counted = "25 queries × 1 family with 3 levels × 4 draws × 3 rankers = **27 trials**"
+    assert f"{counted} (the initial ranking" in words(test)
     assert "not timed on this set: random" in words(test)
     test.button(key="new.run").click().run()
     (job,) = jobs.jobs_of(store).list()
@@ -244,7 +242,7 @@ def test_the_form_says_the_cost_and_hands_the_study_in(store, stored):
 )
 def test_wrong_entries_are_sentences_and_hand_nothing_in(store, field, value, said):
     test = opened()
-    test.multiselect(key="new.families").set_value(["shuffle"])
+    test.multiselect(key="new.ranking").set_value(["shuffle"])
     test.text_input(key=field).set_value(value).run()
     assert not test.exception
     assert said in words(test).replace("\\", "")
@@ -273,8 +271,8 @@ def test_a_running_study_shows_its_first_results_and_is_cancelled(store, made):
         next(work)
     work.close()
     ids = tuple(judged.dataset.query_ids)
-    underway.announce(store, key_of("study", study.recipe()), study, ids, facts)
     job = jobs.submit(store, "initial-ranking", parameters())
+    announce(job, key_of("study", study.recipe()), study, ids, facts)
     state_of(store, job, state="running", started=1.0,
              progress='{"done": 13, "total": 84, "unit": "trials", "values": {}}')  # fmt: skip
     test = opened()
@@ -296,14 +294,14 @@ def test_what_this_session_handed_in_is_shown_when_it_is_done(store, stored, mad
     test.query_params["study"] = str(key)
     test.button(key="new.run").click().run()
     (job,) = jobs.jobs_of(store).list()
-    assert test.session_state[run.MINE] == job.id
+    assert test.session_state[run.FORM.panel.mine] == job.id
     result = f'{{"artefact": "{stored.key.kind}-{stored.key.digest}"}}'
     state_of(store, job, state="done", finished=2.0, result=result)
     assert str(key) in test.query_params["study"]
     test.run()
     assert not test.exception
     assert str(stored.key) in test.query_params["study"]
-    assert run.MINE not in test.session_state
+    assert run.FORM.panel.mine not in test.session_state
     assert test.get("plotly_chart")
 
 

@@ -16,13 +16,13 @@ from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies import jobs
-from shuffleproof.core.studies import running as underway
 from shuffleproof.core.studies.kinds.benchmark.finding import signed
 from shuffleproof.core.studies.kinds.multi_ranking import table as initial_rankings_table
 from shuffleproof.core.studies.result import StudyResult
 from tests import app_folded as folded
 from tests import app_sizes as made
 from tests import app_tables as tables
+from tests.app_jobs import announce
 
 
 def page():
@@ -101,7 +101,7 @@ def words(test):
 def test_empty_says_what_is_missing_and_offers_it(store):
     test = opened()
     assert test.title[0].value == "Several rankings"
-    assert view.QUESTION in words(test)
+    assert view.FORM.question.title in words(test)
     assert "No study of several initial rankings is stored for my_set yet" in words(test)
     assert any("shuffleproof study initial-rankings" in code.value for code in test.code)
     assert test.button(key="new.run").label == "Run this study"
@@ -236,8 +236,8 @@ def test_a_running_study_shows_its_first_dots(store, fold):
     for cell in plan.cells()[:6]:
         store.records.put(cell.digest, *done[cell.digest])
     key, ids = key_of("study", plan.recipe()), list(fold.test.query_ids)
-    underway.announce(store, key, plan, ids, made.rankings_facts(fold))
     job = jobs.submit(store, "initial-rankings", asked())
+    announce(job, key, plan, ids, made.rankings_facts(fold))
     state_of(store, job, state="running", started=1.0,
              progress='{"done": 6, "total": 15, "unit": "cells", "values": {}}')  # fmt: skip
     test = opened()

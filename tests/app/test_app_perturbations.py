@@ -56,7 +56,7 @@ def desk(bench, stored, monkeypatch):
 def test_empty_says_what_is_missing_and_shows_the_catalogue(tmp_path, monkeypatch):
     made.desk_of(Store(tmp_path), monkeypatch)
     page = made.opened("perturbations")
-    assert view.QUESTION in made.words(page)
+    assert view.FORM.question.title in made.words(page)
     assert "No study of perturbations is stored for sample yet" in made.words(page)
     assert any("--families shuffle-shown,transpositions" in code.value for code in page.code)
     assert page.button(key="new.run").label == "Run this study"

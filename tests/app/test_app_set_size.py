@@ -14,13 +14,13 @@ from shuffleproof.core.execution.jobs import Jobs
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies import jobs
-from shuffleproof.core.studies import running as underway
 from shuffleproof.core.studies.kinds.benchmark.finding import signed
 from shuffleproof.core.studies.kinds.set_size import table as set_size_table
 from shuffleproof.core.studies.result import StudyResult
 from tests import app_folded as folded
 from tests import app_sizes as made
 from tests import app_tables as tables
+from tests.app_jobs import announce
 
 
 def page():
@@ -82,9 +82,12 @@ def words(test):
 def test_empty_says_what_is_missing_and_offers_it(store):
     test = opened()
     assert test.title[0].value == "Set size"
-    assert view.QUESTION in words(test)
+    assert view.FORM.question.title in words(test)
     assert "No study of the size of lists is stored for my_set yet" in words(test)
-    assert any("study set-size --data my_set" in code.value for code in test.code)
+    assert any(
+        "study set-size --trained-on 3,6 --sizes 3,6,13 --data my_set" in code.value
+        for code in test.code
+    )
     assert test.button(key="new.run").label == "Run this study"
     assert "3 rankers on lists of 3, 6: **6 trainings**" in words(test)
 
@@ -193,7 +196,7 @@ def test_wrong_sizes_are_sentences(store):
     assert "whole numbers, comma-separated" in words(test)
     assert not [button for button in test.button if button.key == "new.run"]
     test.text_input(key="new.sizes").set_value("0").run()
-    assert "whole numbers from 1 on" in words(test)
+    assert "at least 1" in words(test)
     test.text_input(key="new.sizes").set_value("3, 3, 40").run()
     assert "each is tested at 3 sizes" in words(test)  # 3, 40, and 6 that is trained on
     assert "No test list has 40 documents: there the lists are whole" in words(test)
@@ -202,12 +205,14 @@ def test_wrong_sizes_are_sentences(store):
 def test_the_study_is_handed_in(store):
     test = opened()
     test.multiselect(key="new.rankers").set_value(["setrank-imsab", "lambdamart"])
-    test.text_input(key="new.home").set_value("3, 6")
+    test.text_input(key="new.trained_on").set_value("3, 6")
     test.number_input(key="new.seeds").set_value(2).run()
     assert "2 rankers on lists of 3, 6: **6 trainings**" in words(test)
-    combined = ["rrf:setrank-imsab+lambdamart", "setrank-imsab", "scores#12ab"]
+    combined = ["rrf:setrank-imsab+lambdamart", "setrank-imsab"]
     test.multiselect(key="new.rankers").set_value(combined).run()
-    assert "3 rankers on lists of 3, 6: **5 trainings**" in words(test)  # two seeds, and trees
+    assert "2 rankers on lists of 3, 6: **5 trainings**" in words(test)  # two seeds, and trees
+    test.multiselect(key="new.rankers").set_value(["scores#12ab"]).run()
+    assert "no such ranker in the store" in words(test)
     test.multiselect(key="new.rankers").set_value(["rrf:dlcm"]).run()
     assert "name two or more rankers" in words(test)
     test.multiselect(key="new.rankers").set_value(["setrank-imsab", "lambdamart"]).run()
@@ -241,8 +246,8 @@ def test_a_running_study_shows_its_first_curves(store, fold):
     for cell in plan.cells()[:9]:
         store.records.put(cell.digest, *done[cell.digest])
     key = key_of("study", plan.recipe())
-    underway.announce(store, key, plan, list(fold.test.query_ids), facts)
     job = jobs.submit(store, "set-size", asked())
+    announce(job, key, plan, list(fold.test.query_ids), facts)
     state_of(store, job, state="running", started=1.0,
              progress='{"done": 9, "total": 24, "unit": "cells", "values": {}}')  # fmt: skip
     test = opened()
@@ -264,8 +269,8 @@ def test_a_failed_study_says_why_and_can_be_tried_again(store):
 
 
 def test_sizes_are_proposed_as_long_as_lists_are(store):
-    assert run.usual_sizes(tables.DATA) == [3, 6, 13]  # its longest test list
-    assert run.usual_sizes("nothing of the kind") == [40, 240, 500]
+    assert run.usual(tables.DATA)["sizes"] == (3, 6, 13)  # its longest test list
+    assert run.usual("nothing of the kind")["sizes"] == (40, 240, 500)
 
 
 def test_the_report_has_pictures_verdict_methods_and_references(stored):

@@ -44,9 +44,9 @@ def desk(bench, stored, monkeypatch):
 def test_empty_says_what_is_missing_and_offers_it(tmp_path, monkeypatch):
     made.desk_of(Store(tmp_path), monkeypatch)
     page = made.opened("worst-case")
-    assert view.QUESTION in made.words(page)
+    assert view.FORM.question.title in made.words(page)
     assert "No search for the worst case is stored for sample yet" in made.words(page)
-    assert any("shuffleproof study worst-case --data sample" in code.value for code in page.code)
+    assert any("shuffleproof study worst-case --rankers" in code.value for code in page.code)
     assert page.button(key="new.run").label == "Run this search"
 
 
@@ -113,7 +113,7 @@ def test_the_form_says_the_cost_and_hands_the_search_in(desk, stored):
     page.number_input(key="new.queries").set_value(7).run()
     # nine neighbours in each of three rounds, and ten random orders for each of two budgets
     assert "At most **47 orders** of 7 queries" in made.words(page)
-    page.segmented_control(key="new.target").set_value("shown").run()
+    page.selectbox(key="new.target").set_value("shown").run()
     page.button(key="new.run").click().run()
     (job,) = desk.jobs.list()
     asked = job.parameters
@@ -124,8 +124,8 @@ def test_the_form_says_the_cost_and_hands_the_search_in(desk, stored):
 @pytest.mark.parametrize(
     ("key", "value", "said"),
     [
-        ("new.budgets", "0", "whole numbers from 1 on"),
-        ("new.budgets", "many", "whole numbers from 1 on"),
+        ("new.budgets", "0", "at least 1"),
+        ("new.budgets", "many", "whole numbers, comma-separated"),
         ("new.measures", "NDGC@10", "no measure is called"),
     ],
 )

@@ -8,21 +8,20 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import ablations, address, curves, opened, state
+from shuffleproof.app import ablations, address, curves
 from shuffleproof.app.figures import ablation as figure
-from shuffleproof.app.pages.ablation import form as run
 from shuffleproof.app.pages.ablation import queries
+from shuffleproof.app.pages.ablation.form import FORM
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import benchmark_table as switches
 from shuffleproof.app.study import choice, parts
+from shuffleproof.app.study import page as shell
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.ablation.steps import step_of
 from shuffleproof.core.studies.kinds.ablation.study import BASE
-from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.words import counted
 
-QUESTION = STUDIES["ablation"].title
 EFFECTS: dict[figure.Effect, str] = {
     "quality": "Quality", "robustness": "Robustness", "seconds": "Seconds", "parameters": "Size",
 }  # fmt: skip
@@ -55,20 +54,14 @@ class Chosen:
 
 def page() -> None:
     """Draw a stored ablation of the data set in use: picture, finding, table, sources."""
-    data = state.data()
-    parts.header("Ablation", QUESTION)
-    stored = opened.stored(ablations.KIND, data)
-    at_work = run.progress(data)
-    if stored:
-        _study(stored)
-    elif not at_work:
-        parts.not_yet(
-            f"No ablation on {data} is stored yet.",
-            "Press the button below: one ranker is trained as the paper says, as the released "
-            "code does it, and with every single difference between them. Or on the command line:",
-            run.command(data),
-        )
-    run.form(data, choice.shown(stored), opened=not stored and not at_work)
+    shell.page(
+        FORM,
+        "Ablation",
+        _study,
+        missing="No ablation on {data} is stored yet.",
+        remedy="Press the button below: one ranker is trained as the paper says, as the released"
+        " code does it, and with every single difference between them.",
+    )
 
 
 @st.fragment

@@ -1,30 +1,25 @@
-"""Running a benchmark: its form and cost, its progress and its first rows."""
+"""Running a benchmark: its form and cost, and its first rows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import benchmarks, proposals, services, training
-from shuffleproof.app.forms import drawn
+from shuffleproof.app import benchmarks, services, training
 from shuffleproof.app.jobs import duration
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import benchmark_table as printed
-from shuffleproof.app.study import combination, fields
-from shuffleproof.app.study import job_panel as strip
+from shuffleproof.app.study import combination
+from shuffleproof.app.study.form import Asked, Form, to_train
+from shuffleproof.app.study.job_panel import Panel
 from shuffleproof.core.data.folds import folds_of
-from shuffleproof.core.errors import ShuffleproofError
-from shuffleproof.core.execution.jobs import Job
-from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.parameters import parsed
+from shuffleproof.core.parameters import Parameter
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.keys import key_of
-from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import cost
 from shuffleproof.core.studies.kinds.benchmark import lists as benchmark_lists
 from shuffleproof.core.studies.kinds.benchmark import rows as benchmark_rows
@@ -33,8 +28,8 @@ from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
 from shuffleproof.core.studies.kinds.benchmark import text as benchmark_text
 from shuffleproof.core.studies.ranker_sets import NAMED, expanded
 from shuffleproof.core.studies.running import Underway
+from shuffleproof.core.words import counted
 
-SEEDS, MOST_SEEDS = 3, 100
 MADE = "new combinations"
 SETS = tuple(name for name, own in NAMED.items() if set(own) <= set(registry.RANKERS))
 SAID = {
@@ -44,24 +39,13 @@ SAID = {
 }
 
 
-def progress(data: str) -> bool:
-    """Draw the benchmark that is waiting, running or has just failed; whether there is one."""
-    return strip.progress(STRIP, names(data))
-
-
 def names(data: str) -> tuple[str, ...]:
     """What a benchmark of this data set may be run under."""
     return tuple(dict.fromkeys((data, benchmarks.stem(data))))
 
 
-def _begun(one: Underway, job: Job) -> bool:
-    """Whether an announced benchmark is the one that a job works on."""
-    labels = benchmarks.rankers(one.recipe)
-    asked = [x for x in expanded(job.parameters["rankers"]) if x not in benchmark.REFERENCES]
-    return one.facts["data"] == job.parameters["data"] and labels == asked
-
-
-def _first(found: Underway) -> None:
+def first(found: Underway) -> None:
+    """Draw the rows that are there."""
     plan = benchmark.Plan.of(found.recipe)
     order = plan.cells()
     records = services.store().records
@@ -89,55 +73,11 @@ def _so_far(digest: str, done: int, _found: Underway) -> pd.DataFrame | None:
     return printed.frame(cells, labels, benchmark_rows.groups_of(result.facts), result.measures)
 
 
-STRIP = strip.Strip(benchmarks.KIND, "benchmark", _begun, _first)
-
-
-def form(data: str, shown: Artefact | None, *, opened: bool) -> None:
-    """Draw the form that starts a benchmark; one that is closed is not drawn."""
-    with st.expander(
-        "Run a benchmark", expanded=opened, icon=":material/play_arrow:", key="run opened",
-        on_change="rerun",
-    ) as place:  # fmt: skip
-        if place.open:
-            _form(data, shown)
-
-
-@st.fragment
-def _form(data: str, shown: Artefact | None) -> None:
-    usual_preset, usual_lists = proposals.for_training()
-    rankers = _rankers(shown)
-    left, middle, right = st.columns([1, 1, 2])
-    seeds = left.number_input(
-        "Seeds", 1, MOST_SEEDS, SEEDS, key="new.seeds",
-        help="How often each ranker is trained; what draws nothing is measured once.",
-    )  # fmt: skip
-    preset = fields.preset(_trained(rankers), usual_preset, middle)
-    measures = fields.measures(";".join(_measures(shown)), right)
-    stem = benchmarks.stem(data)
-    folds = folds_of(stem, services.store()) if stem != data else [data]
-    if len(folds) > 1 and st.toggle(
-        f"All {len(folds)} folds of {stem}", value=True, key="new.folds",
-        help="Every ranker is trained on each fold; the table is over all their test queries.",
-    ):  # fmt: skip
-        data = stem
-    else:
-        folds = [data] if len(folds) > 1 else folds
-    lists = _lists(data, usual_lists)
-    try:
-        parameters = _asked(data, rankers, int(seeds), preset, measures) | _listed(data, lists)
-        st.markdown(_cost(parameters, folds, lists))
-    except ShuffleproofError as error:
-        st.warning(escaped(str(error)), icon=":material/error:")
-        return
-    if st.button("Run this benchmark", type="primary", key="new.run"):
-        strip.hand_in(STRIP, parameters)
-
-
-def _rankers(shown: Artefact | None) -> list[str]:
-    before = benchmarks.rankers(shown.recipe) if shown else []
-    usual = next((name for name in SETS if expanded([name]) == before), None)
-    first = [usual] if usual else before or [*SETS[:1]] or list(proposals.TELLING)
+def rankers(declared: Parameter, now: tuple[str, ...]) -> tuple[str, ...]:
+    """Draw the choice of rows: sets, single rankers, and combinations put together here."""
     plain = [name for name in registry.RANKERS if name not in {registry.FEATURE, "random", "ideal"}]
+    usual = next((name for name in SETS if expanded([name]) == list(now)), None)
+    before = [usual] if usual else list(now)
     place = st.container()
     with st.container(horizontal=True):
         st.button(
@@ -145,13 +85,14 @@ def _rankers(shown: Artefact | None) -> list[str]:
             help="All rows of the paper's table, in the place of those above.",
         )  # fmt: skip
         made = _combined([name for name in plain if name in training.FITTED])
-    return place.multiselect(
-        "Rankers", list(dict.fromkeys([*first, *made, *SETS, *plain])), default=first, wrap=True,
+    found = place.multiselect(
+        "Rankers", list(dict.fromkeys([*before, *made, *SETS, *plain])), default=before, wrap=True,
         accept_new_options=True, key="new.rankers",
         format_func=lambda name: f"{name}: {SAID[name]}" if name in SAID else name,
-        help="Sets and single rankers; add @preset (dlcm@tuned), or feature:<id>. The ideal, the "
-        "initial ranking and chance always stand beside them.",
+        help=f"{declared.help}. The ideal, the initial ranking and chance always stand beside "
+        "them.",
     )  # fmt: skip
+    return tuple(found)
 
 
 def _combined(offered: Sequence[str]) -> list[str]:
@@ -176,54 +117,28 @@ def _add(name: str) -> None:
     st.session_state["new.rankers"] = list(dict.fromkeys([*st.session_state["new.rankers"], name]))
 
 
-def _trained(rankers: Sequence[str]) -> list[str]:
-    """Those that are trained and have no preset of their own, combinations taken apart."""
-    leaves = [leaf for name in expanded(rankers) for leaf in RankerName.of(name).leaves]
-    return [str(leaf) for leaf in leaves if str(leaf) in training.FITTED]
+def over_folds(data: str) -> str:
+    """Draw whether all folds are asked together; the data set, or the stem of its folds."""
+    stem = benchmarks.stem(data)
+    found = folds_of(stem, services.store()) if stem != data else []
+    together = len(found) > 1 and st.toggle(
+        f"All {len(found)} folds of {stem}", value=True, key="new.folds",
+        help="Every ranker is trained on each fold; the table is over all their test queries.",
+    )  # fmt: skip
+    return stem if together else data
 
 
-def _measures(shown: Artefact | None) -> list[str]:
-    return list(shown.recipe["measures"]) if shown else list(benchmark.MEASURES)
-
-
-def _lists(data: str, usual: ListRecipe) -> ListRecipe:
-    with st.popover("Candidate lists", icon=":material/tune:"):
-        initial = fields.initial(data, usual)
-        changes = drawn(usual, "new.lists")
-    return replace(parsed(usual, changes), initial=tuple(initial or usual.initial))
-
-
-def _asked(
-    data: str, rankers: Sequence[str], seeds: int, preset: str, measures: str
-) -> dict[str, Any]:
-    """The parameters of the job, checked.
-
-    Raises:
-        ShuffleproofError: a ranker, preset or measure that there is not.
-    """
-    texts = [str(Measure.parse(text)) for text in measures.split(";")]
-    benchmark.rows_of(rankers, preset, seeds)
-    found: dict[str, Any] = {"data": data, "rankers": list(rankers), "seeds": seeds}
-    found |= {"measures": texts}
-    return found if preset == training.usual_preset(data) else found | {"preset": preset}
-
-
-def _listed(data: str, lists: ListRecipe) -> dict[str, Any]:
-    """What the job has to be told of its lists; the preset must not change them."""
-    made = training.lists_asked(data, lists)
-    return {"lists": made | {"initial": list(lists.initial)}}
-
-
-def _cost(parameters: Mapping[str, Any], folds: Sequence[str], lists: ListRecipe) -> str:
+def costs(asked: Asked) -> str:
     """What the button will cost: trainings that are not stored yet, and their seconds.
 
     Raises:
         ShuffleproofError: a data set that cannot be read, or an initial ranker that cannot be one.
     """
-    preset = parameters.get("preset") or training.usual_preset(parameters["data"])
+    question, lists, preset = asked.question, asked.lists, asked.preset
+    folds = folds_of(asked.data, services.store()) or [asked.data]
     rows = [
         benchmark_lists.wider(row, lists.initial, preset)
-        for row in benchmark.rows_of(parameters["rankers"], preset, parameters["seeds"])
+        for row in benchmark.rows_of(question.rankers, preset, question.seeds)
     ]
     costs, there, made = [], 0, []
     for fold in folds:
@@ -242,16 +157,16 @@ def _cost(parameters: Mapping[str, Any], folds: Sequence[str], lists: ListRecipe
         there += sum(plan.there for plan in plans.values())
         costs += [plan.cost for plan in plans.values() if not plan.there]
     fitted = sum(not benchmark.REFERENCES.count(row.label) for row in rows)
-    seeds = parameters["seeds"]
-    text = f"{_counted(fitted, 'row')} × {'up to ' if seeds > 1 else ''}"
-    text += f"{_counted(seeds, 'seed')} × {_counted(len(folds), 'fold')}: "
-    text += f"**{_counted(len(costs), 'training')}**"
+    seeds = question.seeds
+    text = f"{counted(fitted, 'row')} × {'up to ' if seeds > 1 else ''}"
+    text += f"{counted(seeds, 'seed')} × {counted(len(folds), 'fold')}: "
+    text += f"**{counted(len(costs), 'training')}**"
     text += f" ({there} {'more ' if costs else ''}stored)" if there else ""
     if costs or made:
         low, high = cost.added(costs)
         low, high = low + sum(one.low for one in made), high + sum(one.high for one in made)
         text += f", from **{duration(low)}** to **{duration(high)}** on this machine"
-    return f"{text}. What is stored is never repeated."
+    return text
 
 
 def _longest(fitting: training.Fitting, lists: ListRecipe) -> int:
@@ -293,10 +208,15 @@ def _plans(
     return [training.planned(fitting, lists, name, preset, change) for change in changes]
 
 
-def _counted(number: int, noun: str) -> str:
-    """A number with its noun.
-
-    >>> _counted(1, "fold"), _counted(3, "seed")
-    ('1 fold', '3 seeds')
-    """
-    return f"{number} {noun}{'s' if number != 1 else ''}"
+FORM = Form(
+    Panel(benchmarks.KIND, "benchmark", first),
+    "Run a benchmark",
+    "Run this benchmark",
+    rows=(("rankers",), ("seeds", "preset", "measures")),
+    cost=costs,
+    kept=("rankers", "measures"),
+    proposed=to_train,
+    trains=True,
+    widgets={"rankers": rankers},
+    data=over_folds,
+)

@@ -13,7 +13,7 @@ from shuffleproof.app.pages.benchmark import form as run
 from shuffleproof.app.pages.benchmark.chosen import Chosen, Marked
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import benchmark_table as printed
-from shuffleproof.app.study import choice, parts
+from shuffleproof.app.study import choice, form, job_panel, parts
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.store.manifest import Artefact
@@ -34,7 +34,7 @@ def page() -> None:
     data = state.data()
     parts.header("Benchmark", QUESTION)
     own, of_runs = benchmarks.stored(data), benchmarks.of_runs()
-    at_work = run.progress(data)
+    at_work = job_panel.progress(run.FORM.panel, run.names(data))
     asked_for_runs = st.query_params.get("study", "") in of_runs
     if own or asked_for_runs:
         _study(own | of_runs)
@@ -42,7 +42,13 @@ def page() -> None:
         _none_yet(data, of_runs)
     if not asked_for_runs:
         shown = choice.shown(own, benchmarks.shown_first)
-        run.form(data, shown, opened=not own and not at_work)
+        place = st.expander(
+            run.FORM.title, expanded=not own and not at_work, icon=":material/play_arrow:",
+            key="run opened", on_change="rerun",
+        )  # fmt: skip
+        if place.open:  # its cost takes a second where many rankers are asked for
+            with place:
+                form.body(run.FORM, data, shown)
 
 
 def _none_yet(data: str, of_runs: Mapping[str, Artefact]) -> None:
@@ -50,7 +56,7 @@ def _none_yet(data: str, of_runs: Mapping[str, Artefact]) -> None:
         f"No benchmark of {data} is stored yet.",
         "Press the button below: the rankers of Table 2 are trained with several seeds and "
         "measured on the same lists. Or on the command line:",
-        f"shuffleproof study benchmark --data {data} --rankers table2 --seeds 3",
+        form.proposed(run.FORM, data),
     )
     for key, artefact in of_runs.items():
         st.button(

@@ -8,22 +8,21 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import disturbed, opened, state
+from shuffleproof.app import disturbed
 from shuffleproof.app.figures import card as figure
-from shuffleproof.app.pages.card import form as run
 from shuffleproof.app.pages.card import table
+from shuffleproof.app.pages.card.form import FORM
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import choice, parts
+from shuffleproof.app.study import page as shell
 from shuffleproof.app.study import perturbed_queries as queries
 from shuffleproof.app.study.measure_menu import choice as measure_choice
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.card import table as card_table
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
-from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.words import counted
 
-QUESTION = STUDIES["card"].title
 CHART = "pareto"
 
 
@@ -57,20 +56,14 @@ class Chosen:
 
 def page() -> None:
     """Draw a stored card of the data set in use: picture, finding, cards, then queries."""
-    data = state.data()
-    parts.header("Robustness card", QUESTION)
-    stored = opened.stored(disturbed.CARD, data)
-    at_work = run.progress(data)
-    if stored:
-        _study(stored)
-    elif not at_work:
-        parts.not_yet(
-            f"No robustness card is stored for {data} yet.",
-            "Choose rankers below and start one; rankers that are not trained yet are trained "
-            "first. Or on the command line:",
-            f"shuffleproof study card --data {data} --rankers {','.join(run.proposed(data))}",
-        )
-    run.form(data, choice.shown(stored), opened=not stored and not at_work)
+    shell.page(
+        FORM,
+        "Robustness card",
+        _study,
+        missing="No robustness card is stored for {data} yet.",
+        remedy="Choose rankers below and start one; rankers that are not trained yet are trained"
+        " first.",
+    )
 
 
 @st.fragment

@@ -6,15 +6,14 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import groups, opened, state
+from shuffleproof.app import groups
 from shuffleproof.app.figures import gsf as figure
-from shuffleproof.app.pages.group_shuffles import form as run
+from shuffleproof.app.pages.group_shuffles.form import FORM
 from shuffleproof.app.study import choice, parts
+from shuffleproof.app.study import page as shell
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.words import counted
 
-QUESTION = STUDIES[groups.KIND].title
 READING = (
     "The weights of a trained net are asked with groups from S shuffles of each list. Error: root "
     "mean square change of a document's score when its list is shown in another order, divided by "
@@ -24,20 +23,14 @@ READING = (
 
 def page() -> None:
     """Draw a stored study of the data set in use: picture, finding, table."""
-    data = state.data()
-    parts.header("Group shuffles", QUESTION)
-    stored = opened.stored(groups.KIND, data)
-    at_work = run.progress(data)
-    if stored:
-        _study(stored)
-    elif not at_work:
-        parts.not_yet(
-            f"No study of GSF's shuffles on {data} is stored yet.",
-            "Press the button below: a GSF is trained if need be, and asked with groups of more "
-            "and more shuffles. Or on the command line:",
-            f"shuffleproof study group-shuffles --data {data}",
-        )
-    run.form(data, choice.shown(stored), opened=not stored and not at_work)
+    shell.page(
+        FORM,
+        "Group shuffles",
+        _study,
+        missing="No study of GSF's shuffles on {data} is stored yet.",
+        remedy="Press the button below: a GSF is trained if need be, and asked with groups of "
+        "more and more shuffles.",
+    )
 
 
 @st.fragment

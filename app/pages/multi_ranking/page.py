@@ -8,18 +8,17 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import opened, rankings, state
+from shuffleproof.app import rankings, state
 from shuffleproof.app.figures import initial_rankings as figure
 from shuffleproof.app.pages.multi_ranking import details, geometry, queries
-from shuffleproof.app.pages.multi_ranking import form as run
+from shuffleproof.app.pages.multi_ranking.form import FORM
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import choice, parts
+from shuffleproof.app.study import page as shell
 from shuffleproof.app.study.measure_menu import choice as measure_choice
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.registry import STUDIES
 
-QUESTION = STUDIES["initial-rankings"].title
 CHART = "conditions"
 AXES: dict[figure.Shown, str] = {"mean": "Measure", "change": "Change"}
 
@@ -63,22 +62,16 @@ class Chosen:
 
 def page() -> None:
     """Draw a stored study of the data set in use: dots, finding, verdict, then details."""
-    data = state.data()
-    parts.header("Several rankings", QUESTION)
-    stored = opened.stored(rankings.KIND, data)
-    at_work = run.progress(data)
-    if stored:
-        _study(data, stored)
-    elif not at_work:
-        parts.not_yet(
-            f"No study of several initial rankings is stored for {data} yet.",
-            "Press the button below: SetRank is trained without, with one and with several "
-            "initial rankings; then they are left out and exchanged. Or on the command line:",
-            f"shuffleproof study initial-rankings --data {data}",
-        )
-    run.form(data, choice.shown(stored), opened=not stored and not at_work)
-    if not stored:
-        geometry.section(data, None, None)
+    there = shell.page(
+        FORM,
+        "Several rankings",
+        lambda stored: _study(state.data(), stored),
+        missing="No study of several initial rankings is stored for {data} yet.",
+        remedy="Press the button below: SetRank is trained without, with one and with several "
+        "initial rankings; then they are left out and exchanged.",
+    )
+    if not there:
+        geometry.section(state.data(), None, None)
 
 
 @st.fragment

@@ -8,21 +8,20 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import disturbed, opened, state
+from shuffleproof.app import disturbed
 from shuffleproof.app.figures import perturbations as figure
 from shuffleproof.app.pages.perturbations import details
-from shuffleproof.app.pages.perturbations import form as run
+from shuffleproof.app.pages.perturbations.form import FORM
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import choice, parts
+from shuffleproof.app.study import page as shell
 from shuffleproof.app.study.measure_menu import choice as measure_choice
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.perturbations import table as perturbations_table
 from shuffleproof.core.studies.kinds.perturbations.table import STRENGTHS
-from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.words import counted
 
-QUESTION = STUDIES["perturbations"].title
 SHORT = {"last": "Last", "worst": "Worst", "mean": "Mean"}
 
 
@@ -61,21 +60,13 @@ class Chosen:
 
 def page() -> None:
     """Draw a stored study of the data set in use: map, finding, curves, then queries."""
-    data = state.data()
-    parts.header("Perturbations", QUESTION)
-    stored = opened.stored(disturbed.PERTURBATIONS_KIND, data)
-    at_work = run.progress(data)
-    if stored:
-        _study(stored)
-    elif not at_work:
-        parts.not_yet(
-            f"No study of perturbations is stored for {data} yet.",
-            "Choose rankers and what shall happen to their input below and start one. Or on the "
-            "command line:",
-            f"shuffleproof study perturbations --data {data} --rankers "
-            f"{','.join(run.proposed(data))} --families {','.join(run.FIRST)}",
-        )
-    run.form(data, choice.shown(stored), opened=not stored and not at_work)
+    shell.page(
+        FORM,
+        "Perturbations",
+        _study,
+        missing="No study of perturbations is stored for {data} yet.",
+        remedy="Choose rankers and what shall happen to their input below and start one.",
+    )
     details.catalogue()
 
 

@@ -8,12 +8,13 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import address, curves, proposals, state
+from shuffleproof.app import address, curves, state
 from shuffleproof.app.figures import initial_ranking as figure
-from shuffleproof.app.pages.ranking_degradation import form as run
 from shuffleproof.app.pages.ranking_degradation import point as behind
+from shuffleproof.app.pages.ranking_degradation.form import FORM
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import choice, parts
+from shuffleproof.app.study import page as shell
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.parameters import parameters
 from shuffleproof.core.store.manifest import Artefact
@@ -21,9 +22,7 @@ from shuffleproof.core.studies.conventions import SWITCHED
 from shuffleproof.core.studies.kinds.benchmark.finding import signed
 from shuffleproof.core.studies.kinds.ranking_degradation.significance import TESTS
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
-from shuffleproof.core.studies.registry import STUDIES
 
-QUESTION = STUDIES["initial-ranking"].title
 CHOOSABLE = ("ideal", "empty", "ties", "discount", "gain")
 WORDS_WIDTH = 330
 SAID = {"ideal": "Ideal ranking of", "empty": "No relevant document", "ties": "Equal scores"}
@@ -69,22 +68,14 @@ class Chosen:
 
 def page() -> None:
     """Draw a stored study of the data set in use: picture, finding, then details."""
-    data = state.data()
-    parts.header("Initial ranking", QUESTION)
-    stored = curves.stored(data)
-    at_work = run.progress(data)
-    if stored:
-        _study(stored)
-    elif not at_work:
-        proposed = proposals.for_study(data)
-        parts.not_yet(
-            f"No study of the initial ranking is stored for {data} yet.",
-            "Choose rankers and levels below and start one; rankers that are not trained yet are "
-            "trained first. Or on the command line:",
-            f"shuffleproof study initial-ranking --data {data} "
-            f"--initial {','.join(proposed.lists.initial)} --rankers {','.join(proposed.rankers)}",
-        )
-    run.form(data, choice.shown(stored), opened=not stored and not at_work)
+    shell.page(
+        FORM,
+        "Initial ranking",
+        _study,
+        missing="No study of the initial ranking is stored for {data} yet.",
+        remedy="Choose rankers and levels below and start one; rankers that are not trained yet "
+        "are trained first.",
+    )
 
 
 @st.fragment

@@ -5,39 +5,32 @@ from typing import Any
 
 import streamlit as st
 
-from shuffleproof.app import opened, set_sizes, state
+from shuffleproof.app import set_sizes
 from shuffleproof.app.figures import set_size as figure
 from shuffleproof.app.pages.set_size import details
-from shuffleproof.app.pages.set_size import form as run
 from shuffleproof.app.pages.set_size.chosen import Chosen
+from shuffleproof.app.pages.set_size.form import FORM
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import choice, parts
+from shuffleproof.app.study import page as shell
 from shuffleproof.app.study.measure_menu import choice as measure_choice
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.set_size import table as set_size_table
-from shuffleproof.core.studies.registry import STUDIES
 
-QUESTION = STUDIES["set-size"].title
 CHART = "sizes"
 
 
 def page() -> None:
     """Draw a stored study of the data set in use: curves, finding, verdict, then details."""
-    data = state.data()
-    parts.header("Set size", QUESTION)
-    stored = opened.stored(set_sizes.KIND, data)
-    at_work = run.progress(data)
-    if stored:
-        _study(stored)
-    elif not at_work:
-        parts.not_yet(
-            f"No study of the size of lists is stored for {data} yet.",
-            "Press the button below: rankers are trained on short lists and tested on longer ones. "
-            "Or on the command line:",
-            f"shuffleproof study set-size --data {data}",
-        )
-    run.form(data, choice.shown(stored), opened=not stored and not at_work)
+    shell.page(
+        FORM,
+        "Set size",
+        _study,
+        missing="No study of the size of lists is stored for {data} yet.",
+        remedy="Press the button below: rankers are trained on short lists and tested on longer "
+        "ones.",
+    )
 
 
 @st.fragment

@@ -8,20 +8,17 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import disturbed, opened, state
+from shuffleproof.app import disturbed
 from shuffleproof.app.figures import worst_case as figure
-from shuffleproof.app.pages.worst_case import form as run
 from shuffleproof.app.pages.worst_case import queries
+from shuffleproof.app.pages.worst_case.form import FORM
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import choice, parts
+from shuffleproof.app.study import page as shell
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.worst_case.finding import finding
-from shuffleproof.core.studies.kinds.worst_case.plan import KIND
-from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.words import counted
-
-QUESTION = STUDIES["worst-case"].title
 
 
 @dataclass(frozen=True)
@@ -60,19 +57,13 @@ class Chosen:
 
 def page() -> None:
     """Draw a stored study of the data set in use: picture, finding, numbers, then queries."""
-    data = state.data()
-    parts.header("Worst case", QUESTION)
-    stored = opened.stored(KIND, data)
-    at_work = run.progress(data)
-    if stored:
-        _study(stored)
-    elif not at_work:
-        parts.not_yet(
-            f"No search for the worst case is stored for {data} yet.",
-            "Choose rankers and a budget below and start one. Or on the command line:",
-            f"shuffleproof study worst-case --data {data} --rankers {','.join(run.proposed(data))}",
-        )
-    run.form(data, choice.shown(stored), opened=not stored and not at_work)
+    shell.page(
+        FORM,
+        "Worst case",
+        _study,
+        missing="No search for the worst case is stored for {data} yet.",
+        remedy="Choose rankers and a budget below and start one.",
+    )
 
 
 @st.fragment

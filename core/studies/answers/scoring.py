@@ -30,10 +30,12 @@ from shuffleproof.core.studies import list_sources, score_floor
 from shuffleproof.core.studies.answers.shown_order import document_names
 from shuffleproof.core.studies.score_reuse import scores_of_all
 
+FIRST_LOADED = ("neural.ranker", "boosting.trees", "univariate")
+
 
 def libraries_loaded(item: Any) -> list[str]:
     """Load what scoring needs and answer its names; a fresh process does this first."""
-    names = [f"shuffleproof.core.rankers.{name}" for name in ("neural", "trees", "univariate")]
+    names = [f"shuffleproof.core.rankers.{name}" for name in FIRST_LOADED]
     for name in names:
         import_module(name)
     return [*names, *(item or [])]

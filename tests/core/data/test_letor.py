@@ -280,7 +280,7 @@ def test_writing_refuses_what_a_line_cannot_hold(tmp_path):
 MEMORY = """
 import re, sys
 from pathlib import Path
-from shuffleproof.core.data import letor
+from shuffleproof.core.data.letor import read as letor
 def peak():
     return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) * 1024
 letor.read(sys.argv[1])

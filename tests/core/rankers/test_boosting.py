@@ -384,7 +384,7 @@ def test_what_a_fit_takes_is_estimated_and_learnt_from(name, tmp_path):
 
 def test_recipes_load_without_torch_or_lightgbm():
     program = (
-        "import sys; from shuffleproof.core.rankers import boosting;"
+        "import sys; from shuffleproof.core.rankers.boosting import fit as boosting;"
         "boosting.spec('rankboost').recipe();"
         "sys.exit(bool({'torch', 'lightgbm'} & set(sys.modules)))"
     )

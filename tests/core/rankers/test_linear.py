@@ -360,7 +360,7 @@ def test_presets_and_bounds():
 
 def test_recipes_load_without_torch_or_lightgbm():
     program = (
-        "import sys; from shuffleproof.core.rankers import linear; linear.spec('irsvm').recipe();"
+        "import sys; from shuffleproof.core.rankers.linear import fit; fit.spec('irsvm').recipe();"
         "sys.exit(bool({'torch', 'lightgbm'} & set(sys.modules)))"
     )
     subprocess.run([sys.executable, "-c", program], check=True)

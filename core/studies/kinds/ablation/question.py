@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from shuffleproof.core.errors import UsageError
-from shuffleproof.core.parameters import Parameter, parameter
+from shuffleproof.core.parameters import Parameter, parameter, text_of
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.flags import Flag, Given
@@ -84,8 +84,11 @@ class Ablation(Question):
         )
 
     def refuse(self, scope: Scope) -> None:
-        """Refuse a ranker without presets, and presets that it has not."""
+        """Refuse a ranker without presets, presets that it has not, and levels that are none."""
+        from shuffleproof.core.studies.study import levels_of  # noqa: PLC0415 (NumPy)
+
         del scope
+        levels_of("transpositions", text_of(self.levels))
         self._variants()
 
     def run(self, bench: "Workbench") -> Generator[Progress, None, Artefact]:

@@ -1,0 +1,344 @@
+"""The form that asks a study's question: a widget for every field, what it costs, one button.
+
+What a field is, its bounds, choices and help stand in the question; what a page adds is the order
+of the fields, what stands in them at first, and the words of the cost.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+from shuffleproof.app import forms, proposals, services, training
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.proposals import Proposal
+from shuffleproof.app.study import job_panel, trainings
+from shuffleproof.core.errors import ShuffleproofError, UsageError
+from shuffleproof.core.parameters import Parameter, parameters, parsed, text_of, value_of
+from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.question import Question, Scope
+from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.reproduce import command_of, question_of
+
+Widget = Callable[[Parameter, Any], Any]
+"""Draws a field that begins with a value; its value as the question takes it, or what reads it."""
+
+PRESET, INITIAL = "preset", "initial"
+"""What a row of fields may name beside the question's own: preset and initial rankers."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a form says at the moment.
+
+    Attributes:
+        question: what is asked.
+        data: the data set, or the stem of its folds.
+        lists: how the candidate lists are made.
+        preset: of rankers named without one.
+        shown: the study that the page shows.
+    """
+
+    question: Any
+    data: str
+    lists: ListRecipe
+    preset: str
+    shown: Artefact | None
+
+    @property
+    def scope(self) -> Scope:
+        """What the question is asked of, as a job says it."""
+        lists = training.lists_asked(self.data, self.lists)
+        lists["initial"] = list(self.lists.initial)
+        usual = training.usual_preset(self.data)
+        preset = None if self.preset == usual else self.preset
+        return Scope(services.store(), self.data, lists, preset)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The job's parameters."""
+        scope = self.scope
+        said = {"data": scope.data, "lists": scope.lists}
+        return asdict(self.question) | said | ({"preset": scope.preset} if scope.preset else {})
+
+    @property
+    def command(self) -> str:
+        """The same on the command line."""
+        facts = {"data": self.data, "lists": asdict(self.lists), "preset": self.preset}
+        return command_of(self.question, facts)
+
+
+def nothing_more(_data: str) -> Mapping[str, Any]:
+    """No field begins with anything but the question's default."""
+    return {}
+
+
+def to_train(_data: str, _shown: Artefact | None) -> Proposal:
+    """The question's own rankers, and lists that are made at once."""
+    return Proposal((), proposals.for_training()[1])
+
+
+@dataclass(frozen=True)
+class Form:
+    """What the form of one kind of study adds to its question.
+
+    Attributes:
+        panel: of the page, which takes the job.
+        title: of the form.
+        button: what is pressed.
+        rows: the fields that stand at once, side by side; the others are a click away.
+        cost: what the button will cost, in words.
+        kept: fields that begin with what the shown study was asked.
+        usual: what other fields begin with where that is not the question's default.
+        proposed: rankers and lists that it begins with.
+        trains: whether the study trains its rankers, by a preset that can be chosen.
+        widgets: the fields that are drawn in a way of their own.
+        offered: whether a ranker's name is offered.
+        note: what the field of rankers says beside what may be written into it.
+        list_fields: of the recipe of lists, those that can be changed; none: all.
+        data: draws what is asked of where that is not the data set in use alone: its folds.
+    """
+
+    panel: job_panel.Panel
+    title: str
+    button: str
+    rows: Sequence[Sequence[str]]
+    cost: Callable[[Asked], str]
+    kept: Sequence[str] = ()
+    usual: Callable[[str], Mapping[str, Any]] = nothing_more
+    proposed: Callable[[str, Artefact | None], Proposal] = proposals.for_study
+    trains: bool = False
+    widgets: Mapping[str, Widget] = field(default_factory=dict)
+    offered: Callable[[str], bool] = lambda name: name != registry.FEATURE
+    note: str = ""
+    list_fields: Sequence[str] | None = None
+    data: Callable[[str], str] = str
+
+    @property
+    def question(self) -> type[Question]:
+        """Of the kind of study."""
+        return STUDIES[self.panel.kind]
+
+
+def draw(form: Form, data: str, shown: Artefact | None, *, opened: bool) -> None:
+    """Draw the form, folded or open.
+
+    Args:
+        form: of the kind of study.
+        data: the data set in use.
+        shown: the study that the page shows.
+        opened: whether it is open at first.
+    """
+    with st.expander(form.title, expanded=opened, icon=":material/play_arrow:"):
+        body(form, data, shown)
+
+
+@st.fragment
+def body(form: Form, data: str, shown: Artefact | None) -> None:
+    """Draw the fields, the cost and the button."""
+    page = _Page(form, data, first(form, data, shown))
+    for row in form.rows:
+        page.row(row)
+    page.data = form.data(data)
+    with st.popover(page.rest_words, icon=":material/tune:"):
+        page.rest()
+    missing = [name for name, value in page.values.items() if value == ()]
+    if missing:
+        st.caption(f"Choose at least one: {', '.join(missing)}.")
+        st.button(form.button, type="primary", key="new.run", disabled=True)
+        return
+    try:
+        asked = page.asked(shown)
+        asked.question.check(asked.scope)
+        cost = form.cost(asked)
+    except ShuffleproofError as error:
+        st.warning(escaped(str(error)), icon=":material/error:")
+        return
+    st.markdown(f"{cost}. What is stored is never repeated.")
+    with st.container(horizontal=True):
+        if st.button(form.button, type="primary", key="new.run"):
+            job_panel.hand_in(form.panel, asked.parameters)
+        with st.popover("Command", icon=":material/terminal:", type="tertiary"):
+            _command(asked)
+
+
+def _command(asked: Asked) -> None:
+    try:
+        st.code(asked.command, language="bash", wrap_lines=True)
+    except ShuffleproofError as error:
+        st.caption(escaped(str(error)))
+
+
+@dataclass(frozen=True)
+class First:
+    """What a form begins with.
+
+    Attributes:
+        values: of the question's fields, by name.
+        lists: how the candidate lists are made.
+        preset: of rankers named without one.
+    """
+
+    values: Mapping[str, Any]
+    lists: ListRecipe
+    preset: str
+
+
+def first(form: Form, data: str, shown: Artefact | None) -> First:
+    """What a form begins with: defaults, what follows from the data, and the study shown."""
+    values = {one.name: one.default for one in parameters(form.question) if not one.required}
+    values |= form.usual(data)
+    if shown is not None:
+        values |= _asked_before(form, shown)
+    proposal = form.proposed(data, shown)
+    if proposal.rankers:
+        values["rankers"] = tuple(proposal.rankers)
+    preset = proposals.for_training()[0] if form.trains else training.usual_preset(data)
+    return First(values, proposal.lists, preset)
+
+
+def _asked_before(form: Form, shown: Artefact) -> dict[str, Any]:
+    """What the shown study was asked, of what the form keeps; nothing of one that does not tell."""
+    try:
+        asked = question_of(shown.recipe, shown.facts)
+    except UsageError:
+        return {}
+    return {name: getattr(asked, name) for name in form.kept}
+
+
+def proposed(form: Form, data: str) -> str:
+    """The command line of what the form offers where nothing is stored.
+
+    Raises:
+        UsageError: no flags say it.
+    """
+    begun = first(form, data, None)
+    question = form.question.from_plain(begun.values)
+    return Asked(question, data, begun.lists, begun.preset, None).command
+
+
+class _Page:
+    """A form while it is drawn."""
+
+    def __init__(self, form: Form, data: str, begun: First) -> None:
+        self.form, self.data, self.begun = form, data, begun
+        self.fields = {one.name: one for one in parameters(form.question)}
+        self.values: dict[str, Any] = {}
+        self.preset, self.initial = begun.preset, list(begun.lists.initial)
+        self.changes: Mapping[str, str] = {}
+
+    @property
+    def drawn(self) -> set[str]:
+        """The names in the rows."""
+        return {name for row in self.form.rows for name in row}
+
+    @property
+    def rest_words(self) -> str:
+        """What is a click away."""
+        names = [_label(one) for one in self.fields.values() if one.name not in self.drawn]
+        names += ["preset"] if self.form.trains and PRESET not in self.drawn else []
+        words = ", ".join(name.lower() for name in names)
+        return f"Candidate lists, {words}" if words else "Candidate lists"
+
+    def row(self, names: Sequence[str]) -> None:
+        """Draw some fields side by side."""
+        wide = [1 if self._narrow(name) else 3 for name in names]
+        for name, place in zip(names, st.columns(wide), strict=True):
+            with place:
+                self._draw(name)
+
+    def rest(self) -> None:
+        """Draw all that is in no row, and how the lists are made."""
+        for name in self.fields:
+            if name not in self.drawn:
+                self._draw(name)
+        if self.form.trains and PRESET not in self.drawn:
+            self._draw(PRESET)
+        if INITIAL not in self.drawn:
+            self._draw(INITIAL)
+        self.changes = forms.drawn(self.begun.lists, "new.lists", only=self.form.list_fields)
+
+    def asked(self, shown: Artefact | None) -> Asked:
+        """What the form says.
+
+        Raises:
+            ShuffleproofError: a value that is none.
+        """
+        lists = parsed(self.begun.lists, self.changes)
+        lists = replace(lists, initial=tuple(self.initial or self.begun.lists.initial))
+        values = {
+            name: value() if callable(value) else value for name, value in self.values.items()
+        }
+        question = self.form.question.from_plain(values)
+        return Asked(question, self.data, lists, self.preset, shown)
+
+    def _narrow(self, name: str) -> bool:
+        declared = self.fields.get(name)
+        return declared is not None and not declared.several
+
+    def _draw(self, name: str) -> None:
+        if name == PRESET:
+            self.preset = _preset(self.values.get("rankers", ()), self.begun.preset)
+        elif name == INITIAL:
+            self.initial = _initial(self.data, self.begun.lists)
+        else:
+            declared, now = self.fields[name], self.begun.values.get(name)
+            own = self.form.widgets.get(name)
+            self.values[name] = own(declared, now) if own else self._usual(declared, now)
+
+    def _usual(self, declared: Parameter, now: Any) -> Any:
+        if declared.names == "rankers" and declared.several:
+            return self._rankers(now or ())
+        if declared.several:
+            text = st.text_input(
+                _label(declared), value=text_of(now or ()), key=f"new.{declared.name}",
+                help=forms.said(declared),
+            )  # fmt: skip
+            return partial(value_of, declared, text)
+        return forms.widget(replace(declared, label=_label(declared)), now, f"new.{declared.name}")
+
+    def _rankers(self, before: Sequence[str]) -> tuple[str, ...]:
+        names = [name for name in registry.RANKERS if self.form.offered(name)]
+        options = dict.fromkeys([*before, *proposals.brought(self.data), *names])
+        help_ = (
+            "Add @preset (dlcm@tuned), #digits of a trained or brought ranker's key, "
+            f"feature:<id>, or combine (rrf:dlcm+mart, shuffled:dlcm). {self.form.note}"
+        )
+        found = st.multiselect(
+            "Rankers", list(options), default=list(before), wrap=True, accept_new_options=True,
+            key="new.rankers", help=help_.strip(),
+        )  # fmt: skip
+        return tuple(found)
+
+
+def _label(declared: Parameter) -> str:
+    return declared.label or declared.name.replace("_", " ").capitalize()
+
+
+def _preset(names: Sequence[str], usual: str) -> str:
+    presets = training.presets(trainings.plain(names)) or list(training.PRESETS)
+    return str(
+        st.selectbox(
+            "Preset", presets, index=presets.index(usual) if usual in presets else 0,
+            key="new.preset",
+            help="  \n".join(f"{name}: {words}" for name, words in training.PRESETS.items()),
+        )
+    )  # fmt: skip
+
+
+def _initial(data: str, usual: ListRecipe) -> list[str]:
+    try:
+        known = training.initial_rankers(training.fitting(data))
+    except ShuffleproofError:  # it is gone, its studies are not; or it is several folds together
+        known = []
+    found: list[str] = st.multiselect(
+        "Initial rankers, in their order", list(dict.fromkeys([*usual.initial, *known])),
+        default=list(usual.initial), accept_new_options=True, key="new.initial", wrap=True,
+        help="The first one cuts and orders the lists; a ranker that reads one reads the first. "
+        "feature:<id> takes any feature.",
+    )  # fmt: skip
+    return found
