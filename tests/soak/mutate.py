@@ -330,7 +330,7 @@ class Chosen:
 
 def slow(file: str) -> int:
     """What a file of tests is about, the quickest first: functions, a workbench, pages."""
-    if file.startswith("tests/test_app"):
+    if file.startswith("tests/app/"):
         return 3
     if not file.startswith("tests/"):
         return 0

@@ -209,13 +209,14 @@ def imports(file: str, module: str) -> bool:
 
 
 def is_kin(file: str, module: str) -> bool:
-    """Whether a file of tests is called after a module or its family.
+    """Whether a file of tests is called after a module, its family or its room.
 
     >>> is_kin("tests/core/data/test_letor.py", "shuffleproof.core.data.letor.cells")
     True
     """
     word = Path(file).stem.removeprefix("test_").partition("_")[0]
-    return file.startswith("tests/") and module.rpartition(".")[2].startswith(word)
+    named = any(part.startswith(word) for part in module.split(".")[-2:])
+    return file.startswith("tests/") and named
 
 
 def texts(ran: dict[str, list[int]]) -> Iterable[str]:
