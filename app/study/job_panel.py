@@ -18,6 +18,19 @@ EVERY_SECONDS = 1.0
 """How often work under way is drawn again."""
 
 
+Mine = Callable[[Job], bool]
+"""Whether a job is shown."""
+
+
+def anybody(_job: Job) -> bool:
+    """Every job of the kind and data set."""
+    return True
+
+
+def nothing(_study: Underway) -> None:
+    """Draw nothing of what has been found so far."""
+
+
 @dataclass(frozen=True)
 class Panel:
     """What differs between the pages that run studies.
@@ -30,7 +43,7 @@ class Panel:
 
     kind: str
     noun: str
-    first: Callable[[Underway], None]
+    first: Callable[[Underway], None] = nothing
 
     @property
     def mine(self) -> str:
@@ -38,22 +51,46 @@ class Panel:
         return f"{self.kind} handed in"
 
 
-def progress(panel: Panel, names: Collection[str]) -> bool:
+def progress(panel: Panel, names: Collection[str], mine: Mine = anybody) -> bool:
     """Draw the job that is waiting, running or has just failed; whether there is one.
 
     Args:
         panel: of the page.
         names: what the jobs may call the data set in use.
+        mine: whether a job is shown here.
     """
-    found = _jobs(panel, names)
+    found = _jobs(panel, names, mine)
     _ended(panel, found)
     if any(not job.ended for job in found):
-        st.fragment(_under_way, run_every=EVERY_SECONDS)(panel, tuple(names))
+        st.fragment(_under_way, run_every=EVERY_SECONDS)(panel, tuple(names), mine)
         return True
     failed = found[0] if found and found[0].state == "failed" else None
     if failed is not None:
         _failure(panel, failed)
     return failed is not None
+
+
+def offer(
+    panel: Panel, label: str, help_: str, parameters: dict[str, Any], mine: Mine = anybody
+) -> None:  # fmt: skip
+    """Draw the work under way or what made it fail; where there is none, a button that begins it.
+
+    Args:
+        panel: of the page.
+        label: of the button.
+        help_: what it will cost.
+        parameters: of the job.
+        mine: whether a job is shown here.
+    """
+    if progress(panel, (parameters["data"],), mine):
+        return
+    if st.button(label, icon=":material/playlist_add_check:", help=help_):
+        try:
+            submit(panel.kind, parameters)
+        except ShuffleproofError as error:
+            st.error(escaped(str(error)))
+            return
+        st.rerun()
 
 
 def hand_in(panel: Panel, parameters: dict[str, Any]) -> None:
@@ -67,17 +104,18 @@ def hand_in(panel: Panel, parameters: dict[str, Any]) -> None:
     st.rerun()
 
 
-def _jobs(panel: Panel, names: Collection[str]) -> list[Job]:
+def _jobs(panel: Panel, names: Collection[str], mine: Mine) -> list[Job]:
     try:
         found = table().list()
     except ShuffleproofError:
         return []  # the form says so when work is handed in
     own = [job for job in found if job.kind == panel.kind and job.parameters["data"] in names]
+    own = [job for job in own if mine(job)]
     return sorted(own, key=lambda job: (job.ended, -job.created))
 
 
-def _under_way(panel: Panel, names: tuple[str, ...]) -> None:
-    job = next((job for job in _jobs(panel, names) if not job.ended), None)
+def _under_way(panel: Panel, names: tuple[str, ...], mine: Mine) -> None:
+    job = next((job for job in _jobs(panel, names, mine) if not job.ended), None)
     if job is None:
         st.rerun()
     assert job is not None  # noqa: S101 (rerun does not return)

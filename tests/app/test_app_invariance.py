@@ -206,7 +206,7 @@ def test_a_table_of_jobs_that_cannot_be_used_leaves_the_page_alive(
     page = opened(uncertified(trained_sample, tmp_path), monkeypatch)
     page = button(page, "Examine all test queries").click().run()
     assert "DLCM moved" in said(page)
-    assert "disk is full" in page.toast[0].value
+    assert "disk is full" in page.error[0].value
 
 
 def test_rankers_of_their_own_settings_are_named_by_their_keys(

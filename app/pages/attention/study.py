@@ -10,9 +10,7 @@ from shuffleproof.app.plain import escaped
 from shuffleproof.app.proposals import as_asked
 from shuffleproof.app.scoring import Described, List
 from shuffleproof.app.study import choice as study_choice
-from shuffleproof.app.study import parts
-from shuffleproof.core.errors import ShuffleproofError
-from shuffleproof.core.execution.jobs import Job
+from shuffleproof.app.study import job_panel, parts
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.answers.trained import TrainedRanker
 from shuffleproof.core.studies.kinds.attention.text import MAIN, finding, points, table
@@ -20,6 +18,7 @@ from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.words import counted
 
 KIND = "attention"
+PANEL = job_panel.Panel(KIND, "look at all queries")
 LEAST_SECONDS, START_SECONDS = 0.005, 5.0
 """Of one list, where it was answered from memory; of a process, its libraries and the data."""
 
@@ -52,22 +51,20 @@ def section(data: Described, one: List, ranker: TrainedRanker, seconds: float) -
             study_choice.newer_results(day(newer), str(newer.key))
         _found(shown, ranker.digest)
         return
-    running = _own(data.data, ranker, "running", "waiting")
-    if running:
-        _under_way(running[0].id)
-        return
     lists, each = len(data.queries), max(seconds / 2, LEAST_SECONDS)
+    asked = as_asked(ranker, data.data)
     parts.finding("Not measured for this ranker yet.")
-    st.button(
+    job_panel.offer(
+        PANEL,
         "Look at all test queries",
-        icon=":material/playlist_add_check:",
-        on_click=_submit,
-        args=(data.data, one, ranker),
-        help=f"{lists:,} lists at about {1000 * each:.0f} ms each, in the background: "
+        f"{lists:,} lists at about {1000 * each:.0f} ms each, in the background: "
         f"{jobs.duration(lists * each + START_SECONDS)}.",
-    )
-    for job in _own(data.data, ranker, "failed")[:1]:
-        st.error(escaped(f"The last attempt failed: {job.reason} (job {job.id[:16]})"))
+        {
+            "data": data.data, "rankers": [asked],
+            "lists": training.lists_asked(data.data, one.recipe) or None,
+        },
+        lambda job: asked in job.parameters["rankers"],
+    )  # fmt: skip
 
 
 def studied(data: str, digest: str) -> dict[str, Artefact]:
@@ -127,33 +124,3 @@ def _read(key: str, label: str) -> tuple[str, pd.DataFrame, pd.DataFrame]:
     frame = table(result)
     own = frame[frame["ranker"] == label].reset_index(drop=True)
     return finding(result, label), own, points(result, label)
-
-
-def _submit(data: str, one: List, ranker: TrainedRanker) -> None:
-    lists = training.lists_asked(data, one.recipe) or None
-    try:
-        jobs.submit(KIND, {"data": data, "rankers": [as_asked(ranker, data)], "lists": lists})
-    except ShuffleproofError as error:
-        st.toast(escaped(str(error)), icon=":material/error:")
-
-
-def _own(data: str, ranker: TrainedRanker, *states: str) -> list[Job]:
-    asked = as_asked(ranker, data)
-    return [
-        job
-        for job in jobs.table().list(*states)  # type: ignore[arg-type]
-        if job.kind == KIND
-        and job.parameters["data"] == data
-        and asked in job.parameters["rankers"]
-    ]
-
-
-@st.fragment(run_every=1.0)
-def _under_way(identifier: str) -> None:
-    """Show how far the study has come, second by second; the page follows when it ends."""
-    job = jobs.table().get(identifier)
-    if job.ended:
-        st.rerun()
-    far = jobs.far(job)
-    st.progress(far.share, escaped(f"{jobs.name(job)}: {far.words}"))
-    st.button("Cancel", key=f"cancel {identifier}", on_click=jobs.act, args=("cancel", identifier))

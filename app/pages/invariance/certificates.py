@@ -9,12 +9,9 @@ from shuffleproof.app.proposals import as_asked
 from shuffleproof.app.scoring import Described
 from shuffleproof.app.services import Certified
 from shuffleproof.app.study import choice as study_choice
-from shuffleproof.app.study import parts, shown_list
-from shuffleproof.core.errors import ShuffleproofError
-from shuffleproof.core.execution.jobs import Job, State
+from shuffleproof.app.study import job_panel, parts, shown_list
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import RankerName
-from shuffleproof.core.studies import jobs
 from shuffleproof.core.studies.answers.one_list import amount
 from shuffleproof.core.studies.answers.trained import TrainedRanker
 from shuffleproof.core.studies.kinds.invariance.certificate import Certificate, percent
@@ -47,6 +44,8 @@ def section(data: Described, recipe: ListRecipe, rankers: list[TrainedRanker]) -
         _offer(data, recipe, missing)
     _by_damage(known)
 
+
+PANEL = job_panel.Panel("invariance", "examination")
 
 ICONS = {
     INVARIANT: ":material/verified:", NOT: ":material/error:", UNTOLD: ":material/help:",
@@ -111,59 +110,18 @@ def _offer(data: Described, recipe: ListRecipe, missing: list[TrainedRanker]) ->
     """Offer to examine rankers that have no certificate, or show how far that has come."""
     names = [RankerName.of(ranker.label).display for ranker in missing]
     st.markdown(escaped(f"No certificate yet: {', '.join(names)}."))
-    asked = [as_asked(ranker, data.data) for ranker in missing]
-    running = examinations(data.data, "waiting", "running")
-    if running:
-        under_way([job.id for job in running])
-        return
-    total = len(data.queries) * PERMUTATIONS * len(asked)
-    st.button(
+    rankers = [as_asked(ranker, data.data) for ranker in missing]
+    total = len(data.queries) * PERMUTATIONS * len(rankers)
+    job_panel.offer(
+        PANEL,
         "Examine all test queries",
-        icon=":material/playlist_add_check:",
-        on_click=_submit,
-        args=(data.data, recipe, asked),
-        help=f"{counted(len(data.queries), 'query')} × {PERMUTATIONS} permutations × "
-        f"{counted(len(asked), 'ranker')}: so many lists are scored in the background: {total:,}.",
-    )
-    for job in examinations(data.data, "failed")[:1]:
-        st.error(escaped(f"The last examination failed: {job.reason} (job {job.id[:16]})"))
-
-
-def _submit(data: str, recipe: ListRecipe, rankers: list[str]) -> None:
-    lists = training.lists_asked(data, recipe) or None
-    parameters = {
-        "data": data, "rankers": rankers, "permutations": PERMUTATIONS, "lists": lists,
-    }  # fmt: skip
-    try:
-        job = jobs.submit(services.store(), "invariance", parameters)
-        if job.state in {"failed", "cancelled"}:
-            jobs.jobs_of(services.store()).retry(job.id)
-        jobs.ensure_running(services.store())
-    except ShuffleproofError as error:
-        st.toast(escaped(str(error)), icon=":material/error:")
-
-
-def examinations(data: str, *states: State) -> list[Job]:
-    """The jobs in these states that examine rankers of a data set."""
-    found = jobs.jobs_of(services.store()).list(*states)
-    return [job for job in found if job.kind == "invariance" and job.parameters["data"] == data]
-
-
-@st.fragment(run_every=1.0)
-def under_way(identifiers: list[str]) -> None:
-    """Show how far examinations have come, second by second; the page follows when one ends."""
-    table = jobs.jobs_of(services.store())
-    for identifier in identifiers:
-        job = table.get(identifier)
-        if job.ended:
-            st.rerun()
-        progress = job.progress or {"done": 0, "total": 1, "unit": "steps"}
-        share = progress["done"] / max(progress["total"], 1)
-        words = f"{progress['done']} of {progress['total']} {progress['unit']}"
-        rankers = ", ".join(job.parameters["rankers"])
-        said = words if job.state == "running" else "waiting for a worker"
-        st.progress(min(share, 1.0), escaped(f"Examining {rankers}: {said}"))
-        st.button("Cancel", key=f"cancel {identifier}", on_click=_cancel, args=(identifier,))
+        f"{counted(len(data.queries), 'query')} × {PERMUTATIONS} permutations × "
+        f"{counted(len(rankers), 'ranker')}: {total:,} lists are scored in the background.",
+        {
+            "data": data.data, "rankers": rankers, "permutations": PERMUTATIONS,
+            "lists": training.lists_asked(data.data, recipe) or None,
+        },
+    )  # fmt: skip
 
 
 def _by_damage(known: list[tuple[TrainedRanker, Certified]]) -> None:
@@ -204,7 +162,3 @@ def _by_damage(known: list[tuple[TrainedRanker, Certified]]) -> None:
         },
         alt=f"Queries by how much reordering changed {label}'s answer",
     )
-
-
-def _cancel(identifier: str) -> None:
-    jobs.jobs_of(services.store()).cancel(identifier)
