@@ -95,7 +95,7 @@ def _number(declared: Parameter, now: Any, key: str, said: tuple[str, str]) -> A
     optional = type(None) in kinds
     if optional:  # only a field that begins empty can be emptied: the value is put in beforehand
         st.session_state.setdefault(key, first)
-    return st.number_input(
+    found = st.number_input(
         said[0],
         min_value=None if declared.low is None else kind(declared.low),
         max_value=None if declared.high is None else kind(declared.high),
@@ -105,8 +105,8 @@ def _number(declared: Parameter, now: Any, key: str, said: tuple[str, str]) -> A
         key=key,
         help=said[1],
         placeholder="none" if optional else None,
-        required=not optional,
     )
+    return first if found is None and not optional else found
 
 
 def _step(now: Any) -> float:

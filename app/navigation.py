@@ -4,22 +4,22 @@ import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from shuffleproof.app.pages import jobs, overview
-from shuffleproof.app.pages.ablation import page as ablation
-from shuffleproof.app.pages.attention import page as attention
-from shuffleproof.app.pages.benchmark import page as benchmark
-from shuffleproof.app.pages.card import page as card
-from shuffleproof.app.pages.data import page as data
-from shuffleproof.app.pages.group_shuffles import page as group_shuffles
-from shuffleproof.app.pages.invariance import page as invariance
-from shuffleproof.app.pages.library import page as library
-from shuffleproof.app.pages.multi_ranking import page as initial_rankings
-from shuffleproof.app.pages.outside import page as outside
-from shuffleproof.app.pages.perturbations import page as perturbations
-from shuffleproof.app.pages.ranking_degradation import page as initial_ranking
-from shuffleproof.app.pages.set_size import page as set_size
-from shuffleproof.app.pages.train import page as train
-from shuffleproof.app.pages.worst_case import page as worst_case
+from shuffleproof.app.views import jobs, overview
+from shuffleproof.app.views.ablation import page as ablation
+from shuffleproof.app.views.attention import page as attention
+from shuffleproof.app.views.benchmark import page as benchmark
+from shuffleproof.app.views.card import page as card
+from shuffleproof.app.views.data import page as data
+from shuffleproof.app.views.group_shuffles import page as group_shuffles
+from shuffleproof.app.views.invariance import page as invariance
+from shuffleproof.app.views.library import page as library
+from shuffleproof.app.views.multi_ranking import page as initial_rankings
+from shuffleproof.app.views.outside import page as outside
+from shuffleproof.app.views.perturbations import page as perturbations
+from shuffleproof.app.views.ranking_degradation import page as initial_ranking
+from shuffleproof.app.views.set_size import page as set_size
+from shuffleproof.app.views.train import page as train
+from shuffleproof.app.views.worst_case import page as worst_case
 
 STUDY = ("study", "show")
 

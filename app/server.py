@@ -203,7 +203,7 @@ async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
         ensure_running(store)
     # else the first visitor waits
     for name in ("overview", "invariance.page", "ranking_degradation.page"):
-        import_module(f"shuffleproof.app.pages.{name}")
+        import_module(f"shuffleproof.app.views.{name}")
     gc.collect()
     gc.freeze()
     yield {}

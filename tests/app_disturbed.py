@@ -51,19 +51,19 @@ def made(bench, kind):
 
 
 def card_page():
-    from shuffleproof.app.pages.card.page import page
+    from shuffleproof.app.views.card.page import page
 
     page()
 
 
 def perturbations_page():
-    from shuffleproof.app.pages.perturbations.page import page
+    from shuffleproof.app.views.perturbations.page import page
 
     page()
 
 
 def worst_case_page():
-    from shuffleproof.app.pages.worst_case.page import page
+    from shuffleproof.app.views.worst_case.page import page
 
     page()
 

@@ -64,7 +64,7 @@ def train_script():
     import streamlit as st
 
     from shuffleproof.app import sidebar
-    from shuffleproof.app.pages.train import page as train
+    from shuffleproof.app.views.train import page as train
 
     sidebar.draw()
     st.navigation([st.Page(train.page, title="Train", url_path="train")]).run()
@@ -74,7 +74,7 @@ def jobs_script():
     import streamlit as st
 
     from shuffleproof.app import sidebar
-    from shuffleproof.app.pages import jobs
+    from shuffleproof.app.views import jobs
 
     sidebar.draw()
     st.navigation([st.Page(jobs.page, title="Jobs", url_path="jobs")]).run()

@@ -51,9 +51,9 @@ def counted():
     pages = [path for path in inside.values() if path.is_relative_to(ROOT / "app" / "pages")]
     shared = [path for path in inside.values() if path.is_relative_to(ROOT / "app" / "study")]
     arrows = sum(
-        one.startswith("app.pages.") and one.split(".")[2] != name.split(".")[2]
+        one.startswith("app.views.") and one.split(".")[2] != name.split(".")[2]
         for name, found in uses.items()
-        if name.startswith("app.pages.")
+        if name.startswith("app.views.")
         for one in found
     )
     command_line = list((ROOT / "core" / "cli").glob("*.py"))
@@ -64,9 +64,9 @@ def counted():
         "core/studies: files": len(studies),
         "core/studies: files outside of rooms": len(flat),
         "core/studies: lines": lines(studies),
-        "app/pages and app/study: files": len(pages) + len(shared),
-        "app/pages and app/study: lines": lines([*pages, *shared]),
-        "app/pages: imports of one page by another": arrows,
+        "app/views and app/study: files": len(pages) + len(shared),
+        "app/views and app/study: lines": lines([*pages, *shared]),
+        "app/views: imports of one page by another": arrows,
         "studies, pages, command line and report: lines": lines(upper),
         "copies of the shell that runs a study": len(shells),
         "core and app: files": len(inside),

@@ -9,9 +9,9 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from shuffleproof.app import ablations, report, training
-from shuffleproof.app.pages.ablation import form as ablation_run
-from shuffleproof.app.pages.ablation import page as view
 from shuffleproof.app.plain import escaped
+from shuffleproof.app.views.ablation import form as ablation_run
+from shuffleproof.app.views.ablation import page as view
 from shuffleproof.core.cli import flags_studies
 from shuffleproof.core.cli.arguments import parser
 from shuffleproof.core.execution.jobs import Jobs
@@ -29,7 +29,7 @@ from tests.app_jobs import announce
 
 
 def page():
-    from shuffleproof.app.pages.ablation.page import page as draw
+    from shuffleproof.app.views.ablation.page import page as draw
 
     draw()
 

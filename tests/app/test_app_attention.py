@@ -16,10 +16,10 @@ from streamlit.testing.v1 import AppTest
 from shuffleproof.app import exports, scoring, services
 from shuffleproof.app.figures import attention as figure
 from shuffleproof.app.figures import attention_heads
-from shuffleproof.app.pages.attention import cell as attention_cell
-from shuffleproof.app.pages.attention import export as attention_taken
-from shuffleproof.app.pages.attention import map as attention_map
-from shuffleproof.app.pages.attention.answers import Overview, Wanted
+from shuffleproof.app.views.attention import cell as attention_cell
+from shuffleproof.app.views.attention import export as attention_taken
+from shuffleproof.app.views.attention import map as attention_map
+from shuffleproof.app.views.attention.answers import Overview, Wanted
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import ParameterError, ScoringError, UsageError
@@ -45,8 +45,8 @@ SECONDS = 90
 def script():
     import streamlit as st
 
-    from shuffleproof.app.pages.attention import page as attention
-    from shuffleproof.app.pages.train import page as train
+    from shuffleproof.app.views.attention import page as attention
+    from shuffleproof.app.views.train import page as train
 
     pages = [
         st.Page(attention.page, url_path="attention", default=True),
@@ -195,7 +195,7 @@ def test_the_web_process_loads_neither_torch_nor_lightgbm(trained_sample):
     program = (
         "import sys\n"
         "from streamlit.testing.v1 import AppTest\n"
-        "draw = 'from shuffleproof.app.pages.attention import page\\npage.page()'\n"
+        "draw = 'from shuffleproof.app.views.attention import page\\npage.page()'\n"
         "page = AppTest.from_string(draw)\n"
         "page.run(timeout=90)\n"
         "assert not page.exception and not page.error, page\n"

@@ -11,12 +11,12 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from shuffleproof.app import benchmarks, exports, report
-from shuffleproof.app.pages.benchmark import export as benchmark_taken
-from shuffleproof.app.pages.benchmark import form as benchmark_run
-from shuffleproof.app.pages.benchmark import page as view
-from shuffleproof.app.pages.benchmark import queries as benchmark_queries
-from shuffleproof.app.pages.benchmark.chosen import Chosen, Marked
 from shuffleproof.app.plain import escaped
+from shuffleproof.app.views.benchmark import export as benchmark_taken
+from shuffleproof.app.views.benchmark import form as benchmark_run
+from shuffleproof.app.views.benchmark import page as view
+from shuffleproof.app.views.benchmark import queries as benchmark_queries
+from shuffleproof.app.views.benchmark.chosen import Chosen, Marked
 from shuffleproof.core.execution.jobs import Jobs
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.store.artefacts import Store
@@ -32,7 +32,7 @@ from tests.app_jobs import announce
 
 
 def page():
-    from shuffleproof.app.pages.benchmark.page import page as draw
+    from shuffleproof.app.views.benchmark.page import page as draw
 
     draw()
 

@@ -11,7 +11,7 @@ import pytest
 from shuffleproof.app import disturbed, exports, report
 from shuffleproof.app.figures import card as figure
 from shuffleproof.app.figures.beside import Mark
-from shuffleproof.app.pages.card import page as view
+from shuffleproof.app.views.card import page as view
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.benchmark.finding import signed
 from shuffleproof.core.studies.kinds.card import table as card_table

@@ -22,7 +22,7 @@ LETOR = "".join(
 
 def script():
     from shuffleproof.app import state
-    from shuffleproof.app.pages.data import page as data
+    from shuffleproof.app.views.data import page as data
 
     state.choose_data()
     data.page()

@@ -24,7 +24,7 @@ SHUFFLES = (1, 4, 16)
 
 
 def page():
-    from shuffleproof.app.pages.group_shuffles.page import page as draw
+    from shuffleproof.app.views.group_shuffles.page import page as draw
 
     draw()
 
@@ -158,7 +158,7 @@ def test_first_points_are_drawn_while_it_runs(store):
     store.records.put(plan.cells()[0].digest, done, {"values": values})
 
     def drawn():
-        from shuffleproof.app.pages.group_shuffles import form
+        from shuffleproof.app.views.group_shuffles import form
         from shuffleproof.core.studies.running import underway as all_of
 
         form.first(next(all_of(form.services.store(), "group-shuffles")))

@@ -11,9 +11,9 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from shuffleproof.app import curves, services
-from shuffleproof.app.pages.ranking_degradation import form as run
-from shuffleproof.app.pages.ranking_degradation import page as view
 from shuffleproof.app.plain import escaped
+from shuffleproof.app.views.ranking_degradation import form as run
+from shuffleproof.app.views.ranking_degradation import page as view
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.errors import ScoringError
@@ -45,7 +45,7 @@ PAIRS = tuple((family, level) for family in ("shuffle", "mallows") for level in 
 
 
 def page():
-    from shuffleproof.app.pages.ranking_degradation.page import page as draw
+    from shuffleproof.app.views.ranking_degradation.page import page as draw
 
     draw()
 

@@ -9,7 +9,7 @@ from safetensors.numpy import save_file
 from streamlit.testing.v1 import AppTest
 
 from shuffleproof.app import disturbed, rankings, report
-from shuffleproof.app.pages.multi_ranking import page as view
+from shuffleproof.app.views.multi_ranking import page as view
 from shuffleproof.core.execution.jobs import Jobs
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.seeds import generator
@@ -26,7 +26,7 @@ from tests.app_jobs import announce
 
 
 def page():
-    from shuffleproof.app.pages.multi_ranking.page import page as draw
+    from shuffleproof.app.views.multi_ranking.page import page as draw
 
     draw()
 

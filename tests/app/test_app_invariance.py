@@ -13,7 +13,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from shuffleproof.app import scoring, services
-from shuffleproof.app.pages.invariance.certificates import moved_share
+from shuffleproof.app.views.invariance.certificates import moved_share
 from shuffleproof.core.errors import JobError, ScoringError
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import jobs
@@ -35,8 +35,8 @@ SECONDS = 60
 def script():
     import streamlit as st
 
-    from shuffleproof.app.pages.invariance import page as invariance
-    from shuffleproof.app.pages.train import page as train
+    from shuffleproof.app.views.invariance import page as invariance
+    from shuffleproof.app.views.train import page as train
 
     pages = [
         st.Page(invariance.page, url_path="invariance", default=True),
@@ -242,7 +242,7 @@ def test_the_web_process_loads_neither_torch_nor_lightgbm(trained_sample):
         "from streamlit.testing.v1 import AppTest\n"
         "pages = [\n"
         "    AppTest.from_file('app/main.py'),\n"
-        "    AppTest.from_string('from shuffleproof.app.pages.invariance import page\\n'\n"
+        "    AppTest.from_string('from shuffleproof.app.views.invariance import page\\n'\n"
         "                        'page.page()'),\n"
         "]\n"
         "for page in pages:\n"

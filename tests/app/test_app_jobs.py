@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from shuffleproof.app import jobs, services
-from shuffleproof.app.pages.jobs import SHOWN
+from shuffleproof.app.views.jobs import SHOWN
 from shuffleproof.core.errors import JobError
 from shuffleproof.core.execution.jobs import Job
 from shuffleproof.core.execution.jobs_history import Step

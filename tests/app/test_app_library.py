@@ -10,10 +10,10 @@ from streamlit.testing.v1 import AppTest
 
 from shuffleproof.app import library as doors
 from shuffleproof.app.library import Filter
-from shuffleproof.app.pages.library import delete as deleting
-from shuffleproof.app.pages.library import export as exporting
-from shuffleproof.app.pages.library import import_archive as bring
-from shuffleproof.app.pages.library import page as view
+from shuffleproof.app.views.library import delete as deleting
+from shuffleproof.app.views.library import export as exporting
+from shuffleproof.app.views.library import import_archive as bring
+from shuffleproof.app.views.library import page as view
 from shuffleproof.core.execution.jobs import Jobs
 from shuffleproof.core.progress import finished
 from shuffleproof.core.rankers import registry
@@ -29,7 +29,7 @@ from tests import app_tables as tables
 
 
 def page():
-    from shuffleproof.app.pages.library.page import page as draw
+    from shuffleproof.app.views.library.page import page as draw
 
     draw()
 

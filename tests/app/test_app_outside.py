@@ -8,10 +8,10 @@ from streamlit.testing.v1 import AppTest
 
 from shuffleproof.app import outside as doors
 from shuffleproof.app import proposals
-from shuffleproof.app.pages.outside import page as view
-from shuffleproof.app.pages.outside import ranker as outside_ranker
-from shuffleproof.app.pages.outside import runs as outside_runs
 from shuffleproof.app.uploads import Draft
+from shuffleproof.app.views.outside import page as view
+from shuffleproof.app.views.outside import ranker as outside_ranker
+from shuffleproof.app.views.outside import runs as outside_runs
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.jobs import Jobs
 from shuffleproof.core.progress import finished
@@ -28,7 +28,7 @@ SECOND = b"1 Q0 b 1 2 mine\n1 Q0 a 2 1 mine\n3 Q0 a 1 1 mine\n"
 
 
 def page():
-    from shuffleproof.app.pages.outside.page import page as draw
+    from shuffleproof.app.views.outside.page import page as draw
 
     draw()
 

@@ -5,8 +5,8 @@ from streamlit.testing.v1 import AppTest
 
 from shuffleproof.app import scoring, services
 from shuffleproof.app.navigation import PAGES
-from shuffleproof.app.pages import overview
 from shuffleproof.app.plain import JOINER
+from shuffleproof.app.views import overview
 from shuffleproof.app.when import age_in_words
 from shuffleproof.core.errors import ScoringError
 from shuffleproof.core.rankers.registry import RANKERS

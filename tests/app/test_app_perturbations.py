@@ -10,10 +10,10 @@ import pytest
 from shuffleproof.app import disturbed, report
 from shuffleproof.app.figures import initial_ranking
 from shuffleproof.app.figures import perturbations as figure
-from shuffleproof.app.pages.perturbations import details
-from shuffleproof.app.pages.perturbations import form as run
-from shuffleproof.app.pages.perturbations import page as view
 from shuffleproof.app.study import perturbed_queries as queries
+from shuffleproof.app.views.perturbations import details
+from shuffleproof.app.views.perturbations import form as run
+from shuffleproof.app.views.perturbations import page as view
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.perturb.registry import PERTURBATIONS
 from shuffleproof.core.store.artefacts import Store

@@ -6,10 +6,10 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from shuffleproof.app import disturbed, report, set_sizes
-from shuffleproof.app.pages.set_size import details
-from shuffleproof.app.pages.set_size import form as run
-from shuffleproof.app.pages.set_size import page as view
 from shuffleproof.app.plain import escaped
+from shuffleproof.app.views.set_size import details
+from shuffleproof.app.views.set_size import form as run
+from shuffleproof.app.views.set_size import page as view
 from shuffleproof.core.execution.jobs import Jobs
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
@@ -24,7 +24,7 @@ from tests.app_jobs import announce
 
 
 def page():
-    from shuffleproof.app.pages.set_size.page import page as draw
+    from shuffleproof.app.views.set_size.page import page as draw
 
     draw()
 

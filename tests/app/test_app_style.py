@@ -6,6 +6,7 @@ import pytest
 
 from shuffleproof.app.figures.style import DASHES, PALETTE, REFERENCE, shapes, stroke
 from shuffleproof.core.rankers import registry
+from tests import places
 
 FITTED = [name for name, entry in registry.RANKERS.items() if entry.fitted]
 
@@ -46,3 +47,7 @@ def test_dots_shown_together_differ_in_colour_or_shape():
 def test_what_is_not_learnt_is_grey():
     for name in ("random", "ideal", "file-order", "initial ranking"):
         assert stroke(name).color == REFERENCE
+
+
+def test_no_folder_is_taken_for_pages_by_streamlit_itself():
+    assert not (places.ROOT / "app" / "pages").exists()

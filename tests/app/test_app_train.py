@@ -8,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from shuffleproof.app import proposals, training
-from shuffleproof.app.pages.train.form import _span
+from shuffleproof.app.views.train.form import _span
 from shuffleproof.core.data.catalogue import find
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.execution.jobs_only_one import HOME

@@ -10,9 +10,9 @@ import pytest
 
 from shuffleproof.app import disturbed, report
 from shuffleproof.app.figures import worst_case as figure
-from shuffleproof.app.pages.worst_case import form as run
-from shuffleproof.app.pages.worst_case import page as view
-from shuffleproof.app.pages.worst_case import queries
+from shuffleproof.app.views.worst_case import form as run
+from shuffleproof.app.views.worst_case import page as view
+from shuffleproof.app.views.worst_case import queries
 from shuffleproof.core.perturb.worst_case import Search
 from shuffleproof.core.perturb.worst_case import search as worst_order
 from shuffleproof.core.store.artefacts import Store

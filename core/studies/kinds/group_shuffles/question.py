@@ -31,9 +31,9 @@ class GroupShuffles(Question):
         ("gsf",), "GSFs of groups of two documents or more, comma-separated", names="rankers"
     )
     shuffles: tuple[int, ...] = parameter(
-        (1, 2, 4, 8, 16, 32, 64), "numbers S of shuffles", low=1, high=4096
+        (1, 2, 4, 8, 16, 32, 64), "numbers S of shuffles", low=1, high=4096, label="Shuffles S"
     )
-    orders: int = parameter(8, "random orders shown of a list", low=1)
+    orders: int = parameter(8, "random orders shown of a list", low=1, label="Orders shown")
     queries: int | None = parameter(None, "only the first so many test queries", low=1)
     seed: int = parameter(0, "of these orders")
 

@@ -37,7 +37,7 @@ class Perturbations(Question):
         flags=Levels(None, FAMILIES, as_is_first=True),
     )
     measures: tuple[str, ...] = parameter(("NDCG@10",), "comma-separated", names="measures")
-    draws: int = parameter(5, "draws a level", low=1)
+    draws: int = parameter(5, "draws a level", low=1, label="Draws a level")
     seed: int = parameter(0, "of the draws")
 
     @classmethod

@@ -30,7 +30,7 @@ class RankingDegradation(Question):
         flags=Levels("transpositions", "comma-separated"),
     )
     measures: tuple[str, ...] = parameter(("NDCG@10",), "comma-separated", names="measures")
-    draws: int = parameter(10, "draws a level", low=1)
+    draws: int = parameter(10, "draws a level", low=1, label="Draws a level")
     seed: int = parameter(0, "of the draws")
 
     def run(self, bench: "Workbench") -> Generator[Progress, None, Artefact]:

@@ -33,12 +33,14 @@ class SetSize(Question):
         "candidates a list, comma-separated (default: the smallest of --sizes, and the next where "
         "it is no more than 100 and not the largest)",
         low=1,
+        label="Trained on lists of (N0)",
     )
     sizes: tuple[int, ...] | None = parameter(
         None,
         "candidates tested on (N1); default 40,240,500 as far as lists are that long, else steps "
         "up to the longest",
         low=1,
+        label="Tested on lists of (N1)",
     )
     seeds: int = parameter(1, "seeds of each ranker", low=1)
     measures: tuple[str, ...] = parameter(("NDCG@10",), "comma-separated", names="measures")

@@ -89,6 +89,7 @@ class WorstCase(Question):
         "ranking",
         "what is rearranged: the initial ranking, or the order shown alone",
         choices=("ranking", "shown"),
+        label="What is rearranged",
     )
     search: Mapping[str, Any] | None = parameter(
         None, "fields of the search that differ from its default", flags=Searched()
@@ -97,7 +98,7 @@ class WorstCase(Question):
     measures: tuple[str, ...] = parameter(
         ("NDCG@10",), "what is hurt", names="measures", flags=One("measure")
     )
-    draws: int = parameter(10, "random orders a budget", low=1)
+    draws: int = parameter(10, "random orders a budget", low=1, label="Random orders a budget")
     queries: int | None = parameter(None, "only the first so many test queries", low=1)
     seed: int = parameter(0, "of everything drawn")
 

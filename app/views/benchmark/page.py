@@ -1,0 +1,223 @@
+"""The page of Table 2: which ranker is best here, by how much, and is it more than chance."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from shuffleproof.app import address, benchmarks, curves, state
+from shuffleproof.app.figures import benchmark as figure
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.study import benchmark_table as printed
+from shuffleproof.app.study import choice, form, job_panel, parts
+from shuffleproof.app.views.benchmark import details
+from shuffleproof.app.views.benchmark import export as taken
+from shuffleproof.app.views.benchmark import form as run
+from shuffleproof.app.views.benchmark.chosen import Chosen, Marked
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.kinds.benchmark.outside_runs import warnings
+from shuffleproof.core.studies.kinds.benchmark.rows import groups_of
+from shuffleproof.core.studies.kinds.benchmark.run_commands import is_of_runs
+from shuffleproof.core.studies.kinds.ranking_degradation.significance import TESTS
+from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
+from shuffleproof.core.studies.registry import STUDIES
+
+QUESTION = STUDIES["benchmark"].title
+CHART = "differences"
+STYLES = {"letters": "a b c", "daggers": "+ † ‡"}
+
+
+def page() -> None:
+    """Draw a stored benchmark of the data set in use: picture, finding, table, details."""
+    data = state.data()
+    parts.header("Benchmark", QUESTION)
+    own, of_runs = benchmarks.stored(data), benchmarks.of_runs()
+    at_work = job_panel.progress(run.FORM.panel, run.names(data))
+    asked_for_runs = st.query_params.get("study", "") in of_runs
+    if own or asked_for_runs:
+        _study(own | of_runs)
+    elif not at_work:
+        _none_yet(data, of_runs)
+    if not asked_for_runs:
+        shown = choice.shown(own, benchmarks.shown_first)
+        place = st.expander(
+            run.FORM.title, expanded=not own and not at_work, icon=":material/play_arrow:",
+            key="run opened", on_change="rerun",
+        )  # fmt: skip
+        if place.open:  # its cost takes a second where many rankers are asked for
+            with place:
+                form.body(run.FORM, data, shown)
+
+
+def _none_yet(data: str, of_runs: Mapping[str, Artefact]) -> None:
+    parts.not_yet(
+        f"No benchmark of {data} is stored yet.",
+        "Press the button below: the rankers of Table 2 are trained with several seeds and "
+        "measured on the same lists. Or on the command line:",
+        form.proposed(run.FORM, data),
+    )
+    for key, artefact in of_runs.items():
+        st.button(
+            f"Show the comparison of {benchmarks.words(artefact)}", key=f"show {key}",
+            on_click=_show, args=(key,),
+        )  # fmt: skip
+
+
+def _show(key: str) -> None:
+    st.query_params["study"] = key
+
+
+@st.fragment
+def _study(stored: Mapping[str, Artefact]) -> None:
+    """All that is drawn of a benchmark; a control here draws nothing else of the page."""
+    try:
+        _drawn_of(stored)
+    except ShuffleproofError as error:  # its files were damaged or are gone
+        st.error(escaped(str(error)))
+
+
+def _drawn_of(stored: Mapping[str, Artefact]) -> None:
+    wanted = st.query_params.get("study", "")
+    top = choice.top(
+        stored, benchmarks.short_words, benchmarks.words, ("Benchmark", "benchmarks"),
+        benchmarks.shown_first,
+    )  # fmt: skip
+    artefact = top.artefact
+    if is_of_runs(artefact.recipe) != (wanted in stored and is_of_runs(stored[wanted].recipe)):
+        st.rerun()  # the form under it comes or goes
+    with top.controls:
+        labels = benchmarks.labels(str(artefact.key))
+        missing = state.absent("baseline", labels)
+        baseline, test = _against(labels)
+    with top.notices:
+        state.instead("ranker", missing, baseline)
+    with top.picture:
+        drawing, said = st.container(), st.container()
+        measure, columns = _measures(artefact)
+    chosen = Chosen(artefact, measure, columns, baseline, test)
+    _table(chosen)  # first, since it is there at once; intervals take longer
+    drawn = _picture(chosen, drawing)
+    with said:
+        parts.finding(benchmarks.finding(chosen.key, str(measure), test))
+    details.section(chosen)
+    taken.row(chosen, drawn)
+
+
+def _against(labels: list[str]) -> tuple[str, str]:
+    baseline = st.selectbox(
+        "Compared with", labels, index=labels.index(INITIAL) if INITIAL in labels else 0,
+        key="baseline", bind="query-params",
+        help="Who stands at zero in the picture.",
+    )  # fmt: skip
+    test = st.selectbox(
+        "Test", list(TESTS), key="test", bind="query-params",
+        help="; ".join(f"{name}: {words}" for name, words in TESTS.items()),
+    )  # fmt: skip
+    return str(baseline or labels[0]), str(test or next(iter(TESTS)))
+
+
+def _measures(artefact: Artefact) -> tuple[Measure, tuple[str, ...]]:
+    """The measure and the columns with their conventions, changeable where they stand."""
+    recipe = artefact.recipe
+    offered = {str(one): one for one in curves.offered(recipe)}
+    asked = list(dict.fromkeys(_plain(text) for text in recipe["measures"]))
+    with st.container(horizontal=True, vertical_alignment="center", key="convention"):
+        words = st.container(width="stretch")
+        with st.popover("Measures and conventions", icon=":material/tune:"):
+            usual = "NDCG@10" if "NDCG@10" in asked else asked[-1]
+            address.one("measure", address.named(*offered), usual)
+            name = st.selectbox(
+                "Measure", list(offered), key="measure",
+                help="Of the picture, the sentence and the comparisons.",
+            )  # fmt: skip
+            columns = st.multiselect(
+                "Columns of the table", list(offered), default=asked, key="columns",
+                bind="query-params",
+            )  # fmt: skip
+            of_name = printed.measures(recipe, offered)
+    measure = of_name[name]
+    with words:
+        parts.convention(
+            measure.convention(),
+            benchmarks.runs_in_words(str(artefact.key), str(measure)).partition(" · ")[2],
+            "95 % intervals over queries, not adjusted",
+        )
+    return measure, tuple(str(of_name[name]) for name in columns or asked)
+
+
+def _plain(text: str) -> str:
+    """A measure under default conventions."""
+    found = Measure.parse(text)
+    return str(Measure(found.name, found.cutoff))
+
+
+def _picture(chosen: Chosen, place: Any) -> Any:
+    drawn = _drawn(chosen, (chosen.key, str(chosen.measure), chosen.baseline, chosen.test))
+    if not chosen.drawn["difference"].notna().any():
+        place.caption(escaped(_nothing(chosen)))
+        return drawn
+    place.plotly_chart(
+        drawn,
+        key=CHART,
+        alt=figure.alt_text(chosen.drawn, chosen.baseline, str(chosen.measure)),
+        on_select=_take,
+        selection_mode="points",
+        config=parts.CLICKABLE,
+    )
+    place.caption("Full marks: the difference is more than chance (p ≤ .05, Holm). Click one.")
+    return drawn
+
+
+def _nothing(chosen: Chosen) -> str:
+    """Why the picture is empty."""
+    if not len(chosen.drawn):
+        return f"There is nobody to compare with {chosen.baseline} here."
+    return (
+        "Nothing is drawn: some queries have no relevant document, and under this convention the "
+        "means over them are undefined."
+    )
+
+
+@st.cache_resource(max_entries=128, show_spinner=False)
+def _drawn(_chosen: Chosen, identity: tuple[Any, ...]) -> Any:
+    """The figure; shared between sessions and never changed (files are made from copies)."""
+    del identity  # the memory's key: `_chosen` in values that can be compared
+    return figure.differences(_chosen.drawn, _chosen.baseline, str(_chosen.measure))
+
+
+def _take() -> None:
+    """A click on a dot chooses the ranker whose queries are shown below."""
+    facts = parts.clicked(CHART)
+    if facts:
+        st.session_state["ranker"] = str(facts[0])
+
+
+@st.fragment
+def _table(chosen: Chosen) -> None:
+    """The table itself, with the choice of its marks."""
+    st.subheader("The table")
+    usual = [label for label in (INITIAL, "lambdamart") if label in chosen.labels]
+    left, right = st.columns([5, 2], vertical_alignment="bottom")
+    left.multiselect(
+        "Marks compare with", chosen.labels, default=usual, key="letters", bind="query-params",
+        max_selections=printed.MOST_BASELINES, wrap=True,
+    )  # fmt: skip
+    right.segmented_control(
+        "Marks", list(STYLES), default="letters", format_func=STYLES.__getitem__, required=True,
+        key="marks", bind="query-params", help="+ and † are those of the paper.",
+    )  # fmt: skip
+    marked = Marked.now(chosen)
+    how = (marked.baselines, marked.symbols)
+    cells = benchmarks.cells(chosen.key, chosen.columns, how, chosen.test)
+    groups = groups_of(chosen.artefact.facts)
+    st.table(printed.frame(cells, chosen.labels, groups, chosen.columns))
+    notes = benchmarks.notes(chosen.key, chosen.columns, how, chosen.test)
+    for text in (*notes, *_missing(chosen)):
+        st.caption(escaped(text))
+
+
+def _missing(chosen: Chosen) -> list[str]:
+    """Topics that only the judgments or only a run has, and runs with many tied pairs."""
+    return warnings(chosen.artefact.facts) if chosen.of_runs else []

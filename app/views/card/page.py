@@ -1,0 +1,165 @@
+"""The robustness card: what a worse input does to each ranker, and which are worth their cost."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from shuffleproof.app import disturbed
+from shuffleproof.app.figures import card as figure
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.study import choice, parts
+from shuffleproof.app.study import page as shell
+from shuffleproof.app.study import perturbed_queries as queries
+from shuffleproof.app.study.measure_menu import choice as measure_choice
+from shuffleproof.app.views.card import table
+from shuffleproof.app.views.card.form import FORM
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.kinds.card import table as card_table
+from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
+from shuffleproof.core.words import counted
+
+CHART = "pareto"
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What is drawn of a stored card.
+
+    Attributes:
+        artefact: the study.
+        family: of perturbations.
+        measure: under the conventions chosen.
+        rankers: in the study's order.
+    """
+
+    artefact: Artefact
+    family: str
+    measure: Measure
+    rankers: tuple[str, ...]
+
+    @property
+    def key(self) -> str:
+        """The study's key."""
+        return str(self.artefact.key)
+
+    @cached_property
+    def cards(self) -> pd.DataFrame:
+        """A row a ranker; the front is that of the rankers shown."""
+        frame = disturbed.cards(self.key, self.family, str(self.measure))
+        return card_table.pareto(frame[frame["ranker"].isin(self.rankers)].drop(columns="front"))
+
+
+def page() -> None:
+    """Draw a stored card of the data set in use: picture, finding, cards, then queries."""
+    shell.page(
+        FORM,
+        "Robustness card",
+        _study,
+        missing="No robustness card is stored for {data} yet.",
+        remedy="Choose rankers below and start one; rankers that are not trained yet are trained"
+        " first.",
+    )
+
+
+@st.fragment
+def _study(stored: Mapping[str, Artefact]) -> None:
+    top = choice.top(stored, disturbed.short_words, disturbed.words)
+    artefact = top.artefact
+    with top.controls:
+        family = _family(artefact.recipe)
+        labels = disturbed.rankers(artefact.recipe)
+        rankers = choice.rankers(labels, top.notices, str(artefact.key))
+    with top.picture:
+        drawing, said = st.container(), st.container()
+        measure = _measure(artefact, family)
+    if not rankers:
+        drawing.info("Choose at least one ranker.")
+        return
+    chosen = Chosen(artefact, family, measure, rankers)
+    drawn = _picture(chosen, drawing)
+    with said:
+        parts.finding(card_table.finding(chosen.cards, family, str(measure)))
+    table.section(chosen.cards, chosen.key, family, str(measure))
+    _queries(chosen)
+    choice.take_away(artefact, drawn, chosen.cards)
+
+
+def _family(recipe: Mapping[str, Any]) -> str:
+    families = list(disturbed.families(recipe))
+    found = st.selectbox("Disturbed by", families, key="family", bind="query-params")
+    family = found if found in families else families[0]
+    entry = disturbed.entry(family)
+    if entry is not None:
+        st.caption(escaped(entry.summary))
+    return str(family)
+
+
+def _measure(artefact: Artefact, family: str) -> Measure:
+    """The measure with its conventions, changeable where they stand."""
+    recipe, facts = artefact.recipe, artefact.facts
+    with st.container(horizontal=True, vertical_alignment="center", key="convention"):
+        words = st.container(width="stretch")
+        with st.popover("Measure and conventions", icon=":material/tune:"):
+            measure = measure_choice(recipe)
+    with words:
+        levels = disturbed.families(recipe)[family]
+        parts.convention(
+            measure.convention(),
+            f"N = {counted(facts['queries'], 'query')}",
+            counted(recipe["draws"], "draw"),
+            f"levels {levels[0]:g} to {levels[-1]:g}: {disturbed.unit(family)}",
+        )
+    st.caption(
+        "Across: how good. Up: what is left of it at the last level, with its 95 % interval. "
+        "Large: slow. Strong marks are on the front: no other ranker is better in one of the three "
+        "and as good in the others. One keeps more than another only beyond chance: where the 95 % "
+        "interval of the paired difference leaves out 0. The initial ranking stands for "
+        "comparison and takes no part. Click a mark for its queries."
+    )
+    return measure
+
+
+def _picture(chosen: Chosen, place: Any) -> Any:
+    drawn = _drawn(chosen, (chosen.key, chosen.family, str(chosen.measure), chosen.rankers))
+    place.plotly_chart(
+        drawn, key=CHART, alt=figure.alt_text(chosen.cards, str(chosen.measure)), on_select=_take,
+        selection_mode="points", config=parts.CLICKABLE,
+    )  # fmt: skip
+    return drawn
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _drawn(_chosen: Chosen, identity: tuple[Any, ...]) -> Any:
+    """The figure; shared between sessions and never changed (files are made from copies)."""
+    del identity  # the memory's key: `_chosen` in values that can be compared
+    last = disturbed.families(_chosen.artefact.recipe)[_chosen.family][-1]
+    return figure.pareto(_chosen.cards, str(_chosen.measure), f"{_chosen.family} {last:g}")
+
+
+def _take() -> None:
+    """A click on a mark chooses the ranker whose queries are shown."""
+    facts = parts.clicked(CHART)
+    if facts:
+        st.session_state["point"] = str(facts[0])
+
+
+@st.fragment
+def _queries(chosen: Chosen) -> None:
+    """The queries behind one ranker's card."""
+    ranker = _ranker(chosen)
+    if ranker is not None:
+        queries.section(chosen.artefact, ranker, chosen.family, str(chosen.measure))
+
+
+def _ranker(chosen: Chosen) -> str | None:
+    known = [label for label in chosen.rankers if label in set(chosen.cards["ranker"])]
+    found = st.selectbox(
+        "Queries behind the card of", known, index=None, key="point", bind="query-params",
+        placeholder=f"Click a mark of the picture, or choose ({INITIAL} too)",
+    )  # fmt: skip
+    return None if found is None else str(found)

@@ -1,0 +1,179 @@
+"""What can be done with chosen entries of the library: open, compare, name, tag, take, delete."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from shuffleproof.app import exports, library, report, services, state, uploads
+from shuffleproof.app.exports import File
+from shuffleproof.app.jobs import duration
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.study import parts
+from shuffleproof.app.views.library import delete as deleting
+from shuffleproof.app.views.library import export as exporting
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.studies.library import entries as shelf
+from shuffleproof.core.studies.library.entries import KINDS, Entry
+from shuffleproof.core.studies.methods import paragraph, references
+from shuffleproof.core.words import counted
+
+
+def section(chosen: Sequence[Entry], every: Sequence[Entry]) -> None:
+    """Draw everything that can be done with what is chosen."""
+    if not chosen:
+        st.caption("Tick one row to open, name or delete it; several to compare them.")
+        return
+    if len(chosen) == 1:
+        _one(chosen[0], every)
+    else:
+        st.subheader(f"{len(chosen)} entries side by side")
+        _compared(chosen)
+    with st.container(horizontal=True, key="library.row"):
+        with st.popover("Tags", icon=":material/label:"):
+            _tags(chosen)
+        if len(chosen) == 1:
+            with st.popover("Rename", icon=":material/edit:", disabled=chosen[0].bundled):
+                _rename(chosen[0])
+        with st.popover("Take along", icon=":material/archive:"):
+            exporting.section(chosen)
+        if any(entry.key.kind == "study" for entry in chosen):
+            with st.popover("Report", icon=":material/description:"):
+                _report(chosen)
+        deleting.button(chosen, every)
+    studies = [entry for entry in chosen if entry.key.kind in {"study", "ranker"}]
+    if len(chosen) == 1 and studies:
+        _again(studies[0])
+
+
+def _one(entry: Entry, every: Sequence[Entry]) -> None:
+    name = entry.name
+    st.subheader(escaped(name), anchor=False)
+    took = f", {_took(entry)}" if entry.seconds else ""
+    shipped = ", comes with the program" if entry.bundled else ""
+    size = f"{entry.artefact.size / 1e6:,.2f} MB"
+    made = library.made(entry).strftime("%d %B %Y, %H:%M UTC")
+    st.markdown(escaped(f"{KINDS[entry.key.kind].capitalize()}: {entry.summary}."))
+    came = f" · {entry.artefact.imported}" if entry.artefact.imported else ""
+    st.caption(escaped(f"{entry.key} · {size} · made {made}{took}{shipped}{came}"))
+    if entry.stale:
+        st.warning(escaped(f"Stale: {entry.stale}."), icon=":material/update:")
+    page, address = library.page_of(entry)
+    if page:
+        parts.link(page, "Open where it lives", query=address)
+    needs = [one.name for one in every if one.key in entry.needs]
+    needed = shelf.dependents(every, entry.key)
+    said = f"Made from: {_named(needs)}. " if needs else ""
+    said += f"Needed by: {_named([one.name for one in needed])}." if needed else ""
+    if said:
+        st.markdown(escaped(said))
+    with st.expander("Recipe and facts"):
+        st.json({"recipe": dict(entry.artefact.recipe), "facts": dict(entry.artefact.facts)})
+
+
+def _took(entry: Entry) -> str:
+    spent = duration(entry.seconds or 0.0)
+    return f"its trials took {spent} added up" if entry.key.kind == "study" else f"took {spent}"
+
+
+def _named(names: Sequence[str], most: int = 8) -> str:
+    shown = list(dict.fromkeys(names))
+    more = f" and {len(shown) - most} more" if len(shown) > most else ""
+    return ", ".join(shown[:most]) + more
+
+
+def _compared(chosen: Sequence[Entry]) -> None:
+    frame, text = library.differing(chosen), st.column_config.TextColumn
+    if frame.empty:
+        st.markdown("**They do not differ in anything that was noted.**")
+        return
+    st.dataframe(
+        frame,
+        hide_index=True,
+        key="differing",
+        column_config={"field": text("differs in", pinned=True, width="medium")},
+        alt=f"The {len(frame)} fields in which {len(chosen)} entries differ",
+    )
+    st.caption(
+        f"Only what differs is shown: {counted(len(frame), 'field')}. Digests and tables inside a "
+        "recipe are left out; the results of a study are those of its first point."
+    )
+    with st.popover("Table", icon=":material/table:"):
+        _downloads(exports.table_files(frame, "library-differences"))
+
+
+def _tags(chosen: Sequence[Entry]) -> None:
+    every = sorted({tag for entry in library.entries() for tag in entry.tags})
+    own = sorted(set.intersection(*(set(entry.tags) for entry in chosen)))
+    keys = " ".join(str(entry.key) for entry in chosen)
+    tags = st.multiselect(
+        "Tags of all that is chosen", list(dict.fromkeys([*own, *every])), default=own,
+        accept_new_options=True, key=f"tags {keys}", wrap=True,
+        help="1 to 40 letters, digits, blanks and . _ + @ = -",
+    )  # fmt: skip
+    if st.button("Set these tags", key="tags now"):
+        try:
+            library.tagged(chosen, tags)
+        except ShuffleproofError as error:
+            st.error(escaped(str(error)))
+            return
+        st.rerun()
+
+
+def _rename(entry: Entry) -> None:
+    with st.form("library rename", border=False):
+        name = st.text_input("New name", value=entry.name, max_chars=60, key=f"name {entry.key}")
+        if not st.form_submit_button("Rename"):
+            return
+    old, new = entry.name, name.strip()
+    if new == old:
+        return
+    try:
+        if entry.key.kind == "data":
+            uploads.check_name(new, services.store())
+        shelf.rename(services.store(), entry, new)
+    except ShuffleproofError as error:
+        st.error(escaped(str(error)))
+        return
+    if entry.key.kind == "data" and old == state.data():
+        state.use_data(new)
+    st.rerun()
+
+
+def _report(chosen: Sequence[Entry]) -> None:
+    studies = [entry for entry in chosen if entry.key.kind == "study"]
+    paths = [entry.artefact.path for entry in studies]
+    stem = str(studies[0].key) if len(studies) == 1 else "shuffleproof-report"
+    _downloads([File("Report (HTML)", f"{stem}.html", lambda: report.report(paths).encode())])
+    told = [paragraph(entry.artefact.recipe, entry.artefact.facts) for entry in studies]
+    st.markdown("**Methods**")
+    st.code("\n\n".join(told), language=None, wrap_lines=True)
+    st.markdown("**References**")
+    works = dict.fromkeys(
+        work
+        for entry in studies
+        for work in references(entry.artefact.recipe, entry.artefact.facts)
+    )
+    st.code("\n".join(works), language=None, wrap_lines=True)
+
+
+def _downloads(files: Sequence[File]) -> None:
+    for file in files:
+        st.download_button(
+            file.label, file.make, file_name=file.name, mime=file.mime, on_click="ignore",
+            key=f"library.{file.name}", width="stretch",
+        )  # fmt: skip
+
+
+def _again(entry: Entry) -> None:
+    st.subheader("Make it again")
+    try:
+        st.code(library.command(entry), language="bash", wrap_lines=True)
+    except ShuffleproofError as error:
+        st.caption(escaped(str(error)))
+    if entry.key.kind != "study":
+        return
+    with st.expander("The same in Python"):
+        try:
+            st.code(library.python(entry), language="python", wrap_lines=True)
+        except ShuffleproofError as error:
+            st.caption(escaped(str(error)))

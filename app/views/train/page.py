@@ -1,0 +1,269 @@
+"""The page Train: choose rankers, see what they cost, train them in the background, watch them."""
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+
+import pandas as pd
+import streamlit as st
+
+from shuffleproof.app import address, jobs, proposals, state, training
+from shuffleproof.app.figures import compared
+from shuffleproof.app.figures.training import alt_text, curves
+from shuffleproof.app.jobs import duration
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.study import parts
+from shuffleproof.app.training import Fitting
+from shuffleproof.app.views.train import form as train_form
+from shuffleproof.app.when import age_in_words
+from shuffleproof.core.errors import JobError, ShuffleproofError
+from shuffleproof.core.execution.jobs import Job
+from shuffleproof.core.execution.jobs_history import Step
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS
+
+QUESTION = "Which rankers should learn from this data set, and how do they come along?"
+CHART = {"displayModeBar": False}
+CONVENTION = Measure("NDCG", 10).convention()
+SHOWN, LISTED = 4, 50
+RUNS, COMPARED = train_form.RUNS, "compared"
+"""In addresses: trainings whose curves are shown, and rankers that stand side by side."""
+
+DIGITS = train_form.DIGITS
+
+
+def page() -> None:
+    """Draw the page for the data set in use."""
+    parts.header("Train", QUESTION)
+    try:
+        data = training.fitting(state.data())
+        picture, form = st.columns([4, 3], gap="medium")
+        with form:
+            train_form.form(data)
+        mine = _trainings(data)
+        table = training.trained(data)
+        with picture:
+            _learning(data, mine, table)
+        _trained(table)
+        _history(mine)
+    except ShuffleproofError as error:
+        st.error(escaped(str(error)))
+        st.button("Try again", key="again")
+
+
+def _trainings(data: Fitting) -> list[Job]:
+    found = jobs.table().list()
+    return [job for job in found if job.kind == "train" and job.parameters["data"] == data.data]
+
+
+def _learning(data: Fitting, mine: list[Job], table: pd.DataFrame) -> None:
+    """The picture: what is being trained and what the address names; else who stands out.
+
+    Rankers that came from elsewhere have no curves; they stand side by side.
+    """
+    active, ended = [job for job in mine if not job.ended], _ended(mine)
+    asked = address.says(RUNS)
+    chosen = [job for job in ended if job.id[:DIGITS] in asked]
+    ids = [job.id for job in [*active, *chosen]]
+    measured = table.dropna(subset="valid")
+    latest = [job for job in ended if job.state == "done"][:SHOWN]
+    if ids or (measured.empty and not latest):
+        st.subheader("Learning")
+        st.fragment(_watched, run_every=jobs.FAST if active else None)(ids)
+    else:
+        st.subheader("What has been learnt")
+        if not measured.empty:
+            _side_by_side(measured, data)
+    if not active and latest and not {job.id[:DIGITS] for job in latest} <= set(asked):
+        _door("Latest trainings", ", ".join(map(jobs.ranker, latest)), RUNS, _places(latest))
+    for job in [job for job in ended if job.state in {"failed", "cancelled"}][:SHOWN]:
+        _unfinished(job)
+
+
+def _ended(mine: list[Job]) -> list[Job]:
+    return [job for job in mine if job.ended][:LISTED]
+
+
+def _places(found: Iterable[Job]) -> list[str]:
+    """What addresses call trainings."""
+    return [job.id[:DIGITS] for job in found]
+
+
+def _door(words: str, what: str, name: str, texts: Sequence[str]) -> None:
+    """Draw a button that shows something else: nothing but the address leads to it."""
+    st.button(
+        escaped(f"{words}: {what}"), key=f"door {name}", type="tertiary", on_click=address.pin,
+        icon=":material/update:", args=(name, *texts),
+    )  # fmt: skip
+
+
+def _side_by_side(table: pd.DataFrame, data: Fitting) -> None:
+    """Validation NDCG@10 of those that the address names, else that stand out; a dot a ranker."""
+    labels = table["key"].map({one.key: one.label for one in proposals.trained(data.data)})
+    named = labels.fillna(table["ranker"] + " " + table["key"].str[7:13])
+    frame = pd.DataFrame({"label": named, "value": table["valid"].astype(float)})
+    asked = set(address.says(COMPARED)) or proposals.standing_out(data.data)
+    shown = frame[table["key"].isin(asked)]
+    if len(shown):
+        st.plotly_chart(
+            compared.compared(shown), key="compared", config=CHART, alt=compared.alt_text(shown)
+        )
+        best = shown.iloc[int(shown["value"].argmax())]
+        parts.finding(f"{best['label']} is best on the validation part, with {best['value']:.3f}.")
+        parts.convention(CONVENTION, "curves appear here while rankers are trained")
+    if len(shown) < len(frame):
+        _door("Side by side", f"all {len(frame)} trained here", COMPARED, table["key"].tolist())
+
+
+def _watched(identifiers: list[str]) -> None:
+    """Curves, progress and cancel buttons of trainings, drawn anew every second."""
+    found: list[tuple[Job, tuple[Step, ...]]] = []
+    for identifier in identifiers:
+        try:
+            job = jobs.table().get(identifier)
+        except JobError:  # removed in another tab
+            continue
+        found.append((job, jobs.table().history(job.id)))
+    runs = _runs(found)
+    if runs:
+        figure, alt = curves(runs), alt_text(runs)
+        st.plotly_chart(figure, key="learning", config=CHART, alt=alt)
+        parts.finding(_finding(runs))
+        parts.convention(CONVENTION, "○ best")
+    elif not any(not job.ended for job, _ in found):
+        st.info(
+            "Nothing has been trained from here on this data set yet. Choose rankers and press "
+            "Train: their curves appear here while they learn.",
+            icon=":material/school:",
+        )
+    for job, steps in found:
+        if not job.ended:
+            _under_way(job, jobs.far(job, steps))
+
+
+def _runs(found: list[tuple[Job, tuple[Step, ...]]]) -> dict[str, pd.DataFrame]:
+    """The curves to draw, by name: as short as tells them apart."""
+    curved = [(job, jobs.curve(steps)) for job, steps in found]
+    curved = [(job, run) for job, run in curved if run[["loss", "valid"]].notna().any(axis=None)]
+    rankers = [jobs.ranker(job) for job, _ in curved]
+    recipes = [jobs.recipe(job) for job, _ in curved]
+    runs = {}
+    for (job, run), ranker, recipe in zip(curved, rankers, recipes, strict=True):
+        name = ranker if rankers.count(ranker) == 1 else recipe
+        runs[name if recipes.count(recipe) == 1 else f"{name} {job.id[:4]}"] = run
+    return runs
+
+
+def _finding(runs: dict[str, pd.DataFrame]) -> str:
+    sentences = []
+    for name, run in runs.items():
+        valid = run.dropna(subset="valid")
+        if len(valid):
+            best = valid.iloc[int(valid["valid"].argmax())]
+            sentences.append(f"{name} is best at epoch {best['done']:.0f} with {best['valid']:.3f}")
+        else:
+            sentences.append(f"{name} has a loss of {run['loss'].dropna().iloc[-1]:.3f}")
+    return "; ".join(sentences) + "."
+
+
+def _under_way(job: Job, how: jobs.Far) -> None:
+    words, button = st.columns([4, 1], vertical_alignment="center")
+    words.progress(how.share, f"**{escaped(jobs.recipe(job))}** · {escaped(how.words)}")
+    button.button(
+        "Cancel",
+        key=f"cancel {job.id}",
+        on_click=_act,
+        args=("cancel", job.id),
+        disabled=job.cancel_wanted,
+        width="stretch",
+    )
+
+
+def _unfinished(job: Job) -> None:
+    """A training that failed or was cancelled: why, and the two things to do about it."""
+    reason = f": {job.reason.partition(chr(10))[0]}" if job.reason else ""
+    said = escaped(f"{jobs.name(job)} {job.state}{reason}")
+    with st.container(border=True):
+        st.markdown(said if job.state == "cancelled" else f":material/error: {said}")
+        with st.container(horizontal=True):
+            for verb, label in (("retry", "Try again"), ("forget", "Remove")):
+                st.button(label, key=f"{verb} {job.id}", on_click=_act, args=(verb, job.id))
+
+
+def _act(verb: str, identifier: str) -> None:
+    """Do what a button says; the reason why not is a toast."""
+    try:
+        jobs.act(verb, identifier)
+    except ShuffleproofError as error:
+        st.toast(escaped(str(error)), icon=":material/error:")
+
+
+def _trained(table: pd.DataFrame) -> None:
+    """The rankers that there are, with what tells them apart."""
+    st.subheader("Trained on this data set")
+    if table.empty:
+        st.caption("None yet.")
+        return
+    now = datetime.now(UTC)
+    table["age"] = [age_in_words((now - made).total_seconds()) for made in table["created"]]
+    table["took"] = [None if pd.isna(took) else duration(took) for took in table["seconds"]]
+    on_lists = table.loc[~table["lists"].isin([ALL_DOCUMENTS, ""]), "lists"]  # "": combinations
+    varying = ["lists"] if len(set(on_lists)) > 1 else []
+    st.dataframe(
+        table[["ranker", "recipe", *varying, "valid", "epochs", "took", "age", "key"]],
+        hide_index=True,
+        key="trained",
+        placeholder="",
+        alt="Trained rankers: recipe, validation NDCG@10, cost and age",
+        column_config={
+            "ranker": "Ranker",
+            "recipe": st.column_config.TextColumn(
+                "Recipe", help="The nearest preset, and what differs from it."
+            ),
+            "lists": st.column_config.TextColumn("Lists", help="How its lists were made."),
+            "valid": st.column_config.NumberColumn(
+                "Validation NDCG@10", format="%.3f", help=CONVENTION
+            ),
+            "epochs": st.column_config.NumberColumn("Epochs", help="Or trees, rounds, steps."),
+            "took": "Took",
+            "age": "Made",
+            "key": "Key",
+        },
+    )
+
+
+def _history(mine: list[Job]) -> None:
+    """What was trained from here; chosen rows are drawn above."""
+    ended = _ended(mine)
+    if not ended:
+        return
+
+    def taken() -> None:
+        rows = st.session_state["train history"]["selection"]["rows"]
+        address.pin(RUNS, *_places(ended[row] for row in rows))
+
+    st.subheader("History")
+    st.caption("Tick rows to see their curves above.")
+    now = datetime.now(UTC).timestamp()
+    st.dataframe(
+        pd.DataFrame(
+            {
+                "recipe": [jobs.recipe(job) for job in ended],
+                "ending": [jobs.outcome(job) for job in ended],
+                "when": [age_in_words(now - (job.finished or now)) for job in ended],
+                "reason": [job.reason.partition("\n")[0] for job in ended],
+                "job": [job.id[:8] for job in ended],
+            }
+        ),
+        hide_index=True,
+        key="train history",
+        on_select=taken,
+        selection_mode="multi-row",
+        alt="Trainings that ended",
+        column_config={
+            "recipe": "Recipe",
+            "ending": "Ended",
+            "when": "When",
+            "reason": "Reason",
+            "job": "Job",
+        },
+    )
