@@ -4,11 +4,19 @@ from streamlit.testing.v1 import AppTest
 
 from shuffleproof.app import services
 from shuffleproof.core.execution import jobs_history, jobs_lease
+from shuffleproof.core.execution.jobs import Jobs
 from shuffleproof.core.execution.jobs_database import Database
 from shuffleproof.core.execution.this_job import THIS_JOB
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.studies import jobs as work
 from shuffleproof.core.studies import running
+
+
+def state_of(store, job, **values):
+    """Put a job into a state as its worker would."""
+    with Jobs(store.root)._database.transaction() as table:
+        for name, value in values.items():
+            table.execute(f"UPDATE job SET {name} = ? WHERE id = ?", (value, job.id))  # noqa: S608 (names below)
 
 
 def announce(job, key, plan, query_ids, facts):

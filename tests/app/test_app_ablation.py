@@ -1,31 +1,25 @@
 """The ablation page in every state: empty, stored, other choices, at work, failed."""
 
-import shlex
-
 import numpy as np
 import pandas as pd
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from shuffleproof.app import ablations, report, training
+from shuffleproof.app import ablations, report
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.views.ablation import form as ablation_run
 from shuffleproof.app.views.ablation import page as view
-from shuffleproof.core.cli import flags_studies
-from shuffleproof.core.cli.arguments import parser
-from shuffleproof.core.execution.jobs import Jobs
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies import jobs
 from shuffleproof.core.studies.kinds.ablation import finding as ablation_finding
 from shuffleproof.core.studies.kinds.ablation import study as ablation
-from shuffleproof.core.studies.kinds.ablation.question import Ablation
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.study import Study, plan
 from tests import app_folded as folded
 from tests import app_tables as tables
-from tests.app_jobs import announce
+from tests.app_jobs import announce, state_of
 
 
 def page():
@@ -73,18 +67,6 @@ def words(test):
 
 def plain(test):
     return words(test).replace("\\", "").replace("\u2060", "")
-
-
-def test_empty_says_what_is_missing_and_offers_it(store):
-    test = opened()
-    assert test.title[0].value == "Ablation"
-    assert view.FORM.question.title in words(test)
-    assert "No ablation on my_set is stored yet" in plain(test)
-    assert any(
-        "shuffleproof study ablation" in code.value and "--data my_set" in code.value
-        for code in test.code
-    )
-    assert test.button(key="new.run").label == "Run this ablation"
 
 
 def test_a_stored_ablation_is_drawn_said_and_sourced(stored):
@@ -185,35 +167,11 @@ def test_the_form_says_the_cost_and_hands_the_ablation_in(store):
     assert "Waiting for a free worker" in test.get("progress")[0].proto.text
 
 
-def test_the_printed_command_is_the_study_that_the_button_runs(store):
-    test = opened()
-    command, *_ = (code.value for code in test.code if "study ablation" in code.value)
-    flags = parser().parse_args(shlex.split(command)[1:])
-    preset = training.usual_preset(flags.data)
-    question = flags_studies.question_of(Ablation, flags, preset)
-    assert "27 variants" in plain(test) or "24 variants" in plain(test)
-    test.button(key="new.run").click().run()
-    (job,) = jobs.jobs_of(store).list()
-    asked = job.parameters
-    assert list(question.towards) == asked["towards"] == list(ablation.TOWARDS)
-    assert (question.ranker, flags.data) == (asked["ranker"], asked["data"])
-    assert (question.sizes, question.draws) == (asked["sizes"], asked["draws"])
-    assert list(question.levels) == asked["levels"]
-    assert flags.initial.split(",") == asked["lists"]["initial"]
-
-
 @pytest.mark.parametrize("levels", ["many", "2.5", "-1"])
 def test_wrong_levels_are_sentences_and_hand_nothing_in(store, levels):
     test = opened(**{"new.levels": levels})
     assert "level" in plain(test)
     assert not [button for button in test.button if button.key == "new.run"]
-
-
-def state_of(store, job, **values):
-    """Put a job into a state as its worker would."""
-    with Jobs(store.root)._database.transaction() as table:
-        for name, value in values.items():
-            table.execute(f"UPDATE job SET {name} = ? WHERE id = ?", (value, job.id))  # noqa: S608 (names below)
 
 
 def handed_in(store):
@@ -244,15 +202,6 @@ def test_a_running_ablation_shows_its_first_variants_and_is_cancelled(store, fol
     assert "First results: 2 of 4 variants" in plain(test)
     test.button(key=f"cancel {job.id[:16]}").click().run()
     assert jobs.jobs_of(store).get(job.id).cancel_wanted
-
-
-def test_a_failed_ablation_says_why_and_can_be_tried_again(store):
-    job = handed_in(store)
-    state_of(store, job, state="failed", reason="the disk is full", finished=2.0)
-    test = opened()
-    assert "The last ablation failed: the disk is full" in plain(test)
-    test.button(key="forget").click().run()
-    assert not jobs.jobs_of(store).list()
 
 
 def test_every_network_with_three_recipes_is_offered():

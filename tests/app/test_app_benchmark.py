@@ -17,7 +17,6 @@ from shuffleproof.app.views.benchmark import form as benchmark_run
 from shuffleproof.app.views.benchmark import page as view
 from shuffleproof.app.views.benchmark import queries as benchmark_queries
 from shuffleproof.app.views.benchmark.chosen import Chosen, Marked
-from shuffleproof.core.execution.jobs import Jobs
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
@@ -28,7 +27,7 @@ from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
 from shuffleproof.core.studies.result import StudyResult
 from tests import app_folded as folded
 from tests import app_tables as tables
-from tests.app_jobs import announce
+from tests.app_jobs import announce, state_of
 
 
 def page():
@@ -76,16 +75,6 @@ def words(test):
 
 def plain(test):
     return words(test).replace("\\", "").replace("\u2060", "")
-
-
-def test_empty_says_what_is_missing_and_offers_it(store):
-    test = opened()
-    assert test.title[0].value == "Benchmark"
-    assert view.QUESTION in words(test)
-    assert "No benchmark of my_set is stored yet" in plain(test)
-    assert any("shuffleproof study benchmark --data my_set" in code.value for code in test.code)
-    assert test.button(key="new.run").label == "Run this benchmark"
-    assert not test.get("plotly_chart")
 
 
 def test_a_stored_benchmark_is_drawn_said_and_tabulated(stored):
@@ -393,13 +382,6 @@ def test_folds_of_one_name_are_run_together(store):
     assert job.parameters["data"] == "other"
 
 
-def state_of(store, job, **values):
-    """Put a job into a state as its worker would."""
-    with Jobs(store.root)._database.transaction() as table:
-        for name, value in values.items():
-            table.execute(f"UPDATE job SET {name} = ? WHERE id = ?", (value, job.id))  # noqa: S608 (names below)
-
-
 def handed_in(store):
     asked = {"data": tables.DATA, "rankers": ["lambdamart", "dlcm", "gsf"], "preset": "small"}
     return jobs.submit(store, "benchmark", asked)
@@ -424,15 +406,6 @@ def test_a_running_benchmark_shows_its_first_rows_and_is_cancelled(store, fold):
     assert f"5 of {len(made.cells())} trainings" in plain(test)
     test.button(key=f"cancel {job.id[:16]}").click().run()
     assert jobs.jobs_of(store).get(job.id).cancel_wanted
-
-
-def test_a_failed_benchmark_says_why_and_can_be_tried_again(store):
-    job = handed_in(store)
-    state_of(store, job, state="failed", reason="the disk is full", finished=2.0)
-    test = opened()
-    assert "The last benchmark failed: the disk is full" in plain(test)
-    test.button(key="retry").click().run()
-    assert jobs.jobs_of(store).get(job.id).state == "waiting"
 
 
 def test_runs_from_files_open_like_any_benchmark_without_what_they_lack(store, tmp_path):

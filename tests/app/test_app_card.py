@@ -12,7 +12,6 @@ from shuffleproof.app import disturbed, exports, report
 from shuffleproof.app.figures import card as figure
 from shuffleproof.app.figures.beside import Mark
 from shuffleproof.app.views.card import page as view
-from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.benchmark.finding import signed
 from shuffleproof.core.studies.kinds.card import table as card_table
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
@@ -37,16 +36,6 @@ def desk(bench, stored, monkeypatch):
     desk = made.desk_of(bench.store, monkeypatch)
     yield desk
     shutil.rmtree(desk.jobs.folder, ignore_errors=True)
-
-
-def test_empty_says_what_is_missing_and_offers_it(tmp_path, monkeypatch):
-    made.desk_of(Store(tmp_path), monkeypatch)
-    page = made.opened("card")
-    assert page.title[0].value == "Robustness card"
-    assert view.FORM.question.title in made.words(page)
-    assert "No robustness card is stored for sample yet" in made.words(page)
-    assert any("shuffleproof study card --rankers" in code.value for code in page.code)
-    assert page.button(key="new.run").label == "Run this card"
 
 
 def test_a_stored_card_is_drawn_with_its_finding_cards_and_files(desk, stored):
@@ -127,16 +116,6 @@ def test_the_report_has_picture_sentence_and_numbers(desk, stored):
     assert f"<b>{html.escape(said)}</b>" in page
     assert "<figure role='img'" in page
     assert "feature:2" in page
-
-
-def test_a_failed_card_says_why(desk, stored):
-    job = made.failed(
-        desk, "card", {"data": "sample", "rankers": ["feature:4"], "families": ["shuffle"]}
-    )
-    page = made.opened("card")
-    assert "The last robustness card failed: no ranker is called 'dlmc'" in made.words(page)
-    page.button(key="forget").click().run()
-    assert job.id not in {one.id for one in desk.jobs.list()}
 
 
 def test_a_card_is_written_again_as_command_and_python(stored):

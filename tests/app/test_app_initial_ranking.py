@@ -17,7 +17,6 @@ from shuffleproof.app.views.ranking_degradation import page as view
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.errors import ScoringError
-from shuffleproof.core.execution.jobs import Jobs
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.perturb.registry import PERTURBATIONS
 from shuffleproof.core.seeds import generator
@@ -31,7 +30,7 @@ from shuffleproof.core.studies.run import run_study
 from shuffleproof.core.studies.study import Study, levels_of
 from shuffleproof.core.studies.workbench import finished
 from tests import app_folded as folded
-from tests.app_jobs import announce
+from tests.app_jobs import announce, state_of
 
 DATA = "my_set"
 LISTS = {
@@ -117,15 +116,6 @@ def opened(**chosen):
 def words(test):
     return " ".join(element.value for kind in ("markdown", "caption", "info", "warning", "error")
                     for element in getattr(test, kind))  # fmt: skip
-
-
-def test_empty_says_what_is_missing_and_offers_it(store):
-    test = opened()
-    assert test.title[0].value == "Initial ranking"
-    assert view.FORM.question.title in words(test)
-    assert "No study of the initial ranking is stored" in words(test)
-    assert any("shuffleproof study initial-ranking" in code.value for code in test.code)
-    assert test.button(key="new.run").label == "Run this study"
 
 
 def test_a_stored_study_is_drawn_with_its_finding_and_convention(stored):
@@ -257,13 +247,6 @@ def parameters():
     }  # fmt: skip
 
 
-def state_of(store, job, **values):
-    """Put a job into a state as its worker would."""
-    with Jobs(store.root)._database.transaction() as table:
-        for name, value in values.items():
-            table.execute(f"UPDATE job SET {name} = ? WHERE id = ?", (value, job.id))  # noqa: S608 (names below)
-
-
 def test_a_running_study_shows_its_first_results_and_is_cancelled(store, made):
     study, judged, rankers, step, facts = made
     work = run_study(study, judged, rankers, store.records, step)
@@ -303,20 +286,6 @@ def test_what_this_session_handed_in_is_shown_when_it_is_done(store, stored, mad
     assert str(stored.key) in test.query_params["study"]
     assert run.FORM.panel.mine not in test.session_state
     assert test.get("plotly_chart")
-
-
-def test_a_failed_study_says_why_and_can_be_tried_again(store):
-    job = jobs.submit(store, "initial-ranking", parameters())
-    state_of(store, job, state="failed", reason="no ranker is called 'dlmc'", finished=2.0)
-    test = opened()
-    assert "no ranker is called 'dlmc'" in words(test)
-    test.button(key="retry").click().run()
-    assert jobs.jobs_of(store).get(job.id).state == "waiting"
-    state_of(store, job, state="failed", reason="again", finished=2.0)
-    test = opened()
-    test.button(key="forget").click().run()
-    assert not jobs.jobs_of(store).list()
-    assert not test.exception
 
 
 def test_a_click_on_the_figure_chooses_its_point(monkeypatch):

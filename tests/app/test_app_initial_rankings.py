@@ -10,7 +10,6 @@ from streamlit.testing.v1 import AppTest
 
 from shuffleproof.app import disturbed, rankings, report
 from shuffleproof.app.views.multi_ranking import page as view
-from shuffleproof.core.execution.jobs import Jobs
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
@@ -22,7 +21,7 @@ from shuffleproof.core.studies.result import StudyResult
 from tests import app_folded as folded
 from tests import app_sizes as made
 from tests import app_tables as tables
-from tests.app_jobs import announce
+from tests.app_jobs import announce, state_of
 
 
 def page():
@@ -96,17 +95,6 @@ def words(test):
     kinds = ("markdown", "caption", "info", "warning", "error", "subheader")
     said = " ".join(element.value for kind in kinds for element in getattr(test, kind))
     return said.replace("\\", "").replace("\u2060", "")
-
-
-def test_empty_says_what_is_missing_and_offers_it(store):
-    test = opened()
-    assert test.title[0].value == "Several rankings"
-    assert view.FORM.question.title in words(test)
-    assert "No study of several initial rankings is stored for my_set yet" in words(test)
-    assert any("shuffleproof study initial-rankings" in code.value for code in test.code)
-    assert test.button(key="new.run").label == "Run this study"
-    assert "**3 trainings**" in words(test)
-    assert not test.get("plotly_chart")
 
 
 def test_dots_finding_verdict_and_exports(stored):
@@ -217,13 +205,6 @@ def test_the_study_is_handed_in(store):
     assert "Waiting for a free worker" in test.get("progress")[0].proto.text
 
 
-def state_of(store, job, **values):
-    """Put a job into a state as its worker would."""
-    with Jobs(store.root)._database.transaction() as table:
-        for name, value in values.items():
-            table.execute(f"UPDATE job SET {name} = ? WHERE id = ?", (value, job.id))  # noqa: S608 (names below)
-
-
 def asked():
     lists = {"initial": list(made.INITIALS)}
     return {"data": tables.DATA, "rankers": list(made.NOISE), "lists": lists,
@@ -245,15 +226,6 @@ def test_a_running_study_shows_its_first_dots(store, fold):
     (chart,) = test.get("plotly_chart")
     assert "setrank-imsab-init" in chart.proto.alt
     assert "First results: 6" in words(test)
-
-
-def test_a_failed_study_says_why_and_can_be_tried_again(store):
-    job = jobs.submit(store, "initial-rankings", asked())
-    state_of(store, job, state="failed", reason="the disk is <full>", finished=2.0)
-    test = opened()
-    assert "the disk is <full>" in words(test)
-    test.button(key="forget").click().run()
-    assert not jobs.jobs_of(store).list()
 
 
 def test_the_report_has_the_picture_verdict_methods_and_references(stored):

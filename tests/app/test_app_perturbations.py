@@ -240,15 +240,6 @@ def test_the_report_has_picture_sentence_and_numbers(desk, stored):
     assert "feature:2" in page
 
 
-def test_a_failed_study_says_why_and_can_be_tried_again(desk, stored):
-    given = {"data": "sample", "rankers": ["feature:4"], "perturbations": [["cut", 0.5]]}
-    job = made.failed(desk, "perturbations", given)
-    page = made.opened("perturbations")
-    assert "The last study of perturbations failed: no ranker is called" in made.words(page)
-    page.button(key="retry").click().run()
-    assert desk.jobs.get(job.id).state == "waiting"
-
-
 @pytest.fixture(scope="module")
 def otherwise(bench):
     """A study of rankers trained and asked otherwise: one that learns, one that draws."""

@@ -9,8 +9,6 @@ from shuffleproof.app import disturbed, report, set_sizes
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.views.set_size import details
 from shuffleproof.app.views.set_size import form as run
-from shuffleproof.app.views.set_size import page as view
-from shuffleproof.core.execution.jobs import Jobs
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies import jobs
@@ -20,7 +18,7 @@ from shuffleproof.core.studies.result import StudyResult
 from tests import app_folded as folded
 from tests import app_sizes as made
 from tests import app_tables as tables
-from tests.app_jobs import announce
+from tests.app_jobs import announce, state_of
 
 
 def page():
@@ -77,19 +75,6 @@ def words(test):
     kinds = ("markdown", "caption", "info", "warning", "error", "subheader")
     said = " ".join(element.value for kind in kinds for element in getattr(test, kind))
     return said.replace("\\", "").replace("\u2060", "")
-
-
-def test_empty_says_what_is_missing_and_offers_it(store):
-    test = opened()
-    assert test.title[0].value == "Set size"
-    assert view.FORM.question.title in words(test)
-    assert "No study of the size of lists is stored for my_set yet" in words(test)
-    assert any(
-        "study set-size --trained-on 3,6 --sizes 3,6,13 --data my_set" in code.value
-        for code in test.code
-    )
-    assert test.button(key="new.run").label == "Run this study"
-    assert "3 rankers on lists of 3, 6: **6 trainings**" in words(test)
 
 
 def test_curves_map_finding_verdict_and_exports(stored):
@@ -225,13 +210,6 @@ def test_the_study_is_handed_in(store):
     assert "Waiting for a free worker" in test.get("progress")[0].proto.text
 
 
-def state_of(store, job, **values):
-    """Put a job into a state as its worker would."""
-    with Jobs(store.root)._database.transaction() as table:
-        for name, value in values.items():
-            table.execute(f"UPDATE job SET {name} = ? WHERE id = ?", (value, job.id))  # noqa: S608 (names below)
-
-
 def asked():
     return {
         "data": tables.DATA, "rankers": list(made.FOLLOWS), "trained_on": [3, 6],
@@ -257,15 +235,6 @@ def test_a_running_study_shows_its_first_curves(store, fold):
     assert "First results: 9" in words(test)
     test.button(key=f"cancel {job.id[:16]}").click().run()
     assert jobs.jobs_of(store).get(job.id).cancel_wanted
-
-
-def test_a_failed_study_says_why_and_can_be_tried_again(store):
-    job = jobs.submit(store, "set-size", asked())
-    state_of(store, job, state="failed", reason="the disk is <full>", finished=2.0)
-    test = opened()
-    assert "the disk is <full>" in words(test)
-    test.button(key="retry").click().run()
-    assert jobs.jobs_of(store).get(job.id).state == "waiting"
 
 
 def test_sizes_are_proposed_as_long_as_lists_are(store):

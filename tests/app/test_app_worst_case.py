@@ -11,11 +11,9 @@ import pytest
 from shuffleproof.app import disturbed, report
 from shuffleproof.app.figures import worst_case as figure
 from shuffleproof.app.views.worst_case import form as run
-from shuffleproof.app.views.worst_case import page as view
 from shuffleproof.app.views.worst_case import queries
 from shuffleproof.core.perturb.worst_case import Search
 from shuffleproof.core.perturb.worst_case import search as worst_order
-from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.kinds.worst_case.finding import finding
 from shuffleproof.core.studies.reproduce import study_command, study_python
@@ -39,15 +37,6 @@ def desk(bench, stored, monkeypatch):
     desk = made.desk_of(bench.store, monkeypatch)
     yield desk
     shutil.rmtree(desk.jobs.folder, ignore_errors=True)
-
-
-def test_empty_says_what_is_missing_and_offers_it(tmp_path, monkeypatch):
-    made.desk_of(Store(tmp_path), monkeypatch)
-    page = made.opened("worst-case")
-    assert view.FORM.question.title in made.words(page)
-    assert "No search for the worst case is stored for sample yet" in made.words(page)
-    assert any("shuffleproof study worst-case --rankers" in code.value for code in page.code)
-    assert page.button(key="new.run").label == "Run this search"
 
 
 def test_a_stored_search_is_drawn_with_its_finding_and_certificates(desk, stored):
@@ -171,14 +160,6 @@ def test_the_report_has_picture_sentence_and_numbers(desk, stored):
     assert f"<b>{html.escape(said)}</b>" in page
     assert "<figure role='img'" in page
     assert "feature:2" in page
-
-
-def test_a_failed_search_says_why(desk, stored):
-    job = made.failed(desk, "worst-case", {"data": "sample", "rankers": ["feature:4"]})
-    page = made.opened("worst-case")
-    assert "The last search for the worst case failed: no ranker" in made.words(page)
-    page.button(key="forget").click().run()
-    assert job.id not in {one.id for one in desk.jobs.list()}
 
 
 def test_a_search_is_written_again_as_command_and_python(stored):

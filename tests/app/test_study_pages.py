@@ -1,0 +1,143 @@
+"""Every page of a kind of study: nothing stored, handed in, under way, failed, ended, unknown."""
+
+import importlib
+import shlex
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from shuffleproof.app.navigation import PAGES
+from shuffleproof.core.cli import flags_studies
+from shuffleproof.core.cli.arguments import parser
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies import jobs
+from shuffleproof.core.studies.jobs_opened import StudyJob
+from shuffleproof.core.studies.question import preset_of
+from shuffleproof.core.studies.registry import STUDIES
+from tests import app_tables as tables
+from tests.app_jobs import state_of
+
+NO_FORM = {"invariance", "attention"}
+"""Kinds whose page offers the study of the rankers that it shows, without a form."""
+
+
+def _forms():
+    for path, page in PAGES.items():
+        if path in STUDIES and path not in NO_FORM:
+            room = page.draw.__module__.rpartition(".")[0]
+            yield path, importlib.import_module(f"{room}.form").FORM
+
+
+FORMS = dict(_forms())
+
+
+@pytest.fixture(scope="module")
+def fold():
+    return tables.fold()
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch, fold):
+    monkeypatch.setenv("SHUFFLEPROOF_HOME", str(tmp_path))
+    monkeypatch.setattr(jobs, "ensure_running", lambda _store: True)
+    st.cache_resource.clear()
+    st.cache_data.clear()
+    own = Store(tmp_path)
+    tables.data_set(own, fold)
+    yield own
+    st.cache_resource.clear()
+
+
+def opened(kind, **query):
+    def page():
+        import streamlit as st
+
+        from shuffleproof.app.navigation import PAGES
+
+        PAGES[st.session_state["page"]].draw()
+
+    test = AppTest.from_function(page, default_timeout=60)
+    test.session_state["data"], test.session_state["page"] = tables.DATA, kind
+    for name, value in query.items():
+        test.query_params[name] = value
+    test.run()
+    assert not test.exception, test.exception
+    return test
+
+
+def words(test):
+    kinds = ("markdown", "caption", "info", "warning", "error")
+    said = " ".join(element.value for kind in kinds for element in getattr(test, kind))
+    return said.replace("\\", "").replace("\u2060", "")
+
+
+def handed_in(store, test):
+    test.button(key="new.run").click().run()
+    (job,) = jobs.jobs_of(store).list()
+    return job
+
+
+def test_every_kind_with_a_page_is_walked():
+    assert set(FORMS) | NO_FORM == set(STUDIES)
+    assert {form.panel.kind for form in FORMS.values()} == set(FORMS)
+
+
+@pytest.mark.parametrize("kind", FORMS)
+def test_nothing_stored_is_said_with_the_command_of_what_the_button_runs(store, kind):
+    test = opened(kind)
+    assert test.title[0].value == PAGES[kind].title
+    assert STUDIES[kind].title in words(test)
+    assert f"{tables.DATA}" in test.info[0].value.replace("\\", "")
+    command, *_ = (code.value for code in test.code if f"study {kind}" in code.value)
+    flags = parser().parse_args(shlex.split(command)[1:])
+    preset = flags.preset or preset_of(flags.data)
+    asked = flags_studies.question_of(STUDIES[kind], flags, preset)
+    job = handed_in(store, test)
+    assert job.kind == kind
+    question, scope = StudyJob(STUDIES[kind]).asked(store, job.parameters)
+    assert question == asked
+    assert (scope.data, scope.preset or preset_of(scope.data)) == (tables.DATA, preset)
+    if flags.initial:
+        assert list(scope.lists["initial"]) == flags.initial.split(",")
+    assert "Waiting for a free worker" in test.get("progress")[0].proto.text
+
+
+@pytest.mark.parametrize("kind", FORMS)
+def test_no_ranker_is_no_study(store, kind):
+    test = opened(kind)
+    field = "towards" if kind == "ablation" else "rankers"
+    test.multiselect(key=f"new.{field}").set_value([]).run()
+    assert "Choose at least one" in words(test)
+    assert test.button(key="new.run").disabled
+
+
+@pytest.mark.parametrize("kind", FORMS)
+def test_a_job_is_watched_cancelled_fails_and_is_tried_again(store, kind):
+    test = opened(kind)
+    job = handed_in(store, test)
+    told = '{"done": 3, "total": 30, "unit": "epochs", "values": {}}'
+    state_of(store, job, state="running", started=1.0, progress=told)
+    test = opened(kind)
+    assert "Running: 3 of at most 30 epochs" in test.get("progress")[0].proto.text
+    test.button(key=f"cancel {job.id[:16]}").click().run()
+    assert jobs.jobs_of(store).get(job.id).cancel_wanted
+    state_of(store, job, state="failed", reason="the disk is <full>", finished=2.0)
+    test = opened(kind)
+    assert f"The last {FORMS[kind].panel.noun} failed: the disk is <full>" in words(test)
+    test.button(key="retry").click().run()
+    assert jobs.jobs_of(store).get(job.id).state == "waiting"
+    state_of(store, job, state="failed", reason="again", finished=3.0)
+    opened(kind).button(key="forget").click().run()
+    assert not jobs.jobs_of(store).list()
+
+
+@pytest.mark.parametrize("kind", FORMS)
+def test_a_measure_that_there_is_not_is_a_sentence(store, kind):
+    test = opened(kind)
+    if not [one for one in test.text_input if one.key == "new.measures"]:
+        pytest.skip("its measures cannot be chosen")
+    test.text_input(key="new.measures").set_value("NDGC@10").run()
+    assert "no measure is called" in words(test)
+    assert not [button for button in test.button if button.key == "new.run"]
+    assert test.text_input(key="new.measures").value == "NDGC@10"
