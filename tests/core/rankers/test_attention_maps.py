@@ -33,6 +33,7 @@ from shuffleproof.core.studies.kinds.attention import one_list as attention_list
 from shuffleproof.core.studies.kinds.attention import study as attention_study
 from shuffleproof.core.studies.kinds.attention import text as attention_text
 from shuffleproof.core.studies.kinds.attention.list_edit import Change
+from shuffleproof.core.studies.kinds.attention.snapshot import THUMBNAIL, Look
 from shuffleproof.core.studies.result import StudyResult
 
 FOLD = synthetic.planted(queries=(4, 2, 3), seed=5)
@@ -503,3 +504,14 @@ def test_a_trial_is_a_head_or_a_point():
     assert frame[["map", "block", "head"]].to_numpy().tolist() == [list(row) for row in rows]
     assert frame["family"].tolist() == ["through block 1 head 3", "point block 2 point 5"]
     assert frame["seconds"].tolist() == [1.5, 1.5]
+
+
+def test_small_pictures_of_induced_attention_pool_documents_and_no_points():
+    """The mean of a product is the product of means over documents, point by point."""
+    draws, docs, points = np.random.default_rng(3), 2 * THUMBNAIL, THUMBNAIL + 5
+    spread, gather = draws.random((1, docs, points)), draws.random((1, points, docs))
+    weights = {"spread": (np.float32(spread),), "gather": (np.float32(gather),)}
+    zeros, order = np.zeros(docs, np.float32), np.arange(docs)
+    look = Look(AttentionRecord(weights, zeros), order, zeros, order, 0)
+    whole = (spread @ gather)[0].reshape(THUMBNAIL, 2, THUMBNAIL, 2).mean(axis=(1, 3))
+    np.testing.assert_allclose(look.small[0][0], whole, rtol=1e-5)

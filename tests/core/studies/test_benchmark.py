@@ -31,8 +31,11 @@ from shuffleproof.core.studies.kinds.benchmark import runs as benchmark_runs
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
 from shuffleproof.core.studies.kinds.benchmark import text as benchmark_text
+from shuffleproof.core.studies.question import Scope
+from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.workbench import Workbench, finished
+from tests import small_set
 
 RANKERS = ("feature:1", "feature:2", "feature:3", "lambdamart@small")
 FUSED = "mean-rank:random+feature:2"
@@ -428,6 +431,16 @@ def test_folds_are_found_by_name(store):
     assert folds_of("mine", store) == ["mine-fold1", "mine-fold2", "mine-fold10"]
     assert folds_of("mine-fold2", store) == ["mine-fold2"]
     assert folds_of("sample", store) == ["sample"]
+
+
+def test_a_folder_is_called_by_its_own_name(tmp_path):
+    (tmp_path / "folder").mkdir()
+    for part in ("train", "vali", "test"):
+        text = small_set.LETOR.replace("qid:", f"qid:{part}")
+        (tmp_path / "folder" / f"{part}.txt").write_text(text)
+    scope = Scope(Store(tmp_path / "store"), str(tmp_path / "folder"), {"initial": ["feature:1"]})
+    found = finished(STUDIES["benchmark"](("feature:2",)).study(scope))
+    assert found.facts["data"] == "folder"
 
 
 def test_printed_tables_are_those_of_the_paper_and_are_recognised_by_their_facts():

@@ -211,6 +211,8 @@ def test_the_pairs_of_an_additive_frank_grow_with_the_square_of_a_list():
     assert of_pairs(2000, 10) == pytest.approx(4 * of_pairs(1000, 10), rel=1e-6)
     assert of_pairs(2000, 20) == pytest.approx(2 * of_pairs(1000, 10), rel=1e-6)
     assert of_pairs(1000, 0) == pytest.approx(of_pairs(1000, 1))
+    each = (2 + recipe.tried) * cost_classical.PAIR_SECONDS
+    assert of_pairs(1000, 1) == pytest.approx(1e6 * each, rel=1e-6)
 
 
 @pytest.mark.parametrize("name", ["rankboost", "frank-additive"])

@@ -161,6 +161,14 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "none = {name: np.zeros(0, dtype=getattr(self.sink, name).dtype) for name in SCRATCH}",
         "0 → 1: 0",
     ): "what only the parser needs is not read after it",
+    (
+        "core/aggregate/voting.py",
+        "place = np.flatnonzero(order == document)[0]",
+        "0 → -1: 0",
+    ): "a document stands in an order once",
+    ("core/data/letor/stream.py", "end += 1", "1 → 2: 1"): (
+        "behind the line end that is added there is at most the end of an empty line"
+    ),
 }
 
 
