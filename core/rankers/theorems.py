@@ -16,8 +16,8 @@ from shuffleproof.core.rankers.base import Ranker
 if TYPE_CHECKING:
     from shuffleproof.core.rankers.neural.ranker import NeuralRanker
 
-OURS = ("boosting", "linear", "trees", "univariate")
-"""Modules of this package whose rankers compute each score from the document's own features."""
+ALONE = ("boosting", "linear", "univariate")
+"""Families of this package whose rankers compute each score from the document's own features."""
 
 ROW_WISE = frozenset(
     {"Layer", "Linear", "LayerNorm", "RowNorm", "ReLU", "ELU", "Tanh", "Sequential", "ModuleList"}
@@ -59,12 +59,13 @@ def theorem_of(ranker: Ranker) -> Theorem | None:
     """The theorem that a ranker's architecture falls under; None where nothing is proved of it."""
     if "order" in ranker.reads:
         return None
-    package, _, module = type(ranker).__module__.rpartition(".")
-    if package != "shuffleproof.core.rankers":
+    module = type(ranker).__module__
+    if not module.startswith("shuffleproof.core.rankers."):
         return None
-    if module in OURS:
+    family = module.split(".")[3]
+    if family in ALONE:
         return _alone(("each score is computed from one row of features",))
-    return _of_network(ranker) if module == "neural" else None  # type: ignore[arg-type]
+    return _of_network(ranker) if family == "neural" else None  # type: ignore[arg-type]
 
 
 def _of_network(ranker: "NeuralRanker") -> Theorem | None:
