@@ -11,7 +11,7 @@ from shuffleproof.app import services, training
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
-from shuffleproof.core.rankers.name import FILES, Kind, RankerName
+from shuffleproof.core.rankers.name import FILES, RankerName
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.answers.trained import (
@@ -71,20 +71,6 @@ def brought(data: str) -> list[str]:
     return [as_asked(one, data) for one in trained(data) if one.name in FILES]
 
 
-def check(name: str) -> None:
-    """Refuse a ranker that there is not; a stored one or a file is looked up by the job.
-
-    Raises:
-        UnknownNameError: no such ranker.
-
-    >>> for name in ("dlcm@tuned", "scores#0123abcd", "rrf:dlcm+mart"):
-    ...     check(name)
-    """
-    for leaf in RankerName.parse(name).leaves:
-        if not leaf.digits and leaf.kind is not Kind.FILE:
-            registry.entry(leaf.base)
-
-
 def as_asked(ranker: TrainedRanker, data: str) -> str:
     """The ranker as a job names it: by its preset, or by its key where no preset says it alone."""
     if ranker.preset is None or ranker.label != ranker.name:
@@ -105,7 +91,8 @@ def trained(data: str) -> list[TrainedRanker]:
 def texts(ranker: TrainedRanker) -> tuple[str, ...]:
     """What addresses call a ranker, and what they called it once: by its key whatever comes."""
     named = f"{ranker.name}#{ranker.digest[:DIGITS]}"
-    return named, ranker.label, f"{ranker.name} {ranker.digest[:6]}"
+    file = RankerName.parse(ranker.label).path
+    return named, ranker.label, f"{ranker.name} {file or ranker.digest[:6]}"
 
 
 def lists_texts(recipe: ListRecipe) -> tuple[str, ...]:

@@ -197,7 +197,11 @@ def lists_asked(data: str, lists: ListRecipe) -> dict[str, Any]:
 
 
 def planned(
-    data: Fitting, lists: ListRecipe, name: str, preset: str, changes: Mapping[str, str]
+    data: Fitting,
+    lists: ListRecipe,
+    name: str | RankerName,
+    preset: str,
+    changes: Mapping[str, str],
 ) -> Plan:
     """A ranker as it would be trained: whether it is there already, and what it costs if not.
 
@@ -206,15 +210,16 @@ def planned(
     Raises:
         ParameterError: a value that a field does not take.
     """
-    if rankings_of(name) and len(lists.initial) > 1:
+    named = RankerName.parse(str(name)).at(preset)
+    if rankings_of(named.base) and len(lists.initial) > 1:
         changes = {"rankings": str(len(lists.initial)), **changes}
-    spec = registry.spec(name, preset, **changes)
+    spec = registry.spec(named, **changes)
     made: Any = ALL_DOCUMENTS if spec.fits_documents else asdict(lists.of_today())
     key = ranker_key(spec, made, *data.fingerprints[:2])
     sizes = data.sizes(None if spec.fits_documents else lists.depth)
     return Plan(
-        name,
-        preset,
+        named.base,
+        named.preset,
         changes,
         str(key),
         services.store().find(key) is not None,

@@ -18,10 +18,10 @@ def compared(frame: pd.DataFrame) -> go.Figure:
     """The dots of the best rankers.
 
     Args:
-        frame: columns label (the name, and more after a blank) and value; one row a ranker.
+        frame: columns label and value; one row a ranker.
     """
     best = frame.sort_values("value", ascending=False, kind="stable").head(MOST)
-    colors = [stroke(label.partition(" ")[0]).color for label in best["label"]]
+    colors = [stroke(label).color for label in best["label"]]
     figure = go.Figure(
         go.Scatter(
             x=best["value"],

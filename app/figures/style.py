@@ -14,7 +14,7 @@ from typing import Any
 import plotly.graph_objects as go
 from plotly.basedatatypes import BasePlotlyType
 
-from shuffleproof.core.rankers.name import INITIAL, RankerName
+from shuffleproof.core.rankers.name import RankerName
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6BB1", "#A6761D")
 REFERENCE = "#7F7F7F"
@@ -93,12 +93,12 @@ class Stroke:
 def stroke(ranker: str) -> Stroke:
     """The colour and dash of a ranker, by its name alone: the same on every page and day.
 
-    >>> stroke("dlcm").dash, stroke("setrank-imsab").dash
-    ('solid', 'dash')
+    >>> stroke("dlcm").dash, stroke("setrank-imsab").dash, stroke("initial: mart").dash
+    ('solid', 'dash', 'dot')
     """
     named = RankerName.of(ranker)
     name = named.base
-    if ranker == INITIAL or name in {"random", "ideal", "file-order"}:
+    if named.is_initial or name in {"random", "ideal", "file-order"}:
         return Stroke(REFERENCE, "dot", SHAPES["dot"])
     if name in KNOWN:
         place, dash = KNOWN[name]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from shuffleproof.app import proposals, training
+from shuffleproof.app import training
 from shuffleproof.app.jobs import duration
 from shuffleproof.app.training import Plan
 from shuffleproof.core.rankers.name import RankerName
@@ -15,10 +15,9 @@ def fitted(names: Sequence[str], seeds: int) -> Iterator[tuple[RankerName, int]]
     """Every ranker that has to be trained for these, with how many seeds; a combination has one.
 
     Raises:
-        ShuffleproofError: a ranker that there is not, or no combination.
+        UsageError: no name of a ranker.
     """
     for name in expanded(names):
-        proposals.check(name)
         named = RankerName.parse(name)
         for leaf in named.leaves:
             if leaf.base in training.FITTED and not leaf.digits:

@@ -52,8 +52,7 @@ def trainings(asked: Asked) -> str:
             own = RankerName.parse(name)
             if own.digits or own.base not in training.FITTED:
                 continue
-            preset = own.preset or asked.preset
-            plan = training.planned(fitting, asked.lists, own.base, preset, {})
+            plan = training.planned(fitting, asked.lists, own, asked.preset, {})
             costs += [] if plan.there else [plan.cost]
         first = training.preparing(fitting, asked.lists)
     except ShuffleproofError:

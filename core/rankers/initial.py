@@ -6,7 +6,7 @@ are cross-fitted: K models, each fitted without one part of the queries, score t
 training queries.
 """
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,6 @@ from shuffleproof.core.progress import Progress, saying
 from shuffleproof.core.rankers import preset_digests, registry, univariate
 from shuffleproof.core.rankers.base import Ranker, RankerSpec
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, kept
-from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.seeds import derived_seed
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import ArtefactKey, key_of
@@ -32,9 +31,6 @@ from shuffleproof.core.words import counted
 
 SCORES = "scores.safetensors"
 PARTS = ("train", "valid", "test")
-
-Resolve = Callable[[str, str], RankerSpec]
-"""(name, preset) → recipe."""
 
 ScoresByPart = Mapping[str, Float32[np.ndarray, " docs"]]
 """Scores of all documents of train, valid and test."""
@@ -104,7 +100,7 @@ class PreparedFold:
 
 
 def prepare(
-    fold: Fold, recipe: ListRecipe, store: Store, resolve: Resolve | None = None
+    fold: Fold, recipe: ListRecipe, store: Store
 ) -> Generator[Progress, None, PreparedFold]:
     """Make a fold's candidate lists; fitted rankers and their scores are kept in the store.
 
@@ -112,7 +108,6 @@ def prepare(
         fold: train, validation and test.
         recipe: initial rankers, depth, and how training queries are scored.
         store: where models and scores are kept; what is there is not made again.
-        resolve: (name, preset) → recipe of a ranker; the registry's by default.
 
     Raises:
         UnknownNameError: no such ranker.
@@ -121,7 +116,7 @@ def prepare(
     """
     columns, parts, fitted = [], {}, set()
     for text in recipe.initial:
-        spec = initial_spec(text, recipe.seed, resolve)
+        spec = initial_spec(text, recipe.seed)
         scores, key = yield from _scores(spec, fold, recipe, store)
         columns.append(scores)
         fitted |= set() if key is None else {key}
@@ -133,7 +128,7 @@ def prepare(
     return PreparedFold(**parts, fitted=frozenset(fitted))
 
 
-def initial_spec(text: str, seed: int = 0, resolve: Resolve | None = None) -> RankerSpec:
+def initial_spec(text: str, seed: int = 0) -> RankerSpec:
     """The recipe of an initial ranker written as `name`, `name@preset` or `name@preset~digest`.
 
     Raises:
@@ -141,19 +136,15 @@ def initial_spec(text: str, seed: int = 0, resolve: Resolve | None = None) -> Ra
         UsageError: it reads an initial ranking or the order shown, which are not there yet; or
             the preset was another recipe when lists were made under this name.
     """
-    name = RankerName.parse(text)
-    if resolve is None:
-        spec = registry.spec_of(name)
-        preset_digests.check(text, spec)
-    else:
-        spec = resolve(name.base, name.preset or "paper")
+    spec = registry.spec(text)
+    preset_digests.check(text, spec)
     if spec.rankings or spec.reads & {"ranks", "order"}:
         raise UsageError(
             f"{text} reads an initial ranking or the order shown, so it cannot be the initial one; "
             "name a ranker of single documents, such as lambdamart or feature:1"
         )
-    is_drawn = name.base == univariate.RandomRanker.name
-    return univariate.spec(name.base, seed=seed) if is_drawn else spec
+    is_drawn = spec.name == univariate.RandomRanker.name
+    return univariate.spec(spec.name, seed=seed) if is_drawn else spec
 
 
 def scores_key(spec: RankerSpec, recipe: ListRecipe, fingerprints: Sequence[str]) -> ArtefactKey:

@@ -4,10 +4,11 @@ Loads neither NumPy nor the registry: whether there is such a ranker is the regi
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
+from operator import attrgetter
 from pathlib import PurePath
 
 from shuffleproof.core.errors import UsageError
@@ -22,9 +23,6 @@ FILES: Mapping[str, str] = {
     SCORES: "scores from a file", LIGHTGBM: "a LightGBM model", XGBOOST: "an XGBoost model",
 }  # fmt: skip
 """What a name of a file begins with, and what the file is."""
-
-REVISED = "~"
-"""Between a preset and the digits of the recipe that it had when lists were made by its name."""
 
 SPOKEN = {
     "dlcm": "DLCM",
@@ -134,21 +132,17 @@ class RankerName:
 
     def __str__(self) -> str:
         """The text that parses back to it."""
-        if self.kind is Kind.INITIAL and self.parts:
-            return f"{_ALONE}{self.parts[0]}"
-        if self.options is not None:
-            return f"{self.options.prefix}:{'+'.join(map(str, self.parts))}"
+        if self.parts:
+            return self._whole(str)
         if self.kind is Kind.FILE:
             return f"{self.head}:{self.path}"
-        marks = (("@", self.preset), (REVISED, self.revision), ("#", self.digits))
+        marks = (("@", self.preset), ("~", self.revision), ("#", self.digits))
         return self.head + "".join(mark + said for mark, said in marks if said)
 
     @property
     def base(self) -> str:
         """Whom it comes from, whatever the preset: the registry's name, or what stands for it."""
-        if self.options is not None:
-            return f"{self.options.prefix}:{'+'.join(part.base for part in self.parts)}"
-        return self.head
+        return self._whole(attrgetter("base")) if self.parts else self.head
 
     @property
     def display(self) -> str:
@@ -157,14 +151,16 @@ class RankerName:
         >>> [RankerName.parse(text).display for text in ("dlcm", "mart@tuned", "scores:my/a.txt")]
         ['DLCM', 'MART tuned', 'scores:a.txt']
         """
-        if self.kind is Kind.INITIAL and self.parts:
-            return f"{_ALONE}{self.parts[0].display}"
-        if self.options is not None:
-            return f"{self.options.prefix}:{'+'.join(part.display for part in self.parts)}"
+        if self.parts:
+            return self._whole(attrgetter("display"))
         if self.kind is Kind.FILE:
             return f"{self.head}:{PurePath(self.path).name}"
         said = (SPOKEN.get(self.head, self.head), self.preset, self.revision, self.digits)
         return " ".join(filter(None, said))
+
+    def _whole(self, said: Callable[["RankerName"], str]) -> str:
+        lead = _ALONE if self.options is None else f"{self.options.prefix}:"
+        return lead + "+".join(map(said, self.parts))
 
     @property
     def leaves(self) -> tuple["RankerName", ...]:

@@ -50,7 +50,7 @@ def marked(text: str) -> str:
     name = RankerName.parse(text)
     if name.revision:
         return text
-    spec = registry.spec_of(name)
+    spec = registry.spec(name)
     if not registry.entry(name.base).fitted:
         return text
     own = digest_of(spec)
@@ -94,7 +94,7 @@ def digest_of(spec: RankerSpec) -> str:
 
 def _is_stale(text: str) -> bool:
     try:
-        check(text, registry.spec_of(RankerName.parse(text)))
+        check(text, registry.spec(text))
     except ShuffleproofError:  # an unknown name too: no lists of today come from it
         return True
     return False

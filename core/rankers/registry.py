@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from shuffleproof.core.errors import ArtefactError, UnknownNameError
+from shuffleproof.core.errors import ArtefactError, UnknownNameError, UsageError
 from shuffleproof.core.rankers.base import Ranker, RankerSpec
 from shuffleproof.core.rankers.name import Kind, RankerName
 from shuffleproof.core.rankers.neural.recipes import PRESETS
@@ -262,55 +262,34 @@ def entry(name: str) -> RankerEntry:
     return RANKERS[name]
 
 
-def heading_of(label: str) -> str:
-    """The heading under which a result's ranker is listed; empty: it is not registered.
-
-    >>> heading_of("dlcm-listmle@small"), heading_of("dlcm_mine:score")
-    ('DLCM', '')
-    """
-    name = RankerName.of(label)
-    return RANKERS[name.base].group if name.base in RANKERS else ""
-
-
-def spec(name: str, preset: str = "paper", **changes: Any) -> RankerSpec:
+def spec(name: str | RankerName, preset: str = "paper", **changes: Any) -> RankerSpec:
     """The recipe of a ranker: a preset with fields replaced.
 
     Rankers that are not fitted have one recipe, whatever the preset.
 
     Args:
-        name: the ranker.
-        preset: one of its entry's presets.
+        name: of a registered ranker.
+        preset: one of its entry's presets, where the name has none.
         changes: values by field name; text is read as the field's type demands.
 
     >>> spec("setrank-imsab-init", "small", epochs="3").rankings
     1
 
     Raises:
-        UnknownNameError: no such ranker or preset.
-        ParameterError: an unknown field, or a value that it does not take.
-    """
-    found = entry(name)
-    if found.fitted and preset not in found.presets:
-        raise UnknownNameError(f"preset of {name}", preset, found.presets)
-    made: RankerSpec = import_module(found.module).spec(name, preset, **changes)
-    return made
-
-
-def spec_of(name: RankerName, usual: str = "paper", **changes: Any) -> RankerSpec:
-    """The recipe that a name means.
-
-    Args:
-        name: of a registered ranker.
-        usual: the preset where it names none.
-        changes: values by field name, as `spec` takes them.
-
-    Raises:
         UnknownNameError: no such ranker or preset, or what has no recipe.
+        UsageError: an initial ranking, which no study is asked for.
         ParameterError: an unknown field, or a value that it does not take.
     """
-    if name.kind is not Kind.REGISTERED:
-        raise UnknownNameError("ranker", str(name), RANKERS)
-    return spec(name.base, name.preset or usual, **changes)
+    named = RankerName.parse(str(name))
+    if named.is_initial:
+        raise UsageError(f"{named}: an initial ranking is there by itself: leave it out")
+    if named.kind is not Kind.REGISTERED:
+        raise UnknownNameError("ranker", str(named), RANKERS)
+    found, preset = entry(named.base), named.preset or preset
+    if found.fitted and preset not in found.presets:
+        raise UnknownNameError(f"preset of {named.base}", preset, found.presets)
+    made: RankerSpec = import_module(found.module).spec(named.base, preset, **changes)
+    return made
 
 
 def at(name: RankerName, preset: str) -> RankerName:

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.rankers.name import INITIAL, RankerName
 from shuffleproof.core.studies.ranker_sets import NAMED
 
-REFERENCES = frozenset({"ideal", "initial ranking", "random"})
+REFERENCES = ("ideal", INITIAL, "random")
 """Rows of a table that nobody asked for."""
 
 

@@ -116,7 +116,7 @@ def replacing(
             if named.parts:
                 found |= replacing([*map(str, named.parts)], preset, recipe, prints)
                 continue
-            spec = registry.spec_of(named, preset)
+            spec = registry.spec(named, preset)
         except ShuffleproofError:
             continue
         lists = ALL_DOCUMENTS if spec.fits_documents else asdict(recipe)

@@ -11,7 +11,7 @@ from typing import Any
 from shuffleproof.core.metrics.measure import MEASURES, Measure
 from shuffleproof.core.perturb.registry import PERTURBATIONS
 from shuffleproof.core.rankers.name import FILES, Kind, RankerName
-from shuffleproof.core.rankers.registry import RANKERS, heading_of
+from shuffleproof.core.rankers.registry import RANKERS
 from shuffleproof.core.studies import methods_changed
 from shuffleproof.core.studies.asked_rows import REFERENCES
 from shuffleproof.core.studies.kinds.benchmark.run_commands import is_of_runs
@@ -19,6 +19,7 @@ from shuffleproof.core.studies.methods_changed import listed
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.words import counted
 
+DLCMS = frozenset(name for name, entry in RANKERS.items() if entry.group == "DLCM")
 BOOTSTRAP, HOLM = "Efron & Tibshirani 1993", "Holm 1979"
 YEAR = re.compile(r"(18|19|20)\d\d")
 
@@ -185,7 +186,7 @@ def _readings(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     found = []
     for label in rankers_of(recipe):
         own = RankerName.of(label)
-        name = "dlcm" if heading_of(label) == "DLCM" else own.base
+        name = "dlcm" if own.base in DLCMS else own.base
         preset = own.preset or facts.get("preset", "")
         found += [READINGS.get(f"{name}@{preset}", READINGS[name])] if name in READINGS else []
     return f"Readings of ours: {'; '.join(dict.fromkeys(found))}." if found else ""

@@ -79,4 +79,4 @@ def _check_ranker(name: RankerName, preset: str, names: Names, store: Store) -> 
     elif name.digits:
         store.resolve(f"ranker-{name.digits}", "ranker")
     elif not (names.from_outside and name.kind is Kind.FUNCTION):
-        registry.spec_of(name, preset, **names.changes)
+        registry.spec(name, preset, **names.changes)

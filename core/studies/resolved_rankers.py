@@ -67,7 +67,7 @@ def entrant(label: str, bench: Workbench) -> Entrant:
         return _combined(label, [entrant(str(part), bench) for part in name.parts])
     if name.last_digits:
         return _stored(label, bench)
-    spec = registry.spec_of(name, bench.preset)
+    spec = registry.spec(name, bench.preset)
     recipe = spec.recipe()
     return Entrant(
         label,

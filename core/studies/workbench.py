@@ -125,7 +125,7 @@ class Workbench:
         if named.is_from_outside:
             remedy = "name it in certify or study"
             raise UsageError(f"{name} is from outside: nothing to train; {remedy}")
-        spec = registry.spec_of(named, self.preset, **(changes or {}))
+        spec = registry.spec(named, self.preset, **(changes or {}))
         if spec.rankings > self.prepared.test.lists.rankings:
             raise MissingRankingError(name, spec.rankings, self.prepared.test.lists.rankings)
         train, valid = self.prepared.train, self.prepared.valid

@@ -234,6 +234,9 @@ def test_presets_are_recognised(trained_sample, tmp_path):
     finished(bench.trained("lambdamart"))
     found = trained_on(store, bench.fold.train.fingerprint, bench.fold.valid.fingerprint)
     assert {ranker.preset for ranker in found} == {None, "small"}
+    (later,) = [ranker for ranker in found if ranker.preset == "small"]
+    assert later.label == f"lambdamart#{later.digest[:6]}"
+    assert str(finished(bench.trained(later.label)).artefact.key) == later.key
 
 
 def test_the_web_process_loads_neither_torch_nor_lightgbm(trained_sample):

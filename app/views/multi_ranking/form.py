@@ -72,14 +72,13 @@ def cost(asked: Asked) -> str:
     fitting, question, preset = training.fitting(asked.data), asked.question, asked.preset
     plans = []
     for name, seeds in trainings.fitted(question.rankers, question.seeds):
-        reads = registry.spec_of(name, preset).rankings
+        reads = registry.spec(name, preset).rankings
         if reads > len(asked.lists.initial):
             raise MissingRankingError(str(name), reads, len(asked.lists.initial))
-        named = name.base, name.preset or preset
         for seed in range(seeds):
             changes = {"rankings": str(reads)} if reads else {}
             changes |= {"seed": str(seed)} if seeds > 1 else {}
-            plans.append(training.planned(fitting, asked.lists, *named, changes))
+            plans.append(training.planned(fitting, asked.lists, name, preset, changes))
     for swap in question.swaps:
         swap_named(swap, preset)
     text = trainings.said(plans, training.preparing(fitting, asked.lists), fits=True)

@@ -9,7 +9,8 @@ from shuffleproof.app.views.outside import files
 from shuffleproof.app.views.outside import job as outside_job
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.jobs import Job
-from shuffleproof.core.rankers.name import FILES, LIGHTGBM, SCORES, XGBOOST
+from shuffleproof.core.rankers.name import FILES, LIGHTGBM, SCORES, XGBOOST, RankerName
+from shuffleproof.core.studies.answers.trained import TrainedRanker
 from shuffleproof.core.studies.jobs_outside import FILE
 
 DRAFT, MINE = "ranker chosen", "ranker handed in"
@@ -101,7 +102,7 @@ def _brought(data: str) -> None:
     st.table(
         {
             "Name in studies": [escaped(proposals.as_asked(one, data)) for one in found],
-            "What": [escaped(_what(one.label)) for one in found],
+            "What": [escaped(_what(one)) for one in found],
             "Validation NDCG@10": [
                 f"{one.valid['NDCG@10']:.3f}" if "NDCG@10" in one.valid else "–" for one in found
             ],
@@ -112,6 +113,6 @@ def _brought(data: str) -> None:
             parts.link(path, title)
 
 
-def _what(label: str) -> str:
-    kind, _, file = label.partition(" ")
-    return f"{FILES[kind]}{f', {file}' if file else ''}"
+def _what(ranker: TrainedRanker) -> str:
+    file = RankerName.parse(ranker.label).path
+    return f"{FILES[ranker.name]}{f', {file}' if file else ''}"

@@ -14,7 +14,6 @@ from shuffleproof.app.study.job_panel import Panel
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.parameters import Parameter
 from shuffleproof.core.perturb.registry import PERTURBATIONS, entry_of
-from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.studies import cost
 from shuffleproof.core.studies.kinds.perturbations import notes, study, table
 from shuffleproof.core.studies.running import Underway
@@ -68,9 +67,7 @@ def _retrained(asked: Asked) -> str:
     try:
         fitting, each = training.fitting(asked.data), []
         for name in question.rankers:
-            own = RankerName.parse(name)
-            preset = own.preset or asked.preset
-            plan = training.planned(fitting, asked.lists, own.base, preset, {})
+            plan = training.planned(fitting, asked.lists, name, asked.preset, {})
             each += [plan.cost] * count
     except ShuffleproofError:
         return text

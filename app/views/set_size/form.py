@@ -60,13 +60,12 @@ def cost(asked: Asked) -> str:
     tested = feasibility.checked("sizes", list(question.sizes))
     plans = []
     for name, seeds in trainings.fitted(question.rankers, question.seeds):
-        spec = registry.spec_of(name, preset)
-        named = name.base, name.preset or preset
+        spec = registry.spec(name, preset)
         for size in [None] if spec.fits_documents else trained_on:
             for seed in range(seeds):
                 changes = {"seed": str(seed)} if seeds > 1 else {}
                 of_size = replace(asked.lists, depth=size)
-                plans.append(training.planned(fitting, of_size, *named, changes))
+                plans.append(training.planned(fitting, of_size, name, preset, changes))
     first = training.preparing(fitting, asked.lists)
     sizes = {*tested, *trained_on}
     text = f"{counted(len(expanded(question.rankers)), 'ranker')} on lists of "

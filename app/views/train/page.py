@@ -99,7 +99,7 @@ def _door(words: str, what: str, name: str, texts: Sequence[str]) -> None:
 def _side_by_side(table: pd.DataFrame, data: Fitting) -> None:
     """Validation NDCG@10 of those that the address names, else that stand out; a dot a ranker."""
     labels = table["key"].map({one.key: one.label for one in proposals.trained(data.data)})
-    named = labels.fillna(table["ranker"] + " " + table["key"].str[7:13])
+    named = labels.fillna(table["ranker"] + "#" + table["key"].str[7:13])
     frame = pd.DataFrame({"label": named, "value": table["valid"].astype(float)})
     asked = set(address.says(COMPARED)) or proposals.standing_out(data.data)
     shown = frame[table["key"].isin(asked)]

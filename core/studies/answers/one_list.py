@@ -124,9 +124,12 @@ def explanation(answer: Answer, moved: pd.DataFrame) -> str:
     named, reads, count = RankerName.of(answer.ranker), set(answer.reads), int(moved["moved"].sum())
     name, change = named.display, amount(answer.deviation)
     if count and "order" in reads:
+        entry = registry.RANKERS.get(named.base)
+        usual = "reads the order in which documents are shown."
+        how = _BY_ORDER.get(entry.group if entry else "", usual)
         far = moved.iloc[int((moved["answered"] - moved["answered_before"]).abs().argmax())]
         return (
-            f"{name} {_by_order(answer.ranker)} Another order is another input: scores changed by "
+            f"{name} {how} Another order is another input: scores changed by "
             f"up to {change}, and {far['document']} went from place {far['answered_before']} to "
             f"{far['answered']}."
         )
@@ -152,12 +155,6 @@ _BY_ORDER = {
     "SetRank": "gives documents that tie in the initial ranking ranks by where they are shown.",
 }
 """How rankers that read the order shown do so, by their heading in the registry."""
-
-
-def _by_order(label: str) -> str:
-    """How a ranker that reads the order shown does so, by its family."""
-    usual = "reads the order in which documents are shown."
-    return _BY_ORDER.get(registry.heading_of(label), usual)
 
 
 _BY_ROW = {

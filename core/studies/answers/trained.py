@@ -32,7 +32,8 @@ class TrainedRanker:
         key: its artefact key as printed.
         digest: the whole digest, as studies name it.
         name: the registry's name.
-        label: the name; with digits of the key where another of that name came before.
+        label: what commands take too: the name, of a file with its own; with digits of the key
+            where another was called so before.
         preset: the preset that its recipe is; None: its settings are of their own.
         lists: how the lists that it was fitted on were made; None: on all documents.
         valid: its quality on the validation part, by measure.
@@ -82,8 +83,10 @@ def trained_on(store: Store, train: str, valid: str) -> list[TrainedRanker]:
 def _ranker(artefact: Artefact, arrived: Arrival, taken: set[str]) -> TrainedRanker:
     """A stored ranker; the first of a name takes it, so that no later one changes its label."""
     name = _name(artefact)
-    label = _label(artefact, name, first=name not in taken)
-    taken.add(name)
+    file = str(artefact.recipe["ranker"].get("file", "")) if name in FILES else ""
+    label = f"{name}:{file}" if file else name
+    label = f"{name}#{artefact.key.digest[:6]}" if label in taken else label
+    taken.add(label)
     return TrainedRanker(
         key=str(artefact.key),
         digest=artefact.key.digest,
@@ -186,13 +189,6 @@ def _lists(recipe: Mapping[str, Any]) -> ListRecipe | None:
     if made == ALL_DOCUMENTS:
         return None
     return recipe_of(made)
-
-
-def _label(artefact: Artefact, name: str, *, first: bool) -> str:
-    """The name as far as it tells a ranker apart; one from outside with its file."""
-    file = str(artefact.recipe["ranker"].get("file", "")) if name in FILES else ""
-    digits = "" if first else f" {artefact.key.digest[:6]}"
-    return f"{name}{digits}{f' {file}' if file else ''}"
 
 
 def _name(artefact: Artefact) -> str:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.errors import DataError, ParameterError, UnknownNameError, UsageError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate, mean_of
-from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers import initial
 from shuffleproof.core.rankers.boosting.trees import LambdaMARTSpec
 from shuffleproof.core.rankers.initial import ListRecipe, initial_spec, part_of_query, prepare
 from shuffleproof.core.store.artefacts import Store
@@ -25,18 +26,19 @@ RECIPE = ListRecipe(initial=("lambdamart@quick", "feature:1", "random"), depth=1
 MQ2008 = places.DATA / "mq2008"
 
 
-def quick(name, preset):
-    return QUICK if preset == "quick" else registry.spec(name, preset)
+def quick(text, seed=0):
+    return QUICK if text == "lambdamart@quick" else initial_spec(text, seed)
 
 
-def made(recipe, root, fold=FOLD, resolve=quick):
+def made(recipe, root, fold=FOLD, spec_of=quick):
     """(prepared fold, reports)."""
-    reports, making = [], prepare(fold, recipe, Store(root), resolve)
-    while True:
-        try:
-            reports.append(next(making))
-        except StopIteration as finished:
-            return finished.value, reports
+    reports, making = [], prepare(fold, recipe, Store(root))
+    with patch.object(initial, "initial_spec", spec_of):
+        while True:
+            try:
+                reports.append(next(making))
+            except StopIteration as finished:
+                return finished.value, reports
 
 
 def run(fitting):
@@ -157,9 +159,10 @@ def test_what_was_made_is_found_again(tmp_path):
 
 
 def test_a_killed_preparation_goes_on_where_it_was(tmp_path):
-    making = prepare(FOLD, RECIPE, Store(tmp_path), quick)
-    for _ in range(8 * 2 + 3):
-        next(making)
+    making = prepare(FOLD, RECIPE, Store(tmp_path))
+    with patch.object(initial, "initial_spec", quick):
+        for _ in range(8 * 2 + 3):
+            next(making)
     making.close()
     _, reports = made(RECIPE, tmp_path)
     assert len(reports) == 3 * 8
@@ -206,7 +209,7 @@ def test_another_kind_of_ranker_can_be_the_initial_one(tmp_path):
             return self.inner.fit(train, valid, workspace)
 
     recipe = replace(RECIPE, initial=("mirror",), scores="in-sample", depth=None)
-    done, _ = made(recipe, tmp_path, resolve=lambda *_: Mirror())
+    done, _ = made(recipe, tmp_path, spec_of=lambda *_: Mirror())
     assert done.test.lists.rankings == 1
 
 

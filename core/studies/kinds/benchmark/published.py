@@ -56,7 +56,7 @@ def warning(facts: Mapping[str, Any], measures: Sequence[str]) -> str:
     other = [text for text in measures if not _as_printed(Measure.parse(text))]
     parts = [f"Not under the convention of the printed rows: {', '.join(other)}."] if other else []
     lists = facts.get("lists")
-    if lists and (lists["depth"] != DEPTH or not lists["initial"][0].startswith(RANKED_BY)):
+    if lists and (lists["depth"] != DEPTH or RankerName.of(lists["initial"][0]).base != RANKED_BY):
         parts.append(
             f"The lists here are the top {lists['depth'] or 'of all'} by "
             f"{', '.join(lists['initial'])}, those of the printed rows the top {DEPTH} by "

@@ -14,14 +14,13 @@ from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.base import RankerSpec
 from shuffleproof.core.rankers.ensemble.fit_cache import combination
 from shuffleproof.core.rankers.fit_cache import Kept
-from shuffleproof.core.rankers.name import RankerName
-from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
+from shuffleproof.core.rankers.name import INITIAL, RankerName
+from shuffleproof.core.studies.asked_rows import REFERENCES as REFERENCES  # noqa: PLC0414 (asked for here)
 from shuffleproof.core.studies.precomputed_scores import is_precomputed
 from shuffleproof.core.studies.ranker_sets import expanded
 from shuffleproof.core.studies.resolved_rankers import FROM
 from shuffleproof.core.studies.workbench import Workbench
 
-REFERENCES = ("ideal", INITIAL, "random")
 GROUPS = (
     "for comparison",
     "each document by itself",
@@ -112,7 +111,7 @@ def _row(label: str, preset: str, seeds: int) -> Row:
         )
     if name.options is not None:
         return _combined(label, [_row(str(leaf), preset, seeds) for leaf in name.leaves])
-    spec = registry.spec_of(name, preset)
+    spec = registry.spec(label, preset)
     recipe = spec.recipe()
     group = GROUPS[0] if label in REFERENCES else group_of(spec)
     return Row(label, recipe, group, seeds if draws(recipe) else 1)
@@ -197,7 +196,7 @@ def trained_at(
                 bench.store,
             )
         )
-    spec = registry.spec_of(name, bench.preset)
+    spec = registry.spec(name, bench.preset)
     changes = {"seed": str(seed)} if seed and draws(spec.recipe()) else {}
     reads_more = wide is not None and spec.rankings > bench.prepared.test.lists.rankings
     home = wide if wide is not None and reads_more else bench

@@ -69,15 +69,14 @@ class Retraining:
         Draw d of a study with seed s has the recipe's seed + 1 + d + 1000 s, so that what was
         trained for another study with the next seeds is found.
         """
-        name = RankerName.parse(trial.ranker)
-        spec = registry.spec_of(name, self.bench.preset)
+        spec = registry.spec(trial.ranker, self.bench.preset)
         if trial.family == ORDER:
             return in_file_order(spec)
         own = seed_of(spec)
         if trial.family != SEED or own is None:
             return spec
         seed = str(own + 1 + trial.draw + STEP * self.seed)
-        return registry.spec_of(name, self.bench.preset, seed=seed)
+        return registry.spec(trial.ranker, self.bench.preset, seed=seed)
 
 
 def seed_of(spec: RankerSpec) -> int | None:

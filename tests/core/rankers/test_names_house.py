@@ -8,7 +8,7 @@ import pytest
 
 from shuffleproof.core.rankers import registry
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[3]
 METHODS = frozenset(
     {"partition", "rpartition", "split", "rsplit", "find", "index", "count", "startswith",
      "endswith", "removeprefix", "removesuffix"}
