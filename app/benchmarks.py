@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from shuffleproof.app import services
-from shuffleproof.app.opened import day, path, result
+from shuffleproof.app.opened import day, door, path, result
 from shuffleproof.core.data.catalogue import KIND as DATA
 from shuffleproof.core.data.dataset import Fold
 from shuffleproof.core.data.published import Published
@@ -27,9 +27,8 @@ from shuffleproof.core.studies.kinds.benchmark import runs as benchmark_runs
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
 from shuffleproof.core.studies.kinds.benchmark import text as benchmark_text
-from shuffleproof.core.studies.kinds.benchmark.ranks import CriticalDifference
 from shuffleproof.core.studies.kinds.benchmark.run_commands import is_of_runs
-from shuffleproof.core.studies.kinds.benchmark.text import Cell
+from shuffleproof.core.studies.tables import Cell
 from shuffleproof.core.words import counted
 
 KIND = benchmark.KIND
@@ -148,10 +147,8 @@ def cells(
     return benchmark_text.cells(result(key), measures, marked[0], test, marked[1])
 
 
-@st.cache_data(max_entries=128, show_spinner=False)
-def runs_in_words(key: str, measure: str) -> str:
-    """What the means are over."""
-    return benchmark_notes.runs_in_words(result(key), measure)
+runs_in_words = door(benchmark_notes.runs_in_words)
+"""What the means are over."""
 
 
 @st.cache_data(max_entries=128, show_spinner=False)
@@ -162,16 +159,11 @@ def notes(
     return benchmark_notes.said(result(key), measures, marked[0], test, marked[1])
 
 
-@st.cache_data(max_entries=128, show_spinner=False)
-def means(key: str, measures: tuple[str, ...]) -> pd.DataFrame:
-    """The table as numbers, a row a ranker and measure."""
-    return benchmark_table.means(result(key), measures)
+means = door(benchmark_table.means)
+"""The table as numbers, a row a ranker and measure."""
 
-
-@st.cache_data(max_entries=128, show_spinner=False)
-def compared(key: str, measure: str, baseline: str, test: str) -> pd.DataFrame:
-    """Every ranker against one."""
-    return benchmark_table.compared(result(key), measure, baseline, test)
+compared = door(benchmark_table.compared)
+"""Every ranker against one."""
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
@@ -180,16 +172,11 @@ def deltas(key: str, pair: tuple[str, str], measure: str) -> pd.DataFrame:
     return benchmark_table.deltas(result(key), pair[0], pair[1], measure)
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
-def ranks(key: str, measure: str) -> CriticalDifference:
-    """Which rankers cannot be told apart by their ranks."""
-    return benchmark_ranks.critical_difference(result(key), measure)
+ranks = door(benchmark_ranks.critical_difference)
+"""Which rankers cannot be told apart by their ranks."""
 
-
-@st.cache_data(max_entries=128, show_spinner=False)
-def finding(key: str, measure: str, test: str) -> str:
-    """What the numbers amount to, in words."""
-    return benchmark_finding.finding(result(key), measure, test)
+finding = door(benchmark_finding.finding)
+"""What the numbers amount to, in words."""
 
 
 @st.cache_data(max_entries=16, show_spinner=False)

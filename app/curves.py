@@ -1,13 +1,13 @@
 """Cached doors to stored initial-ranking studies: every answer by the study's content key."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from shuffleproof.app import scoring, services, state
+from shuffleproof.app.opened import day, door, result
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.perturb.registry import entry_of
 from shuffleproof.core.store.manifest import Artefact
@@ -15,7 +15,7 @@ from shuffleproof.core.studies.conventions import derivable
 from shuffleproof.core.studies.kinds.ranking_degradation import significance as table
 from shuffleproof.core.studies.kinds.ranking_degradation import study as initial_ranking
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
-from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.words import counted
 
 KIND = "initial-ranking"
 REPLAY = "shuffleproof.core.studies.answers.rescored_list:replayed"
@@ -36,29 +36,20 @@ def details(artefact: Artefact) -> str:
     recipe = artefact.recipe
     families = ", ".join(dict.fromkeys(family for family, _ in recipe["perturbations"]))
     lists = ", ".join(recipe["initial"])
-    draws = f"{recipe['draws']} draws" if recipe["draws"] != 1 else "1 draw"
-    return f"{families} · {draws} · on {lists}"
+    return f"{families} · {counted(recipe['draws'], 'draw')} · on {lists}"
 
 
 def short_words(artefact: Artefact) -> str:
     """What tells a stored study from others in a narrow place: when, and of how many rankers."""
-    return f"{_day(artefact)} · {_rankers(artefact.recipe)}"
-
-
-def _rankers(recipe: Mapping[str, Any]) -> str:
-    count = sum(label != INITIAL for label, _ in recipe["rankers"])
-    return f"{count} ranker{'s' if count != 1 else ''}"
-
-
-def _day(artefact: Artefact) -> str:
-    return datetime.fromisoformat(artefact.created).astimezone(UTC).strftime("%d %b %H:%M")
+    count = sum(label != INITIAL for label, _ in artefact.recipe["rankers"])
+    return f"{day(artefact)} · {counted(count, 'ranker')}"
 
 
 def families(recipe: Mapping[str, Any]) -> dict[str, list[float]]:
     """The levels of every family, outwards from the unchanged one."""
     found: dict[str, list[float]] = {}
     for family, level in recipe["perturbations"]:
-        found.setdefault(family, []).append(float(level))
+        found.setdefault(str(family), []).append(float(level))
     return found
 
 
@@ -91,32 +82,24 @@ def can_be_drawn(recipe: Mapping[str, Any], measure: Measure) -> bool:
 @st.cache_data(max_entries=256, show_spinner=False)
 def summary(key: str, measure: str) -> pd.DataFrame:
     """Means and intervals of every point under one measure."""
-    return _result(key).summary([measure])
+    return result(key).summary([measure])
 
 
-@st.cache_data(max_entries=256, show_spinner=False)
-def claim(key: str, family: str, measure: str) -> dict[str, Any]:
-    """Whether the paper's order holds here; empty where the study lacks one of the two."""
-    return initial_ranking.claim(_result(key), family, measure)
+claim = door(initial_ranking.claim)
+"""Whether the paper's order holds here; empty where the study lacks one of the two."""
 
+finding = door(initial_ranking.finding)
+"""What the numbers of these rankers amount to, in words."""
 
-@st.cache_data(max_entries=256, show_spinner=False)
-def finding(key: str, family: str, measure: str, rankers: tuple[str, ...]) -> str:
-    """What the numbers of these rankers amount to, in words."""
-    return initial_ranking.finding(_result(key), family, measure, rankers)
-
-
-@st.cache_data(max_entries=256, show_spinner=False)
-def marks(key: str, family: str, measure: str, baseline: str, test: str) -> pd.DataFrame:
-    """The significance table."""
-    return table.marks(_result(key), family, measure, baseline, test)
+marks = door(table.marks)
+"""The significance table."""
 
 
 @st.cache_data(max_entries=256, show_spinner=False)
 def damage(key: str, point: tuple[str, float], family: str, measure: str) -> pd.DataFrame:
     """What one point (ranker, level) did to every query, worst first."""
     ranker, level = point
-    return table.damage(_result(key), ranker, family, level, measure)
+    return table.damage(result(key), ranker, family, level, measure)
 
 
 def replayed(
@@ -147,16 +130,3 @@ def replayed(
 @st.cache_data(max_entries=256, show_spinner=False)
 def _replayed(question: dict[str, Any]) -> pd.DataFrame:
     return pd.DataFrame(scoring.resident().ask(REPLAY, question))
-
-
-@st.cache_data(max_entries=64, show_spinner=False)
-def seconds_a_trial(key: str) -> dict[str, float]:
-    """Mean seconds of a trial of every ranker of a stored study."""
-    trials = _result(key).trials
-    return {
-        str(name): float(mean) for name, mean in trials.groupby("ranker")["seconds"].mean().items()
-    }
-
-
-def _result(key: str) -> StudyResult:
-    return StudyResult.open(services.store().resolve(key, "study").path)

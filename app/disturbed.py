@@ -8,7 +8,8 @@ import pandas as pd
 import streamlit as st
 
 from shuffleproof.app import scoring, services, state
-from shuffleproof.app.opened import day, path, result
+from shuffleproof.app.curves import families as families  # noqa: PLC0414 (asked for here)
+from shuffleproof.app.opened import day, door, path, result
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.perturb.entry import PerturbationEntry
 from shuffleproof.core.perturb.registry import attacked, entry_of
@@ -22,7 +23,6 @@ from shuffleproof.core.studies.kinds.perturbations import table as perturbations
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.kinds.worst_case import table as worst_case_table
 from shuffleproof.core.studies.kinds.worst_case.plan import KIND as WORST_CASE
-from shuffleproof.core.studies.kinds.worst_case.plan import RANDOM
 from shuffleproof.core.studies.result import stored_summary
 from shuffleproof.core.studies.score_floor import of_scores
 from shuffleproof.core.words import counted
@@ -60,14 +60,6 @@ def rankers(recipe: Mapping[str, Any]) -> list[str]:
     return [str(label) for label, _ in recipe["rankers"]]
 
 
-def families(recipe: Mapping[str, Any]) -> dict[str, list[float]]:
-    """The levels of every family, outwards from the unchanged one."""
-    found: dict[str, list[float]] = {}
-    for family, level in recipe["perturbations"]:
-        found.setdefault(str(family), []).append(float(level))
-    return found
-
-
 def entry(family: str) -> PerturbationEntry | None:
     """What the registry knows of a family, a chain or an attack; None if it no longer does."""
     try:
@@ -88,10 +80,8 @@ def cards(key: str, family: str, measure: str) -> pd.DataFrame:
     return card_table.pareto(card_table.cards(result(key), family, measure))
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
-def losses(key: str, measure: str) -> pd.DataFrame:
-    """What every family at every level costs each ranker."""
-    return perturbations_table.losses(result(key), measure)
+losses = door(perturbations_table.losses)
+"""What every family at every level costs each ranker."""
 
 
 @st.cache_resource(max_entries=6, show_spinner=False)
@@ -117,33 +107,14 @@ def damage(key: str, point: tuple[str, str, float], measure: str) -> pd.DataFram
     return perturbations_table.damage(result(key), ranker, family, level, measure)
 
 
-@st.cache_data(max_entries=128, show_spinner=False)
-def by_level(key: str, ranker: str, family: str, measure: str) -> pd.DataFrame:
-    """The change of every query at every level, the most damaged first."""
-    return perturbations_table.by_level(result(key), ranker, family, measure)
+by_level = door(perturbations_table.by_level)
+"""The change of every query at every level, the most damaged first."""
 
+worst = door(worst_case_table.table)
+"""Random mean against worst found, a row a ranker and budget."""
 
-@st.cache_data(max_entries=64, show_spinner=False)
-def worst(key: str) -> pd.DataFrame:
-    """Random mean against worst found, a row a ranker and budget."""
-    return worst_case_table.table(result(key))
-
-
-@st.cache_data(max_entries=128, show_spinner=False)
-def worst_queries(key: str, ranker: str, budget: int) -> pd.DataFrame:
-    """Every query as it is, over random orders and at the worst found, the most damaged first."""
-    found = result(key)
-    method, measure = found.recipe["search"]["method"], found.recipe["measure"]
-    as_is, random, worst = (
-        found.per_query(ranker, family, level, measure).astype(np.float64)
-        for family, level in ((RANDOM, 0.0), (RANDOM, float(budget)), (method, float(budget)))
-    )
-    frame = pd.DataFrame(
-        {"query": found.query_ids, "as_is": as_is, "random": random, "worst": worst,
-         "damage": as_is - worst}
-    )  # fmt: skip
-    known = frame[frame["damage"].notna()]
-    return known.sort_values("damage", ascending=False, kind="stable", ignore_index=True)
+worst_queries = door(worst_case_table.queries)
+"""Every query as it is, over random orders and at the worst found, the most damaged first."""
 
 
 @st.cache_data(max_entries=64, show_spinner=False)

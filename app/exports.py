@@ -4,7 +4,6 @@ HTML needs nothing. SVG, PDF and PNG are drawn by Kaleido in an installed Chromi
 """
 
 import importlib.util
-import io
 import json
 import os
 import re
@@ -13,13 +12,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import pandas as pd
 import plotly.graph_objects as go
 
 from shuffleproof.app.figures.style import on_paper
-from shuffleproof.core.data.csv_text import csv
 from shuffleproof.core.errors import ShuffleproofError
-from shuffleproof.core.words import one_line
+from shuffleproof.core.studies.table_text import written
+from shuffleproof.core.studies.tables import Table
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 WIDTH, HEIGHT, PNG_SCALE = 900, 500, 2
@@ -30,13 +28,8 @@ MIME = {
     "md": "text/markdown", "json": "application/json", "zip": "application/zip",
 }  # fmt: skip
 FIGURES = ("html", "svg", "pdf", "png")
-TABLES = ("csv", "parquet", "tex", "md")
+TABLES = {"csv": "CSV", "parquet": "Parquet", "tex": "LaTeX", "md": "Markdown"}
 NO_NAME = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|]')
-SPECIAL = {
-    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-    **{character: f"\\{character}" for character in "&%$#_{}"},
-    "▲": r"$\blacktriangle$", "▼": r"$\blacktriangledown$", "τ": r"$\tau$", "−": "$-$",
-}  # fmt: skip
 
 
 class ExportError(ShuffleproofError):
@@ -83,12 +76,11 @@ def figure_files(figure: go.Figure, stem: str) -> list[File]:
     ]
 
 
-def table_files(frame: pd.DataFrame, stem: str) -> list[File]:
+def table_files(table: Table, stem: str) -> list[File]:
     """A table as CSV, Parquet, LaTeX and Markdown."""
-    words = {"csv": "CSV", "parquet": "Parquet", "tex": "LaTeX", "md": "Markdown"}
     return [
-        File(words[kind], f"{stem}.{kind}", lambda kind=kind: table_as(frame, kind))  # type: ignore[misc]
-        for kind in TABLES
+        File(words, f"{stem}.{ending}", lambda ending=ending: written(table, ending))  # type: ignore[misc]
+        for ending, words in TABLES.items()
     ]
 
 
@@ -142,62 +134,3 @@ def drawing_lacks() -> str:
     if browser() is None:
         return "SVG, PDF and PNG need Chromium or Chrome: apt install chromium, or BROWSER_PATH."
     return ""
-
-
-def table_as(frame: pd.DataFrame, kind: str) -> bytes:
-    """A table as the bytes of a file: csv, parquet, tex or md; the first two exact."""
-    if kind == "csv":
-        return csv(frame).encode()
-    if kind == "parquet":
-        content = io.BytesIO()
-        frame.to_parquet(content, index=False)
-        return content.getvalue()
-    whole = [_is_whole(frame[column]) for column in frame.columns]
-    rows = [
-        [_cell(value, is_whole) for value, is_whole in zip(row, whole, strict=True)]
-        for row in frame.itertuples(index=False)
-    ]
-    heads = [one_line(str(column).replace("_", " ")) for column in frame.columns]
-    return (_latex if kind == "tex" else _markdown)(heads, rows, _numeric(frame)).encode()
-
-
-def _numeric(frame: pd.DataFrame) -> list[bool]:
-    return [pd.api.types.is_numeric_dtype(kind) for kind in frame.dtypes]
-
-
-def _is_whole(column: "pd.Series[Any]") -> bool:
-    """Numbers without a broken one among them: levels and counts."""
-    if not pd.api.types.is_numeric_dtype(column.dtype):
-        return False
-    known = column.dropna()
-    return bool((known == known.round()).all()) and bool((known.abs() >= 1).any())
-
-
-def _cell(value: Any, is_whole: bool) -> str:  # noqa: FBT001 (a fact of the column)
-    """Three decimals, whole numbers as they are, nothing for NaN."""
-    if isinstance(value, float):
-        if pd.isna(value):
-            return ""
-        if is_whole:
-            return f"{value:.0f}"
-        return f"{value:.3f}" if abs(value) >= 5e-4 or not value else f"{value:.1e}"
-    return one_line(str(value))
-
-
-def _markdown(heads: list[str], rows: list[list[str]], numeric: list[bool]) -> str:
-    lines = [heads, ["--:" if number else ":--" for number in numeric], *rows]
-    escaped = [[re.sub(r"([|\\`*_<>])", r"\\\1", cell) for cell in line] for line in lines]
-    escaped[1] = lines[1]
-    return "".join(f"| {' | '.join(line)} |\n" for line in escaped)
-
-
-def _latex(heads: list[str], rows: list[list[str]], numeric: list[bool]) -> str:
-    columns = "".join("r" if number else "l" for number in numeric)
-    lines = [rf"\begin{{tabular}}{{{columns}}}", r"\hline"]
-    lines += [" & ".join(map(_escaped, heads)) + r" \\", r"\hline"]
-    lines += [" & ".join(map(_escaped, row)) + r" \\" for row in rows]
-    return "\n".join([*lines, r"\hline", r"\end{tabular}", ""])
-
-
-def _escaped(text: str) -> str:
-    return "".join(SPECIAL.get(character, character) for character in text)

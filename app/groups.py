@@ -1,9 +1,6 @@
 """Cached doors to stored studies of GSF's shuffles: every answer by the study's content key."""
 
-import pandas as pd
-import streamlit as st
-
-from shuffleproof.app.opened import day, result
+from shuffleproof.app.opened import day, door
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.group_shuffles import study as group_shuffles
 from shuffleproof.core.studies.kinds.group_shuffles import table as group_shuffles_table
@@ -32,19 +29,11 @@ def words(artefact: Artefact) -> str:
     )
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
-def table(key: str) -> pd.DataFrame:
-    """The error by the number of shuffles, of every ranker."""
-    return group_shuffles_table.table(result(key))
+table = door(group_shuffles_table.table)
+"""The error by the number of shuffles, of every ranker."""
 
+reference = door(group_shuffles_table.reference)
+"""Under how many shuffles the deviation is taken that errors are given in."""
 
-@st.cache_data(max_entries=64, show_spinner=False)
-def reference(key: str) -> int:
-    """Under how many shuffles the deviation is taken that errors are given in."""
-    return group_shuffles_table.reference(result(key))
-
-
-@st.cache_data(max_entries=64, show_spinner=False)
-def finding(key: str, ranker: str) -> str:
-    """What the numbers of a ranker amount to, in words."""
-    return group_shuffles_table.finding(result(key), ranker)
+finding = door(group_shuffles_table.finding)
+"""What the numbers of a ranker amount to, in words."""

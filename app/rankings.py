@@ -8,13 +8,12 @@ import pandas as pd
 import streamlit as st
 
 from shuffleproof.app import answering, proposals, services
-from shuffleproof.app.opened import day, result
+from shuffleproof.app.opened import day, door, result
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.rankers.neural.ordinal_geometry import OrdinalGeometry, geometries
 from shuffleproof.core.rankers.neural.recipes import rankings_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.answers.trained import as_they_came
-from shuffleproof.core.studies.claims import Verdict
 from shuffleproof.core.studies.kinds.multi_ranking import study as initial_rankings
 from shuffleproof.core.studies.kinds.multi_ranking import table as initial_rankings_table
 from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import TRAINED
@@ -64,16 +63,11 @@ def words(artefact: Artefact) -> str:
     return f"{text} · top {depth or 'all'} · {counted(seeds, 'seed')}"
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
-def table(key: str, measure: str) -> pd.DataFrame:
-    """Every ranker under every condition."""
-    return initial_rankings_table.table(result(key), measure)
+table = door(initial_rankings_table.table)
+"""Every ranker under every condition."""
 
-
-@st.cache_data(max_entries=64, show_spinner=False)
-def claim(key: str, measure: str) -> Verdict | None:
-    """Whether the paper's claim holds here; None where its three rankers are not there."""
-    return initial_rankings_table.claim(result(key), measure)
+claim = door(initial_rankings_table.claim)
+"""Whether the paper's claim holds here; None where its three rankers are not there."""
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
@@ -82,16 +76,11 @@ def sentences(key: str, measure: str) -> Sentences:
     return initial_rankings_table.told(table(key, measure), claim(key, measure))
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
-def queries(key: str, point: tuple[str, str], measure: str) -> pd.DataFrame:
-    """What a condition did to every query of a ranker."""
-    return initial_rankings_table.queries(result(key), point, measure)
+queries = door(initial_rankings_table.queries)
+"""What a condition did to every query of a ranker."""
 
-
-@st.cache_data(max_entries=64, show_spinner=False)
-def by_condition(key: str, ranker: str, measure: str) -> pd.DataFrame:
-    """The change of every query under every condition, the most damaged first."""
-    return initial_rankings_table.by_condition(result(key), ranker, measure)
+by_condition = door(initial_rankings_table.by_condition)
+"""The change of every query under every condition, the most damaged first."""
 
 
 def seeds(key: str, point: tuple[str, str]) -> list[int]:

@@ -12,7 +12,7 @@ from shuffleproof.core.rankers import registry
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.invariance.verdict import UNTOLD
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
-from shuffleproof.core.words import counted
+from shuffleproof.core.words import counted, signed
 
 
 @dataclass(frozen=True)
@@ -129,4 +129,4 @@ def _fall(key: str) -> str:
     if means.empty or len(levels) < 2:
         return ""
     change = means[levels[-1]] - means[levels[0]]
-    return f"{change.idxmin()} {change.min():+.3f} {measure} at {levels[-1]:g} {family}"
+    return f"{change.idxmin()} {signed(change.min())} {measure} at {levels[-1]:g} {family}"

@@ -3,33 +3,22 @@
 import html
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-import pandas as pd
 from plotly.offline import get_plotlyjs
 
-from shuffleproof.app import (
-    report_attention,
-    report_disturbed,
-    report_groups,
-    report_parts,
-    report_sizes,
-    report_tables,
-)
-from shuffleproof.app.figures.initial_ranking import alt_text, curves
+from shuffleproof.app.figures.style import on_paper
+from shuffleproof.app.pictures import drawn
 from shuffleproof.core.errors import UsageError
-from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.perturb.registry import entry_of
-from shuffleproof.core.studies.kinds.benchmark.finding import signed
-from shuffleproof.core.studies.kinds.invariance.certificate import certificates
-from shuffleproof.core.studies.kinds.ranking_degradation.significance import marks
-from shuffleproof.core.studies.kinds.ranking_degradation.study import claim, finding
+from shuffleproof.core.studies import sections
 from shuffleproof.core.studies.methods import paragraph, references
 from shuffleproof.core.studies.question import Facts
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.reproduce import study_command, study_python
-from shuffleproof.core.studies.result import StudyResult, stored_summary
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.table_text import html as table_html
+from shuffleproof.core.studies.tables import Table
 
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
@@ -39,6 +28,14 @@ td:first-child, th:first-child { text-align: left; }
 figcaption, footer, .said { color: #777; font-size: 14px; }
 @media (prefers-color-scheme: dark) { body { background: #14161a; color: #e6e6e6; } }
 """
+
+SAID: Mapping[type[sections.Section], str] = {
+    sections.Heading: "<h3>{}</h3>",
+    sections.Finding: "<p><b>{}</b></p>",
+    sections.Sentence: "<p>{}</p>",
+    sections.Convention: "<p class='said'>{}</p>",
+}
+"""How the report shows texts."""
 
 
 def report(studies: Sequence[Path]) -> str:
@@ -55,35 +52,46 @@ def report(studies: Sequence[Path]) -> str:
 
 def _study(directory: Path) -> str:
     result = StudyResult.open(directory)
-    kind = result.recipe["kind"]
-    if kind in report_tables.KINDS:
-        drawn = report_tables.section(result)
-    elif kind in report_sizes.KINDS:
-        drawn = report_sizes.section(result)
-    elif kind in report_disturbed.KINDS:
-        drawn = report_disturbed.section(result)
-    elif kind in report_groups.KINDS:
-        drawn = report_groups.section(result)
-    elif kind in report_attention.KINDS:
-        drawn = report_attention.section(result)
-    elif kind == "invariance":
-        drawn = _invariance(result)
-    elif kind == "initial-ranking":
-        drawn = _initial_ranking(result, stored_summary(directory))
-    else:
-        drawn = _other(result, stored_summary(directory))
-    return drawn + _methods(result) + _recipe(result)
+    question = STUDIES[result.recipe["kind"]]
+    told = question.telling().sections(result, sections.View())
+    body = "".join(map(shown, told))
+    head = f"<h2>{html.escape(question.title)}</h2>"
+    return head + body + _methods(result) + _recipe(result)
 
 
-def _other(result: StudyResult, summary: pd.DataFrame) -> str:
-    """A study without a picture of its own here: its question and its numbers."""
-    entry = STUDIES.get(result.recipe["kind"])
-    question = entry.title if entry else result.recipe["kind"]
-    return f"<h2>{html.escape(question)}</h2>{report_parts.table(summary)}"
+def shown(section: sections.Section) -> str:
+    """One section as HTML."""
+    if isinstance(section, sections.Picture):
+        return _picture(section)
+    if isinstance(section, Table):
+        return _table(section)
+    if isinstance(section, sections.Details):
+        lines = (f"<p>{html.escape(line)}</p>" for line in section.lines)
+        return _folded(section.title, "".join(lines))
+    text = html.escape(section.text)
+    return SAID[type(section)].format(text) if text else ""
 
 
-def _asked(kind: str) -> str:
-    return f"<h2>{html.escape(STUDIES[kind].title)}</h2>"
+def _picture(section: sections.Picture) -> str:
+    """A picture with what it shows in words; the report's head holds the drawing program."""
+    figure, words = drawn(section.name, section.facts)
+    picture = on_paper(figure).to_html(full_html=False, include_plotlyjs=False)
+    said = html.escape(words)
+    return (
+        f"<figure role='img' aria-label='{said}'>{picture}<figcaption>{said}</figcaption></figure>"
+    )
+
+
+def _table(table: Table) -> str:
+    title, rows = html.escape(table.title), table_html(table)
+    if table.folded:
+        return _folded(table.title, rows)
+    return f"<h4>{title}</h4>{rows}" if title else rows
+
+
+def _folded(head: str, content: str) -> str:
+    """Content behind a line that opens it."""
+    return f"<details><summary>{html.escape(head)}</summary>{content}</details>"
 
 
 def _methods(result: StudyResult) -> str:
@@ -95,73 +103,19 @@ def _methods(result: StudyResult) -> str:
     return f"<h3>Methods</h3><p>{words}</p><h3>References</h3><ol>{works}</ol>"
 
 
-def _initial_ranking(result: StudyResult, summary: pd.DataFrame) -> str:
-    parts = [_asked("initial-ranking")]
-    for family, measure in summary[["family", "measure"]].drop_duplicates().itertuples(index=False):
-        figure = curves(summary, family, measure, entry_of(family).unit)
-        parts.append(report_parts.figure(figure, alt_text(summary, family, measure)))
-        parts.append(report_parts.finding(finding(result, family, measure)))
-        convention = html.escape(Measure.parse(measure).convention())
-        parts.append(f"<p class='said'>{convention}</p>")
-        verdict = claim(result, family, measure)
-        if verdict:
-            interval = f"95 % {signed(verdict['low'])} to {signed(verdict['high'])}"
-            parts.append(
-                f"<p>{html.escape(verdict['whose'])} that {html.escape(verdict['claim'])}: "
-                f"<b>{verdict['verdict']}</b> here (difference {signed(verdict['difference'])}, "
-                f"{interval}, p = {verdict['p']:.3g}, n = {verdict['n']}, paired t test).</p>"
-            )
-        parts.append(_significance(result, family, measure))
-    parts.append("<details><summary>Every number</summary>")
-    parts.append(report_parts.table(summary))
-    parts.append("</details>")
-    return "".join(parts)
-
-
-def _significance(result: StudyResult, family: str, measure: str) -> str:
-    frame = marks(result, family, measure)
-    return (
-        "<details><summary>Is it more than chance?</summary>"
-        "<p class='said'>change: from the unchanged lists; against: the initial ranking at the "
-        "same level. Paired t tests, p adjusted by Holm over each column, effect: Cohen's d, "
-        f"▲ ▼: p ≤ 0.05.</p>{report_parts.table(frame)}</details>"
-    )
-
-
-def _invariance(result: StudyResult) -> str:
-    reads = {name: frozenset(found) for name, found in result.facts["reads"].items()}
-    cards = certificates(result, reads)
-    frame = pd.DataFrame([card.plain() for card in cards])[list(INVARIANCE)]
-    told = "".join(report_parts.said(card.sentence()) for card in cards)
-    rests = [
-        report_parts.folded(
-            f"What the verdict on {card.ranker} rests on",
-            "".join(report_parts.said(line) for line in card.details()),
-        )
-        for card in cards
-    ]
-    return "".join([_asked("invariance"), told, report_parts.table(frame), *rests])
-
-
-INVARIANCE = (
-    "ranker", "verdict", "queries", "queries_moved", "queries_untold", "positions_moved",
-    "lowest_tau", "max_score_deviation", "numeric_floor", "distinct_orders", "failure_bound",
-)  # fmt: skip
-
-
 def _recipe(result: StudyResult) -> str:
     """What makes it again, and all that determines it."""
     writers = [("As a command", study_command), ("In Python", study_python)]
-    parts = [report_parts.folded(head, _written(write, result)) for head, write in writers]
+    parts = [_folded(head, _written(write, result)) for head, write in writers]
     text = html.escape(json.dumps(result.recipe, indent=1))
-    return "".join([*parts, report_parts.folded("Recipe", f"<pre>{text}</pre>")])
+    return "".join([*parts, _folded("Recipe", f"<pre>{text}</pre>")])
 
 
 def _written(write: Callable[[Facts, Facts], str], result: StudyResult) -> str:
     try:
         return f"<pre>{html.escape(write(result.recipe, result.facts))}</pre>"
     except UsageError as error:  # no flags say it
-        return report_parts.said(str(error))
+        return f"<p>{html.escape(str(error))}</p>"
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from shuffleproof.app import answering, services
-from shuffleproof.app.opened import day, result
+from shuffleproof.app.opened import day, door, result
 from shuffleproof.core.data import stored
 from shuffleproof.core.data.catalogue import find
 from shuffleproof.core.errors import ArtefactError
@@ -80,10 +80,8 @@ def _lengths(data: str, root: str, named: str) -> NDArray[np.int64]:
         raise ArtefactError(data, f"cannot be opened ({error})", "Bring it in again.") from error
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
-def curves(key: str, measure: str) -> pd.DataFrame:
-    """Every ranker at every N0 and N1."""
-    return set_size_table.curves(result(key), measure)
+curves = door(set_size_table.curves)
+"""Every ranker at every N0 and N1."""
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
@@ -97,10 +95,8 @@ def _drops(key: str, measure: str) -> list[Drop]:
     return set_size_table.drops(result(key), measure)
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
-def claim(key: str, measure: str) -> dict[str, Any]:
-    """Whether the paper's claim holds here; empty where its three rankers are not there."""
-    return set_size_table.claim(result(key), measure)
+claim = door(set_size_table.claim)
+"""Whether the paper's claim holds here; empty where its three rankers are not there."""
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
@@ -109,18 +105,11 @@ def sentences(key: str, measure: str) -> Sentences:
     return set_size_table.told(curves(key, measure), _drops(key, measure), claim(key, measure))
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
-def queries(
-    key: str, point: Point, measure: str, against: Side | None = None
-) -> tuple[Side, pd.DataFrame]:
-    """What another size did to every query (ranker, N0, N1), and the N0 and N1 compared with."""
-    return set_size_queries.queries(result(key), point, measure, against)
+queries = door(set_size_queries.queries)
+"""What another size did to every query (ranker, N0, N1), and the N0 and N1 compared with."""
 
-
-@st.cache_data(max_entries=64, show_spinner=False)
-def by_size(key: str, ranker: str, trained_on: str, measure: str) -> pd.DataFrame:
-    """The change of every query at every N1, the most damaged first."""
-    return set_size_queries.by_size(result(key), ranker, trained_on, measure)
+by_size = door(set_size_queries.by_size)
+"""The change of every query at every N1, the most damaged first."""
 
 
 def seeds(key: str, point: Point) -> list[int]:

@@ -174,13 +174,22 @@ def _read(recipe: Any, values: Mapping[str, str]) -> dict[str, Any]:
     return {name: value_of(known[name], text) for name, text in values.items()}
 
 
-def parts_of(text: str) -> list[str]:
+OLD = ",;"
+"""What separates measures: a semicolon did in addresses that were stored."""
+
+
+def parts_of(text: str, separators: str = ",") -> list[str]:
     """What commas separate, without the blanks around; commas within parentheses are left alone.
 
-    >>> parts_of("NDCG(ideal=shown,ties=row)@10, RR,")
-    ['NDCG(ideal=shown,ties=row)@10', 'RR']
+    Args:
+        text: the parts.
+        separators: what separates them; old addresses have `;` between measures (OLD).
+
+    >>> parts_of("NDCG(ideal=shown,ties=row)@10, RR,"), parts_of("AP;RR,P@5", OLD)
+    (['NDCG(ideal=shown,ties=row)@10', 'RR'], ['AP', 'RR', 'P@5'])
     """
-    return [part.strip() for part in re.split(r",(?![^()]*\))", text) if part.strip()]
+    parts = re.split(rf"[{separators}](?![^()]*\))", text)
+    return [part.strip() for part in parts if part.strip()]
 
 
 def fields_of(pairs: Iterable[str]) -> dict[str, str]:
@@ -223,7 +232,8 @@ def value_of(declared: Parameter, text: str) -> Any:
     if get_origin(declared.type) is tuple:
         kind = declared.type.__args__[0]
         kinds = getattr(kind, "__args__", (kind,))
-        return tuple(_converted(declared, kinds, part) for part in parts_of(text))
+        parts = parts_of(text, OLD if declared.names == "measures" else ",")
+        return tuple(_converted(declared, kinds, part) for part in parts)
     kinds = getattr(declared.type, "__args__", (declared.type,))
     lists = [kind for kind in kinds if get_origin(kind) is tuple]
     if lists and not (type(None) in kinds and text.lower() == "none"):

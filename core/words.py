@@ -1,4 +1,57 @@
-"""Numbers and what they count, in words that agree."""
+"""Numbers as people read them, and what they count, in words that agree."""
+
+import math
+
+MISSING = "–"
+
+
+def number(value: float | None, spec: str = ".3f") -> str:
+    """A number: a true minus, no sign on what prints as 0, a dash where there is none.
+
+    Args:
+        value: the number.
+        spec: how, as Python's `format` takes it.
+
+    >>> number(-0.25), number(-0.0001), number(float("nan")), number(-1e-9, ".3g")
+    ('−0.250', '0.000', '–', '−1e−09')
+    >>> number(0.0312, "+.3f"), number(0.954, ".1%"), number(2000, ",.0f")
+    ('+0.031', '95.4 %', '2,000')
+    """
+    if value is None or math.isnan(value):
+        return MISSING
+    text = format(value, spec)
+    if not any(digit in text for digit in "123456789") and math.isfinite(value):
+        text = text.lstrip("+-")
+    return text.replace("-", "−").replace("%", " %")
+
+
+def signed(value: float | None, digits: int = 3) -> str:
+    """A difference, its sign written out.
+
+    >>> signed(0.0312), signed(-0.5), signed(-0.0001)
+    ('+0.031', '−0.500', '0.000')
+    """
+    return number(value, f"+.{digits}f")
+
+
+def interval(low: float | None, high: float | None, spec: str = "+.3f") -> str:
+    """An interval.
+
+    >>> interval(-0.5, 0.25), interval(0.1, 0.2, ".2f")
+    ('[−0.500, +0.250]', '[0.10, 0.20]')
+    """
+    return f"[{number(low, spec)}, {number(high, spec)}]"
+
+
+def p_value(p: float) -> str:
+    """A p value, bounded where its digits say nothing.
+
+    >>> p_value(0.0312), p_value(1e-30), p_value(float("nan"))
+    ('p = 0.031', 'p < 0.0001', 'p undefined')
+    """
+    if math.isnan(p):
+        return "p undefined"
+    return "p < 0.0001" if p < 1e-4 else f"p = {p:.2g}"
 
 
 def one_line(text: str) -> str:

@@ -85,17 +85,23 @@ def help_of(kind):
 
 def page(kind, artefact, root):
     """The words of a study's page: texts and labels of fields, in their order."""
+    test = drawn(kind, artefact)
+    texts = [one.value for name in TEXTS for one in test.get(name)]
+    texts += [f"{name}: {one.label}" for name in FIELDS for one in test.get(name)]
+    texts += [f"figures: {'some' if test.get('plotly_chart') else 'none'}"]
+    return words([line for text in texts for line in str(text).splitlines()], root)
+
+
+def drawn(kind, artefact):
+    """A study's page, as a test draws it."""
     from streamlit.testing.v1 import AppTest
 
-    drawn = AppTest.from_function(script, default_timeout=240, kwargs={"path": kind})
-    drawn.query_params["data"] = str(artefact.facts["data"])
-    drawn.query_params["study"] = artefact.key.digest[:8]
-    drawn.run()
-    assert not drawn.exception, drawn.exception
-    texts = [one.value for name in TEXTS for one in drawn.get(name)]
-    texts += [f"{name}: {one.label}" for name in FIELDS for one in drawn.get(name)]
-    texts += [f"figures: {'some' if drawn.get('plotly_chart') else 'none'}"]
-    return words([line for text in texts for line in str(text).splitlines()], root)
+    test = AppTest.from_function(script, default_timeout=240, kwargs={"path": kind})
+    test.query_params["data"] = str(artefact.facts["data"])
+    test.query_params["study"] = artefact.key.digest[:8]
+    test.run()
+    assert not test.exception, test.exception
+    return test
 
 
 def script(path):
@@ -107,13 +113,13 @@ def script(path):
 
     with address.gathered():
         sidebar.draw()
-        drawn = [
+        pages = [
             st.Page(page.draw, title=page.title, url_path=page.path or "home",
                     default=page.path == path)
             for section in SECTIONS.values()
             for page in section
         ]  # fmt: skip
-        st.navigation(drawn).run()
+        st.navigation(pages).run()
 
 
 def written(kind):

@@ -1,1 +1,1 @@
-"""Figures: frames in, Plotly figures out; no streamlit, no torch, no core."""
+"""Figures: frames in, Plotly figures out; no streamlit, no torch, of core the words."""

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 from shuffleproof.app.figures.query_bars import bars
 from shuffleproof.app.figures.style import PALETTE, beside, laid_out, put, xaxes, yaxes
 from shuffleproof.app.figures.text import plain_text
+from shuffleproof.core.words import signed
 
 Effect = Literal["quality", "robustness", "seconds", "parameters"]
 
@@ -93,7 +94,7 @@ def _beyond(figure: go.Figure, row: Mapping[Any, Any], reach: tuple[float, float
             mode="markers+text",
             marker={"size": 12, "symbol": f"triangle-{'left' if left else 'right'}",
                     "color": color},
-            text=[_signed(row["value"])],
+            text=[signed(row["value"])],
             textposition=f"middle {'right' if left else 'left'}",
             cliponaxis=False,
             hovertemplate=(
@@ -102,10 +103,6 @@ def _beyond(figure: go.Figure, row: Mapping[Any, Any], reach: tuple[float, float
             ),
         )
     )  # fmt: skip
-
-
-def _signed(value: float) -> str:
-    return f"{value:+.3f}".replace("-", "−")
 
 
 def label(variant: str, base: str, step_of: StepOf) -> str:
@@ -208,7 +205,7 @@ def alt_text(table: pd.DataFrame, effect: Effect, measure: str) -> str:
     """The picture in words."""
     tested = effect in {"quality", "robustness"}
     said = [
-        f"{row['variant']} {_signed(row['value'])}"
+        f"{row['variant']} {signed(row['value'])}"
         + ("" if row["p"] <= SIGNIFICANT else " (may be chance)")
         if tested
         else f"{row['variant']} {row['value']:,.0f}"

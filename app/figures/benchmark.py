@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 
 from shuffleproof.app.figures.style import beside, end_labels, laid_out, put, shapes, stroke
 from shuffleproof.app.figures.text import plain_text
+from shuffleproof.core.words import signed
 
 ROW, FRAME = 34, 106
 """Pixels of a ranker, and of axis and margins."""
@@ -102,7 +103,7 @@ def alt_text(frame: pd.DataFrame, baseline: str, measure: str) -> str:
     """The picture in words: every difference and whether it is more than chance."""
     said = [
         str(row["ranker"])
-        + f" {row['difference']:+.3f}".replace("-", "−")
+        + f" {signed(row['difference'])}"
         + ("" if row["p"] <= SIGNIFICANT else " (may be chance)")
         for row in best_first(frame).to_dict("records")
     ]

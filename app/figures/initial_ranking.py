@@ -16,6 +16,7 @@ from shuffleproof.app.figures.style import (
     yaxes,
 )
 from shuffleproof.app.figures.text import plain_text
+from shuffleproof.core.words import number
 
 HEIGHT = 460
 CLOSEST_TICKS = 0.075  # of the axis' length: ticks nearer to their neighbours are left out
@@ -130,20 +131,11 @@ def _axes(figure: go.Figure, shown: pd.DataFrame, x: Axis, title: str) -> None:
             "matches": "x",
             "title": {"text": TAU, "standoff": 6},
             "tickvals": taus,
-            "ticktext": [_tau(points[level]) for level in taus],
+            "ticktext": [number(points[level], ".2f") for level in taus],
             "showgrid": False,
             "zeroline": False,
         },
     )
-
-
-def _tau(value: float) -> str:
-    """A τ in two decimals.
-
-    >>> _tau(-0.014), _tau(-0.001)
-    ('−0.01', '0.00')
-    """
-    return f"{round(value, 2) + 0.0:.2f}".replace("-", "−")
 
 
 def _apart(levels: list[float], closest: float) -> list[float]:

@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 from shuffleproof.app.figures.style import REFERENCE, beside, laid_out, put, stroke, xaxes, yaxes
 from shuffleproof.app.figures.text import plain_text
 from shuffleproof.core.rankers.name import without_presets
+from shuffleproof.core.words import signed
 
 ROW, FRAME = 26, 96
 """Pixels of a condition, and of axis and margins."""
@@ -116,10 +117,6 @@ def alt_text(frame: pd.DataFrame, measure: str) -> str:
         if changed:
             worst = min(changed, key=lambda row: row["change"])
             chance = "" if worst["change_p"] <= SIGNIFICANT else ", may be chance"
-            text += f" (lowest: {worst['condition']}, {_signed(worst['change'])}{chance})"
+            text += f" (lowest: {worst['condition']}, {signed(worst['change'])}{chance})"
         said.append(text)
     return f"Dot plot of {measure} by ranker and condition: {'; '.join(said)}."
-
-
-def _signed(change: float) -> str:
-    return f"{change:+.3f}".replace("-", "−")

@@ -13,6 +13,7 @@ from shuffleproof.app.figures.style import beside, laid_out, put, written, xaxes
 from shuffleproof.app.figures.text import plain_text
 from shuffleproof.core.perturb.registry import attacked
 from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.words import signed
 
 ROW, FRAME = 27, 20
 """Pixels of a row, and of the margins."""
@@ -157,11 +158,7 @@ def _printed(loss: float) -> str:
     """The change as tables of papers print it: what is lost is negative, no leading 0."""
     if np.isnan(loss):
         return ""
-    return "0" if abs(loss) < SMALL else _signed(-loss).replace("0.", ".", 1)
-
-
-def _signed(change: float) -> str:
-    return f"{change:+.3f}".replace("-", "−")
+    return "0" if abs(loss) < SMALL else signed(-loss).replace("0.", ".", 1)
 
 
 def plain_names(names: Sequence[str]) -> list[str]:
@@ -238,7 +235,7 @@ def alt_text(frame: pd.DataFrame, measure: str) -> str:
     worst: Any = known.sort_values("loss", kind="stable").iloc[-1]
     return (
         f"{said}; the largest loss is {worst['ranker']} under {worst['family']}, "
-        f"{_signed(-worst['loss'])}."
+        f"{signed(-worst['loss'])}."
     )
 
 
@@ -296,5 +293,5 @@ def queries_alt_text(frame: pd.DataFrame, measure: str) -> str:
     shown = min(len(frame), MOST_QUERIES)
     return (
         f"Map of the change in {measure} of {shown} of {len(frame)} queries at "
-        f"{len(frame.columns)} levels, the most damaged first; the largest fall is {_signed(low)}."
+        f"{len(frame.columns)} levels, the most damaged first; the largest fall is {signed(low)}."
     )

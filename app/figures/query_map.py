@@ -8,6 +8,7 @@ from shuffleproof.app.figures import perturbations
 from shuffleproof.app.figures.style import NAMES, put, xaxes
 from shuffleproof.app.figures.text import plain_text
 from shuffleproof.core.rankers.name import without_presets
+from shuffleproof.core.words import number
 
 LONGEST, UPRIGHT, CHARACTER = 22, 6, 5
 """Characters of a column's name at most, and until it is turned; pixels that each then takes."""
@@ -67,5 +68,5 @@ def alt_text(frame: pd.DataFrame, columns: str, measure: str) -> str:
     if not (values < 0).any():
         return f"{words}: none loses."
     row, column = divmod(int(np.nanargmin(values)), values.shape[1])
-    lowest = f"−{-values[row, column]:.3f}"
+    lowest = number(values[row, column])
     return f"{words}: query {frame.index[row]} loses most, {lowest} at {frame.columns[column]}."

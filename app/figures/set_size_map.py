@@ -10,6 +10,7 @@ from plotly.subplots import make_subplots
 
 from shuffleproof.app.figures.style import NAMES, laid_out, put, xaxes, yaxes
 from shuffleproof.app.figures.text import plain_text
+from shuffleproof.core.words import number
 
 ROW, HEAD, FRAME = 34, 26, 84
 """Pixels of a row, of a ranker's name, and of axis and margins."""
@@ -113,7 +114,7 @@ def _cells(own: pd.DataFrame, rows: list[str], columns: list[str], what: Shown) 
         what.column, "row", "column", dropna=False
     )
     values = wide.reindex(index=rows, columns=columns)
-    texts = [["" if pd.isna(one) else _number(one, what) for one in row]
+    texts = [["" if pd.isna(one) else number(one, what.format) for one in row]
              for row in values.to_numpy(float)]  # fmt: skip
     return go.Heatmap(
         x=columns, y=rows, z=values.to_numpy(float), text=texts, texttemplate="%{text}",
@@ -143,10 +144,6 @@ def _marks(own: pd.DataFrame) -> go.Scatter:
     )  # fmt: skip
 
 
-def _number(value: float, what: Shown) -> str:
-    return format(value, what.format).replace("-", "−")
-
-
 def _size(text: str) -> int:
     return int(text) if text.isdigit() else 0
 
@@ -160,7 +157,7 @@ def alt_text(frame: pd.DataFrame, shown: str, measure: str) -> str:
         return f"Heat map of {said}: no cell has a value."
     rows = known.sort_values(what.column, kind="stable").to_dict("records")
     words = [
-        f"{_number(row[what.column], what)} ({row['ranker']}, trained on "
+        f"{number(row[what.column], what.format)} ({row['ranker']}, trained on "
         f"{row['trained_on']}, tested on {row['size']})"
         for row in (rows[0], rows[-1])
     ]

@@ -13,7 +13,7 @@ from shuffleproof.core.parameters import parameters
 from shuffleproof.core.studies.conventions import SWITCHED
 from shuffleproof.core.studies.kinds.benchmark.notes import heads
 from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS
-from shuffleproof.core.studies.kinds.benchmark.text import Cell
+from shuffleproof.core.studies.tables import Cell
 
 CHOOSABLE = ("ideal", "empty", "ties", "discount")
 SAID = {
@@ -96,7 +96,7 @@ def frame(
 
 
 def _cell(cell: Cell, *, grey: bool) -> str:
-    mean = f"**{cell.mean}**" if cell.best else cell.mean
+    mean = f"**{cell.text}**" if cell.best else cell.text
     text = f":gray[{mean}]" if grey else mean
     marks = f" {escaped(cell.marks)}" if cell.marks else ""
     spread = f" :gray[:small[{cell.spread.replace(' ', NO_BREAK)}]]" if cell.spread else ""

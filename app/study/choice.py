@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -13,6 +12,7 @@ from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import parts
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.reproduce import study_command, study_python
+from shuffleproof.core.studies.tables import Table
 
 Words = Callable[[Artefact], str]
 """What writes a study as a command, and as Python."""
@@ -129,7 +129,7 @@ def rankers(labels: Sequence[str], notices: DeltaGenerator, study: str) -> tuple
     return chosen
 
 
-def take_away(artefact: Artefact, drawn: Any, table: pd.DataFrame) -> None:
+def take_away(artefact: Artefact, drawn: Any, table: Table) -> None:
     """Draw the row of menus.
 
     Args:

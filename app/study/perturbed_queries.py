@@ -11,6 +11,8 @@ from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import parts, query_rows
 from shuffleproof.app.study import rescored_list as list_again
 from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import tables
+from shuffleproof.core.studies.query_changes import in_words
 from shuffleproof.core.words import counted
 
 MAP = "query map"
@@ -49,7 +51,7 @@ def section(artefact: Artefact, ranker: str, family: str, measure: str) -> None:
             st.caption("Every query is left out by this measure.")
             return
         start = f"By {family} at {level:g}, {ranker}"
-        st.markdown(escaped(query_rows.said(damaged, start, measure)))
+        st.markdown(escaped(in_words(damaged, start, measure, ("unchanged", "disturbed"))))
         _rows(damaged)
     _one_list(artefact, point, damaged)
 
@@ -69,13 +71,12 @@ def _take_cell() -> None:
 
 
 def _rows(frame: pd.DataFrame) -> None:
-    number = st.column_config.NumberColumn
-    columns = {
-        "unchanged": number("As it is", format="%.3f"),
-        "disturbed": number("Disturbed", format="%.3f", help="Mean of the draws."),
-        "change": number("Change", format="%+.3f"),
-        "worst_draw": number("Worst draw", help="The draw with the lowest value."),
-    }
+    columns = [
+        tables.Column("unchanged", "As it is", tables.VALUE),
+        tables.Column("disturbed", "Disturbed", tables.VALUE, "Mean of the draws."),
+        tables.Column("change", "Change", tables.CHANGE),
+        tables.Column("worst_draw", "Worst draw", tables.COUNT, "The draw with the lowest value."),
+    ]
     alt = "Queries, the most damaged first; choose a row to see its list"
     query_rows.rows(frame, columns, alt, height=300)
 
@@ -126,15 +127,14 @@ def both_lists(
             f"another. {left if gone or new else ''}"
         )
     )
-    number = st.column_config.NumberColumn
-    columns = {
-        "shown": number("Shown at"),
-        "answered": number("Answered at"),
-        "shown_before": number("Shown as it is"),
-        "answered_before": number("Answered as it is"),
-        "score": number("Score", format="%.4g"),
-        "score_before": number("Score as it is", format="%.4g"),
-    }
+    columns = [
+        tables.Column("shown", "Shown at", tables.COUNT),
+        tables.Column("answered", "Answered at", tables.COUNT),
+        tables.Column("shown_before", "Shown as it is", tables.COUNT),
+        tables.Column("answered_before", "Answered as it is", tables.COUNT),
+        tables.Column("score", "Score", ".4g"),
+        tables.Column("score_before", "Score as it is", ".4g"),
+    ]
     of = "As they were and as they are, beside every document."
     alt = "Every document of the list before and after"
     list_again.documents(moves, columns, of, alt)

@@ -10,7 +10,7 @@ from shuffleproof.app import address
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import query_rows
 from shuffleproof.app.study import rescored_list as list_again
-from shuffleproof.core.studies.kinds.benchmark.finding import signed
+from shuffleproof.core.studies import tables
 
 LONG, FIRST = 100, 10
 """Documents beyond which a list is drawn in part, and how many of each answer always are."""
@@ -36,28 +36,6 @@ class Compared:
     caption: str
     before: str
     now: str
-
-
-def said(frame: pd.DataFrame, start: str, measure: str) -> str:
-    """How many queries lose and gain, and which loses most.
-
-    Args:
-        frame: query and change, the most damaged first.
-        start: how the sentence begins.
-        measure: that changed.
-
-    >>> frame = pd.DataFrame({"query": ["7"], "change": [-0.25]})
-    >>> said(frame, "Here", "NDCG@10")
-    'Here, 1 of 1 query loses NDCG@10 and 0 gain; query 7 loses most: −0.250.'
-    """
-    worse, better = int((frame["change"] < 0).sum()), int((frame["change"] > 0).sum())
-    of = f"{len(frame)} {'query' if len(frame) == 1 else 'queries'}"
-    text = f"{start}, {worse} of {of} {'loses' if worse == 1 else 'lose'} {measure} and {better} "
-    text += "gains" if better == 1 else "gain"
-    first = frame.iloc[0] if len(frame) else None
-    if first is not None and first["change"] < 0:
-        text += f"; query {first['query']} loses most: {signed(first['change'])}"
-    return f"{text}."
 
 
 @st.fragment
@@ -105,17 +83,15 @@ def _drawn(moves: pd.DataFrame, query: str, compared: Compared) -> None:
             f"documents that passed another.{other}"
         )
     )
-    number = st.column_config.NumberColumn
-    now, before = compared.now, compared.before
-    columns = {
-        "moved": st.column_config.CheckboxColumn("Passed another"),
-        "shown": number(f"Shown: {now}"),
-        "answered": number(f"Answered: {now}"),
-        "shown_before": number(f"Shown: {before}"),
-        "answered_before": number(f"Answered: {before}"),
-        "score": number(f"Score: {now}", format="%.4g"),
-        "score_before": number(f"Score: {before}", format="%.4g"),
-    }
+    now, before, count = compared.now, compared.before, tables.COUNT
+    columns = (
+        tables.Column("shown", f"Shown: {now}", count),
+        tables.Column("answered", f"Answered: {now}", count),
+        tables.Column("shown_before", f"Shown: {before}", count),
+        tables.Column("answered_before", f"Answered: {before}", count),
+        tables.Column("score", f"Score: {now}", ".4g"),
+        tables.Column("score_before", f"Score: {before}", ".4g"),
+    )
     alt = "Every document of the list with both answers"
     list_again.documents(_once(moves), columns, "Of every document of the list.", alt)
 

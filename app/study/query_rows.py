@@ -1,40 +1,18 @@
 """The queries behind a number: what was lost, as rows that choose one, as a list to choose from."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.core.studies.kinds.benchmark.finding import signed
-from shuffleproof.core.words import counted
-
-
-def said(frame: pd.DataFrame, start: str, measure: str) -> str:
-    """What a disturbance did to the queries of a ranker.
-
-    Args:
-        frame: query, unchanged, disturbed and change, the most damaged first.
-        start: by what, and who.
-        measure: that changed.
-
-    >>> row = {"query": ["7"], "unchanged": [0.5], "disturbed": [0.25], "change": [-0.25]}
-    >>> said(pd.DataFrame(row), "Then X", "AP")
-    'Then X loses AP on 1 of 1 query and gains on 0; query 7 loses most: −0.250 (0.500 → 0.250).'
-    """
-    lost, gained = int((frame["change"] < 0).sum()), int((frame["change"] > 0).sum())
-    text = f"{start} loses {measure} on {lost} of {counted(len(frame), 'query')} "
-    text += f"and gains on {gained}"
-    if lost:
-        worst: Any = frame.iloc[0]
-        text += f"; query {worst['query']} loses most: {signed(worst['change'])} "
-        text += f"({worst['unchanged']:.3f} → {worst['disturbed']:.3f})"
-    return f"{text}."
+from shuffleproof.app.data_frame import data_frame
+from shuffleproof.core.studies import tables
 
 
 def rows(
     frame: pd.DataFrame,
-    columns: Mapping[str, Any],
+    columns: Sequence[tables.Column],
     alt: str,
     *,
     height: int,
@@ -44,7 +22,7 @@ def rows(
 
     Args:
         frame: query and its numbers; where queries are told apart by their folds too, fold.
-        columns: how its columns are drawn, but for the query.
+        columns: its columns, but for the query.
         alt: the table in words.
         height: of the table in pixels.
         key: of the widget.
@@ -57,17 +35,8 @@ def rows(
             for name, own in ids.items():
                 st.session_state[name] = own.iloc[row]
 
-    st.dataframe(
-        frame,
-        hide_index=True,
-        height=height,
-        key=key,
-        on_select=take,
-        selection_mode="single-row",
-        placeholder="",
-        column_config={"query": st.column_config.TextColumn("Query", pinned=True), **columns},
-        alt=alt,
-    )
+    table = tables.inferred(frame, alt, (tables.Column("query", "Query"), *columns))
+    data_frame(table, key, on_select=take, selection_mode="single-row", height=height)
 
 
 def query(queries: Iterable[object], placeholder: str, place: Any = st) -> str | None:

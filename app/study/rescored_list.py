@@ -1,16 +1,18 @@
 """One list scored again: asking for it, both answers as a bump chart, its documents in numbers."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import pandas as pd
 import streamlit as st
 
 from shuffleproof.app import disturbed
+from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import bump
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import parts
 from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.studies import tables
 
 BUMP, FEATURES = "bump", "features"
 Found = TypeVar("Found")
@@ -50,7 +52,15 @@ def chart(moves: pd.DataFrame, ranker: str, heads: Sequence[str] = bump.HEADS) -
     )  # fmt: skip
 
 
-def documents(moves: pd.DataFrame, columns: Mapping[str, Any], of: str, alt: str) -> None:
+DOCUMENT = (
+    tables.Column("document", "Document"),
+    tables.Column("label", "Label", tables.LEVEL),
+    tables.Column("moved", "Moved", tables.FLAG, "Passed another document."),
+)
+"""Columns of every table of documents."""
+
+
+def documents(moves: pd.DataFrame, columns: Sequence[tables.Column], of: str, alt: str) -> None:
     """Draw the documents of a list in numbers, folded up.
 
     Args:
@@ -66,16 +76,5 @@ def documents(moves: pd.DataFrame, columns: Mapping[str, Any], of: str, alt: str
         st.multiselect(
             "Features", disturbed.features(), key=FEATURES, wrap=True, placeholder="none", help=of
         )
-        st.dataframe(
-            moves,
-            hide_index=True,
-            key="documents",
-            placeholder="",
-            column_config={
-                "document": st.column_config.TextColumn("Document", pinned=True),
-                "label": st.column_config.NumberColumn("Label", format="%g"),
-                "kind": st.column_config.TextColumn("In", help="kept: in both lists"),
-                **columns,
-            },
-            alt=alt,
-        )
+        known = (*DOCUMENT, tables.Column("kind", "In", help="kept: in both lists"), *columns)
+        data_frame(tables.inferred(moves, alt, known), "documents")

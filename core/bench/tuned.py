@@ -19,11 +19,11 @@ from shuffleproof.core.data.dataset import Fold, RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
+from shuffleproof.core.metrics.significance import t_interval
 from shuffleproof.core.progress import finished
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.base import Ranker, RankerSpec
 from shuffleproof.core.rankers.initial import part_of_query
-from shuffleproof.core.studies.claims_intervals import t_interval
 
 MEASURES = ("NDCG@1", "NDCG@3", "NDCG@5", "NDCG@10")
 RANKERS = ("ranksvm", "irsvm", "rankboost", "frank-additive", "lambdamart", "mart", "listnet")

@@ -5,13 +5,17 @@ keys that `core.cli.answer_keys` describes. Rows stand under `rows`.
 """
 
 import json
-import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
+
+from shuffleproof.core.studies.table_text import finite, records
+from shuffleproof.core.words import MISSING, number
+
+__all__ = ["Answer", "document", "finite", "records", "show", "table", "warn"]
 
 VERSION = 1
 """Of the answers' form: counted up where a key goes or changes its meaning, not where one comes."""
@@ -52,24 +56,6 @@ def document(command: str, answer: Any) -> dict[str, Any]:
     return {"schema": f"shuffleproof {command}", "version": VERSION, **keys}
 
 
-def finite(value: Any) -> Any:
-    """The value with NaN and infinities as null, which is all that JSON can say of them."""
-    if isinstance(value, Mapping):
-        return {str(key): finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite(item) for item in value]
-    if hasattr(value, "item"):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
-
-
-def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """A frame's rows as plain dictionaries."""
-    return [finite(row) for row in frame.to_dict("records")]
-
-
 def table(rows: Any) -> str:
     """Rows as an aligned table; a mapping as one line a field."""
     if isinstance(rows, Mapping):
@@ -83,9 +69,9 @@ def table(rows: Any) -> str:
 
 def _cell(value: Any) -> str:
     if value is None:
-        return "–"
+        return MISSING
     if isinstance(value, float):
-        return f"{value:.3g}" if abs(value) < 1e-3 and value else f"{value:.3f}"
+        return number(value, ".3g" if abs(value) < 1e-3 and value else ".3f")
     if isinstance(value, Mapping):
         return " ".join(f"{key}={_cell(item)}" for key, item in value.items())
     if isinstance(value, list | tuple):

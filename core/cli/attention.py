@@ -9,23 +9,20 @@ import pandas as pd
 
 from shuffleproof.core.cli.answer import Answer, records
 from shuffleproof.core.cli.open import asked, done, rankers_in
+from shuffleproof.core.cli.studies import answered
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import ParameterError, UsageError
 from shuffleproof.core.rankers.attention.kinds import AttentionRecord, attends
 from shuffleproof.core.rankers.attention.summary import MEASURES, POINT
 from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.answers.shown_order import document_names
 from shuffleproof.core.studies.kinds.attention import study as attention
 from shuffleproof.core.studies.kinds.attention import text as attention_text
 from shuffleproof.core.studies.kinds.attention.list_edit import NO_CHANGE, Change
 from shuffleproof.core.studies.kinds.attention.snapshot import Look, looked
-from shuffleproof.core.studies.result import StudyResult, stored_summary
+from shuffleproof.core.studies.table_text import terminal
 from shuffleproof.core.studies.workbench import Workbench
-
-SHOWN = {
-    "neighbours": "{:.1f}", "entropy": "{:.2f}", "relevant": "{:.3f}", "chance": "{:.3f}",
-    "lift": "{:.2f}", "redundancy": "{:.2f}", "dead": "{:.2f}",
-}  # fmt: skip
 
 
 def study(arguments: argparse.Namespace) -> Answer:
@@ -34,22 +31,9 @@ def study(arguments: argparse.Namespace) -> Answer:
     With `--query` one list's weights, before and after `--change`; the map itself with `--json`.
     """
     question, scope = asked(attention.KIND, arguments)
-    names = rankers_in(question)
     if arguments.query is not None:
-        return _list(done("lists", scope.opened()), names, arguments)
-    artefact = done("attention", question.study(scope))
-    result = StudyResult.open(artefact.path)
-    frame = attention_text.table(result)
-    answer: dict[str, Any] = {
-        "result": str(artefact.key),
-        "summary": records(stored_summary(artefact.path)),
-        "table": records(frame),
-        "findings": {name: attention_text.finding(result, name) for name in names},
-    }
-    formats = {name: text.format for name, text in SHOWN.items()}
-    parts = [frame.to_string(index=False, formatters=formats, na_rep="–"), ""]
-    parts += answer["findings"].values()
-    return Answer(answer, "\n".join([*parts, f"stored as {artefact.key}"]))
+        return _list(done("lists", scope.opened()), rankers_in(question), arguments)
+    return answered(done("attention", question.study(scope)), arguments)
 
 
 def _list(bench: Workbench, names: Sequence[str], arguments: argparse.Namespace) -> Answer:
@@ -83,8 +67,8 @@ def _list(bench: Workbench, names: Sequence[str], arguments: argparse.Namespace)
                 **_map(before.record, after.record, arguments),
             }
         )  # fmt: skip
-        formats = {key: text.format for key, text in SHOWN.items() if key in frame}
-        parts += [frame.to_string(index=False, formatters=formats, na_rep="–"), said, ""]
+        table = tables.inferred(frame, "", attention_text.COLUMNS)
+        parts += [terminal(table), said, ""]
     return Answer(answers, "\n".join(parts).rstrip())
 
 

@@ -12,6 +12,7 @@ from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.source import Parts
 from shuffleproof.core.errors import ParameterError, UsageError
 from shuffleproof.core.numerals import number
+from shuffleproof.core.parameters import parts_of
 from shuffleproof.core.store.artefacts import Store
 
 PROBLEM = 3
@@ -82,7 +83,7 @@ def _check_name(name: str, store: Store) -> None:
 
 def _fractions(text: str) -> tuple[float, float, float]:
     try:
-        train, valid, test = (number(part) for part in text.split(","))
+        train, valid, test = (number(part) for part in parts_of(text))
     except ValueError:
         raise ParameterError("--split", text, "three fractions, like 0.6,0.2,0.2") from None
     return train, valid, test

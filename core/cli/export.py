@@ -5,16 +5,16 @@ from pathlib import Path
 
 from shuffleproof.core.cli import export_data, export_tables
 from shuffleproof.core.cli.answer import Answer
-from shuffleproof.core.cli.open import done, measures_of, store_of, workbench_of
+from shuffleproof.core.cli.open import done, store_of, workbench_of
 from shuffleproof.core.cli.work import report
 from shuffleproof.core.data import trec
 from shuffleproof.core.data.table_write import WRITERS
 from shuffleproof.core.errors import UsageError
-from shuffleproof.core.metrics.bundles import moved
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.result import StudyResult, stored_summary
+from shuffleproof.core.studies.result import SUMMARY, StudyResult
+from shuffleproof.core.studies.tables import inferred
 
 ENDINGS = {
     ".run": "run", ".qrels": "qrels", ".txt": "letor", ".gz": "letor", "": "letor", ".csv": "csv",
@@ -40,12 +40,12 @@ def export(arguments: argparse.Namespace) -> Answer:
     elif chosen in export_tables.FORMATS and (
         table := export_tables.table_of(arguments.what, store)
     ):
-        how = export_tables.marking(arguments)
-        export_tables.write(table, chosen, store, arguments.out, how)
-    elif chosen == "markdown" or arguments.out.suffix == ".zip":
+        view = export_tables.view_of(arguments, table)
+        export_tables.write(table, chosen, store, arguments.out, view)
+    elif arguments.out.suffix == ".zip":
         raise UsageError(
-            "Markdown and zips are written of benchmarks, Markdown of ablations too: give a file "
-            "that ends in .csv, .parquet, .json, .tex or .html"
+            "zips are written of benchmarks: give a file that ends in .csv, .parquet, .json, .tex, "
+            ".md or .html"
         )
     elif chosen == "run":
         _no_measures(arguments, "a run has scores and no measures")
@@ -78,16 +78,14 @@ def _run(arguments: argparse.Namespace) -> str:
 
 def _study(artefact: Artefact, chosen: str, arguments: argparse.Namespace) -> None:
     """Write a study's numbers, or its report; under other measures where the flags name any."""
-    out, summary = arguments.out, stored_summary(artefact.path)
     if chosen == "html":
         _no_measures(arguments, "a report is drawn of the study's own measures")
-        report([artefact], out)
+        report([artefact], arguments.out)
         return
-    if arguments.measures or arguments.conventions:
-        result = StudyResult.open(artefact.path)
-        texts = [moved(text, arguments.conventions) for text in result.measures]
-        summary = result.summary(measures_of(arguments) if arguments.measures else texts)
-    export_tables.written(summary, chosen, out, arguments.digits or 4)
+    view = export_tables.view_of(arguments, artefact)
+    summary = StudyResult.open(artefact.path).summarised(view.measures)
+    table = inferred(summary, str(artefact.key), SUMMARY)
+    export_tables.written(table, chosen, arguments.out, view.digits)
 
 
 def _no_measures(arguments: argparse.Namespace, why: str) -> None:

@@ -10,19 +10,15 @@ from shuffleproof.core.studies.question import Question
 from shuffleproof.core.studies.registry import STUDIES
 
 ANSWERS = {
-    "invariance": "studies:invariance",
-    "initial-ranking": "studies:initial_ranking",
     "benchmark": "benchmark:study",
-    "ablation": "ablation:study",
-    "set-size": "set_size:study",
     "initial-rankings": "initial_rankings:study",
     "attention": "attention:study",
-    "perturbations": "perturbations:perturbations",
-    "worst-case": "perturbations:worst_case",
-    "group-shuffles": "group_shuffles:study",
-    "card": "card:study",
+    "worst-case": "worst_case:study",
 }
-"""What prints the answer to each kind of question."""
+"""What answers a question whose answer takes more than its sections."""
+
+ANY = "studies:study"
+"""What answers every other."""
 
 BASELINE = "initial ranking"
 Command = Callable[[str, str, str], argparse.ArgumentParser]
@@ -41,7 +37,7 @@ def add(
         count: a whole number from 1 on, from text.
     """
     for kind, question in STUDIES.items():
-        added = command(kind, ANSWERS[kind], question.summary)
+        added = command(kind, ANSWERS.get(kind, ANY), question.summary)
         for field in parameters(question):
             for flag in said(field).flags(field):
                 added.add_argument(

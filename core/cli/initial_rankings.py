@@ -1,21 +1,15 @@
 """`study initial-rankings`: Table 4 on the terminal."""
 
 import argparse
-from dataclasses import asdict
-from functools import partial
-from typing import Any
 
-from shuffleproof.core.cli.answer import Answer, records
-from shuffleproof.core.cli.figures import fixed
+from shuffleproof.core.cli.answer import Answer
 from shuffleproof.core.cli.open import asked, done
-from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.cli.studies import answered
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.rankers.neural.ordinal_geometry import geometries, words
 from shuffleproof.core.rankers.neural.recipes import rankings_of
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies.kinds.multi_ranking import study as initial_rankings
-from shuffleproof.core.studies.kinds.multi_ranking import table as initial_rankings_table
-from shuffleproof.core.studies.result import StudyResult, stored_summary
+from shuffleproof.core.studies.result import StudyResult
 
 RANKS = 40
 """Ranks of the geometry where lists have no depth."""
@@ -23,31 +17,11 @@ RANKS = 40
 
 def study(arguments: argparse.Namespace) -> Answer:
     """`study initial-rankings`: none, one or many initial rankings, left out and exchanged."""
-    question, scope = asked(initial_rankings.KIND, arguments)
+    question, scope = asked("initial-rankings", arguments)
     artefact = done("initial rankings", question.study(scope))
-    result = StudyResult.open(artefact.path)
-    measure = result.measures[0]
-    frame = initial_rankings_table.table(result, measure)
-    verdict = initial_rankings_table.claim(result, measure)
-    learnt = _geometry(result, scope.store)
-    answer: dict[str, Any] = {
-        "result": str(artefact.key),
-        "summary": records(stored_summary(artefact.path)),
-        "table": records(frame),
-        "claim": None if verdict is None else asdict(verdict),
-        "finding": initial_rankings_table.finding(result, measure),
-        "convention": Measure.parse(measure).convention(),
-        "geometry": learnt,
-    }
-    decimals = partial(fixed, digits=arguments.digits)
-    parts = [
-        frame.to_string(index=False, na_rep="–", float_format=decimals),
-        answer["finding"],
-        answer["convention"],
-        *(f"{table['ranker']}. {table['words']}" for table in learnt),
-        f"stored as {artefact.key}",
-    ]
-    return Answer(answer, "\n".join(parts))
+    learnt = _geometry(StudyResult.open(artefact.path), scope.store)
+    lines = [f"{table['ranker']}. {table['words']}" for table in learnt]
+    return answered(artefact, arguments, {"geometry": learnt}, lines)
 
 
 def _geometry(result: StudyResult, store: Store) -> list[dict[str, str]]:

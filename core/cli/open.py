@@ -12,7 +12,7 @@ from shuffleproof.core.cli.progress import ProgressLine
 from shuffleproof.core.data.folds import folds_of
 from shuffleproof.core.execution import devices
 from shuffleproof.core.metrics.bundles import under
-from shuffleproof.core.parameters import fields_of, parameters, parts_of
+from shuffleproof.core.parameters import OLD, fields_of, parameters, parts_of
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
@@ -43,7 +43,7 @@ def measures_of(arguments: argparse.Namespace) -> list[str]:
     >>> measures_of(flags)
     ['NDCG(gain=linear,ties=trec)@5', 'AP(ties=trec)']
     """
-    return [under(text, arguments.conventions) for text in parts_of(arguments.measures)]
+    return [under(text, arguments.conventions) for text in parts_of(arguments.measures, OLD)]
 
 
 def done(title: str, work: Generator[Progress, None, Value]) -> Value:
@@ -91,7 +91,7 @@ def scope_of(arguments: argparse.Namespace) -> Scope:
     preset = preset_of(arguments)
     lists = {"depth": arguments.depth, "scores": arguments.scores}
     if arguments.initial is not None:
-        texts = arguments.initial.split(",")
+        texts = parts_of(arguments.initial)
         lists |= {"initial": [str(registry.at(RankerName.parse(one), preset)) for one in texts]}
     return Scope(store_of(arguments), arguments.data, lists, preset)
 

@@ -3,14 +3,15 @@
 import argparse
 
 from shuffleproof.core.cli.answer import Answer
-from shuffleproof.core.cli.benchmark import How, table
 from shuffleproof.core.cli.open import done, measures_of, store_of
 from shuffleproof.core.data.catalogue import resolve
 from shuffleproof.core.metrics.tied import merged_in_words
 from shuffleproof.core.parameters import parts_of
-from shuffleproof.core.studies.kinds.benchmark import outside_runs
+from shuffleproof.core.studies import table_text
+from shuffleproof.core.studies.kinds.benchmark import outside_runs, sections
 from shuffleproof.core.studies.kinds.benchmark import text as benchmark_text
 from shuffleproof.core.studies.library.import_ranker import bring as brought
+from shuffleproof.core.studies.sections import View
 
 
 def bring(arguments: argparse.Namespace) -> Answer:
@@ -34,16 +35,17 @@ def runs(arguments: argparse.Namespace) -> Answer:
     result = outside_runs.compared(arguments.qrels, arguments.run, measures)
     artefact = outside_runs.keep(result, store_of(arguments))
     baselines = list(dict.fromkeys(parts_of(arguments.against or "")))
-    how = How(digits=arguments.digits)
+    view = View(digits=arguments.digits, baselines=baselines)
     said = outside_runs.warnings(result.facts)
     answer = {
         "result": str(artefact.key),
-        **table(result, result.measures, baselines, how),
+        **sections.answer(result, view),
         "missing": result.facts["missing"],
         "unjudged": result.facts["unjudged"],
         "tied": result.facts["tied"],
     }
+    del answer["failed"]
     answer["said"] += said
-    written = benchmark_text.markdown(result, result.measures, baselines, digits=how.digits)
+    shown = benchmark_text.table(result, result.measures, baselines, digits=view.digits)
     lines = "".join(f"{sentence}\n" for sentence in said)
-    return Answer(answer, f"{written}\n{lines}stored as {artefact.key}")
+    return Answer(answer, f"{table_text.markdown(shown)}\n{lines}stored as {artefact.key}")

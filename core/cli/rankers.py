@@ -10,7 +10,6 @@ import numpy as np
 from shuffleproof.core.cli.answer import Answer, table
 from shuffleproof.core.cli.answer_keys import ANSWERS
 from shuffleproof.core.cli.open import done, store_of, workbench_of
-from shuffleproof.core.cli.studies import certificates_of
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.losses.registry import LOSSES
 from shuffleproof.core.metrics.bundles import BUNDLES
@@ -24,10 +23,12 @@ from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.differences import from_preset
 from shuffleproof.core.studies.kinds.invariance.certificate import EXIT_CODES
+from shuffleproof.core.studies.kinds.invariance.sections import certified as certificates_in
 from shuffleproof.core.studies.kinds.invariance.study import certified
 from shuffleproof.core.studies.library import entries as library
 from shuffleproof.core.studies.precomputed_scores import refuse
 from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.workbench import Workbench
 
 DUPLICATES = 3
@@ -148,7 +149,7 @@ def certify(arguments: argparse.Namespace) -> Answer:
     is_function = RankerName.parse(arguments.ranker).kind is Kind.FUNCTION
     if arguments.queries is None and not arguments.lists and not is_function:
         study = bench.invariance([arguments.ranker], arguments.permutations, arguments.seed or 0)
-        card = certificates_of(done(arguments.ranker, study))[0]
+        card = certificates_in(StudyResult.open(done(arguments.ranker, study).path))[0]
     else:
         card = done(
             arguments.ranker,

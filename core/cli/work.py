@@ -13,9 +13,9 @@ from subprocess import run
 
 from shuffleproof.core import bench as benchmarks
 from shuffleproof.core.bench.result import BenchRow
-from shuffleproof.core.cli.answer import Answer, table, warn
+from shuffleproof.core.cli.answer import Answer, warn
 from shuffleproof.core.cli.open import done, store_of
-from shuffleproof.core.cli.studies import CARD, certificates_of, figure_text, summary_of
+from shuffleproof.core.cli.studies import answer_of, text_of
 from shuffleproof.core.errors import DataError, UnknownNameError, UsageError
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.manifest import Artefact
@@ -60,16 +60,16 @@ def demo(arguments: argparse.Namespace) -> Answer:
         done(name, workbench.trained(name))
     figure, cards = _studies(workbench, DEMO)
     report([cards, figure], arguments.out)
-    found = [card.plain() for card in certificates_of(cards)]
-    rows = [{key: card[key] for key in CARD} for card in found]
     took = f"{time.perf_counter() - start:.0f} s; report: {arguments.out}"
+    if not arguments.json:
+        return Answer({}, f"{text_of(cards)}\n{text_of(figure)}\n{took}")
     answer = {
-        "certificates": found,
-        "summary": summary_of(figure),
+        "certificates": answer_of(cards)["certificates"],
+        "summary": answer_of(figure)["summary"],
         "report": str(arguments.out),
         "seconds": time.perf_counter() - start,
     }
-    return Answer(answer, f"{table(rows)}\n\n{figure_text(figure)}\n{took}")
+    return Answer(answer)
 
 
 def _studies(workbench: Workbench, rankers: tuple[str, ...]) -> tuple[Artefact, Artefact]:

@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 from jaxtyping import Float64, Real
-from scipy.special import ndtr, ndtri, stdtr
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from shuffleproof.core.errors import ShapeError
 
@@ -165,14 +165,50 @@ def bootstrap_intervals(
 def holm(p_values: Real[np.ndarray, " tests"]) -> Float64[np.ndarray, " tests"]:
     """Holm's (1979) adjusted p values: reject those ≤ α and the family-wise error is ≤ α.
 
-    >>> holm(np.array([0.01, 0.04, 0.03])).round(4).tolist()
-    [0.03, 0.06, 0.06]
+    A NaN is no test: it stays, and is not counted among the others.
+
+    >>> holm(np.array([0.01, 0.04, np.nan, 0.03])).round(4).tolist()
+    [0.03, 0.06, nan, 0.06]
     """
-    order = np.argsort(p_values, kind="stable")
-    steps = p_values[order].astype(np.float64) * np.arange(len(p_values), 0, -1)
-    adjusted = np.empty(len(p_values))
+    order = np.argsort(p_values, kind="stable")  # NaN last
+    order = order[: np.count_nonzero(~np.isnan(p_values))]
+    steps = p_values[order].astype(np.float64) * np.arange(len(order), 0, -1)
+    adjusted = np.full(len(p_values), np.nan)
     adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
     return adjusted
+
+
+def student(
+    middle: float, error: float, freedom: int, confidence: float = 0.95
+) -> tuple[float, float]:
+    """Student's interval of an estimate.
+
+    Args:
+        middle: the estimate.
+        error: its standard error.
+        freedom: degrees of freedom.
+        confidence: of the interval.
+    """
+    half = float(stdtrit(freedom, (1 + confidence) / 2) * error)
+    return middle - half, middle + half
+
+
+def t_interval(values: Queries, confidence: float = 0.95) -> tuple[float, float]:
+    """Student's interval of a mean over queries, such as of differences; NaN is left out.
+
+    It leaves out 0 exactly where `paired_t` of the same differences gives p ≤ 1 − confidence.
+    Equal values give an interval of no width, fewer than two NaN.
+
+    >>> low, high = t_interval(np.array([1.0, 0.0, 2.0]))
+    >>> round(low, 3), round(high, 3)
+    (-1.484, 3.484)
+    """
+    counted = values[~np.isnan(values)].astype(np.float64)
+    if len(counted) < 2:
+        return float("nan"), float("nan")
+    mean = _mean(counted)
+    error = 0.0 if np.ptp(counted) == 0 else counted.std(ddof=1) / np.sqrt(len(counted))
+    return student(mean, float(error), len(counted) - 1, confidence)
 
 
 def _interval(

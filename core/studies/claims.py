@@ -11,11 +11,22 @@ from itertools import pairwise
 import numpy as np
 from jaxtyping import Float64
 
-from shuffleproof.core.studies.claims_intervals import ALPHA, adjusted, p_words
-from shuffleproof.core.studies.kinds.benchmark.finding import signed
-from shuffleproof.core.words import counted
+from shuffleproof.core.studies import tables
+from shuffleproof.core.studies.claims_intervals import ALPHA, adjusted
+from shuffleproof.core.words import counted, interval, p_value, signed
 
 HOLDS, NOT, UNTOLD = "holds", "does not hold", "cannot be told"
+
+
+STEPS = (
+    tables.Column("less", "is below, it says"),
+    tables.Column("more", "is above, it says"),
+    tables.Column("difference", "difference", tables.CHANGE, "Mean of the one above − below."),
+    *tables.bounds(spec=tables.CHANGE, words="95 % interval of the same test, adjusted as p."),
+    tables.Column("p", "p", tables.P, "Paired t, two-sided, adjusted by Holm."),
+    tables.QUERIES,
+)
+"""Of a table of steps."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +69,7 @@ class Verdict:
         """The verdict with its numbers, as it stands at the end of a sentence."""
         said = [
             f"{step.more} − {step.less} = {signed(step.difference)} "
-            f"({signed(step.low)} to {signed(step.high)}, {p_words(step.p)}, n = {step.n})"
+            f"({interval(step.low, step.high)}, {p_value(step.p)}, n = {step.n})"
             for step in self.steps
         ]
         count = counted(len(self.steps), "comparison")

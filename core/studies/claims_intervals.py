@@ -2,34 +2,10 @@
 
 import numpy as np
 from jaxtyping import Float64
-from scipy.special import stdtrit
 
-from shuffleproof.core.metrics.significance import holm, paired_t
+from shuffleproof.core.metrics.significance import holm, paired_t, t_interval
 
 ALPHA = 0.05
-
-
-def t_interval(
-    differences: Float64[np.ndarray, " queries"], confidence: float = 0.95
-) -> tuple[float, float]:
-    """Student's interval of the mean difference; NaN values are left out.
-
-    It leaves out 0 exactly where `paired_t` of the same values gives p ≤ 1 − confidence. Equal
-    differences give an interval of no width, fewer than two NaN.
-
-    >>> low, high = t_interval(np.array([1.0, 0.0, 2.0]))
-    >>> round(low, 3), round(high, 3)
-    (-1.484, 3.484)
-    """
-    counted = differences[~np.isnan(differences)]
-    if len(counted) < 2:
-        return float("nan"), float("nan")
-    mean = float(counted.mean())
-    if np.ptp(counted) == 0:
-        return mean, mean
-    error = counted.std(ddof=1) / np.sqrt(len(counted))
-    half = float(stdtrit(len(counted) - 1, (1 + confidence) / 2) * error)
-    return mean - half, mean + half
 
 
 def adjusted(
@@ -56,23 +32,11 @@ def adjusted(
     ([0.156, 0.789], [-0.66, -1.23], [2.91, 1.48])
     """
     raw = np.array([paired_t(own, np.zeros_like(own)).p_value for own in differences])
-    p, low, high = raw.copy(), np.full(len(raw), np.nan), np.full(len(raw), np.nan)
+    p, low, high = holm(raw), np.full(len(raw), np.nan), np.full(len(raw), np.nan)
     tested = np.flatnonzero(~np.isnan(raw))
-    p[tested] = holm(raw[tested])
     for at, factor in zip(tested, _factors(raw[tested]), strict=True):
         low[at], high[at] = t_interval(differences[at], 1 - ALPHA / factor)
     return p, low, high
-
-
-def p_words(p: float) -> str:
-    """A p value in words, bounded where its digits say nothing.
-
-    >>> p_words(0.0312), p_words(1e-30), p_words(float("nan"))
-    ('p = 0.031', 'p < 0.0001', 'p undefined')
-    """
-    if np.isnan(p):
-        return "p undefined"
-    return "p < 0.0001" if p < 1e-4 else f"p = {p:.2g}"
 
 
 def _factors(p_values: Float64[np.ndarray, " tests"]) -> Float64[np.ndarray, " tests"]:

@@ -19,6 +19,7 @@ from shuffleproof.core.store.manifest import Artefact
 if TYPE_CHECKING:
     from shuffleproof.core.rankers.initial import ListRecipe
     from shuffleproof.core.studies.names import Names
+    from shuffleproof.core.studies.sections import Telling
     from shuffleproof.core.studies.study import Plan
     from shuffleproof.core.studies.workbench import Workbench
 
@@ -199,6 +200,11 @@ class Question:
     def lists_said(cls, facts: Facts) -> Facts:
         """The facts of a study as if all that needs no flag of this kind were the usual lists."""
         return facts
+
+    @classmethod
+    def telling(cls) -> "Telling":
+        """What tells what a study of this kind found: sections for people, an answer in JSON."""
+        raise NotImplementedError
 
     def printed(self) -> tuple[str, str]:
         """(import, expression of `result`) that print what was found."""

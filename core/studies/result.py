@@ -15,13 +15,23 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import mean_of
 from shuffleproof.core.metrics.significance import bootstrap_interval
 from shuffleproof.core.seeds import generator
+from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.conventions import derived
 
 CONFIDENCE = 0.95
 RESAMPLES = 2000
-SUMMARY_COLUMNS = (
-    "ranker", "family", "level", "tau", "set_size", "measure", "mean", "low", "high", "n",
-)  # fmt: skip
+SUMMARY = (
+    tables.RANKER,
+    tables.Column("family", "Family"),
+    tables.Column("level", "Level", tables.LEVEL),
+    tables.Column("tau", "τ left", tables.TAU, "Mean Kendall τ-b that was really left."),
+    tables.Column("set_size", "Documents", ".1f", "Of a list, mean."),
+    tables.Column("measure", "Measure"),
+    tables.Column("mean", "Mean", tables.VALUE, "Over queries, after the mean over draws."),
+    *tables.bounds(),
+    tables.QUERIES,
+)
+"""The columns of a summary."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +45,7 @@ class StudyResult:
         query_ids: one id a query.
         facts: what else was noted (proofs, seconds, data set name).
         files: arrays to be saved beside, by name of a safetensors file; `open` leaves them there.
+        directory: where it was opened, if it was.
     """
 
     recipe: Mapping[str, Any]
@@ -43,6 +54,7 @@ class StudyResult:
     query_ids: tuple[str, ...]
     facts: Mapping[str, Any]
     files: Mapping[str, Mapping[str, np.ndarray]] = field(default_factory=dict)
+    directory: Path | None = None
 
     @property
     def measures(self) -> tuple[str, ...]:
@@ -88,7 +100,7 @@ class StudyResult:
                 facts | _estimate(measure, self._over_draws(rows_of_point, measure))
                 for measure in measures or self.measures
             ]
-        return pd.DataFrame(rows, columns=list(SUMMARY_COLUMNS))
+        return pd.DataFrame(rows, columns=tables.keys(SUMMARY))
 
     def save(self, directory: Path, summary: pd.DataFrame | None = None) -> None:
         """Write values.npz (compressed), trials.json, study.json and files into an empty directory.
@@ -116,7 +128,14 @@ class StudyResult:
             values=np.load(directory / "values.npz")["values"],
             query_ids=tuple(head["query_ids"]),
             facts=head["facts"],
+            directory=directory,
         )
+
+    def summarised(self, measures: Sequence[str] = ()) -> pd.DataFrame:
+        """The summary of these measures; of those asked for as it was stored, where it was."""
+        if measures or self.directory is None:
+            return self.summary(measures or None)
+        return stored_summary(self.directory)
 
     def _rows(self, ranker: str, family: str, level: float) -> Any:
         trials = self.trials

@@ -9,6 +9,7 @@ import pandas as pd
 
 from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.numerals import number
+from shuffleproof.core.parameters import parts_of
 from shuffleproof.core.perturb.registry import attacked, entry_of
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies.codec import Described
@@ -186,7 +187,7 @@ def levels_of(family: str, given: str | None = None) -> list[float]:
     """
     entry = entry_of(family)
     try:
-        levels = [number(level) for level in given.split(",")] if given else entry.default_levels
+        levels = [number(level) for level in parts_of(given)] if given else entry.default_levels
     except ValueError:
         raise ParameterError("--levels", given, "numbers, comma-separated") from None
     for level in levels:

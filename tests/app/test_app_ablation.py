@@ -119,7 +119,7 @@ def test_the_queries_of_a_variant_are_drawn_and_one_can_be_chosen(stored, monkey
     test = opened(variant="released", effect="robustness")
     bars = test.get("plotly_chart")[1].proto.alt
     assert "Bars of NDCG@10 kept, gain by released for 40 queries" in bars
-    assert "released gains on" in plain(test)
+    assert "released against paper: " in plain(test)
     monkeypatch.setattr(view.queries.scoring, "described", lambda _data: None)
     monkeypatch.setattr(view.queries.scoring, "rankers_of", lambda _data: [])
     gone = opened(variant="released", of=query)

@@ -97,7 +97,7 @@ def test_a_stored_benchmark_is_drawn_said_and_tabulated(stored):
     assert sum("**" in cell for cell in table["NDCG@5"]) == 1
     folded.menus(test)
     labels = {button.label for button in test.get("download_button")}
-    assert {"HTML", "SVG", "PDF", "PNG", "CSV", "Parquet", "LaTeX (booktabs)", "Markdown",
+    assert {"HTML", "SVG", "PDF", "PNG", "CSV", "Parquet", "LaTeX", "Markdown",
             "Recipe (JSON)", "Report (HTML)", "TREC runs and qrels (zip)"} <= labels  # fmt: skip
     assert any("shuffleproof study benchmark" in code.value for code in test.code)
 
@@ -203,7 +203,7 @@ def test_two_rankers_by_query_and_one_query_as_they_answered_it(stored, fold):
     result = StudyResult.open(stored.path)
     frame = benchmark_table.deltas(result, "gsf", "dlcm", "NDCG@10")
     better = int((frame.difference > 0).sum())
-    assert f"gsf is better than dlcm on {better} of 40 queries" in plain(test)
+    assert f"of 40 queries and rises on {better}; query" in plain(test)
     query = str(frame["query"].iloc[-1])
     test.selectbox(key="of").set_value(query).run()
     assert not test.exception
@@ -284,7 +284,7 @@ def test_files_hold_the_table_and_the_runs(stored):
     files = {
         file.label: file for file in benchmark_taken.tables(chosen_of(stored), Marked(("random",)))
     }
-    latex = files["LaTeX (booktabs)"].make().decode()
+    latex = files["LaTeX"].make().decode()
     assert r"\toprule" in latex
     assert latex.count(r"\textbf") == 2
     assert "a above random" in files["Markdown"].make().decode()

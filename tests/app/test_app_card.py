@@ -12,11 +12,11 @@ from shuffleproof.app import disturbed, exports, report
 from shuffleproof.app.figures import card as figure
 from shuffleproof.app.figures.beside import Mark
 from shuffleproof.app.views.card import page as view
-from shuffleproof.core.studies.kinds.benchmark.finding import signed
 from shuffleproof.core.studies.kinds.card import table as card_table
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.reproduce import study_command, study_python
 from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.words import signed
 from tests import app_disturbed as made
 from tests import app_folded as folded
 

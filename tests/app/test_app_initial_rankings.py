@@ -15,9 +15,9 @@ from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies import jobs
-from shuffleproof.core.studies.kinds.benchmark.finding import signed
 from shuffleproof.core.studies.kinds.multi_ranking import table as initial_rankings_table
 from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.words import signed
 from tests import app_folded as folded
 from tests import app_sizes as made
 from tests import app_tables as tables

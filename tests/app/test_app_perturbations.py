@@ -17,7 +17,6 @@ from shuffleproof.app.views.perturbations import page as view
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.perturb.registry import PERTURBATIONS
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies.kinds.benchmark.finding import signed
 from shuffleproof.core.studies.kinds.perturbations import notes as perturbations_notes
 from shuffleproof.core.studies.kinds.perturbations import study as perturbations
 from shuffleproof.core.studies.kinds.perturbations import table as perturbations_table
@@ -25,6 +24,7 @@ from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.reproduce import study_command, study_python
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.workbench import finished
+from shuffleproof.core.words import signed
 from tests import app_disturbed as made
 from tests import app_folded as folded
 

@@ -57,8 +57,8 @@ def test_a_stored_search_is_drawn_with_its_finding_and_certificates(desk, stored
 def test_behind_a_point_are_its_queries_and_the_worst_order(desk, stored):
     frame = disturbed.worst_queries(str(stored.key), INITIAL, 2)
     table = disturbed.worst(str(stored.key)).set_index(["ranker", "budget"])
-    assert frame["damage"].mean() == pytest.approx(table.loc[(INITIAL, 2), "worst_damage"])
-    assert (np.diff(frame["damage"]) <= 0).all()
+    assert -frame["change"].mean() == pytest.approx(table.loc[(INITIAL, 2), "worst_damage"])
+    assert (np.diff(frame["change"]) >= 0).all()
     page = made.opened("worst-case", point=INITIAL, at=2, of=frame["query"][0])
     said = made.words(page)
     assert f"query {frame['query'][0]} loses most" in said
@@ -77,7 +77,7 @@ def test_the_map_of_exchanges_is_scored_when_asked_for(desk, stored):
     found = disturbed.swaps(stored, INITIAL, query, 12)
     costs = np.array(found["costs"], dtype=float)
     np.testing.assert_array_equal(costs, costs.T)
-    worst = disturbed.worst_queries(str(stored.key), INITIAL, 1)["damage"][0]
+    worst = -disturbed.worst_queries(str(stored.key), INITIAL, 1)["change"][0]
     # the search tried the first six places, and random exchanges anywhere
     assert costs[:6, :6].max() - 1e-6 <= worst <= costs.max() + 1e-6
     assert f"it costs {costs.max():.3f} NDCG@10" in made.words(page)

@@ -10,15 +10,25 @@ import plotly.graph_objects as go
 import pytest
 
 from shuffleproof.app import exports
+from shuffleproof.core.studies import table_text, tables
 
 FRAME = pd.DataFrame(
     {
         "ranker": ["dlcm", "set|rank_a&b", "`x` <b>"],
         "level": [0.0, 20.0, 80.0],
-        "mean": [0.123456789, np.nan, 1e-5],
-        "n": [5, 6, 7],
+        "mean": [0.123456789, np.nan, -1e-5],
+        "p": [0.25, np.nan, 1e-30],
+        "n": [5, 6, 7000],
     }
 )
+COLUMNS = (
+    tables.RANKER,
+    tables.Column("level", "τ left", tables.LEVEL),
+    tables.Column("mean", "a_b", tables.CHANGE),
+    tables.Column("p", "p", tables.P, hidden=True),
+    tables.QUERIES,
+)
+TABLE = tables.Table(FRAME, COLUMNS, "What 5 % mean", ["a note"], ["x", "x", "y_z"])
 
 
 @pytest.fixture
@@ -26,26 +36,58 @@ def figure():
     return go.Figure(go.Scatter(x=[1, 2], y=[3, 4], name="a"))
 
 
-def test_csv_and_parquet_are_exact():
-    for kind, read in (("csv", pd.read_csv), ("parquet", pd.read_parquet)):
-        content = io.BytesIO(exports.table_as(FRAME, kind))
-        pd.testing.assert_frame_equal(read(content), FRAME, check_dtype=False)
+def test_csv_parquet_and_json_are_exact():
+    readers = {"csv": pd.read_csv, "parquet": pd.read_parquet, "json": pd.read_json}
+    for ending, read in readers.items():
+        content = io.BytesIO(table_text.written(TABLE, ending))
+        exact = FRAME if ending != "json" else FRAME.assign(mean=FRAME["mean"].round(10))
+        pd.testing.assert_frame_equal(read(content), exact, check_dtype=False)
 
 
 def test_markdown_has_a_row_a_line_and_no_markup():
-    lines = exports.table_as(FRAME, "md").decode().splitlines()
-    assert lines[0] == "| ranker | level | mean | n |"
-    assert lines[1] == "| :-- | --: | --: | --: |"
-    assert lines[2] == "| dlcm | 0 | 0.123 | 5 |"
-    assert lines[3] == r"| set\|rank\_a&b | 20 |  | 6 |"
-    assert lines[4] == r"| \`x\` \<b\> | 80 | 1.0e-05 | 7 |"
+    lines = table_text.written(TABLE, "md").decode().splitlines()
+    assert lines == [
+        r"| Ranker | τ left | a\_b | N |", "| :-- | --: | --: | --: |", "| *x* |  |  |  |",
+        "| dlcm | 0 | +0.123 | 5 |", r"| set\|rank\_a&b | 20 | – | 6 |", r"| *y\_z* |  |  |  |",
+        r"| \`x\` \<b\> | 80 | 0.000 | 7,000 |", "", "a note  ",
+    ]  # fmt: skip
 
 
-def test_latex_escapes():
-    text = exports.table_as(FRAME, "tex").decode()
-    assert r"\begin{tabular}{lrrr}" in text
-    assert r"set|rank\_a\&b & 20 &  & 6 \\" in text
-    assert text.count(r"\\") == 4
+def test_latex_is_booktabs_and_escapes():
+    assert table_text.written(TABLE, "tex", 4).decode().splitlines() == [
+        "% What 5 % mean", "% a note", r"\begin{tabular}{lrrr}", r"\toprule",
+        r"Ranker & $\tau$ left & a\_b & N \\", r"\midrule", r"\multicolumn{4}{l}{\emph{x}} \\",
+        r"dlcm & 0 & +0.1235 & 5 \\", r"set|rank\_a\&b & 20 & -- & 6 \\", r"\midrule",
+        r"\multicolumn{4}{l}{\emph{y\_z}} \\", r"`x` <b> & 80 & 0.0000 & 7,000 \\",
+        r"\bottomrule", r"\end{tabular}",
+    ]  # fmt: skip
+
+
+def test_html_escapes_and_the_terminal_aligns():
+    page = table_text.html(TABLE)
+    assert "<td>`x` &lt;b&gt;</td><td>80</td><td>0.000</td><td>7,000</td>" in page
+    assert table_text.terminal(TABLE).splitlines() == [
+        "Ranker          τ left     a_b      N", "x:", "  dlcm               0  +0.123      5",
+        "  set|rank_a&b      20       –      6", "y_z:", "  `x` <b>           80   0.000  7,000",
+        "a note",
+    ]  # fmt: skip
+
+
+def test_cells_carry_marks():
+    cells = [tables.Cell("0.5", best=True, marks="a†", spread="± 0.1"), tables.Cell("–")]
+    frame = pd.DataFrame({"ranker": ["m", "n"], "RR": cells})
+    table = tables.Table(frame, (tables.RANKER, tables.Column("RR", "RR")), "")
+    marks = r"$^{\mathrm{a\dagger}}$ {\scriptsize$\pm$0.1}"
+    assert rf"m & \textbf{{0.5}}{marks} \\" in table_text.latex(table)
+    assert "| m | **0.5** a† ± 0.1 |" in table_text.markdown(table)
+    assert "<b>0.5</b> a† <small>± 0.1</small>" in table_text.html(table)
+    assert "m       0.5* a† ± 0.1" in table_text.terminal(table)
+
+
+@pytest.mark.parametrize("columns", [COLUMNS[:-1], (*COLUMNS, tables.Column("q", "Q"))])
+def test_a_table_declares_its_columns_and_no_others(columns):
+    with pytest.raises(ValueError, match="either in its frame or declared, not both"):
+        tables.Table(FRAME, columns, "")
 
 
 def test_figure_html_is_self_contained(figure):
@@ -62,12 +104,12 @@ def test_recipe_reads_back():
 
 
 def test_files_make_what_their_label_says(figure):
-    files = [*exports.figure_files(figure, "f"), *exports.table_files(FRAME, "t")]
+    files = [*exports.figure_files(figure, "f"), *exports.table_files(TABLE, "t")]
     assert [file.name for file in files] == [
         *("f.html", "f.svg", "f.pdf", "f.png"), *("t.csv", "t.parquet", "t.tex", "t.md")
     ]  # fmt: skip
-    assert files[4].make() == exports.table_as(FRAME, "csv")
-    assert files[7].make() == exports.table_as(FRAME, "md")
+    assert files[4].make() == table_text.written(TABLE, "csv")
+    assert files[7].make() == table_text.written(TABLE, "md")
 
 
 def test_what_is_missing_is_said(figure, monkeypatch):

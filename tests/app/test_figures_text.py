@@ -3,15 +3,17 @@
 import importlib
 import inspect
 import pkgutil
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from shuffleproof.app import figures
+from shuffleproof.app import figures, pictures, report
 from shuffleproof.app.figures.attention import Cells, Side
 from shuffleproof.app.figures.text import escaped, unescaped
+from shuffleproof.core.studies import sections, tables
 
 EVIL = "<a href='https://evil.example'>q</a>&lt;%{x}"
 SHOWN = "&lt;a href='https://evil.example'&gt;q&lt;/a&gt;&amp;lt;%&#123;x}"
@@ -161,11 +163,17 @@ def test_a_click_tells_the_name_as_it_was_given():
     assert escaped(EVIL) == SHOWN
 
 
-def test_nor_in_a_report():
-    from shuffleproof.app import report_parts
-
-    picture = DRAWING["scatter.scatter"](*CASES["scatter.scatter"])
-    page = report_parts.figure(picture, EVIL) + report_parts.table(CASES["compared.compared"][0])
-    page += report_parts.finding(EVIL) + report_parts.said(EVIL) + report_parts.folded(EVIL, "")
-    assert "<a" not in page
-    assert "evil.example" in page
+def test_nor_in_a_report(monkeypatch):
+    frame = CASES["compared.compared"][0]
+    picture = DRAWING["scatter.scatter"], lambda *_: EVIL, len(CASES["scatter.scatter"])
+    monkeypatch.setitem(pictures.PICTURES, "scatter", picture)
+    table = tables.inferred(frame, EVIL)
+    told = [
+        sections.Picture("scatter", CASES["scatter.scatter"]), table, replace(table, folded=True),
+        sections.Finding(EVIL), sections.Heading(EVIL), sections.Sentence(EVIL),
+        sections.Convention(EVIL), sections.Details(EVIL, [EVIL]),
+    ]  # fmt: skip
+    for section in told:
+        page = report.shown(section)
+        assert "<a" not in page
+        assert "evil.example" in page

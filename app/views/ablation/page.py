@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from shuffleproof.app import ablations, address, curves
+from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import ablation as figure
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import benchmark_table as switches
@@ -19,7 +20,8 @@ from shuffleproof.app.views.ablation.form import FORM
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.ablation.steps import step_of
-from shuffleproof.core.studies.kinds.ablation.study import BASE
+from shuffleproof.core.studies.kinds.ablation.study import BASE, COLUMNS
+from shuffleproof.core.studies.tables import Table
 from shuffleproof.core.words import counted
 
 EFFECTS: dict[figure.Effect, str] = {
@@ -84,7 +86,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     _table(chosen)
     _sources(chosen)
     queries.section(artefact, chosen.table, chosen.effect, str(measure))
-    choice.take_away(artefact, drawn, chosen.table)
+    choice.take_away(artefact, drawn, _declared(chosen))
 
 
 def _measure(artefact: Artefact) -> Measure:
@@ -132,40 +134,16 @@ def _drawn(_chosen: Chosen, identity: tuple[Any, ...]) -> Any:
 
 def _table(chosen: Chosen) -> None:
     st.subheader("Every variant")
-    number, text = st.column_config.NumberColumn, st.column_config.TextColumn
-    level = max(level for _, level in chosen.artefact.recipe["perturbations"])
-    lost = f"Lost by {level:g} transpositions of the initial ranking."
-    st.dataframe(
-        chosen.table.drop(columns=["source"]),
-        hide_index=True,
-        key="variants",
-        placeholder="",
-        column_config={
-            "variant": text("Variant", pinned=True),
-            "mean": number(_short(chosen.measure), format="%.3f"),
-            "change": number(f"− {BASE}", format="%+.3f"),
-            "change_low": number("from", format="%+.3f", help="95 % interval (BCa)."),
-            "change_high": number("to", format="%+.3f"),
-            "change_p": number("p", format="%.2g", help="Paired t, Holm over the variants."),
-            "loss": number("lost", format="%.3f", help=lost),
-            "loss_change": number(f"lost − {BASE}", format="%+.3f", help=lost),
-            "loss_low": number("from ", format="%+.3f", help="95 % interval (BCa)."),
-            "loss_high": number("to ", format="%+.3f"),
-            "loss_p": number("p ", format="%.2g", help="Paired t, Holm over the variants."),
-            "seconds": number("seconds", format="%.0f", help="Of training, on this machine."),
-            "parameters": number("trained numbers", format="localized"),
-        },
-        alt=f"Variants of {chosen.artefact.facts['ranker']} by effect on {chosen.measure}",
-    )
+    data_frame(_declared(chosen).without("source"), "variants")
     parts.convention(
         escaped(chosen.measure.convention()), "paired t, Holm over the variants",
         "a variant is trained once: differences between seeds are not in its interval",
     )  # fmt: skip
 
 
-def _short(measure: Measure) -> str:
-    """A measure without its conventions, which stand beside the picture."""
-    return measure.name if measure.cutoff is None else f"{measure.name}@{measure.cutoff}"
+def _declared(chosen: Chosen) -> Table:
+    title = f"Variants of {chosen.artefact.facts['ranker']} by effect on {chosen.measure}"
+    return Table(chosen.table, COLUMNS, title)
 
 
 def _sources(chosen: Chosen) -> None:

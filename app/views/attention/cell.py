@@ -9,6 +9,7 @@ import streamlit as st
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.scoring import List
 from shuffleproof.app.views.attention.answers import Overview, Wanted, differing_features
+from shuffleproof.core.words import number
 
 
 def opened_cell(
@@ -21,10 +22,10 @@ def opened_cell(
     names = [_called(seen, kind.rows, row), _called(seen, kind.columns, column)]
     before, after = (float(one_map[row, column]) for one_map in maps)
     st.subheader("The cell")
-    said = f"{before:.4f}, after the change {after:.4f} ({after - before:+.2g})"
+    said = f"{before:.4f}, after the change {after:.4f} ({number(after - before, '+.2g')})"
     if not np.isfinite(after):
         said = f"{before:.4f}; the change took a document out"
-    st.markdown(f"**{escaped(names[0])}** ← **{escaped(names[1])}**: {said.replace('-', '−')}.")
+    st.markdown(f"**{escaped(names[0])}** ← **{escaped(names[1])}**: {said}.")
     items = [
         item for item, what in ((row, kind.rows), (column, kind.columns)) if what == "documents"
     ]
@@ -70,9 +71,9 @@ def _apart(first: str, other: str) -> str:
 
 def _text(value: Any) -> str:
     """A value of the table, or a dash where there is none."""
-    if pd.isna(value):
-        return "–"
-    return f"{value:.4g}".replace("-", "−") if isinstance(value, float) else str(value)
+    if value is None or isinstance(value, float):
+        return number(value, ".4g")
+    return str(value)
 
 
 def documents_table(seen: Overview, items: list[int]) -> pd.DataFrame:

@@ -16,10 +16,12 @@ from shuffleproof.app.study import parts
 from shuffleproof.app.views.attention.answers import Overview, Wanted
 from shuffleproof.app.views.attention.cell import documents_table
 from shuffleproof.app.views.attention.map import Laid, View
+from shuffleproof.core.studies import table_text
 from shuffleproof.core.studies.answers.trained import TrainedRanker
 from shuffleproof.core.studies.kinds.attention.list_command import list_command, list_python
 from shuffleproof.core.studies.kinds.attention.question import Attention
 from shuffleproof.core.studies.reproduce import command_of
+from shuffleproof.core.studies.tables import inferred
 
 METHODS = (
     "Weights are those that the scores were computed from, recorded on request. Rows say where a "
@@ -65,7 +67,7 @@ def row(taken: Taken, seen: Overview, drawn: go.Figure, found: Laid, said: str) 
     parts.exports_row(
         parts.Shared(
             figures=exports.figure_files(drawn, stem),
-            tables=lambda: exports.table_files(frame, stem),
+            tables=lambda: exports.table_files(inferred(frame, stem), stem),
             recipe=exports.recipe_file(taken.recipe(), taken.facts, stem),
             report=File(
                 "Report (HTML)", f"{stem}-report.html", lambda: report(taken, seen, drawn, said)
@@ -107,7 +109,7 @@ def report(taken: Taken, seen: Overview, drawn: go.Figure, said: str) -> bytes:
         f"<title>{html.escape(title)}</title><body style='font:16px/1.5 system-ui;max-width:60rem;"
         f"margin:2rem auto;padding:0 1rem'><h1>{html.escape(title)}</h1>"
         f"<p><b>{html.escape(said)}</b></p>{picture}"
-        f"{table.to_html(index=False, float_format='{:.4g}'.format, border=0)}"
+        f"{table_text.html(inferred(table, ''))}"
         f"<h2>Methods</h2><p>{html.escape(METHODS)}</p></body></html>"
     )
     return page.encode()

@@ -4,6 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from shuffleproof.app import address, jobs, services, training
+from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import attention_heads as figure
 from shuffleproof.app.opened import day
 from shuffleproof.app.plain import escaped
@@ -13,8 +14,10 @@ from shuffleproof.app.study import choice as study_choice
 from shuffleproof.app.study import job_panel, parts
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.answers.trained import TrainedRanker
-from shuffleproof.core.studies.kinds.attention.text import MAIN, finding, points, table
+from shuffleproof.core.studies.kinds.attention.text import COLUMNS as HEADS
+from shuffleproof.core.studies.kinds.attention.text import MAIN, POINTS, finding, points, table
 from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.tables import Table
 from shuffleproof.core.words import counted
 
 KIND = "attention"
@@ -92,9 +95,11 @@ def _found(artefact: Artefact, digest: str) -> None:
     )
     place = parts.folded("Every head and every induced point", "every point")
     if place is not None:
-        place.dataframe(frame.drop(columns="ranker"), hide_index=True, alt="Every head in numbers")
+        heads = Table(frame, HEADS, "Every head in numbers")
+        data_frame(heads.without("ranker"), None, place)
         if len(of_points):
-            place.dataframe(of_points, hide_index=True, alt="Every induced point in numbers")
+            table = Table(of_points, POINTS, "Every induced point in numbers")
+            data_frame(table, None, place)
 
 
 def _drawn(main: pd.DataFrame, of_points: pd.DataFrame, label: str) -> None:

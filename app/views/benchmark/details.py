@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from shuffleproof.app import benchmarks
+from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import benchmark_ranks
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import parts
@@ -14,6 +15,9 @@ from shuffleproof.app.views.benchmark.chosen import Chosen
 from shuffleproof.core.studies.kinds.benchmark import notes as benchmark_notes
 from shuffleproof.core.studies.kinds.benchmark.published import in_words, warning
 from shuffleproof.core.studies.kinds.benchmark.rows import REFERENCES
+from shuffleproof.core.studies.kinds.benchmark.table import MEANS, comparison
+from shuffleproof.core.studies.tables import Table
+from shuffleproof.core.words import p_value
 
 
 def section(chosen: Chosen) -> None:
@@ -24,36 +28,15 @@ def section(chosen: Chosen) -> None:
     _alike(chosen)
     place = parts.folded("Every number of the table", "every number")
     if place is not None:
-        place.dataframe(
-            benchmarks.means(chosen.key, chosen.columns), hide_index=True, key="numbers",
-            alt="Means by ranker and measure",
-        )  # fmt: skip
+        frame = benchmarks.means(chosen.key, chosen.columns)
+        data_frame(Table(frame, MEANS, "Means by ranker and measure"), "numbers", place)
 
 
 def _numbers(chosen: Chosen) -> None:
     st.subheader("Is it more than chance?")
-    number, text = st.column_config.NumberColumn, st.column_config.TextColumn
-    st.dataframe(
-        chosen.compared.drop(columns=["group"]),
-        hide_index=True,
-        key="compared",
-        placeholder="",
-        column_config={
-            "ranker": text("Ranker", pinned=True),
-            "difference": number(
-                f"− {chosen.baseline}", format="%+.3f", help="Mean minus the baseline's."
-            ),
-            "low": number("from", format="%+.3f", help="95 % interval over queries (BCa)."),
-            "high": number("to", format="%+.3f"),
-            "p": number("p", format="%.2g", help="Adjusted by Holm over the rows."),
-            "effect": number("d", format="%+.2f", help="Cohen's d of the differences."),
-            "wins": number("better", help="Queries on which it is better."),
-            "ties": number("equal"),
-            "losses": number("worse"),
-            "n": number("N"),
-        },
-        alt=f"Differences of {chosen.measure} from {chosen.baseline} by ranker",
-    )
+    title = f"Differences of {chosen.measure} from {chosen.baseline} by ranker"
+    compared = Table(chosen.compared, comparison(chosen.baseline), title)
+    data_frame(compared.without("group"), "compared")
     parts.convention(
         escaped(chosen.measure.convention()), f"{chosen.test}, Holm over the rows",
         "d: Cohen's d of the differences",
@@ -78,13 +61,12 @@ def _alike(chosen: Chosen) -> None:
     )
     seeded = max(benchmarks.seeds(chosen.artefact.recipe).values(), default=1) > 1
     over_seeds = ", each the mean over seeds" if seeded else ""
-    p = "< 0.0001" if found.p_value < 1e-4 else f"= {found.p_value:.2g}"
     st.caption(
         escaped(
             f"Mean ranks over {found.queries} queries ({chosen.measure}){over_seeds} · "
             f"a thick line joins rankers that differ by less than Nemenyi's critical "
             f"difference {found.difference:.2f} (α = .05) · Friedman's χ² = {found.statistic:.1f}, "
-            f"p {p} · ranks say how often a ranker is ahead, not by how much"
+            f"{p_value(found.p_value)} · ranks say how often a ranker is ahead, not by how much"
         )
     )
 

@@ -6,6 +6,7 @@ from typing import Any
 from shuffleproof.app import benchmarks, exports, opened
 from shuffleproof.app.study import choice, parts
 from shuffleproof.app.views.benchmark.chosen import Chosen, Marked
+from shuffleproof.core.studies import table_text
 from shuffleproof.core.studies.kinds.benchmark import text as benchmark_text
 from shuffleproof.core.studies.kinds.benchmark.export_numbers import numbers
 
@@ -29,17 +30,14 @@ def tables(chosen: Chosen, marked: Marked) -> list[exports.File]:
     """The table as LaTeX and Markdown as it is printed, as CSV and Parquet with every number."""
     measures, stem = list(chosen.columns), f"{chosen.key}-table"
     how = (measures, marked.baselines, chosen.test, marked.symbols)
-    written = (benchmark_text.latex, benchmark_text.markdown)
-    latex, markdown = (
-        lambda write=write: write(opened.result(chosen.key), *how).encode() for write in written
-    )
-    csv, parquet = (
-        lambda kind=kind: exports.table_as(numbers(opened.result(chosen.key), *how), kind)
-        for kind in ("csv", "parquet")
-    )
+
+    def make(ending: str) -> bytes:
+        result = opened.result(chosen.key)
+        if ending in table_text.WRITERS:
+            return table_text.written(benchmark_text.table(result, *how), ending)
+        return table_text.exact(numbers(result, *how), ending)
+
     return [
-        exports.File("LaTeX (booktabs)", f"{stem}.tex", latex),
-        exports.File("Markdown", f"{stem}.md", markdown),
-        exports.File("CSV", f"{stem}.csv", csv),
-        exports.File("Parquet", f"{stem}.parquet", parquet),
+        exports.File(words, f"{stem}.{ending}", lambda ending=ending: make(ending))  # type: ignore[misc]
+        for ending, words in exports.TABLES.items()
     ]

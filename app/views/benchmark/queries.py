@@ -6,14 +6,16 @@ import pandas as pd
 import streamlit as st
 
 from shuffleproof.app import address, benchmarks
+from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import benchmark_deltas, benchmark_query, query_bars
 from shuffleproof.app.plain import escaped
-from shuffleproof.app.study import parts, query_rows
+from shuffleproof.app.study import parts, query_rows, rescored_list
 from shuffleproof.app.views.benchmark.chosen import Chosen
 from shuffleproof.core.errors import ShuffleproofError
-from shuffleproof.core.studies.kinds.benchmark.finding import signed
+from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.kinds.benchmark.rows import REFERENCES
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
+from shuffleproof.core.studies.query_changes import in_words
 
 BARS, ROWS, BUMP, FEATURES = "deltas", "queries", "answers", "features"
 
@@ -37,7 +39,8 @@ def _compared(chosen: Chosen, pair: Pair) -> None:
     if not len(frame):
         st.caption("Every query is left out by this measure.")
         return
-    st.markdown(_said(frame, pair, str(chosen.measure)))
+    who, ends = f"{pair[0]} against {pair[1]}", ("baseline", "ranker")
+    st.markdown(escaped(in_words(frame, who, str(chosen.measure), ends, "difference")))
     query = st.session_state.get("of") or st.query_params.get("of")
     left, right = st.columns([3, 2], gap="medium")
     left.plotly_chart(
@@ -75,16 +78,6 @@ def _two(chosen: Chosen) -> Pair | None:
     return None if ranker is None or other is None else (ranker, other)
 
 
-def _said(frame: pd.DataFrame, pair: Pair, measure: str) -> str:
-    better, worse = int((frame.difference > 0).sum()), int((frame.difference < 0).sum())
-    text = f"{pair[0]} is better than {pair[1]} on {better} of {len(frame)} queries, worse on "
-    text += f"{worse} ({measure})"
-    if worse:
-        last = frame.iloc[-1]
-        text += f"; query {last['query']} loses most: {signed(last.difference)}"
-    return escaped(text + ".")
-
-
 def _take() -> None:
     """A click on a bar chooses its query."""
     facts = parts.clicked(BARS)
@@ -94,14 +87,13 @@ def _take() -> None:
 
 def _rows(frame: pd.DataFrame, pair: Pair) -> None:
     """The queries by difference, the greatest gain first; a row chosen opens its documents."""
-    number = st.column_config.NumberColumn
     folds = ["fold"] if len(set(frame["fold"])) > 1 else []
-    columns = {
-        "fold": st.column_config.TextColumn("Fold"),
-        "difference": number("Difference", format="%+.3f"),
-        "ranker": number(pair[0], format="%.3f"),
-        "baseline": number(pair[1], format="%.3f"),
-    }
+    columns = (
+        tables.Column("fold", "Fold"),
+        tables.Column("difference", "Difference", tables.CHANGE),
+        tables.Column("ranker", pair[0], tables.VALUE),
+        tables.Column("baseline", pair[1], tables.VALUE),
+    )
     query_rows.rows(
         frame[["query", *folds, "difference", "ranker", "baseline"]], columns,
         "Queries by difference; choose a row to see its documents",
@@ -172,22 +164,13 @@ def _chart(figure: Any, words: str) -> None:
 
 def _documents(frame: pd.DataFrame, pair: Pair) -> Any:
     """The documents of the list in numbers, once somebody opens them."""
-    number = st.column_config.NumberColumn
     what = "labels, scores and features" if "initial" in frame else "labels and scores"
     more = st.expander(f"Documents, {what} of this list", key="documents opened", on_change="rerun")
     if more.open:
-        more.dataframe(
-            frame,
-            hide_index=True,
-            key="documents",
-            placeholder="",
-            column_config={
-                "document": st.column_config.TextColumn("Document", pinned=True),
-                "label": number("Label", format="%g"),
-                "initial": number("Initially at"),
-                **{name: number(f"{name}: at") for name in pair},
-                **{f"score of {name}": number(f"{name}: score", format="%.4g") for name in pair},
-            },
-            alt="Every document of the list with its label, places and scores",
-        )
+        known = [*rescored_list.DOCUMENT, tables.Column("initial", "Initially at", tables.COUNT)]
+        for name in pair:
+            known.append(tables.Column(name, f"{name}: at", tables.COUNT))
+            known.append(tables.Column(f"score of {name}", f"{name}: score", ".4g"))
+        title = "Every document of the list with its label, places and scores"
+        data_frame(tables.inferred(frame, title, known), "documents", more)
     return more

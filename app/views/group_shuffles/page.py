@@ -7,18 +7,15 @@ import pandas as pd
 import streamlit as st
 
 from shuffleproof.app import groups
+from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import gsf as figure
 from shuffleproof.app.study import choice, parts
 from shuffleproof.app.study import page as shell
 from shuffleproof.app.views.group_shuffles.form import FORM
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.words import counted
-
-READING = (
-    "The weights of a trained net are asked with groups from S shuffles of each list. Error: root "
-    "mean square change of a document's score when its list is shown in another order, divided by "
-    "the deviation of that list's scores under {reference}."
-)
+from shuffleproof.core.studies.kinds.group_shuffles.sections import TITLE, reading
+from shuffleproof.core.studies.kinds.group_shuffles.table import COLUMNS
+from shuffleproof.core.studies.tables import Table
 
 
 def page() -> None:
@@ -50,12 +47,13 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         drawn = _picture(key, frame)
         for label in shown:
             parts.finding(groups.finding(key, label))
-        reading = READING.format(reference=counted(groups.reference(key), "shuffle"))
         alone = len(frame) and int(frame["lists"].max()) == 1
         intervals = "1 query, so no intervals" if alone else "95 % intervals over queries"
-        parts.convention(reading, intervals, "one training")
-    _table(frame)
-    choice.take_away(artefact, drawn, frame)
+        parts.convention(reading(groups.reference(key)), intervals, "one training")
+    st.subheader("Every way to form groups")
+    table = Table(frame, COLUMNS, TITLE)
+    data_frame(table, "ways")
+    choice.take_away(artefact, drawn, table)
 
 
 def _picture(key: str, frame: pd.DataFrame) -> Any:
@@ -69,26 +67,3 @@ def _drawn(_frame: pd.DataFrame, identity: tuple[str, ...]) -> Any:
     """The figure; shared between sessions and never changed (files are made from copies)."""
     del identity  # the memory's key: the study and the rankers shown
     return figure.equivariance(_frame)
-
-
-def _table(frame: pd.DataFrame) -> None:
-    st.subheader("Every way to form groups")
-    number = st.column_config.NumberColumn
-    st.dataframe(
-        frame,
-        hide_index=True,
-        key="ways",
-        placeholder="",
-        column_config={
-            "ranker": st.column_config.TextColumn("Ranker", pinned=True),
-            "grouping": "Groups",
-            "shuffles": number("S", help="Shuffles; 0: all pairs."),
-            "error": number("Error", format="%.3g"),
-            "low": number("from", format="%.3g", help="95 % interval over queries (BCa)."),
-            "high": number("to", format="%.3g"),
-            "tau": number("τ", format="%.3f", help="Kendall τ-b, ranking before and after."),
-            "seconds": number("seconds", format="%.1f", help="Of scoring, on this machine."),
-            "lists": number("Lists", help="Those whose scores differ."),
-        },
-        alt="Equivariance error of every ranker by the number of shuffles",
-    )

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from shuffleproof.app import address, services, training
+from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.opened import day
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.proposals import as_asked
@@ -14,8 +15,9 @@ from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.studies.answers.one_list import amount
 from shuffleproof.core.studies.answers.trained import TrainedRanker
-from shuffleproof.core.studies.kinds.invariance.certificate import Certificate, percent
+from shuffleproof.core.studies.kinds.invariance.certificate import BY_QUERY, Certificate, percent
 from shuffleproof.core.studies.kinds.invariance.verdict import INVARIANT, NOT, UNTOLD
+from shuffleproof.core.studies.tables import Table
 from shuffleproof.core.words import counted
 
 PERMUTATIONS = 20
@@ -144,21 +146,8 @@ def _by_damage(known: list[tuple[TrainedRanker, Certified]]) -> None:
             st.toast(escaped(f"Query {table['query'].iloc[rows[0]]} is shown above."))
 
     st.caption("Click a row to open its query above.")
-    st.dataframe(
-        table,
-        key="queries",
-        hide_index=True,
-        on_select=open_query,
-        selection_mode="single-row",
-        height=280,
-        column_order=("query", "verdict", "moved", "tau", "deviation", "gap"),
-        column_config={
-            "query": "Query",
-            "verdict": "Verdict",
-            "moved": st.column_config.NumberColumn("Moved", help="Documents, at most."),
-            "tau": st.column_config.NumberColumn("τ left", format="%.3f", help="The lowest."),
-            "deviation": st.column_config.NumberColumn("Largest score difference", format="%.3g"),
-            "gap": st.column_config.NumberColumn("Smallest score gap", format="%.3g"),
-        },
-        alt=f"Queries by how much reordering changed {label}'s answer",
-    )
+    title = f"Queries by how much reordering changed {label}'s answer"
+    data_frame(
+        Table(table, BY_QUERY, title), "queries", on_select=open_query,
+        selection_mode="single-row", height=280,
+    )  # fmt: skip

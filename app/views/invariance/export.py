@@ -15,6 +15,7 @@ from shuffleproof.app.views.invariance.answers import Answered
 from shuffleproof.core.studies.answers.trained import TrainedRanker
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.reproduce import command_of, python_of
+from shuffleproof.core.studies.tables import inferred
 
 
 def row(one: List, shown: Shown, found: Sequence[Answered]) -> None:
@@ -38,7 +39,7 @@ def row(one: List, shown: Shown, found: Sequence[Answered]) -> None:
     parts.exports_row(
         parts.Shared(
             figures=figures,
-            tables=lambda: exports.table_files(numbers(found), stem),
+            tables=lambda: exports.table_files(inferred(numbers(found), stem), stem),
             recipe=exports.recipe_file(said, facts, stem),
             report=_report(one.data, rankers),
             link=lambda: parts.here(data=one.data),

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from shuffleproof.app import exports, library, report, services, state, uploads
+from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.exports import File
 from shuffleproof.app.jobs import duration
 from shuffleproof.app.plain import escaped
@@ -15,6 +16,7 @@ from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.studies.library import entries as shelf
 from shuffleproof.core.studies.library.entries import KINDS, Entry
 from shuffleproof.core.studies.methods import paragraph, references
+from shuffleproof.core.studies.tables import Column, inferred
 from shuffleproof.core.words import counted
 
 
@@ -82,23 +84,19 @@ def _named(names: Sequence[str], most: int = 8) -> str:
 
 
 def _compared(chosen: Sequence[Entry]) -> None:
-    frame, text = library.differing(chosen), st.column_config.TextColumn
+    frame = library.differing(chosen)
     if frame.empty:
         st.markdown("**They do not differ in anything that was noted.**")
         return
-    st.dataframe(
-        frame,
-        hide_index=True,
-        key="differing",
-        column_config={"field": text("differs in", pinned=True, width="medium")},
-        alt=f"The {len(frame)} fields in which {len(chosen)} entries differ",
-    )
+    title = f"The {counted(len(frame), 'field')} in which {len(chosen)} entries differ"
+    table = inferred(frame, title, [Column("field", "differs in")])
+    data_frame(table, "differing")
     st.caption(
         f"Only what differs is shown: {counted(len(frame), 'field')}. Digests and tables inside a "
         "recipe are left out; the results of a study are those of its first point."
     )
     with st.popover("Table", icon=":material/table:"):
-        _downloads(exports.table_files(frame, "library-differences"))
+        _downloads(exports.table_files(table, "library-differences"))
 
 
 def _tags(chosen: Sequence[Entry]) -> None:

@@ -6,11 +6,14 @@ import pandas as pd
 import streamlit as st
 
 from shuffleproof.app import rankings
+from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import parts
 from shuffleproof.app.views.multi_ranking import queries
 from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.claims import STEPS
 from shuffleproof.core.studies.kinds.multi_ranking import table as initial_rankings_table
+from shuffleproof.core.studies.tables import Table
 
 ADJUSTED = "Intervals of changes are adjusted as p is: they leave out 0 where p ≤ .05."
 
@@ -26,26 +29,8 @@ def section(artefact: Artefact, measure: str) -> None:
 def _numbers(key: str, measure: str) -> None:
     st.subheader("Is it more than chance?")
     frame = rankings.table(key, measure)
-    number, text = st.column_config.NumberColumn, st.column_config.TextColumn
-    st.dataframe(
-        frame,
-        hide_index=True,
-        key="numbers",
-        placeholder="",
-        column_config={
-            "ranker": text("Ranker", pinned=True),
-            "condition": text("Reads"),
-            "mean": number("Mean", format="%.3f"),
-            "low": number("from", format="%.3f", help="95 % interval over queries (BCa)."),
-            "high": number("to", format="%.3f"),
-            "change": number("− as trained", format="%+.3f"),
-            "change_low": number("from ", format="%+.3f", help=ADJUSTED),
-            "change_high": number("to ", format="%+.3f"),
-            "change_p": number("p", format="%.2g", help="Paired t, Holm over all changes."),
-            "n": number("N"),
-        },
-        alt=f"{measure} of every ranker under every condition",
-    )
+    title = f"{measure} of every ranker under every condition"
+    data_frame(Table(frame, initial_rankings_table.COLUMNS, title), "numbers")
     parts.convention(
         "Every condition is scored on the same candidates; DLCM is fed in the order of what stands "
         "in the initial ranking's place",
@@ -59,23 +44,8 @@ def _claim(key: str, measure: str) -> None:
     if found is None:
         return
     st.subheader("The paper's claim, step by step")
-    number, text = st.column_config.NumberColumn, st.column_config.TextColumn
-    st.dataframe(
-        pd.DataFrame([asdict(step) for step in found.steps]),
-        hide_index=True,
-        key="steps",
-        placeholder="",
-        column_config={
-            "less": text("is below, it says"),
-            "more": text("is above, it says"),
-            "difference": number("difference", format="%+.3f"),
-            "low": number("from", format="%+.3f", help="95 % interval of the paired t test."),
-            "high": number("to", format="%+.3f"),
-            "p": number("p", format="%.2g", help="Paired t, two-sided."),
-            "n": number("N"),
-        },
-        alt="The two steps of the paper's claim with intervals and p",
-    )
+    title = "The two steps of the paper's claim with intervals and p"
+    data_frame(Table(pd.DataFrame([asdict(step) for step in found.steps]), STEPS, title), "steps")
     st.caption(
         escaped(
             f"Many initial rankings beat one, and one beats none (SetRank, Table 4): {found.word} "

@@ -18,6 +18,8 @@ from shuffleproof.app.views.multi_ranking import details, geometry, queries
 from shuffleproof.app.views.multi_ranking.form import FORM
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.kinds.multi_ranking.table import COLUMNS
+from shuffleproof.core.studies.tables import Table
 
 CHART = "conditions"
 AXES: dict[figure.Shown, str] = {"mean": "Measure", "change": "Change"}
@@ -91,7 +93,8 @@ def _study(data: str, stored: Mapping[str, Artefact]) -> None:
         _said(chosen)
     details.section(artefact, str(measure))
     geometry.section(data, chosen.key, artefact.facts["lists"]["depth"])
-    table = rankings.table(chosen.key, str(measure))
+    frame = rankings.table(chosen.key, str(measure))
+    table = Table(frame, COLUMNS, f"{measure} of every ranker under every condition")
     choice.take_away(artefact, drawn, table)
 
 

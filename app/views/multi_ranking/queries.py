@@ -12,7 +12,9 @@ from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import parts, query_rows
 from shuffleproof.app.study import query_comparison as two_answers
 from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import TRAINED
+from shuffleproof.core.studies.query_changes import in_words
 
 POINT, DOT, MAP = "behind dot", "dot", "query map"
 Point = tuple[str, str]
@@ -37,17 +39,16 @@ def section(artefact: Artefact, measure: str) -> None:
         st.caption("This is what the other conditions are compared with: nothing changes.")
     else:
         start = "Against the ranker as trained"
-        st.markdown(escaped(two_answers.said(frame, start, measure)))
+        st.markdown(escaped(in_words(frame, start, measure, ("as_trained", "here"))))
     picture, table = st.columns([3, 2], gap="medium")
     with picture:
         _map(key, measure, ranker)
     with table:
-        number = st.column_config.NumberColumn
-        columns = {
-            "as_trained": number("as trained", format="%.3f"),
-            "here": number("here", format="%.3f"),
-            "change": number("change", format="%+.3f"),
-        }
+        columns = [
+            tables.Column("as_trained", "as trained", tables.VALUE),
+            tables.Column("here", "here", tables.VALUE),
+            tables.Column("change", "change", tables.CHANGE),
+        ]
         alt = f"Queries of {ranker} {condition}, the most damaged first"
         query_rows.rows(frame, columns, alt, height=330)
     if not rankings.is_by_itself(ranker):

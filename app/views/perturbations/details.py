@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from shuffleproof.app import disturbed
+from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import initial_ranking as curves
 from shuffleproof.app.figures.perturbations import fitted_axis
 from shuffleproof.app.plain import escaped
@@ -15,6 +16,7 @@ from shuffleproof.core.perturb.registry import PERTURBATIONS, attacked
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.perturbations import notes as perturbations_notes
 from shuffleproof.core.studies.kinds.perturbations.table import headed
+from shuffleproof.core.studies.tables import inferred
 
 MAP, CURVES = "losses", "curves"
 
@@ -99,13 +101,10 @@ def _curved(_summary: pd.DataFrame, family: str, measure: str, identity: tuple[s
 
 def _transfer(losses: pd.DataFrame, measure: str) -> None:
     """Whom the attacks reach: a row a network attacked, a column a ranker that was hit."""
+    table = perturbations_notes.transfer_table(losses, measure)
+    st.markdown(f"**{escaped(table.title)}**")
+    data_frame(table, "transfer")
     wide = perturbations_notes.transfer(losses)
-    st.markdown(f"**{escaped(measure)} lost by attacks: made on a row, felt by a column**")
-    st.dataframe(
-        wide.rename_axis("Made on"), key="transfer", placeholder="",
-        column_config={str(name): st.column_config.NumberColumn(format="%+.3f") for name in wide},
-        alt="Losses by the network attacked and the ranker hit, at the last level",
-    )  # fmt: skip
     said = perturbations_notes.transferred(wide, measure)
     st.caption(escaped(f"At the last level of each attack. {said}"))
 
@@ -126,11 +125,8 @@ def catalogue() -> None:
                     ],
                 }
             )
-            st.dataframe(
-                frame, hide_index=True, key=f"catalogue {heading}", placeholder="",
-                column_config={"family": st.column_config.TextColumn("family", pinned=True)},
-                alt=f"Families that change: {heading}",
-            )  # fmt: skip
+            table = inferred(frame, f"Families that change: {heading}")
+            data_frame(table, f"catalogue {heading}")
         st.caption(
             "Families can be chained, one on what the other left: transpositions:5+shuffle-shown. "
             "gradient-sign@RANKER attacks one network; the others are hit too. "

@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from shuffleproof.app import disturbed
+from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import perturbations as figure
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import choice, parts
@@ -20,6 +21,7 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.perturbations import table as perturbations_table
 from shuffleproof.core.studies.kinds.perturbations.table import STRENGTHS
+from shuffleproof.core.studies.tables import Table
 from shuffleproof.core.words import counted
 
 SHORT = {"last": "Last", "worst": "Worst", "mean": "Mean"}
@@ -92,8 +94,11 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         if left:
             st.caption(escaped(f"–: {left}"))
     details.section(artefact, rankers, chosen.losses, str(measure))
-    _numbers(chosen)
-    choice.take_away(artefact, drawn, chosen.losses)
+    table = Table(chosen.losses, perturbations_table.COLUMNS, "Losses by ranker, family and level")
+    place = parts.folded("Every level, and what became of the answers", "every number")
+    if place is not None:
+        data_frame(table, "numbers", place)
+    choice.take_away(artefact, drawn, table)
 
 
 def _strength() -> str:
@@ -142,27 +147,3 @@ def _drawn(_chosen: Chosen, identity: tuple[Any, ...]) -> Any:
     return figure.losses(
         _chosen.cells, groups, str(_chosen.measure), disturbed.no_values(_chosen.artefact)
     )
-
-
-def _numbers(chosen: Chosen) -> None:
-    number = st.column_config.NumberColumn
-    place = parts.folded("Every level, and what became of the answers", "every number")
-    if place is not None:
-        place.dataframe(
-            chosen.losses, hide_index=True, key="numbers", placeholder="",
-            column_config={
-                "ranker": st.column_config.TextColumn("Ranker", pinned=True),
-                "family": "Family",
-                "level": number("Level", format="%g"),
-                "tau": number("τ left", format="%.2f", help="Of what was disturbed."),
-                "as_is": number("As it is", format="%.3f"),
-                "mean": number("Disturbed", format="%.3f"),
-                "loss": number("Loss", format="%+.3f"),
-                "answer-tau": number("τ of answers", format="%.2f",
-                                     help="Over the documents that both lists have."),
-                "kept-top-1": number("top 1 kept", format="percent"),
-                "kept-top-10": number("top 10 kept", format="percent"),
-                "score-change": number("score change", format="%.2g", help="The largest one."),
-            },
-            alt="Losses by ranker, family and level",
-        )  # fmt: skip

@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from shuffleproof.app import address, curves, state
+from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import initial_ranking as figure
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import choice, parts
@@ -19,9 +20,11 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.parameters import parameters
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.conventions import SWITCHED
-from shuffleproof.core.studies.kinds.benchmark.finding import signed
-from shuffleproof.core.studies.kinds.ranking_degradation.significance import TESTS
+from shuffleproof.core.studies.kinds.ranking_degradation.significance import TESTS, columns
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
+from shuffleproof.core.studies.result import SUMMARY
+from shuffleproof.core.studies.tables import Table
+from shuffleproof.core.words import interval, p_value, signed
 
 CHOOSABLE = ("ideal", "empty", "ties", "discount", "gain")
 WORDS_WIDTH = 330
@@ -199,15 +202,15 @@ def _finding(chosen: Chosen) -> None:
     parts.finding(curves.finding(chosen.key, chosen.family, measure, chosen.rankers))
     claim = curves.claim(chosen.key, chosen.family, measure)
     if claim:
-        interval = f"95 % {signed(claim['low'])} to {signed(claim['high'])}"
+        bounds = f"95 % {interval(claim['low'], claim['high'])}"
         st.markdown(
             f"{claim['whose']} that {escaped(claim['claim'])}: **{claim['verdict']}** here "
-            f"(difference of the falls {signed(claim['difference'])}, {interval}, "
-            f"p = {claim['p']:.2g}, N = {claim['n']}, paired t)."
+            f"(difference of the falls {signed(claim['difference'])}, {bounds}, "
+            f"{p_value(claim['p'])}, N = {claim['n']}, paired t)."
         )
 
 
-def _details(chosen: Chosen) -> pd.DataFrame:
+def _details(chosen: Chosen) -> Table:
     st.subheader("Is it more than chance?")
     left, right = st.columns(2)
     baseline = left.selectbox(
@@ -222,39 +225,14 @@ def _details(chosen: Chosen) -> pd.DataFrame:
         chosen.key, chosen.family, str(chosen.measure), baseline or INITIAL, test or "paired t"
     )
     table = table[table.ranker.isin(chosen.rankers)]
-    st.dataframe(
-        table,
-        hide_index=True,
-        key="marks",
-        column_config=_columns(baseline or INITIAL),
-        placeholder="",
-        alt=f"Significance of {chosen.measure} by ranker and level",
-    )
+    title = f"Significance of {chosen.measure} by ranker and level"
+    declared = Table(table, columns(baseline or INITIAL), title)
+    data_frame(declared, "marks")
     parts.convention(
         "▲ ▼: p ≤ 0.05 after Holm's adjustment over the column", "d: Cohen's d of the differences",
         f"N = {chosen.artefact.facts['queries']} queries",
     )  # fmt: skip
     place = parts.folded("Every number of the picture", "every number")
     if place is not None:
-        place.dataframe(chosen.summary, hide_index=True, key="numbers")
-    return table
-
-
-def _columns(baseline: str) -> dict[str, Any]:
-    number, text = st.column_config.NumberColumn, st.column_config.TextColumn
-    against = f"− {baseline}"
-    return {
-        "ranker": text("Ranker", pinned=True),
-        "level": number("Level", format="%g"),
-        "tau": number("τ left", format="%.2f"),
-        "mean": number("Mean", format="%.3f"),
-        "n": number("N"),
-        "change": number("− unchanged", format="%+.3f", help="Mean minus its mean, undisturbed."),
-        "change_p": number("p", format="%.2g", width=80),
-        "change_effect": number("d", format="%+.2f"),
-        "change_mark": text("", width="small"),
-        "against": number(against, format="%+.3f", help="Mean minus that ranker's, same level."),
-        "against_p": number("p ", format="%.2g", width=80),
-        "against_effect": number("d ", format="%+.2f"),
-        "against_mark": text(" ", width="small"),
-    }
+        data_frame(Table(chosen.summary, SUMMARY, "Every number of the picture"), "numbers", place)
+    return declared

@@ -8,6 +8,8 @@ from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import parts, query_rows
 from shuffleproof.app.study import rescored_list as list_again
 from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import tables
+from shuffleproof.core.studies.query_changes import in_words
 
 CHART = "curves"
 
@@ -51,19 +53,18 @@ def _behind(artefact: Artefact, family: str, measure: str, point: tuple[str, flo
         st.caption("Every query is left out by this measure.")
         return
     start = f"By {family} at {level:g}, {ranker}"
-    st.markdown(escaped(query_rows.said(frame, start, measure)))
+    st.markdown(escaped(in_words(frame, start, measure, ("unchanged", "disturbed"))))
     _rows(frame)
     _one_list(artefact, point, family, frame)
 
 
 def _rows(frame: pd.DataFrame) -> None:
-    number = st.column_config.NumberColumn
-    columns = {
-        "unchanged": number("Unchanged", format="%.3f"),
-        "disturbed": number("Disturbed (mean of draws)", format="%.3f"),
-        "change": number("Change", format="%+.3f"),
-        "worst_draw": number("Worst draw", help="The draw with the lowest value."),
-    }
+    columns = [
+        tables.Column("unchanged", "Unchanged", tables.VALUE),
+        tables.Column("disturbed", "Disturbed (mean of draws)", tables.VALUE),
+        tables.Column("change", "Change", tables.CHANGE),
+        tables.Column("worst_draw", "Worst draw", tables.COUNT, "The draw with the lowest value."),
+    ]
     alt = "Queries, the most damaged first; choose a row to see its list"
     query_rows.rows(frame, columns, alt, height=260)
 

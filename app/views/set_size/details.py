@@ -7,11 +7,15 @@ import pandas as pd
 import streamlit as st
 
 from shuffleproof.app import set_sizes
+from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import set_size_map
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import parts
 from shuffleproof.app.views.set_size import queries
 from shuffleproof.app.views.set_size.chosen import Chosen
+from shuffleproof.core.studies.claims import STEPS
+from shuffleproof.core.studies.kinds.set_size.table import CURVES, DROPS
+from shuffleproof.core.studies.tables import Table
 
 MAP = "map"
 SHOWN = {
@@ -41,10 +45,8 @@ def section(chosen: Chosen) -> None:
     _claim(chosen)
     place = parts.folded("Every number of the picture and the map", "every number")
     if place is not None:
-        place.dataframe(
-            set_sizes.curves(chosen.key, str(chosen.measure)), hide_index=True, key="numbers",
-            placeholder="", alt="Means by ranker, N0 and N1",
-        )  # fmt: skip
+        frame = set_sizes.curves(chosen.key, str(chosen.measure))
+        data_frame(Table(frame, CURVES, "Means by ranker, N0 and N1"), "numbers", place)
 
 
 def _map(chosen: Chosen) -> None:
@@ -89,22 +91,8 @@ def _drops(chosen: Chosen) -> None:
     if frame.empty:
         return
     st.subheader("Who loses what")
-    number = st.column_config.NumberColumn
-    st.dataframe(
-        frame.drop(columns="compared"),
-        hide_index=True,
-        key="drops",
-        placeholder="",
-        column_config={
-            "ranker": st.column_config.TextColumn("Ranker", pinned=True),
-            "trained_on": number("N0", help="The smallest size that it was trained on."),
-            "tested_on": number("N1", help="The largest size that it was tested on."),
-            "loss": number("loss", format="%+.3f", help="Mean on lists of N0 minus that on N1."),
-            "low": number("from", format="%+.3f", help="95 % interval of the loss (paired t)."),
-            "high": number("to", format="%+.3f"),
-        },
-        alt=f"Loss of {chosen.measure} between the smallest and the largest lists",
-    )
+    title = f"Loss of {chosen.measure} between the smallest and the largest lists"
+    data_frame(Table(frame, DROPS, title), "drops")
     parts.convention(
         "A negative loss is a gain: longer lists also hold more relevant documents",
         f"N = {chosen.artefact.facts['queries']} queries",
@@ -116,21 +104,6 @@ def _claim(chosen: Chosen) -> None:
     if not found:
         return
     st.subheader("The paper's claim, step by step")
-    number = st.column_config.NumberColumn
-    st.dataframe(
-        pd.DataFrame(found["steps"]),
-        hide_index=True,
-        key="steps",
-        placeholder="",
-        column_config={
-            "less": st.column_config.TextColumn("loses less, it says"),
-            "more": st.column_config.TextColumn("loses more, it says"),
-            "difference": number("difference", format="%+.3f", help="Mean of the two losses' gap."),
-            "low": number("from", format="%+.3f", help="95 % interval of the paired t test."),
-            "high": number("to", format="%+.3f"),
-            "p": number("p", format="%.2g", help="Paired t, two-sided."),
-            "n": number("N"),
-        },
-        alt="The two steps of the paper's claim with intervals and p",
-    )
+    title = "The two steps of the paper's claim with intervals and p"
+    data_frame(Table(pd.DataFrame(found["steps"]), STEPS, title), "steps")
     st.caption(escaped(f"{found['claim']} (SetRank, Table 3): {found['verdict']} here."))

@@ -17,6 +17,8 @@ from shuffleproof.app.views.set_size.form import FORM
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.set_size import table as set_size_table
+from shuffleproof.core.studies.kinds.set_size.table import CURVES
+from shuffleproof.core.studies.tables import Table
 
 CHART = "sizes"
 
@@ -49,7 +51,8 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     with said:
         _said(chosen)
     details.section(chosen)
-    table = set_sizes.curves(chosen.key, str(measure))
+    frame = set_sizes.curves(chosen.key, str(measure))
+    table = Table(frame, CURVES, f"{measure} by ranker, N0 and N1")
     choice.take_away(artefact, drawn, table)
 
 

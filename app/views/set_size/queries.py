@@ -13,6 +13,8 @@ from shuffleproof.app.set_sizes import Point, Side
 from shuffleproof.app.study import parts, query_rows
 from shuffleproof.app.study import query_comparison as two_answers
 from shuffleproof.app.views.set_size.chosen import Chosen
+from shuffleproof.core.studies import tables
+from shuffleproof.core.studies.query_changes import in_words
 
 CELL, MAP, AGAINST = "cell", "query map", "against"
 
@@ -44,7 +46,7 @@ def section(chosen: Chosen) -> None:
         st.caption("This is the cell that the others are compared with: nothing changes.")
     else:
         start = f"From {_beside(at, point)} to {_beside(point[1:], point, at)}"
-        st.markdown(escaped(two_answers.said(frame, start, measure)))
+        st.markdown(escaped(in_words(frame, start, measure, ("home", "here"))))
     picture, table = st.columns([3, 2], gap="medium")
     with picture:
         _map(chosen, point)
@@ -144,14 +146,13 @@ def _take(point: Point) -> Any:
 
 
 def _rows(frame: pd.DataFrame, point: Point, at: Side) -> None:
-    number = st.column_config.NumberColumn
-    columns = {
-        "home": number(_short(at, point), format="%.3f"),
-        "here": number(_short(point[1:], point, at), format="%.3f"),
-        "change": number("change", format="%+.3f"),
-        "order_stability": number("τ of shared", format="%.2f"),
-        "score_shift": number("scores shifted", format="%.2f"),
-    }
+    columns = [
+        tables.Column("home", _short(at, point), tables.VALUE),
+        tables.Column("here", _short(point[1:], point, at), tables.VALUE),
+        tables.Column("change", "change", tables.CHANGE),
+        tables.Column("order_stability", "τ of shared", tables.TAU),
+        tables.Column("score_shift", "scores shifted", tables.TAU),
+    ]
     alt = f"Queries of {_named(point)}, the most damaged first; choose a row to see its list"
     query_rows.rows(frame, columns, alt, height=330)
 

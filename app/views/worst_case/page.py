@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 from shuffleproof.app import disturbed
+from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import worst_case as figure
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import choice, parts
@@ -18,7 +18,9 @@ from shuffleproof.app.views.worst_case.form import FORM
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.worst_case.finding import finding
-from shuffleproof.core.words import counted
+from shuffleproof.core.studies.kinds.worst_case.table import told
+from shuffleproof.core.studies.tables import Table
+from shuffleproof.core.words import counted, number
 
 
 @dataclass(frozen=True)
@@ -49,10 +51,10 @@ class Chosen:
         return str(self.artefact.recipe["search"]["unit"])
 
     @cached_property
-    def table(self) -> pd.DataFrame:
+    def table(self) -> Table:
         """A row a ranker and budget."""
         frame = disturbed.worst(self.key)
-        return frame[frame["ranker"].isin(self.rankers)]
+        return told(frame[frame["ranker"].isin(self.rankers)], self.unit)
 
 
 def page() -> None:
@@ -79,9 +81,10 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     chosen = Chosen(artefact, rankers)
     with top.picture:
         drawn = _picture(chosen)
-        parts.finding(finding(chosen.table, chosen.measure, chosen.unit))
+        parts.finding(finding(chosen.table.frame, chosen.measure, chosen.unit))
         _convention(chosen)
-    _numbers(chosen)
+    st.subheader("Random mean against worst found", anchor=False)
+    data_frame(chosen.table, "numbers")
     _certificates(chosen)
     queries.section(artefact, rankers)
     choice.take_away(artefact, drawn, chosen.table)
@@ -89,9 +92,10 @@ def _study(stored: Mapping[str, Artefact]) -> None:
 
 def _picture(chosen: Chosen) -> Any:
     drawn = _drawn(chosen, (chosen.key, chosen.rankers))
+    words = figure.alt_text(chosen.table.frame, chosen.measure, chosen.unit)
     st.plotly_chart(
-        drawn, key=queries.CHART, on_select=queries.take_point, selection_mode="points",
-        alt=figure.alt_text(chosen.table, chosen.measure, chosen.unit), config=parts.CLICKABLE,
+        drawn, key=queries.CHART, on_select=queries.take_point, selection_mode="points", alt=words,
+        config=parts.CLICKABLE,
     )  # fmt: skip
     return drawn
 
@@ -100,7 +104,7 @@ def _picture(chosen: Chosen) -> Any:
 def _drawn(_chosen: Chosen, identity: tuple[Any, ...]) -> Any:
     """The figure; shared between sessions and never changed (files are made from copies)."""
     del identity  # the memory's key: `_chosen` in values that can be compared
-    return figure.damages(_chosen.table, _chosen.measure, _chosen.unit)
+    return figure.damages(_chosen.table.frame, _chosen.measure, _chosen.unit)
 
 
 def _convention(chosen: Chosen) -> None:
@@ -118,32 +122,6 @@ def _convention(chosen: Chosen) -> None:
             "below: something worse may exist. Its measure cannot be changed afterwards, since it "
             "decided what was looked for."
         )
-    )
-
-
-def _numbers(chosen: Chosen) -> None:
-    number = st.column_config.NumberColumn
-    st.subheader("Random mean against worst found", anchor=False)
-    st.dataframe(
-        chosen.table,
-        hide_index=True,
-        key="numbers",
-        placeholder="",
-        column_config={
-            "ranker": st.column_config.TextColumn("Ranker", pinned=True),
-            "budget": number(f"Budget ({chosen.unit})"),
-            "as_is": number("As it is", format="%.3f"),
-            "random": number("Random", format="%.3f"),
-            "worst": number("Worst found", format="%.3f"),
-            "random_damage": number("lost at random", format="%+.3f"),
-            "worst_damage": number("lost at worst", format="%+.3f"),
-            "low": number("from", format="%+.3f", help="95 % interval over queries (BCa)."),
-            "high": number("to", format="%+.3f"),
-            "certified": st.column_config.CheckboxColumn(
-                "Certified 0", help="It reads nothing of what is rearranged, and it was tried."
-            ),
-        },
-        alt="Means as they are, over random orders and at the worst order found",
     )
 
 
@@ -170,4 +148,4 @@ def _certificates(chosen: Chosen) -> None:
 
 
 def _tiny(deviation: float) -> str:
-    return f"{deviation:.1e}".replace("e-0", "e-").replace("-", "−") if deviation else "0"
+    return number(deviation, ".1e") if deviation else "0"

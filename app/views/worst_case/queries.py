@@ -13,8 +13,9 @@ from shuffleproof.app.study import parts, query_rows
 from shuffleproof.app.study import rescored_list as list_again
 from shuffleproof.app.study.perturbed_queries import both_lists
 from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.kinds.worst_case.finding import steps
-from shuffleproof.core.words import counted
+from shuffleproof.core.studies.query_changes import in_words
 
 CHART, MAP = "damages", "swaps"
 PLACES = (10, 20, 40)
@@ -54,32 +55,21 @@ def _behind(artefact: Artefact, ranker: str, budget: int) -> None:
     if not len(frame):
         st.caption("Every query is left out by this measure.")
         return
-    st.markdown(_said(frame, ranker, steps(budget, unit), artefact.recipe["measure"]))
+    who, measure = f"{steps(budget, unit)} at worst, {ranker}", str(artefact.recipe["measure"])
+    st.markdown(escaped(in_words(frame, who, measure, ("as_is", "worst"))))
     _rows(frame)
     query = query_rows.query(frame["query"], "Choose a row above, or a query here")
     if query is not None:
         _one_list(artefact, ranker, query, budget)
 
 
-def _said(frame: pd.DataFrame, ranker: str, budget: str, measure: str) -> str:
-    hurt = int((frame["damage"] > 0).sum())
-    text = f"{budget} at worst cost {ranker} {measure} on {hurt} of "
-    text += counted(len(frame), "query")
-    if hurt:
-        worst: Any = frame.iloc[0]
-        text += f"; query {worst['query']} loses most: {worst['as_is']:.3f} → {worst['worst']:.3f}"
-        text += f" (random orders: {worst['random']:.3f})"
-    return escaped(f"{text}.")
-
-
 def _rows(frame: pd.DataFrame) -> None:
-    number = st.column_config.NumberColumn
-    columns = {
-        "as_is": number("As it is", format="%.3f"),
-        "random": number("Random mean", format="%.3f"),
-        "worst": number("Worst found", format="%.3f"),
-        "damage": number("Lost", format="%+.3f"),
-    }
+    columns = [
+        tables.Column("as_is", "As it is", tables.VALUE),
+        tables.Column("random", "Random mean", tables.VALUE),
+        tables.Column("worst", "Worst found", tables.VALUE),
+        tables.Column("change", "Change", tables.CHANGE),
+    ]
     alt = "Queries, the most damaged first; choose a row to see its worst order"
     query_rows.rows(frame, columns, alt, height=260)
 

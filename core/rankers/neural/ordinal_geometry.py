@@ -13,6 +13,7 @@ from safetensors import safe_open
 
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.models.config import SetRankConfig
+from shuffleproof.core.words import number
 
 WEIGHTS, TABLES = "network.safetensors", "network/ordinal.tables"
 
@@ -86,7 +87,7 @@ and the last one of 0.71; lengths from 1.41 to 2.00; two components hold 100 % o
     """
     cosines, last = found.similarity, len(found.similarity)
     near = float(np.diagonal(cosines, 1).mean()) if last > 1 else 1.0
-    neighbours, ends = (f"{one:z.2f}".replace("-", "−") for one in (near, cosines[0, -1]))
+    neighbours, ends = (number(one, ".2f") for one in (near, cosines[0, -1]))
     return (
         f"Ordinal embeddings of ranks 1 to {last}: neighbouring ranks have a mean cosine of "
         f"{neighbours}, the first and the last one of {ends}; lengths from "

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from shuffleproof.core import words
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.studies.answers.scoring import answered_order, documents_moved
@@ -114,9 +115,9 @@ def amount(number: float) -> str:
     """A number with three significant digits.
 
     >>> amount(7.0), amount(0.41234), amount(4.77e-07)
-    ('7.00', '0.412', '4.77e-07')
+    ('7.00', '0.412', '4.77e−07')
     """
-    return f"{number:#.3g}" if number else "0"
+    return words.number(number, "#.3g") if number else "0"
 
 
 def explanation(answer: Answer, moved: pd.DataFrame) -> str:

@@ -12,6 +12,7 @@ from shuffleproof.core.studies.library.entries import Entry
 from shuffleproof.core.studies.list_sources import recipe_of
 from shuffleproof.core.studies.methods import rankers_of
 from shuffleproof.core.studies.result import stored_summary
+from shuffleproof.core.words import number
 
 FIRST_MEASURE = "NDCG@10"
 MOST_RESULTS = 12
@@ -166,7 +167,7 @@ def _first_points(entry: Entry) -> dict[str, str]:
     for ranker, family, level, mean in zip(
         first["ranker"], first["family"], first["level"], first["mean"], strict=True
     ):
-        value = f"{mean:.4f}".replace("-", "−")
+        value = number(mean, ".4f")
         found[f"{measure} of {ranker}"] = value + _where(kind, str(family), float(level))
     return found
 

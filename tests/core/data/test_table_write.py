@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shuffleproof.app.exports import table_as
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data import csv_text, source, table_write
 from shuffleproof.core.data.letor.write import write
 from shuffleproof.core.data.synthetic import planted
+from shuffleproof.core.studies import table_text, tables
 
 FOLD = planted(queries=(6, 3, 4), seed=4, documents=5)
 PARTS = {"train": FOLD.train, "valid": FOLD.valid, "test": FOLD.test}
@@ -110,7 +110,7 @@ def test_all_parts_do_not_fit_in_one_letor_file_or_run(tmp_path, folder, capsys)
 def test_no_text_is_a_formula_in_a_spreadsheet(first):
     text = f"{first}cmd|' /C calc'!A0"
     frame = pd.DataFrame({text: [text, "-3", "q"], "value": [-1.5, 0.0, 2.0]})
-    for written in (csv_text.csv(frame), table_as(frame, "csv").decode()):
+    for written in (csv_text.csv(frame), table_text.exact(frame, "csv").decode()):
         found = pd.read_csv(io.StringIO(written, newline=""), dtype={0: str})
         assert list(found.columns) == [f"'{text}", "value"]
         assert found.iloc[:, 0].tolist() == [f"'{text}", "-3", "q"]
@@ -128,9 +128,9 @@ def test_csv_of_a_set_escapes_its_ids(tmp_path):
 @pytest.mark.parametrize("kind", ["tex", "md"])
 def test_a_line_break_in_a_cell_ends_no_row(kind):
     frame = pd.DataFrame({"a\nb": ["x\r\ny \N{LINE SEPARATOR}z", "w"]})
-    text = table_as(frame, kind).decode()
+    text = table_text.written(tables.inferred(frame, ""), kind).decode()
     assert "a b" in text
     assert "x y z" in text
     assert len(text.splitlines()) == len(
-        table_as(pd.DataFrame({"a": ["x", "w"]}), kind).splitlines()
+        table_text.written(tables.inferred(pd.DataFrame({"a": ["x", "w"]}), ""), kind).splitlines()
     )

@@ -20,6 +20,7 @@ from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.errors import DataError, ParameterError, ShapeError, UnknownNameError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate, mean_of
+from shuffleproof.core.metrics.significance import t_interval
 from shuffleproof.core.perturb.registry import perturbation
 from shuffleproof.core.progress import finished
 from shuffleproof.core.rankers import registry, univariate
@@ -32,7 +33,6 @@ from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, kept, quality
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import cost
-from shuffleproof.core.studies.claims_intervals import t_interval
 from tests import places
 
 FOLD = planted((40, 15, 5), seed=3, documents=25)

@@ -22,6 +22,7 @@ from shuffleproof.core.errors import DataError, ParameterError, ShapeError, Unkn
 from shuffleproof.core.losses.weights import delta_ndcg
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
+from shuffleproof.core.metrics.significance import t_interval
 from shuffleproof.core.perturb.registry import perturbation
 from shuffleproof.core.progress import finished
 from shuffleproof.core.rankers import registry, univariate
@@ -34,7 +35,6 @@ from shuffleproof.core.rankers.linear.fit import IRSVMSpec, RankSVMSpec
 from shuffleproof.core.rankers.linear.pairs import PairedLists
 from shuffleproof.core.rankers.linear.products import column_sums, row_sums
 from shuffleproof.core.seeds import generator
-from shuffleproof.core.studies.claims_intervals import t_interval
 from tests import places
 
 SOLVED = linear_newton._solved

@@ -16,7 +16,7 @@ from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.neural.recipes import FIXED, NeuralSpec
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies import conventions
+from shuffleproof.core.studies import conventions, tables
 from shuffleproof.core.studies import running as underway
 from shuffleproof.core.studies.kinds.ablation import finding as ablation_finding
 from shuffleproof.core.studies.kinds.ablation import queries as ablation_queries
@@ -28,10 +28,10 @@ from shuffleproof.core.studies.kinds.ablation.steps import (
     differences,
     step_of,
 )
-from shuffleproof.core.studies.kinds.benchmark.finding import signed
 from shuffleproof.core.studies.kinds.ranking_degradation.study import PAPER_FAMILY
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.workbench import Workbench, finished
+from shuffleproof.core.words import signed
 
 NETS = [
     name for name in FIXED if {"paper", *ablation.TOWARDS} <= set(registry.RANKERS[name].presets)
@@ -248,7 +248,7 @@ def result():
 
 def test_the_table_is_the_hand_formula(result):
     frame = ablation.table(result).set_index("variant")
-    assert tuple(frame.reset_index().columns) == ablation.COLUMNS
+    assert list(frame.reset_index().columns) == tables.keys(ablation.COLUMNS)
     start, lost = {}, {}
     for label in frame.index:
         rows = result.trials.index[result.trials.ranker == label]
@@ -331,7 +331,8 @@ def test_queries_gain_and_lose_as_the_table_says_on_average(result, effect):
     assert frame.difference.is_monotonic_decreasing
     text = ablation_queries.finding(frame, variant, effect, "NDCG@10")
     lost = int((frame.difference < 0).sum())
-    assert f"Of 37 queries, {variant} gains on {37 - lost} and loses on {lost}" in text
+    assert f"{variant} against paper: " in text
+    assert f"falls on {lost} of 37 queries and rises on {37 - lost}; query" in text
     assert f"query {frame['query'].iloc[-1]} loses most: −" in text
     words = figure.queries_alt_text(frame, variant, effect, "NDCG@10")
     assert f"lost on {lost}" in words

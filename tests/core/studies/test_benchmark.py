@@ -21,7 +21,7 @@ from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
-from shuffleproof.core.studies import ranker_sets
+from shuffleproof.core.studies import ranker_sets, table_text
 from shuffleproof.core.studies import running as underway
 from shuffleproof.core.studies.kinds.benchmark import lists as benchmark_lists
 from shuffleproof.core.studies.kinds.benchmark import notes as benchmark_notes
@@ -225,7 +225,7 @@ def test_critical_difference_is_friedman_and_nemenyi(result):
 
 
 def test_text_has_bold_best_marks_and_a_note(result):
-    latex = benchmark_text.latex(result, ("NDCG@10",), ("random",))
+    latex = table_text.latex(benchmark_text.table(result, ("NDCG@10",), ("random",)))
     best = benchmark_table.means(result, ("NDCG@10",)).query("best").iloc[0]
     assert rf"\textbf{{{best['mean']:.3f}}}" in latex
     assert latex.count(r"\toprule") == latex.count(r"\bottomrule") == 1
@@ -239,9 +239,9 @@ def test_text_has_bold_best_marks_and_a_note(result):
     assert "*the set of documents*" in markdown
     assert r"\emph{each document by itself}" in latex
     both = ("feature:3", "random")
-    daggers = benchmark_text.latex(
-        result, ("NDCG@10",), both, "randomisation", benchmark_table.SYMBOLS["daggers"]
-    )
+    symbols = benchmark_table.SYMBOLS["daggers"]
+    told = benchmark_text.table(result, ("NDCG@10",), both, "randomisation", symbols)
+    daggers = table_text.latex(told)
     assert r"$^{\mathrm{+\dagger}}$" in daggers  # the ideal is above both
     assert "+ above feature:3, (+) below, † above random" in daggers
     mixed = benchmark_text.markdown(result, ("RR", "NDCG(empty=one)@10"), ())
@@ -389,7 +389,8 @@ def test_columns_that_differ_each_say_their_convention_and_queries(result):
     assert lines[3].startswith(f"RR: N = {queries} queries · relevant: grade ≥ 1")
     assert "N =" not in lines[0]
     assert lines[4] == "Bold: best of the trained rows"
-    assert all(f"% {line}\n" in benchmark_text.latex(result, mixed, ()) for line in lines)
+    text = table_text.latex(benchmark_text.table(result, mixed, ()))
+    assert all(f"% {line}\n" in text for line in lines)
     alike = benchmark_notes.said(result, ("NDCG@5", "NDCG@10"), (), "paired t")
     assert alike[0].startswith(f"sample · N = {queries} queries · mean ±")
     (tied,) = alike[2:]
@@ -413,7 +414,8 @@ def test_every_baseline_has_a_mark_or_is_refused(result):
     daggers = benchmark_table.SYMBOLS["daggers"]
     marks = benchmark_table.marks(result, ("NDCG@10",), baselines, symbols=daggers)
     assert dict(zip(marks.ranker, marks.marks, strict=True))["ideal"] == daggers[:4]
-    text = benchmark_text.latex(result, ("NDCG@10",), baselines, symbols=daggers)
+    told = benchmark_text.table(result, ("NDCG@10",), baselines, symbols=daggers)
+    text = table_text.latex(told)
     assert r"$^{\mathrm{+\dagger\ddagger\S}}$" in text
     with pytest.raises(UsageError, match="7 baselines, and marks for 6"):
         benchmark_table.marks(result, ("NDCG@10",), ["random"] * 7, symbols=daggers)

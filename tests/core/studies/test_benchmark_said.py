@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 
 from shuffleproof.core.cli.arguments import main, parser
-from shuffleproof.core.cli.benchmark import How, text
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.data.published import CUTOFFS, TABLES
@@ -25,12 +24,16 @@ from shuffleproof.core.studies.kinds.benchmark import query as benchmark_query
 from shuffleproof.core.studies.kinds.benchmark import ranks as benchmark_ranks
 from shuffleproof.core.studies.kinds.benchmark import retrieved as benchmark_retrieved
 from shuffleproof.core.studies.kinds.benchmark import runs as benchmark_runs
+from shuffleproof.core.studies.kinds.benchmark import sections
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
 from shuffleproof.core.studies.kinds.benchmark.question import Benchmark
 from shuffleproof.core.studies.reproduce import study_command, study_python
 from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.sections import View
+from shuffleproof.core.studies.table_text import said
 from shuffleproof.core.studies.workbench import Workbench, finished
+from shuffleproof.core.words import signed
 
 # Pang et al., SIGIR 2020, Table 2: NDCG@1/3/5/10 on Istella, MSLR30K and Yahoo, as printed
 PRINTED = """
@@ -106,6 +109,11 @@ def result(artefact):
     return StudyResult.open(artefact.path)
 
 
+def text(result, measures, digits=3):
+    """The sections of a benchmark for the terminal."""
+    return said(sections.sections(result, View(measures, digits, ())), digits)
+
+
 def changed(result, label, change):
     """The same benchmark with another ranker's values."""
     values = result.values.copy()
@@ -122,7 +130,7 @@ def test_the_finding_names_the_best_its_lead_and_who_may_be_as_good(result):
     assert text.startswith(f"{best} is best: NDCG@10 {ranked[best]:.3f}")
     against = benchmark_table.compared(result, "NDCG@10", best).set_index("ranker")
     for label in ranked.index.drop(best):
-        assert f"{label} ({benchmark_finding.signed(against.difference[label])})" in text
+        assert f"{label} ({signed(against.difference[label])})" in text
     if ranked[best] == means["mean"]["initial ranking"]:
         assert "as much as the initial ranking" in text
 
@@ -130,7 +138,7 @@ def test_the_finding_names_the_best_its_lead_and_who_may_be_as_good(result):
 def test_a_lead_comes_with_interval_and_verdict(result):
     better = changed(result, "feature:1", lambda values: np.minimum(values * 0 + 0.95, 1))
     text = benchmark_finding.finding(better, "NDCG@10")
-    assert "above the initial ranking (95 % interval of the difference +" in text
+    assert "above the initial ranking (95 % interval of the difference [+" in text
     assert "more than chance. All 3 others are below it by more than chance (it was chosen" in text
     queries = result.facts["queries"]
     assert f"N = {queries}" in text
@@ -169,10 +177,10 @@ def test_printed_rows_stand_beside_ours_under_their_convention(result):
     assert row.difference == pytest.approx(ours - 0.6194, abs=1e-6)
     assert np.isnan(frame.loc["gsf", "NDCG@10"].here)
     assert len(frame) == 4 * len(printed.rows)
-    told = text(renamed, ("NDCG@10", "NDCG(empty=one)@10"), (), How())
+    told = text(renamed, ("NDCG@10", "NDCG(empty=one)@10"))
     assert "Not under the convention of the printed rows: NDCG(empty=one)@10." in told
     assert "The lists here are the top 10 by feature:3, those of the printed rows" in told
-    assert "Not under the convention" not in text(renamed, ("NDCG@10",), (), How())
+    assert "Not under the convention" not in text(renamed, ("NDCG@10",))
 
 
 def test_means_over_folds_stand_beside_those_over_queries(result):
@@ -184,10 +192,10 @@ def test_means_over_folds_stand_beside_those_over_queries(result):
     wanted = (own[:3].mean() + own[3:].mean()) / 2
     assert found["mean_of_folds"]["feature:1"] == pytest.approx(wanted, abs=1e-6)
     assert found["mean"]["feature:1"] == pytest.approx(own.mean(), abs=1e-6)
-    told = text(two, ("NDCG@5",), (), How(digits=4))
+    told = text(two, ("NDCG@5",), 4)
     assert "NDCG@5, mean over folds instead of queries: " in told
     assert f"feature:1 {wanted:.4f}" in told
-    assert "mean over folds" not in text(result, ("NDCG@5",), (), How())
+    assert "mean over folds" not in text(result, ("NDCG@5",))
 
 
 def test_one_query_is_answered_from_the_stored_scores(result, artefact, bench):

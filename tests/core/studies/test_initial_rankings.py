@@ -10,7 +10,7 @@ from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import DataError, UsageError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
-from shuffleproof.core.metrics.significance import holm
+from shuffleproof.core.metrics.significance import holm, t_interval
 from shuffleproof.core.rankers.combining import Fusion
 from shuffleproof.core.rankers.ensemble.rankers import combined
 from shuffleproof.core.rankers.initial import ListRecipe
@@ -21,7 +21,7 @@ from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies import running as underway
 from shuffleproof.core.studies.answers import query as tables_query
 from shuffleproof.core.studies.claims import HOLDS, NOT, UNTOLD, rising
-from shuffleproof.core.studies.claims_intervals import adjusted, t_interval
+from shuffleproof.core.studies.claims_intervals import adjusted
 from shuffleproof.core.studies.kinds.multi_ranking import study as initial_rankings
 from shuffleproof.core.studies.kinds.multi_ranking import table as initial_rankings_table
 from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import (

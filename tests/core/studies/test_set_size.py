@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from shuffleproof.core.cli import set_size as set_size_command
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
@@ -20,6 +19,7 @@ from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import resolved_rankers as entrants
 from shuffleproof.core.studies import running as underway
+from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.answers.trained import studied_on
 from shuffleproof.core.studies.kinds.set_size import feasibility as set_size_reach
 from shuffleproof.core.studies.kinds.set_size import queries as set_size_queries
@@ -27,6 +27,7 @@ from shuffleproof.core.studies.kinds.set_size import study as set_size
 from shuffleproof.core.studies.kinds.set_size import table as set_size_table
 from shuffleproof.core.studies.kinds.set_size.stability import stabilities
 from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.table_text import terminal
 from shuffleproof.core.studies.workbench import Workbench, finished
 
 RECIPE = ListRecipe(("feature:3",), scores="in-sample")
@@ -395,7 +396,9 @@ def test_a_wrong_size_is_named_as_it_was_typed(flags, said, tmp_path, capsys):
 
 def test_a_table_of_the_terminal_has_true_minus_signs_and_no_negative_zero():
     values = pd.DataFrame({"ranker": ["a", "b"], "trained_on": ["5", "5"], "size": [20, 20]})
-    text = set_size_command._wide(values.assign(shift=[-0.0002, -0.25]), "shift", 3)
+    shift = tables.Column("shift", "", tables.VALUE)
+    frame = values.assign(shift=[-0.0002, -0.25])
+    text = terminal(tables.wide(frame, (tables.RANKER,), "size", shift, ""))
     assert "-" not in text
     assert "0.000" in text
     assert "−0.250" in text

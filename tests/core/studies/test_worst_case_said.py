@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shuffleproof.core.cli.perturbations import _dearest
+from shuffleproof.core.cli.worst_case import _dearest
 from shuffleproof.core.perturb.worst_case import NONE, _chosen
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.kinds.worst_case.finding import finding

@@ -18,12 +18,13 @@ from shuffleproof.core.progress import finished
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL, InitialRanking
 from shuffleproof.core.studies.kinds.worst_case import study as worst_case
 from shuffleproof.core.studies.kinds.worst_case.orders import Attack
 from shuffleproof.core.studies.kinds.worst_case.plan import RANDOM, Plan
 from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
-from shuffleproof.core.studies.kinds.worst_case.table import COLUMNS, table
+from shuffleproof.core.studies.kinds.worst_case.table import columns, table
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.running import Underway
 from shuffleproof.core.studies.workbench import Workbench
@@ -201,7 +202,7 @@ def artefact(bench):
 def test_random_mean_against_worst_found(bench, artefact):
     result = StudyResult.open(artefact.path)
     frame = table(result)
-    assert tuple(frame.columns) == COLUMNS
+    assert list(frame.columns) == tables.keys(columns())
     assert frame.budget.tolist() == [1, 4, 1, 4]
     certified = frame[frame.ranker == "feature:1"]
     assert certified.certified.all()

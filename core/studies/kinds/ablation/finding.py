@@ -4,9 +4,9 @@ import pandas as pd
 
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.studies.kinds.ablation import study as ablation
-from shuffleproof.core.studies.kinds.benchmark.finding import signed
 from shuffleproof.core.studies.kinds.ranking_degradation.significance import LEVEL_OF_SIGNIFICANCE
 from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.words import signed
 
 NAMED = 3
 """Differences that a sentence names; more are counted."""

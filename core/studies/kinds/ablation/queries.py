@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 
 from shuffleproof.core.studies.kinds.ablation.study import BASE, MEASURE, points
-from shuffleproof.core.studies.kinds.benchmark.finding import signed
+from shuffleproof.core.studies.query_changes import by_query as changes
+from shuffleproof.core.studies.query_changes import in_words
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.words import counted
 
 Effect = Literal["quality", "robustness"]
 
@@ -30,10 +30,10 @@ def by_query(
     """
     found = points(result, measure)
     own, first = (_value(found[label], effect) for label in (variant, next(iter(found))))
-    frame = pd.DataFrame(
-        {"query": result.query_ids, "variant": own, "base": first, "difference": own - first}
-    ).dropna()
-    return frame.sort_values("difference", ascending=False, kind="stable", ignore_index=True)
+    frame = changes(
+        result.query_ids, ("base", first), ("variant", own), "difference", gains_first=True
+    )
+    return frame[["query", "variant", "base", "difference"]]
 
 
 def telling(table: pd.DataFrame, effect: Effect = "quality") -> str:
@@ -52,14 +52,8 @@ def telling(table: pd.DataFrame, effect: Effect = "quality") -> str:
 
 def finding(frame: pd.DataFrame, variant: str, effect: Effect, measure: str) -> str:
     """How many queries gain and lose, and the one that loses most."""
-    better, worse = int((frame["difference"] > 0).sum()), int((frame["difference"] < 0).sum())
     what = measure if effect == "quality" else f"what disturbance leaves of {measure}"
-    queries = counted(len(frame), "query")
-    text = f"Of {queries}, {variant} gains on {better} and loses on {worse} ({what})"
-    if worse:
-        last = frame.iloc[-1]
-        text += f"; query {last['query']} loses most: {signed(last['difference'])}"
-    return f"{text}."
+    return in_words(frame, f"{variant} against {BASE}", what, ("base", "variant"), "difference")
 
 
 def _value(pair: tuple[np.ndarray, np.ndarray], effect: Effect) -> np.ndarray:

@@ -12,6 +12,7 @@ from shuffleproof.core.studies.flags import Flag, Given
 from shuffleproof.core.studies.question import Facts, Question, Scope
 
 if TYPE_CHECKING:
+    from shuffleproof.core.studies.sections import Telling
     from shuffleproof.core.studies.workbench import Workbench
 
 
@@ -102,6 +103,13 @@ class Ablation(Question):
         from shuffleproof.core.studies.kinds.ablation import study as ablation  # noqa: PLC0415 (only who works pays for it)
 
         return ablation.variants(self.ranker, self.sizes, self.towards, self.seed)
+
+    @classmethod
+    def telling(cls) -> "Telling":
+        """What tells it."""
+        from shuffleproof.core.studies.kinds.ablation import sections  # noqa: PLC0415 (only who reads pays for it)
+
+        return sections
 
     def printed(self) -> tuple[str, str]:
         """The table of variants."""

@@ -24,7 +24,7 @@ from shuffleproof.core.rankers.fit_cache import Kept, kept, ranker_key
 from shuffleproof.core.rankers.neural.recipes import NeuralSpec
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies import conventions, engine
+from shuffleproof.core.studies import conventions, engine, tables
 from shuffleproof.core.studies.kinds.ablation import steps as ablation_steps
 from shuffleproof.core.studies.kinds.ablation.sources import BATCHES, SIZES
 from shuffleproof.core.studies.kinds.ablation.steps import check, claimed, differences
@@ -41,9 +41,21 @@ MEASURE = "NDCG@10"
 TOWARDS = ("released", "tuned")
 
 Queries = Float64[np.ndarray, " queries"]
+LOST = "By the highest level of disturbance."
+OVER_VARIANTS = "Paired t, Holm over the variants."
 COLUMNS = (
-    *("variant", "mean", "change", "change_low", "change_high", "change_p"),
-    *("loss", "loss_change", "loss_low", "loss_high", "loss_p", "seconds", "parameters", "source"),
+    tables.Column("variant", "Variant"),
+    tables.Column("mean", "Mean", tables.VALUE, "On the lists as they are."),
+    tables.Column("change", f"− {BASE}", tables.CHANGE),
+    *tables.bounds("change_low", "change_high", tables.CHANGE),
+    tables.Column("change_p", "p", tables.P, OVER_VARIANTS),
+    tables.Column("loss", "lost", tables.VALUE, LOST),
+    tables.Column("loss_change", f"lost − {BASE}", tables.CHANGE, LOST),
+    *tables.bounds("loss_low", "loss_high", tables.CHANGE),
+    tables.Column("loss_p", "p", tables.P, OVER_VARIANTS),
+    tables.Column("seconds", "seconds", ".0f", "Of training, on this machine."),
+    tables.Column("parameters", "trained numbers", tables.COUNT),
+    tables.Column("source", "Source", help="What the paper and the released code have."),
 )
 
 
@@ -145,25 +157,21 @@ def run(
 
 
 def table(result: StudyResult, measure: str = MEASURE) -> pd.DataFrame:
-    """What every variant does to quality, to robustness and to cost.
+    """What every variant does to quality, to robustness and to cost: COLUMNS.
+
+    Changes are from the first variant, whose own are 0 without a test; seconds are NaN while it
+    runs. Variants that are being measured are left out.
 
     Args:
         result: an ablation.
         measure: one that follows from what is stored.
-
-    Returns:
-        Columns COLUMNS: mean on the lists as they are; change from the first variant, with a
-        95 % interval (bootstrap over queries, BCa) and a paired t test (Holm over the variants);
-        loss by the highest level; its change, interval and test; seconds of training (NaN while
-        it runs); trained numbers; what the difference is. The first variant's own changes are 0
-        without a test. Variants that are being measured are left out.
     """
     facts = result.facts
     seconds = facts.get("training_seconds", {})
     found = points(result, measure)
     labels = list(found)
     if not labels:
-        return pd.DataFrame(columns=list(COLUMNS))
+        return pd.DataFrame(columns=tables.keys(COLUMNS))
     starts = np.stack([found[label][0] for label in labels])
     losses = starts - np.stack([found[label][1] for label in labels])
     frame = pd.DataFrame(
@@ -177,7 +185,7 @@ def table(result: StudyResult, measure: str = MEASURE) -> pd.DataFrame:
         }
     )
     own, fall = _changes(starts, "change"), _changes(losses, "loss")
-    return frame.assign(**own, **fall)[list(COLUMNS)]
+    return frame.assign(**own, **fall)[tables.keys(COLUMNS)]
 
 
 def points(result: StudyResult, measure: str) -> dict[str, tuple[Queries, Queries]]:
@@ -211,7 +219,7 @@ def _changes(values: Float64[np.ndarray, "variants queries"], name: str) -> dict
     low, high = bootstrap_intervals(differences, generator(0, KIND))
     p = np.array([paired_t(own, values[0]).p_value for own in values])
     p[:1] = np.nan
-    p[1:] = holm(p[1:]) if not np.isnan(p[1:]).any() else p[1:]
+    p[1:] = holm(p[1:])
     change = name if name == "change" else f"{name}_change"
     return {
         change: _means(differences), f"{name}_low": low, f"{name}_high": high, f"{name}_p": p,

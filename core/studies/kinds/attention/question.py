@@ -10,6 +10,7 @@ from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.question import Facts, Question
 
 if TYPE_CHECKING:
+    from shuffleproof.core.studies.sections import Telling
     from shuffleproof.core.studies.study import Plan
     from shuffleproof.core.studies.workbench import Workbench
 
@@ -50,6 +51,13 @@ class Attention(Question):
         from shuffleproof.core.studies.kinds.attention import study as attention  # noqa: PLC0415 (only who reads pays for it)
 
         return attention.Plan.of(recipe)
+
+    @classmethod
+    def telling(cls) -> "Telling":
+        """What tells it."""
+        from shuffleproof.core.studies.kinds.attention import sections  # noqa: PLC0415 (only who reads pays for it)
+
+        return sections
 
     def printed(self) -> tuple[str, str]:
         """What is found of the first ranker."""

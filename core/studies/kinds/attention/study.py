@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import t as student
 
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import ParameterError, UsageError
+from shuffleproof.core.metrics.significance import t_interval
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.attention.kinds import attends
 from shuffleproof.core.rankers.attention.summary import DEAD_BELOW, MEASURES, POINT, Row, summary
@@ -24,9 +24,9 @@ from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies import engine
+from shuffleproof.core.studies import engine, tables
 from shuffleproof.core.studies.cells import Cell, CellPlan, by_cells
-from shuffleproof.core.studies.result import SUMMARY_COLUMNS, StudyResult
+from shuffleproof.core.studies.result import SUMMARY, StudyResult
 from shuffleproof.core.studies.run import query_ids_of
 from shuffleproof.core.studies.study import Found, Trial
 from shuffleproof.core.studies.workbench import Workbench
@@ -172,24 +172,11 @@ def summarised(result: StudyResult) -> pd.DataFrame:
         for measure, values in zip(MEASURES, cube, strict=True):
             found = values[~np.isnan(values)].astype(np.float64)
             if len(found):
-                mean, half = interval(found)
-                estimate = {"mean": mean, "low": mean - half, "high": mean + half}
+                mean = float(found.mean())
+                low, high = t_interval(found) if len(found) > 1 else (mean, mean)
+                estimate = {"mean": mean, "low": low, "high": high}
                 rows.append(trial | {"measure": measure, "n": len(found)} | estimate)
-    return pd.DataFrame(rows, columns=[*SUMMARY_COLUMNS, "map", "block", "head"])
-
-
-def interval(values: np.ndarray) -> tuple[float, float]:
-    """The mean and half the width of its 95 % interval by Student's t; 0 for one value.
-
-    >>> mean, half = interval(np.array([1.0, 2.0, 3.0]))
-    >>> mean, round(half, 3)
-    (2.0, 2.484)
-    """
-    count = len(values)
-    if count < 2:
-        return float(values.mean()), 0.0
-    half = student.ppf(0.975, count - 1) * values.std(ddof=1) / np.sqrt(count)
-    return float(values.mean()), float(half)
+    return pd.DataFrame(rows, columns=[*tables.keys(SUMMARY), "map", "block", "head"])
 
 
 def _worked(

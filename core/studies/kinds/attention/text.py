@@ -9,15 +9,33 @@ from jaxtyping import Float64
 from shuffleproof.core.rankers.attention.kinds import KINDS
 from shuffleproof.core.rankers.attention.summary import MEASURES, POINT
 from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.answers.one_list import amount
 from shuffleproof.core.studies.claims_intervals import ALPHA, adjusted
 from shuffleproof.core.studies.kinds.attention.list_edit import WORDS, Change
 from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.words import counted, interval, signed
 
 COLUMNS = (
-    "ranker", "map", "block", "head", "neighbours", "entropy", "relevant", "chance", "lift",
-    "redundancy", "dead", "queries",
-)  # fmt: skip
+    tables.RANKER,
+    tables.Column("map", "Map"),
+    tables.Column("block", "Block", tables.COUNT),
+    tables.Column("head", "Head", tables.COUNT),
+    tables.Column("neighbours", "Neighbours", ".1f", "Effective number of documents looked at."),
+    tables.Column("entropy", "Entropy", tables.TAU),
+    tables.Column("relevant", "Relevant", tables.VALUE, "Mass on documents labelled above 0."),
+    tables.Column("chance", "Chance", tables.VALUE, "The share that those documents are."),
+    tables.Column("lift", "÷ chance", tables.TAU, "Relevant mass over chance."),
+    tables.Column("redundancy", "Redundancy", tables.TAU, "Mass shared with the nearest head."),
+    tables.Column("dead", "Dead", tables.TAU, "Share that gets next to no mass."),
+    tables.Column("queries", "N", tables.COUNT),
+)
+POINTS = (
+    tables.Column("block", "Block", tables.COUNT),
+    tables.Column("point", "Point", tables.COUNT),
+    tables.Column("received", "Received", tables.VALUE, "Mass."),
+    tables.Column("dead", "Dead", tables.TAU, "Share of queries and heads with next to no mass."),
+)
 MAIN = ("documents", "through", "paths")
 """The map that says most of a ranker, whichever it has."""
 
@@ -30,11 +48,7 @@ READ_AS = {"order": "order", "ranking": "ranks", "set": "neighbours", "features"
 
 
 def table(result: StudyResult) -> pd.DataFrame:
-    """One row a head: means over the queries; block and head from 1, `lift` = relevant / chance.
-
-    Returns:
-        Columns COLUMNS; NaN where a number means nothing for the map.
-    """
+    """COLUMNS, one row a head: means over the queries, NaN where they mean nothing for the map."""
     trials = result.trials.reset_index(drop=True)
     means = _means(result.values)
     frame = trials[["ranker", "map"]].assign(block=trials["block"] + 1, head=trials["head"] + 1)
@@ -43,7 +57,7 @@ def table(result: StudyResult) -> pd.DataFrame:
     frame["lift"] = frame["relevant"] / frame["chance"]
     frame["queries"] = (~np.isnan(result.values[:, 0])).sum(axis=-1)
     heads = frame[frame["map"] != POINT]
-    return heads[list(COLUMNS)].reset_index(drop=True)
+    return heads[tables.keys(COLUMNS)].reset_index(drop=True)
 
 
 def points(result: StudyResult, ranker: str) -> pd.DataFrame:
@@ -70,7 +84,7 @@ def finding(result: StudyResult, ranker: str) -> str:
     main = own[own["map"].isin(MAIN)]
     name, size = RankerName.of(ranker).display, float(result.facts["set_size"])
     who = "the state at a document" if "paths" in set(main["map"]) else "a document"
-    heads = f", mean over {_count(len(main), 'head')}" if len(main) > 1 else ""
+    heads = f", mean over {counted(len(main), 'head')}" if len(main) > 1 else ""
     words = (
         f"{name}: {who} draws on {main['neighbours'].mean():.1f} of {size:.0f} documents "
         f"(effective neighbours{heads})."
@@ -109,8 +123,8 @@ def _relevance(result: StudyResult, ranker: str, main: pd.DataFrame) -> str:
         )
     return (
         f" Relevant documents get {main['relevant'].mean():.3f} of the mass, {told} chance "
-        f"gives them ({main['chance'].mean():.3f}; difference {_minus(f'{mean:+.4f}')}, 95 % "
-        f"interval {_minus(f'{low[at]:+.4f} to {high[at]:+.4f}')}{several}, n = {count}){most}."
+        f"gives them ({main['chance'].mean():.3f}; difference {signed(mean, 4)}, 95 % "
+        f"interval {interval(low[at], high[at], '+.4f')}{several}, n = {count}){most}."
     )
 
 
@@ -126,7 +140,7 @@ def _dead(frame: pd.DataFrame) -> str:
     if not len(frame):
         return ""
     dead = int((frame["dead"] >= ALMOST_ALWAYS).sum())
-    of = f"of {_count(len(frame), 'induced point')}"
+    of = f"of {counted(len(frame), 'induced point')}"
     if not frame["dead"].any():
         return f" None {of} is ever dead."
     if not dead:
@@ -158,7 +172,7 @@ def verdict(
     weights = [one for one in changes if KINDS[one[0]].distribution]
     kind, block, largest = max(weights, key=lambda one: one[2])
     name, what = RankerName.of(ranker).display, change.what
-    said = f"After re-indexing the largest change of a weight is {_minus(amount(largest))}"
+    said = f"After re-indexing the largest change of a weight is {amount(largest)}"
     many = what == WORDS["features"]
     reads_it = any(READ_AS[touched] in reads for touched in change.touches)
     if largest < ROUNDING:
@@ -181,12 +195,3 @@ def _means(values: np.ndarray) -> np.ndarray:
     count = known.sum(axis=-1)
     sums = np.where(known, values, 0.0).sum(axis=-1, dtype=np.float64)
     return np.divide(sums, count, out=np.full(count.shape, np.nan), where=count > 0)
-
-
-def _minus(number: str) -> str:
-    """A number with the sign that prose has."""
-    return number.replace("-", "−")
-
-
-def _count(number: int, what: str) -> str:
-    return f"1 {what}" if number == 1 else f"{number} {what}s"

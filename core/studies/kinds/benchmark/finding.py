@@ -1,7 +1,5 @@
 """What a benchmark's numbers amount to, in words: who is best, by how much, and who might be."""
 
-import math
-
 import pandas as pd
 
 from shuffleproof.core.metrics.measure import Measure
@@ -10,6 +8,7 @@ from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS
 from shuffleproof.core.studies.kinds.ranking_degradation.significance import LEVEL_OF_SIGNIFICANCE
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.words import interval, p_value, signed
 
 NAMED = 6
 """Rankers that a sentence names; more are counted."""
@@ -59,9 +58,8 @@ def _over_initial(result: StudyResult, measure: str, test: str, best: str) -> st
     verdict = "more than chance" if p <= LEVEL_OF_SIGNIFICANCE else "which may be chance"
     return (
         f", {abs(difference):.3f} {where} the initial ranking (95 % interval of the difference "
-        f"{signed(low)} to {signed(high)}, "
-        f"p {_p(p)} after Holm's adjustment for {len(frame)} comparisons, N = {row['n']}): "
-        f"{verdict}"
+        f"{interval(low, high)}, {p_value(p)} after Holm's adjustment for {len(frame)} "
+        f"comparisons, N = {row['n']}): {verdict}"
     )
 
 
@@ -87,22 +85,3 @@ def _named(frame: pd.DataFrame) -> str:
     if len(said) > NAMED:
         said = [*said[: NAMED - 1], f"{len(said) - NAMED + 1} more"]
     return said[0] if len(said) == 1 else f"{', '.join(said[:-1])} and {said[-1]}"
-
-
-def signed(value: int | float) -> str:
-    """A difference in three decimals, its sign written out.
-
-    >>> signed(0.0312), signed(-0.5), signed(-0.0001)
-    ('+0.031', '−0.500', '0.000')
-    """
-    text = f"{value:+.3f}"
-    return text[1:] if float(text) == 0 else text.replace("-", "−")
-
-
-def _p(p: float) -> str:
-    """A p value, bounded where its digits say nothing.
-
-    >>> _p(0.0312), _p(1e-30)
-    ('= 0.031', '< 0.0001')
-    """
-    return "< 0.0001" if p < 1e-4 else "undefined" if math.isnan(p) else f"= {p:.2g}"

@@ -18,10 +18,17 @@ from shuffleproof.core.data.published import (
 )
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
 from shuffleproof.core.studies.result import StudyResult
 
-COLUMNS = ("ranker", "measure", "printed", "here", "difference")
+COLUMNS = (
+    tables.RANKER,
+    tables.Column("measure", "Measure"),
+    tables.Column("printed", "Printed", ".4f"),
+    tables.Column("here", "Here", ".4f", "Under the paper's convention."),
+    tables.Column("difference", "Difference", "+.4f"),
+)
 
 
 def printed_for(facts: Mapping[str, Any]) -> Published | None:
@@ -90,5 +97,14 @@ def beside(result: StudyResult, printed: Published) -> pd.DataFrame:
         for name, values in printed.rows.items()
         for measure, value in zip(measures, values, strict=True)
     ]
-    frame = pd.DataFrame(rows, columns=list(COLUMNS))
+    frame = pd.DataFrame(rows, columns=tables.keys(COLUMNS))
     return frame.assign(difference=frame["here"].to_numpy(np.float64) - frame["printed"])
+
+
+def table(printed: Published) -> tables.Table:
+    """The printed rows as they were printed."""
+    names = [f"NDCG@{cutoff}" for cutoff in CUTOFFS]
+    frame = pd.DataFrame(printed.rows.values(), columns=names)
+    frame.insert(0, "ranker", list(printed.rows))
+    columns = [tables.RANKER, *(tables.Column(name, name, ".4f") for name in names)]
+    return tables.Table(frame, columns, "")

@@ -12,6 +12,7 @@ from shuffleproof.core.studies.asked_rows import named_rankers, seeds_of
 from shuffleproof.core.studies.question import Facts, Question, Scope
 
 if TYPE_CHECKING:
+    from shuffleproof.core.studies.sections import Telling
     from shuffleproof.core.studies.study import Plan
 
 
@@ -68,6 +69,13 @@ class Benchmark(Question):
         from shuffleproof.core.studies.kinds.benchmark import study as benchmark  # noqa: PLC0415 (only who reads pays for it)
 
         return benchmark.Plan.of(recipe)
+
+    @classmethod
+    def telling(cls) -> "Telling":
+        """What tells it."""
+        from shuffleproof.core.studies.kinds.benchmark import sections  # noqa: PLC0415 (only who reads pays for it)
+
+        return sections
 
     def printed(self) -> tuple[str, str]:
         """The table, with marks against the initial ranking."""

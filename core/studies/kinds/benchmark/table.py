@@ -18,40 +18,66 @@ from shuffleproof.core.metrics.relevance import mean_of
 from shuffleproof.core.metrics.robustness import win_tie_loss
 from shuffleproof.core.metrics.significance import bootstrap_intervals, effect_size, holm, paired_t
 from shuffleproof.core.seeds import generator
+from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.kinds.benchmark.query_values import per_query, rankers_of, values_of
 from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS, groups_of
 from shuffleproof.core.studies.kinds.ranking_degradation.significance import (
     LEVEL_OF_SIGNIFICANCE,
     TESTS,
 )
+from shuffleproof.core.studies.query_changes import by_query
 from shuffleproof.core.studies.result import StudyResult
 
 __all__ = [
-    "COMPARISON", "LETTERS", "SYMBOLS", "check_baselines", "compared", "deltas",
-    "differences_from", "intervals", "marks", "means", "rankers_of", "values_of",
+    "COMPARISON", "LETTERS", "MEANS", "SYMBOLS", "check_baselines", "compared", "comparison",
+    "deltas", "differences_from", "intervals", "marks", "means", "rankers_of", "values_of",
 ]  # fmt: skip
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 SYMBOLS: Mapping[str, str] = {"letters": LETTERS, "daggers": "+†‡§¶‖"}
 """What marks a row that differs from the first, second, … baseline; + and † as in the paper."""
 
-COMPARISON = (
-    "group", "ranker", "difference", "low", "high", "p", "effect", "wins", "ties", "losses", "n",
-)  # fmt: skip
+MEANS = (
+    tables.Column("group", "Group"),
+    tables.RANKER,
+    tables.Column("measure", "Measure"),
+    tables.Column("mean", "Mean", tables.VALUE, "Over queries and seeds."),
+    tables.Column("mean_of_folds", "Mean of folds", tables.VALUE, "Every fold counts alike."),
+    tables.Column("sd", "sd", tables.VALUE, "Of the means of each seed and fold."),
+    tables.Column("runs", "Runs", tables.COUNT, "Seeds that differ times folds."),
+    tables.QUERIES,
+    tables.Column("best", "Best", tables.FLAG),
+)
+
+
+def comparison(baseline: str) -> tuple[tables.Column, ...]:
+    """The columns of `compared`."""
+    return (
+        tables.Column("group", "Group"),
+        tables.RANKER,
+        tables.Column("difference", f"− {baseline}", tables.CHANGE, "Mean minus the baseline's."),
+        *tables.bounds(spec=tables.CHANGE),
+        tables.Column("p", "p", tables.P, "Adjusted by Holm over the rows."),
+        tables.Column("effect", "d", tables.EFFECT, "Cohen's d of the differences."),
+        tables.Column("wins", "better", tables.COUNT, "Queries on which it is better."),
+        tables.Column("ties", "equal", tables.COUNT),
+        tables.Column("losses", "worse", tables.COUNT),
+        tables.QUERIES,
+    )
+
+
+COMPARISON = tables.keys(comparison(""))
 
 
 def means(result: StudyResult, measures: Sequence[str]) -> pd.DataFrame:
-    """The means: one row a ranker and measure.
+    """The means: MEANS, one row a ranker and measure.
 
     Args:
         result: a benchmark.
         measures: any that follow from what is stored.
 
-    Returns:
-        Columns group, ranker, measure, mean (over queries and seeds), mean_of_folds (every fold
-        counts alike, as LETOR prints means), sd (standard deviation, n − 1, of the means of each
-        seed and fold; NaN for a single one), runs (how many of them: seeds that differ times
-        folds), n (queries that count), best (the highest of those that are not for comparison).
+    sd has n − 1 and is NaN for a single run; `best` is the highest of those that are not for
+    comparison; `mean_of_folds` counts every fold alike, as LETOR prints means.
     """
     rows = []
     for measure in measures:
@@ -90,17 +116,13 @@ def _mean_row(
 def compared(
     result: StudyResult, measure: str, baseline: str, test: str = "paired t"
 ) -> pd.DataFrame:
-    """Every ranker against one: difference, interval, test, effect and queries won and lost.
+    """Every ranker against one: `comparison`, the baseline left out.
 
     Args:
         result: a benchmark.
         measure: one that follows from what is stored.
         baseline: the ranker that the others are compared with.
         test: a name of `core.studies.kinds.ranking_degradation.significance.TESTS`.
-
-    Returns:
-        Columns COMPARISON, the baseline left out; the interval is a bootstrap of the difference
-        over queries (BCa), p is adjusted by Holm over the rows, effect is Cohen's d.
 
     Raises:
         UnknownNameError: no such ranker in the study, or no such test.
@@ -109,7 +131,7 @@ def compared(
     if len(frame):
         low, high = intervals(result, measure, baseline, list(frame["ranker"]))
         frame = frame.assign(low=low, high=high)
-    return frame.reindex(columns=list(COMPARISON))
+    return frame.reindex(columns=COMPARISON)
 
 
 def differences_from(
@@ -126,7 +148,7 @@ def differences_from(
     if not labels:
         return pd.DataFrame(columns=columns)
     differences = _differences(measure, values, labels, baseline)
-    p, groups = _adjusted(_p_values(differences, test)), groups_of(result.facts)
+    p, groups = holm(_p_values(differences, test)), groups_of(result.facts)
     rows = []
     for at, label in enumerate(labels):
         own = differences[at, ~np.isnan(differences[at])]
@@ -193,7 +215,7 @@ def marks(
     frame["p"] = _p_values(np.stack(differences), test)
     frame["above"] = np.stack([np.nansum(own) > 0 for own in differences])
     of_one = [
-        group.assign(p=_adjusted(group["p"].to_numpy(np.float64)))
+        group.assign(p=holm(group["p"].to_numpy(np.float64)))
         for _, group in frame.groupby("letter", sort=False)
     ]
     frame = pd.concat(of_one)
@@ -217,17 +239,11 @@ def deltas(result: StudyResult, ranker: str, baseline: str, measure: str) -> pd.
         [fold["name"] for fold in result.facts["folds"]],
         [fold["stop"] - fold["start"] for fold in result.facts["folds"]],
     )
-    frame = pd.DataFrame(
-        {
-            "query": result.query_ids,
-            "fold": names,
-            "ranker": own,
-            "baseline": other,
-            "difference": own - other,
-        }
-    )
-    counted = frame[frame.difference.notna()]
-    return counted.sort_values("difference", ascending=False, kind="stable", ignore_index=True)
+    frame = by_query(
+        result.query_ids, ("baseline", other), ("ranker", own), "difference",
+        more={"fold": names}, gains_first=True,
+    )  # fmt: skip
+    return frame[["query", "fold", "ranker", "baseline", "difference"]]
 
 
 def _checked(
@@ -272,13 +288,6 @@ def _p_values(
     if test != "paired t":
         return randomised(differences, generator(0, "benchmark"))
     return np.array([paired_t(own, np.zeros_like(own)).p_value for own in differences])
-
-
-def _adjusted(p: Float64[np.ndarray, " tests"]) -> Float64[np.ndarray, " tests"]:
-    adjusted = p.copy()
-    tested = ~np.isnan(p)
-    adjusted[tested] = holm(p[tested])
-    return adjusted
 
 
 def _check(name: str, what: str, known: Iterable[str]) -> None:

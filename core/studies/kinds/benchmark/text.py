@@ -1,41 +1,17 @@
-"""A benchmark's table as text: booktabs LaTeX and Markdown, best in bold, marks explained."""
+"""A benchmark's table as it is printed: best in bold, marks explained."""
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+import pandas as pd
+
+from shuffleproof.core.studies import table_text, tables
 from shuffleproof.core.studies.kinds.benchmark import notes as benchmark_notes
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
 from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS, groups_of
 from shuffleproof.core.studies.kinds.benchmark.table import LETTERS
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.words import one_line
-
-DIGITS = 3
-"""Decimals of a table where nobody asks for others."""
-LATEX = str.maketrans(
-    {character: f"\\{character}" for character in "&%$#_{}"}
-    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-)
-DAGGERS = str.maketrans({"†": r"\dagger", "‡": r"\ddagger", "§": r"\S", "¶": r"\P", "‖": r"\Vert"})
-MARKDOWN = str.maketrans({character: f"\\{character}" for character in "|\\`*_<>[]"})
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One number of the table as it is printed.
-
-    Attributes:
-        mean: in decimals, `–` where it is undefined.
-        spread: `± sd`, or empty for a single run.
-        marks: letters of the baselines from which it differs.
-        best: whether no ranker is better.
-    """
-
-    mean: str
-    spread: str
-    marks: str
-    best: bool
+from shuffleproof.core.studies.tables import DIGITS, Cell
+from shuffleproof.core.words import number
 
 
 def cells(  # noqa: PLR0913 (each argument is one fact of how the table is printed)
@@ -63,15 +39,15 @@ def cells(  # noqa: PLR0913 (each argument is one fact of how the table is print
     for row in benchmark_table.means(result, measures).to_dict("records"):
         place = (row["ranker"], row["measure"])
         found[place] = Cell(
-            mean="–" if math.isnan(row["mean"]) else f"{row['mean']:.{digits}f}",
-            spread="" if math.isnan(row["sd"]) else f"± {row['sd']:.{digits}f}",
+            text=number(row["mean"], f".{digits}f"),
+            spread="" if pd.isna(row["sd"]) else f"± {number(row['sd'], f'.{digits}f')}",
             marks=letters.get(place, ""),
             best=bool(row["best"]),
         )
     return found
 
 
-def latex(  # noqa: PLR0913 (as `cells`)
+def table(  # noqa: PLR0913 (as `cells`)
     result: StudyResult,
     measures: Sequence[str],
     baselines: Sequence[str],
@@ -79,54 +55,22 @@ def latex(  # noqa: PLR0913 (as `cells`)
     symbols: str = LETTERS,
     *,
     digits: int = DIGITS,
-) -> str:
-    """The table in LaTeX; needs the package booktabs. Its notes are comments above it."""
+) -> tables.Table:
+    """The table as it is printed: best in bold, marks, groups, with what they mean below."""
     printed = cells(result, measures, baselines, test, symbols, digits=digits)
-    names = " & ".join(
-        ["Ranker", *(name.translate(LATEX) for name in benchmark_notes.heads(measures))]
-    )
+    rows = [(group, label) for group, labels in grouped(result) for label in labels]
+    cells_ = {measure: [printed[label, measure] for _, label in rows] for measure in measures}
+    frame = pd.DataFrame({"ranker": [label for _, label in rows], **cells_})
+    heads = zip(measures, benchmark_notes.heads(measures), strict=True)
+    columns = [tables.RANKER, *(tables.Column(measure, head) for measure, head in heads)]
     said = benchmark_notes.said(result, measures, baselines, test, symbols)
     said += benchmark_notes.means_over_folds(result, measures, digits)
-    lines = [
-        *(f"% {one_line(line)}" for line in said),
-        rf"\begin{{tabular}}{{l{'l' * len(measures)}}}",
-        r"\toprule", names + r" \\",
-    ]  # fmt: skip
-    for group, labels in grouped(result):
-        lines += [
-            r"\midrule",
-            rf"\multicolumn{{{len(measures) + 1}}}{{l}}{{\emph{{{group}}}}} \\",
-        ]
-        for label in labels:
-            row = [_latex_cell(printed[label, measure]) for measure in measures]
-            lines.append(" & ".join([one_line(label).translate(LATEX), *row]) + r" \\")
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+    return tables.Table(frame, columns, "", said, [group for group, _ in rows])
 
 
-def markdown(  # noqa: PLR0913 (as `cells`)
-    result: StudyResult,
-    measures: Sequence[str],
-    baselines: Sequence[str],
-    test: str = "paired t",
-    symbols: str = LETTERS,
-    *,
-    digits: int = DIGITS,
-) -> str:
+def markdown(result: StudyResult, measures: Sequence[str], baselines: Sequence[str]) -> str:
     """The table in Markdown, its notes below it."""
-    printed = cells(result, measures, baselines, test, symbols, digits=digits)
-    names = [name.translate(MARKDOWN) for name in benchmark_notes.heads(measures)]
-    lines = [
-        f"| Ranker | {' | '.join(names)} |",
-        f"| :-- |{' --: |' * len(measures)}",
-    ]
-    for group, labels in grouped(result):
-        lines.append(f"| *{group}* |{' |' * len(measures)}")
-        for label in labels:
-            row = [_markdown_cell(printed[label, measure]) for measure in measures]
-            lines.append(f"| {one_line(label).translate(MARKDOWN)} | {' | '.join(row)} |")
-    said = benchmark_notes.said(result, measures, baselines, test, symbols)
-    said += benchmark_notes.means_over_folds(result, measures, digits)
-    return "\n".join([*lines, "", *(f"{line}  " for line in said), ""])
+    return table_text.markdown(table(result, measures, baselines))
 
 
 def grouped(result: StudyResult) -> list[tuple[str, list[str]]]:
@@ -137,17 +81,3 @@ def grouped(result: StudyResult) -> list[tuple[str, list[str]]]:
         for group in GROUPS
         if any(groups[label] == group for label in labels)
     ]
-
-
-def _latex_cell(cell: Cell) -> str:
-    mean = rf"\textbf{{{cell.mean}}}" if cell.best else cell.mean.replace("–", "--")
-    spread = rf" {{\scriptsize$\pm${cell.spread[2:]}}}" if cell.spread else ""
-    marks = cell.marks.translate(DAGGERS)
-    marks = rf"$^{{\mathrm{{{marks}}}}}$" if marks else ""
-    return f"{mean}{marks}{spread}"
-
-
-def _markdown_cell(cell: Cell) -> str:
-    mean = f"**{cell.mean}**" if cell.best else cell.mean
-    marks = f" {cell.marks}" if cell.marks else ""
-    return f"{mean}{marks} {cell.spread}".strip()

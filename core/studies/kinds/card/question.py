@@ -10,6 +10,7 @@ from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.question import RANKERS, Facts, Question, Scope, rankers_of
 
 if TYPE_CHECKING:
+    from shuffleproof.core.studies.sections import Telling
     from shuffleproof.core.studies.workbench import Workbench
 
 
@@ -48,6 +49,13 @@ class Card(Question):
         from shuffleproof.core.studies.kinds.card import study as card  # noqa: PLC0415 (only who works pays for it)
 
         return (yield from card.run(bench, self.rankers, self.families, self.draws, self.seed))
+
+    @classmethod
+    def telling(cls) -> "Telling":
+        """What tells it."""
+        from shuffleproof.core.studies.kinds.card import sections  # noqa: PLC0415 (only who reads pays for it)
+
+        return sections
 
     def printed(self) -> tuple[str, str]:
         """The cards side by side."""

@@ -20,23 +20,82 @@ from shuffleproof.core.perturb.registry import entry_of
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.rankers.neural.recipes import without_ordinals
 from shuffleproof.core.seeds import generator
+from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.kinds.card.intervals import Resampled, resampled
 from shuffleproof.core.studies.kinds.card.study import FLIPS, MOVED, TIMED_LISTS, TIMINGS
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.noise import within
 from shuffleproof.core.studies.precomputed_scores import NOT_ASKED, is_precomputed
 from shuffleproof.core.studies.result import RESAMPLES, StudyResult
+from shuffleproof.core.words import counted, interval, number
 
 RISK = 0.05
 SEPARATOR = ", "
 FLAT = 0.05
 """Percentage points: an interval that prints as its middle."""
-COLUMNS = (
-    "ranker", "start", "end", "kept", "kept_low", "kept_high", "area", "area_low", "area_high",
-    "keeps_less_than", "below_initial", "below_initial_crossing", "below_twin",
-    "below_twin_crossing", "cvar", "worst", "worst_change", *FLIPS, *MOVED, "milliseconds_a_list",
-    "noise",
-)  # fmt: skip
+INTERVAL = "95 % interval over queries (bootstrap, rankers paired)."
+CROSSING = "Where the curves cross, taken as straight between the levels measured."
+
+
+def columns(unit: str = "") -> tuple[tables.Column, ...]:
+    """The columns of `cards`; the unit is what the family's levels count."""
+    column, value = tables.Column, tables.VALUE
+    first = f"The first level measured ({unit}) at which the curve is below "
+    return (
+        tables.RANKER,
+        column("start", "Start", value, "Mean on the lists as they are."),
+        column("end", "End", value, "Mean at the last level."),
+        column("kept", "Kept", tables.SHARE, "End as a share of start."),
+        *tables.bounds("kept_low", "kept_high", tables.SHARE, INTERVAL),
+        column("area", "Area", value, "Under the curve; 1: unharmed at every level."),
+        *tables.bounds("area_low", "area_high", words=INTERVAL),
+        column("keeps_less_than", "Keeps less than", help="Those that keep more, beyond chance."),
+        column(
+            "below_initial", "Below initial", tables.LEVEL,
+            f"Breakdown point. {first}the undisturbed initial ranking.",
+        ),
+        column("below_initial_crossing", "interpolated", tables.P, CROSSING),
+        column(
+            "below_twin", "Below twin", tables.LEVEL,
+            f"{first}the same ranker without ordinal embeddings, where the study has it.",
+        ),
+        column("below_twin_crossing", "interpolated", tables.P, CROSSING),
+        column("cvar", "CVaR 5 %", tables.CHANGE, "Mean change of the worst 5 % of queries."),
+        column("worst", "Worst query"),
+        column("worst_change", "its change", tables.CHANGE),
+        *(
+            column(
+                name, f"top {depth} flips", tables.SHARE,
+                f"Share of the first {depth} documents of the answer that are others.",
+            )
+            for name, depth in FLIPS.items()
+        ),
+        *(
+            column(name, f"grade {name[-1]} moved", tables.TAU, "Positions in the answer, mean.")
+            for name in MOVED
+        ),
+        column("milliseconds_a_list", "ms a list", tables.SHORT, "Scoring, in batches."),
+        column("noise", "Own noise", help="Of rankers that are not deterministic."),
+    )  # fmt: skip
+
+
+FRONT_COLUMN = tables.Column(
+    "front", "Front", tables.FLAG, "Not beaten by another here; the initial ranking takes no part."
+)
+
+
+def told(frame: pd.DataFrame, family: str) -> tables.Table:
+    """The cards as they are shown, with who is not beaten.
+
+    Args:
+        frame: `pareto`.
+        family: of perturbations.
+    """
+    unit = entry_of(family).unit
+    title = f"Robustness cards under {family} ({unit})"
+    return tables.Table(frame, (*columns(unit), FRONT_COLUMN), title)
+
+
 CERTIFIED, NO_WORST = "none (certified)", "none"
 """No query lost anything; and, certified, none can (`kinds.invariance.certificate`)."""
 FRONT = (
@@ -48,25 +107,24 @@ FRONT = (
 """The rule of the front, wherever it is shown."""
 
 
+def moves(frame: pd.DataFrame, family: str) -> tables.Table:
+    """How far documents of each grade moved in the answers, of the grades that there are."""
+    known = [name for name in MOVED if frame[name].notna().any()]
+    shown = [column for column in columns() if column.key in {"ranker", *known}]
+    title = f"Mean number of positions that documents of each grade moved under {family}"
+    return tables.Table(frame[["ranker", *known]], shown, title)
+
+
 def cards(result: StudyResult, family: str, measure: str) -> pd.DataFrame:
-    """The cards of all rankers for one family.
+    """The cards of all rankers for one family: `columns`.
+
+    Levels are NaN where a curve is nowhere below, or there is no twin; milliseconds while it runs,
+    and of the initial ranking, which is given. Scores in a file have a start alone.
 
     Args:
         result: a card study.
         family: of perturbations.
         measure: one that follows from what is stored.
-
-    Returns:
-        Columns COLUMNS: mean on the lists as they are and at the highest level, the share of it
-        that is kept and the area under the curve (1 = unharmed, over the distance from the
-        unchanged level), each with its 95 % interval over queries, the rankers that keep more
-        beyond chance, the first level measured at which the curve is below the undisturbed initial
-        ranking and where they cross between levels, the same against the ranker's own twin without
-        ordinal embeddings (NaN: nowhere, or there is no twin), the mean change of the worst 5 % of
-        queries at the highest level, the worst query and its change, flips and moves of the answer
-        at that level, milliseconds a list (NaN while it runs, and of the initial ranking, which is
-        given), and whether what changes is within the ranker's own noise. Scores in a file have a
-        start alone.
     """
     of_family = result.trials[result.trials.family == family]
     labels = [one for one in dict.fromkeys(of_family.ranker) if not is_precomputed(one)]
@@ -80,11 +138,11 @@ def cards(result: StudyResult, family: str, measure: str) -> pd.DataFrame:
     shown = _Shown(result, family, measure, levels, curves)
     shares = _shares(shown)
     if shares is None:
-        return pd.DataFrame(columns=list(COLUMNS))
+        return pd.DataFrame(columns=tables.keys(columns()))
     rows = [_card(shown, shares, label) for label in curves]
     known = [one for one in dict.fromkeys(of_family.ranker) if is_precomputed(one)]
     rows += [_not_asked(shown, label) for label in known]
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    return pd.DataFrame(rows, columns=tables.keys(columns()))
 
 
 def convention(result: StudyResult, measure: str) -> str:
@@ -98,9 +156,9 @@ def convention(result: StudyResult, measure: str) -> str:
     return " · ".join(
         [
             Measure.parse(measure).convention(),
-            f"N = {len(result.query_ids):,} quer{'ies' if len(result.query_ids) != 1 else 'y'}",
-            f"{draws} draw{'s' if draws != 1 else ''} a level",
-            f"CVaR {RISK:.0%}, worst query, flips and moves at the last level".replace("%", " %"),
+            f"N = {counted(len(result.query_ids), 'query')}",
+            f"{counted(draws, 'draw')} a level",
+            f"CVaR {number(RISK, '.0%')}, worst query, flips and moves at the last level",
             f"time: median of {TIMINGS} scorings of up to {TIMED_LISTS} lists in batches",
             f"intervals: {RESAMPLES:,} resamples of the queries, rankers paired",
             FRONT,
@@ -177,8 +235,8 @@ def finding(frame: pd.DataFrame, family: str, measure: str) -> str:
 
 def _kept(row: Mapping[str, Any]) -> str:
     low, high = 100 * row["kept_low"], 100 * row["kept_high"]
-    share = f"{100 * row['kept']:.1f} %"
-    return share if high - low < FLAT else f"{share} [{low:.1f}, {high:.1f}]"
+    share = number(row["kept"], tables.SHARE)
+    return share if high - low < FLAT else f"{share} {interval(low, high, '.1f')}"
 
 
 def _below(row: Mapping[str, Any], family: str) -> str:
@@ -280,7 +338,7 @@ def _card(shown: _Shown, shares: Resampled, label: str) -> dict[str, Any]:
 def _not_asked(shown: _Shown, label: str) -> dict[str, Any]:
     """The card of scores in a file: their quality, and nothing that would need other scores."""
     values = shown.at(label, shown.levels[0], shown.measure)
-    numbers = set(COLUMNS) - {"ranker", "start", "keeps_less_than", "worst", "noise"}
+    numbers = set(tables.keys(columns())) - {"ranker", "start", "keeps_less_than", "worst", "noise"}
     return {
         "ranker": label,
         "start": mean_of(Measure.parse(shown.measure), values.astype(np.float32)),
@@ -317,5 +375,5 @@ def _breakdown(
 
 
 def _mean(values: Any) -> float:
-    counted = values[~np.isnan(values)]
-    return float(counted.mean()) if len(counted) else float("nan")
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else float("nan")

@@ -10,6 +10,7 @@ from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.question import Facts, Question
 
 if TYPE_CHECKING:
+    from shuffleproof.core.studies.sections import Telling
     from shuffleproof.core.studies.study import Plan
     from shuffleproof.core.studies.workbench import Workbench
 
@@ -57,6 +58,13 @@ class GroupShuffles(Question):
         from shuffleproof.core.studies.kinds.group_shuffles import study as group_shuffles  # noqa: PLC0415 (only who reads pays for it)
 
         return group_shuffles.Plan.of(recipe)
+
+    @classmethod
+    def telling(cls) -> "Telling":
+        """What tells it."""
+        from shuffleproof.core.studies.kinds.group_shuffles import sections  # noqa: PLC0415 (only who reads pays for it)
+
+        return sections
 
     def printed(self) -> tuple[str, str]:
         """What is found of every ranker."""

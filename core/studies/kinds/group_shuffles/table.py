@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float64
 from scipy.stats import linregress
-from scipy.stats import t as student
 
-from shuffleproof.core.metrics.significance import bootstrap_intervals
+from shuffleproof.core.metrics.significance import bootstrap_intervals, student
 from shuffleproof.core.seeds import generator
+from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.kinds.group_shuffles.study import (
     KIND,
     MEASURES,
@@ -18,12 +18,27 @@ from shuffleproof.core.studies.kinds.group_shuffles.study import (
     SAMPLED,
 )
 from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.words import counted, interval, number
 
 DUE = -0.5
 """The exponent of the mean of S independent shuffles."""
 
 LEAST_POINTS = 3
-COLUMNS = ("ranker", "grouping", "shuffles", "error", "low", "high", "tau", "seconds", "lists")
+COLUMNS = (
+    tables.RANKER,
+    tables.Column("grouping", "Groups"),
+    tables.Column("shuffles", "S", tables.COUNT, "Shuffles; 0: all pairs."),
+    tables.Column(
+        "error",
+        "Error",
+        tables.SHORT,
+        "Root mean square change of a score, in its list's deviation.",
+    ),
+    *tables.bounds(spec=tables.SHORT),
+    tables.Column("tau", "τ", tables.TAU, "Kendall τ-b, ranking before and after."),
+    tables.Column("seconds", "seconds", ".1f", "Of scoring, on this machine."),
+    tables.Column("lists", "Lists", tables.COUNT, "Those whose scores differ."),
+)
 
 
 @dataclass(frozen=True)
@@ -42,14 +57,10 @@ class Slope:
 
 
 def table(result: StudyResult) -> pd.DataFrame:
-    """What another order shown changes, one row a ranker and way to form groups.
+    """What another order shown changes: COLUMNS, one row a ranker and way to form groups.
 
-    Returns:
-        Columns COLUMNS. grouping: sampled or exhaustive; shuffles: S, 0 for all pairs; error: root
-        mean square change of a document's score in units of the deviation of its list's scores
-        under `reference` shuffles, mean over lists and orders; low and high: its 95 % interval
-        (BCa bootstrap over queries; NaN for one list); tau: mean Kendall τ-b of the rankings before
-        and after; seconds that the cell took; lists that have a deviation.
+    Errors and τ are means over the lists that have a deviation, and over orders; a single list has
+    no interval.
     """
     rows = []
     for ranker in dict.fromkeys(result.trials.ranker):
@@ -63,7 +74,7 @@ def table(result: StudyResult) -> pd.DataFrame:
             tau = float(taus[at].mean()) if errors.shape[1] else float("nan")
             point = (mean, float(low[at]), float(high[at]), tau)
             rows.append((ranker, family, int(level), *point, float(seconds), errors.shape[1]))
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    return pd.DataFrame(rows, columns=tables.keys(COLUMNS))
 
 
 def reference(result: StudyResult) -> int:
@@ -106,8 +117,8 @@ def fitted(
     if len(errors) < LEAST_POINTS or not (errors > 0).all():
         return Slope(float("nan"), float("nan"), float("nan"))
     found = linregress(np.log(shuffles), np.log(errors))
-    half = float(student.ppf(0.975, len(errors) - 2) * found.stderr)
-    return Slope(float(found.slope), float(found.slope) - half, float(found.slope) + half)
+    low, high = student(float(found.slope), float(found.stderr), len(errors) - 2)
+    return Slope(float(found.slope), low, high)
 
 
 def finding(result: StudyResult, ranker: str) -> str:
@@ -118,19 +129,19 @@ def finding(result: StudyResult, ranker: str) -> str:
     if sampled.empty or not int(sampled["lists"].iloc[0]):
         return f"{ranker}: no list has scores that differ, so there is nothing to measure."
     first, last = sampled.iloc[0], sampled.iloc[-1]
-    few = _shuffles(int(first["shuffles"]))
+    few = counted(int(first["shuffles"]), "shuffle")
     said = [
         f"{ranker}: with groups of {few} another order shown changes a score by "
         f"{first['error']:.3g} of its list's deviation (that under "
-        f"{_shuffles(reference(result))})"
+        f"{counted(reference(result), 'shuffle')})"
         + (f", with {int(last['shuffles'])} by {last['error']:.3g}" if len(sampled) > 1 else "")
         + "."
     ]
     found = slope(result, ranker)
     if not np.isnan(found.value):
         said.append(
-            f"The fitted slope is {_signed(found.value)} (95 % interval {_signed(found.low)} to "
-            f"{_signed(found.high)}), where 1/√S gives {_signed(DUE)}."
+            f"The fitted slope is {number(found.value)} (95 % interval "
+            f"{interval(found.low, found.high, '.3f')}), where 1/√S gives {number(DUE)}."
         )
     return " ".join([*said, *_as_trained(result, own, ranker), *_of_pairs(own)])
 
@@ -140,7 +151,7 @@ def _as_trained(result: StudyResult, own: pd.DataFrame, ranker: str) -> list[str
     if grouping == PAIRS:
         return ["It was trained on all pairs."]
     row = own[(own["grouping"] == grouping) & (own["shuffles"] == count)]
-    way = f"As trained ({_shuffles(count)})"
+    way = f"As trained ({counted(count, 'shuffle')})"
     if row.empty:
         return [f"{way} it was not measured."]
     error, tau = row["error"].iloc[0], row["tau"].iloc[0]
@@ -152,14 +163,6 @@ def _of_pairs(own: pd.DataFrame) -> list[str]:
     if pairs.empty:
         return []
     return [f"With all pairs it is {pairs.iloc[0]:.1g}: rounding alone."]
-
-
-def _shuffles(count: int) -> str:
-    return "1 shuffle" if count == 1 else f"{count} shuffles"
-
-
-def _signed(value: float) -> str:
-    return f"{value:.3f}".replace("-", "−")
 
 
 def _errors(

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import betaincinv
 
+from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.kinds.invariance import verdict as judging
 from shuffleproof.core.studies.kinds.invariance.examination import MEASURES
 from shuffleproof.core.studies.kinds.invariance.verdict import (
@@ -290,6 +291,31 @@ def _earlier(
         permutations=orders, numeric_floor=most(facts, "numeric_floor"), queries=block.shape[2],
         queries_moved=int(moved.sum()), queries_untold=0 if moved.any() else block.shape[2],
     )  # fmt: skip
+
+
+SHOWN = (
+    tables.RANKER,
+    tables.Column("verdict", "Verdict"),
+    tables.Column("queries", "Lists", tables.COUNT),
+    tables.Column("queries_moved", "not invariant", tables.COUNT, "Lists of them."),
+    tables.Column("queries_untold", "cannot be told", tables.COUNT, "Lists of them."),
+    tables.Column("positions_moved", "Documents moved", tables.COUNT, "Over lists and orders."),
+    tables.Column("lowest_tau", "Lowest τ", tables.VALUE, "Of two answers."),
+    tables.Column("max_score_deviation", "Largest score difference", tables.SHORT),
+    tables.Column("numeric_floor", "arithmetic explains", tables.SHORT),
+    tables.Column("distinct_orders", "Orders", tables.COUNT, "Distinct random ones."),
+    tables.Column("failure_bound", "at most", ".2g", "Share of orders that change an answer."),
+)
+"""What is shown of certificates side by side."""
+
+BY_QUERY = (
+    tables.Column("query", "Query"),
+    tables.Column("verdict", "Verdict"),
+    tables.Column("moved", "Moved", tables.COUNT, "Documents, at most."),
+    tables.Column("tau", "τ left", tables.VALUE, "The lowest."),
+    tables.Column("deviation", "Largest score difference", tables.SHORT),
+    tables.Column("gap", "Smallest score gap", tables.SHORT),
+)
 
 
 def per_query(result: StudyResult, ranker: str) -> pd.DataFrame:

@@ -10,6 +10,7 @@ from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.question import RANKERS, Facts, Question, rankers_of
 
 if TYPE_CHECKING:
+    from shuffleproof.core.studies.sections import Telling
     from shuffleproof.core.studies.workbench import Workbench
 
 
@@ -35,3 +36,10 @@ class Invariance(Question):
     def run(self, bench: "Workbench") -> Generator[Progress, None, Artefact]:
         """Show every test list in many orders and compare the scores."""
         return (yield from bench.invariance(self.rankers, self.permutations, self.seed))
+
+    @classmethod
+    def telling(cls) -> "Telling":
+        """What tells it."""
+        from shuffleproof.core.studies.kinds.invariance import sections  # noqa: PLC0415 (only who reads pays for it)
+
+        return sections

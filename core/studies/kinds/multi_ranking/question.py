@@ -11,6 +11,7 @@ from shuffleproof.core.studies.asked_rows import named_rankers, seeds_of
 from shuffleproof.core.studies.question import NAMED_RANKERS, Facts, Question, Scope
 
 if TYPE_CHECKING:
+    from shuffleproof.core.studies.sections import Telling
     from shuffleproof.core.studies.study import Plan
 
 
@@ -61,6 +62,13 @@ class MultiRanking(Question):
         from shuffleproof.core.studies.kinds.multi_ranking import study as initial_rankings  # noqa: PLC0415 (only who reads pays for it)
 
         return initial_rankings.Plan.of(recipe)
+
+    @classmethod
+    def telling(cls) -> "Telling":
+        """What tells it."""
+        from shuffleproof.core.studies.kinds.multi_ranking import sections  # noqa: PLC0415 (only who reads pays for it)
+
+        return sections
 
     def printed(self) -> tuple[str, str]:
         """What is found under the first measure."""

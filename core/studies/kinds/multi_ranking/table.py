@@ -11,33 +11,35 @@ from jaxtyping import Float64
 from shuffleproof.core.metrics.significance import bootstrap_intervals
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.seeds import generator
+from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.claims import Verdict, rising
-from shuffleproof.core.studies.claims_intervals import adjusted, p_words
-from shuffleproof.core.studies.damage import most_damaged
-from shuffleproof.core.studies.kinds.benchmark.finding import signed
+from shuffleproof.core.studies.claims_intervals import adjusted
 from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import NONE, TRAINED
 from shuffleproof.core.studies.kinds.multi_ranking.study import TABLE4
 from shuffleproof.core.studies.kinds.ranking_degradation.significance import LEVEL_OF_SIGNIFICANCE
+from shuffleproof.core.studies.query_changes import by_query, most_damaged
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.words import counted
+from shuffleproof.core.words import counted, p_value, signed
 
+ADJUSTED = "The interval of the paired t test, adjusted by Holm as p is."
 COLUMNS = (
-    "ranker", "condition", "mean", "low", "high", "change", "change_low", "change_high",
-    "change_p", "n",
-)  # fmt: skip
+    tables.RANKER,
+    tables.Column("condition", "Reads"),
+    tables.Column("mean", "Mean", tables.VALUE),
+    *tables.bounds(),
+    tables.Column("change", "− as trained", tables.CHANGE),
+    *tables.bounds("change_low", "change_high", tables.CHANGE, ADJUSTED),
+    tables.Column("change_p", "p", tables.P, "Paired t, Holm over all changes."),
+    tables.QUERIES,
+)
 
 
 def table(result: StudyResult, measure: str) -> pd.DataFrame:
-    """One row a ranker and condition.
+    """COLUMNS, one row a ranker and condition; a ranker as trained has no change.
 
     Args:
         result: a study of initial rankings.
         measure: one that follows from what is stored.
-
-    Returns:
-        Columns COLUMNS: the mean with its 95 % interval over queries (BCa); the change from the
-        ranker as trained (NaN for that itself) with its p (paired t, Holm over all changes) and
-        the interval of the same test, adjusted as p is: it leaves out 0 where p ≤ 0.05.
     """
     points = _points(result)
     values = np.stack([_values(result, *point, measure) for point in points])
@@ -61,7 +63,7 @@ def table(result: StudyResult, measure: str) -> pd.DataFrame:
             "n": (~np.isnan(values)).sum(axis=1),
         }
     )
-    return frame[list(COLUMNS)]
+    return frame[tables.keys(COLUMNS)]
 
 
 def queries(result: StudyResult, point: tuple[str, str], measure: str) -> pd.DataFrame:
@@ -76,16 +78,8 @@ def queries(result: StudyResult, point: tuple[str, str], measure: str) -> pd.Dat
         Columns query, as_trained, here, change; queries that the measure leaves out are left out.
     """
     ranker, condition = point
-    frame = pd.DataFrame(
-        {
-            "query": result.query_ids,
-            "as_trained": _values(result, ranker, TRAINED, measure),
-            "here": _values(result, ranker, condition, measure),
-        }
-    )
-    frame["change"] = frame["here"] - frame["as_trained"]
-    known = frame[frame["change"].notna()]
-    return known.sort_values("change", kind="stable", ignore_index=True)
+    before, after = (_values(result, ranker, one, measure) for one in (TRAINED, condition))
+    return by_query(result.query_ids, ("as_trained", before), ("here", after))
 
 
 def by_condition(result: StudyResult, ranker: str, measure: str) -> pd.DataFrame:
@@ -178,7 +172,7 @@ def _worst(changed: Sequence[Mapping[Any, Any]]) -> str:
         return "nothing that was left out or exchanged hurts"
     bounds = f"{signed(worst['change_low'])} to {signed(worst['change_high'])}"
     chance = "" if worst["change_p"] <= LEVEL_OF_SIGNIFICANCE else ": may be chance"
-    said = f"{signed(worst['change'])}, {bounds}, {p_words(worst['change_p'])}{chance}"
+    said = f"{signed(worst['change'])}, {bounds}, {p_value(worst['change_p'])}{chance}"
     return f"what hurts most is {worst['condition']} ({said})"
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from shuffleproof.core.perturb.registry import ATTACK, attacked
+from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.kinds.perturbations import applicability as without
 from shuffleproof.core.studies.kinds.perturbations.system import said
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
@@ -30,6 +31,15 @@ def transfer(frame: pd.DataFrame) -> pd.DataFrame:
     named = last.assign(attacked=last["family"].map(attacked))
     wide = named.pivot_table("loss", "attacked", "ranker", sort=False, dropna=False)
     return wide.rename_axis(index=None, columns=None)
+
+
+def transfer_table(losses: pd.DataFrame, measure: str) -> tables.Table:
+    """`transfer` as it is shown."""
+    wide = transfer(losses)
+    columns = [tables.Column(str(name), str(name), tables.CHANGE) for name in wide]
+    title = f"{measure} lost by attacks at the last level: made on a row, felt by a column"
+    named = wide.rename_axis("attacked").reset_index()
+    return tables.Table(named, [tables.Column("attacked", "Made on"), *columns], title)
 
 
 def transferred(wide: pd.DataFrame, measure: str) -> str:

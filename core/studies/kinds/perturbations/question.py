@@ -11,6 +11,7 @@ from shuffleproof.core.studies.flags import Levels
 from shuffleproof.core.studies.question import RANKERS, Facts, Question, rankers_of
 
 if TYPE_CHECKING:
+    from shuffleproof.core.studies.sections import Telling
     from shuffleproof.core.studies.workbench import Workbench
 
 FAMILIES = (
@@ -57,6 +58,13 @@ class Perturbations(Question):
 
         setup = perturbations.Setup(self.perturbations, self.measures, self.draws, self.seed)
         return (yield from perturbations.run(bench, self.rankers, setup))
+
+    @classmethod
+    def telling(cls) -> "Telling":
+        """What tells it."""
+        from shuffleproof.core.studies.kinds.perturbations import sections  # noqa: PLC0415 (only who reads pays for it)
+
+        return sections
 
     def printed(self) -> tuple[str, str]:
         """What each level costs."""

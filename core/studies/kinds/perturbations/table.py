@@ -10,14 +10,28 @@ import pandas as pd
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import mean_of
 from shuffleproof.core.perturb.registry import attacked, entry_of
+from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.conventions import derived
-from shuffleproof.core.studies.kinds.benchmark.finding import signed
 from shuffleproof.core.studies.kinds.perturbations.answer_changes import OWN
 from shuffleproof.core.studies.kinds.perturbations.study import as_is
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
+from shuffleproof.core.studies.query_changes import disturbed, most_damaged
 from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.words import signed
 
-COLUMNS = ("ranker", "family", "level", "tau", "as_is", "mean", "loss", *OWN)
+COLUMNS = (
+    tables.RANKER,
+    tables.Column("family", "Family"),
+    tables.Column("level", "Level", tables.LEVEL),
+    tables.Column("tau", "τ left", tables.TAU, "Of what was disturbed."),
+    tables.Column("as_is", "As it is", tables.VALUE),
+    tables.Column("mean", "Disturbed", tables.VALUE),
+    tables.Column("loss", "Loss", tables.CHANGE),
+    tables.Column("answer-tau", "τ of answers", tables.TAU, "Over documents in both lists."),
+    tables.Column("kept-top-1", "top 1 kept", tables.SHARE),
+    tables.Column("kept-top-10", "top 10 kept", tables.SHARE),
+    tables.Column("score-change", "score change", tables.P, "The largest one."),
+)
 STRENGTHS = {
     "last": "each family's last level",
     "worst": "the level that hurts most",
@@ -79,16 +93,11 @@ def headed(families: Iterable[str]) -> dict[str, list[str]]:
 
 
 def losses(result: StudyResult, measure: str) -> pd.DataFrame:
-    """What every family at every level costs each ranker.
+    """What every family at every level costs each ranker: COLUMNS, unchanged levels among them.
 
     Args:
         result: a study of perturbations, or a card.
         measure: one that follows from what is stored.
-
-    Returns:
-        Columns COLUMNS: Kendall τ left, mean on the lists as they are and under the
-        perturbation, `loss` (the first minus the second), and means of what became of the answer
-        (NaN where the study did not keep it). Levels at which nothing changes are rows too.
     """
     parsed, own = Measure.parse(measure), [name for name in OWN if name in result.stored]
     cube = {name: derived(name, result.stored, result.values) for name in (measure, *own)}
@@ -105,7 +114,7 @@ def losses(result: StudyResult, measure: str) -> pd.DataFrame:
         numbers = {"as_is": start[ranker], "mean": mean, "loss": start[ranker] - mean}
         answer = {name: _mean(_over_draws(cube[name][at])) for name in own}
         rows.append(facts | numbers | answer)
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    return pd.DataFrame(rows, columns=tables.keys(COLUMNS))
 
 
 def condensed(frame: pd.DataFrame, strength: str) -> pd.DataFrame:
@@ -151,20 +160,8 @@ def damage(
         Columns query, unchanged, disturbed (the mean over the draws), change, worst_draw (the
         draw with the lowest value). Queries that the measure leaves out are left out.
     """
-    before = as_is(result, ranker, measure).astype(np.float64)
-    draws = result.draws(ranker, family, level, measure)
-    after = draws.mean(axis=0, dtype=np.float64)
-    frame = pd.DataFrame(
-        {
-            "query": result.query_ids,
-            "unchanged": before,
-            "disturbed": after,
-            "change": after - before,
-            "worst_draw": np.where(np.isnan(draws), np.inf, draws).argmin(axis=0),
-        }
-    )
-    counted = frame[frame["change"].notna()]
-    return counted.sort_values("change", kind="stable", ignore_index=True)
+    before = as_is(result, ranker, measure)
+    return disturbed(result.query_ids, before, result.draws(ranker, family, level, measure))
 
 
 def by_level(result: StudyResult, ranker: str, family: str, measure: str) -> pd.DataFrame:
@@ -174,15 +171,11 @@ def by_level(result: StudyResult, ranker: str, family: str, measure: str) -> pd.
         A column a level, a row a query (its id is the index); NaN where the measure leaves it out.
     """
     of = result.trials[(result.trials["family"] == family) & (result.trials["ranker"] == ranker)]
-    before = as_is(result, ranker, measure).astype(np.float64)
-    levels = list(dict.fromkeys(of["level"]))
-    changes = {
-        level: result.per_query(ranker, family, level, measure).astype(np.float64) - before
-        for level in levels
+    after = {
+        level: result.per_query(ranker, family, level, measure)
+        for level in dict.fromkeys(of["level"])
     }
-    frame = pd.DataFrame(changes, index=pd.Index(list(result.query_ids), name="query"))
-    order = frame.mean(axis=1).argsort(kind="stable")
-    return frame.iloc[order]
+    return most_damaged(as_is(result, ranker, measure), after, result.query_ids, every=True)
 
 
 def finding(frame: pd.DataFrame, measure: str, rankers: Sequence[str], strength: str) -> str:

@@ -11,6 +11,7 @@ from shuffleproof.core.studies.flags import Levels
 from shuffleproof.core.studies.question import RANKERS, Question
 
 if TYPE_CHECKING:
+    from shuffleproof.core.studies.sections import Telling
     from shuffleproof.core.studies.workbench import Workbench
 
 
@@ -37,6 +38,13 @@ class RankingDegradation(Question):
         """Disturb the initial ranking and measure every ranker."""
         how = (self.measures, self.draws, self.seed)
         return (yield from bench.initial_ranking(self.rankers, self.perturbations, *how))
+
+    @classmethod
+    def telling(cls) -> "Telling":
+        """What tells it."""
+        from shuffleproof.core.studies.kinds.ranking_degradation import sections  # noqa: PLC0415 (only who reads pays for it)
+
+        return sections
 
     def printed(self) -> tuple[str, str]:
         """What is found of the first family."""

@@ -17,7 +17,9 @@ from shuffleproof.core.metrics.randomisation import randomised
 from shuffleproof.core.metrics.relevance import mean_of
 from shuffleproof.core.metrics.significance import PairedTest, holm, paired_t
 from shuffleproof.core.seeds import generator
+from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
+from shuffleproof.core.studies.query_changes import disturbed
 from shuffleproof.core.studies.result import StudyResult
 
 LEVEL_OF_SIGNIFICANCE = 0.05
@@ -25,11 +27,28 @@ TESTS = {
     "paired t": "Student's paired t test",
     "randomisation": "Fisher's paired randomisation test, 10 000 exchanges",
 }
-COLUMNS = (
-    *("ranker", "level", "tau", "mean", "n"),
-    *("change", "change_p", "change_effect", "change_mark"),
-    *("against", "against_p", "against_effect", "against_mark"),
-)
+
+
+def columns(baseline: str = INITIAL) -> tuple[tables.Column, ...]:
+    """The columns of `marks`, compared with a baseline."""
+    column, unchanged = tables.Column, "Mean minus its mean, undisturbed."
+    return (
+        tables.RANKER,
+        column("level", "Level", tables.LEVEL),
+        column("tau", "τ left", tables.TAU),
+        column("mean", "Mean", tables.VALUE),
+        tables.QUERIES,
+        column("change", "− unchanged", tables.CHANGE, unchanged),
+        column("change_p", "p", tables.P, tables.HOLM),
+        column("change_effect", "d", tables.EFFECT, "Cohen's d of the differences."),
+        column("change_mark", "▲▼", help="p ≤ 0.05."),
+        column("against", f"− {baseline}", tables.CHANGE, "Mean minus that ranker's, same level."),
+        column("against_p", "p", tables.P, tables.HOLM),
+        column("against_effect", "d", tables.EFFECT, "Cohen's d of the differences."),
+        column("against_mark", "▲▼", help="p ≤ 0.05."),
+    )
+
+
 NO_TEST = PairedTest(float("nan"), float("nan"), float("nan"), float("nan"), 0)
 
 
@@ -40,7 +59,9 @@ def marks(
     baseline: str = INITIAL,
     test: str = "paired t",
 ) -> pd.DataFrame:
-    """The significance table of one family and measure.
+    """The significance table of one family and measure: `columns`.
+
+    A mark is ▲ or ▼ where p ≤ 0.05, else empty; numbers are NaN where there is nothing to compare.
 
     Args:
         result: an initial-ranking study.
@@ -48,12 +69,6 @@ def marks(
         measure: one whose values are stored, or follow from those stored.
         baseline: the ranker that the others are compared with.
         test: a name of `TESTS`.
-
-    Returns:
-        Columns ranker, level, tau, mean, n; `change` (mean − its mean over the unchanged lists)
-        with `change_p` (Holm), `change_effect` (Cohen's d) and `change_mark`; the same four for
-        `against` (mean − the baseline's at this level). A mark is ▲ or ▼ where p ≤ 0.05, else
-        empty; NaN where there is nothing to compare.
 
     Raises:
         UnknownNameError: the study has no such ranker, or there is no such test.
@@ -111,14 +126,11 @@ def _randomised(by_query: pd.Series, name: str) -> Any:
 
 def _adjusted(frame: pd.DataFrame) -> pd.DataFrame:
     for name in ("change", "against"):
-        p = frame[f"{name}_p"].to_numpy(float).copy()
-        tested = ~np.isnan(p)
-        p[tested] = holm(p[tested])
-        frame[f"{name}_p"] = p
-        counts = tested & (p <= LEVEL_OF_SIGNIFICANCE)
+        p = frame[f"{name}_p"] = holm(frame[f"{name}_p"].to_numpy(float))
+        counts = p <= LEVEL_OF_SIGNIFICANCE
         marked = np.where(frame[name].to_numpy(float) > 0, "▲", "▼")
         frame[f"{name}_mark"] = np.where(counts, marked, "")
-    return frame[list(COLUMNS)]
+    return frame[tables.keys(columns())]
 
 
 def _mean(measure: str, values: Any) -> float:
@@ -134,18 +146,6 @@ def damage(
         Columns query, unchanged, disturbed (means over the draws), change, worst_draw (the draw
         with the lowest value). Queries that the measure leaves out are left out.
     """
-    levels = result.trials[result.trials.family == family].level
-    before = result.per_query(ranker, family, levels.iloc[0], measure)
-    draws = result.draws(ranker, family, level, measure)
-    after = draws.mean(axis=0, dtype=np.float64)
-    frame = pd.DataFrame(
-        {
-            "query": result.query_ids,
-            "unchanged": before.astype(np.float64),
-            "disturbed": after,
-            "change": after - before,
-            "worst_draw": np.where(np.isnan(draws), np.inf, draws).argmin(axis=0),
-        }
-    )
-    counted = frame[frame.change.notna()]
-    return counted.sort_values("change", kind="stable", ignore_index=True)
+    unchanged = result.trials[result.trials.family == family].level.iloc[0]
+    before = result.per_query(ranker, family, unchanged, measure)
+    return disturbed(result.query_ids, before, result.draws(ranker, family, level, measure))

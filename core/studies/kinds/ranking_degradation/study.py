@@ -17,18 +17,17 @@ from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import MissingRankingError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate, evaluate_many, mean_of
-from shuffleproof.core.metrics.significance import holm, paired_t
+from shuffleproof.core.metrics.significance import holm, paired_t, t_interval
 from shuffleproof.core.perturb.registry import entry_of
 from shuffleproof.core.rankers.base import Input, Ranker
 from shuffleproof.core.rankers.name import INITIAL as INITIAL  # noqa: PLC0414 (asked for here)
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.rankers.neural.recipes import rankings_of
 from shuffleproof.core.store.keys import key_of
-from shuffleproof.core.studies.claims_intervals import p_words, t_interval
 from shuffleproof.core.studies.noise import Noise, within
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.score_reuse import Carrier
-from shuffleproof.core.words import counted
+from shuffleproof.core.words import counted, interval, number, p_value, signed
 
 INITIAL_DIGEST = key_of("ranker", {"ranker": INITIAL}).digest
 PAPER_FAMILY = "transpositions"
@@ -191,9 +190,7 @@ def _compared(
         if label != INITIAL
         for level, values in zip(levels, curve, strict=True)
     ]
-    p = np.array([test.p_value for _, _, test in points])
-    tested = ~np.isnan(p)
-    p[tested] = holm(p[tested])
+    p = holm(np.array([test.p_value for _, _, test in points]))
     start = mean_of(measure, reference)
     found: dict[str, tuple[Compared, ...]] = {}
     for (label, level, test), adjusted in zip(points, p, strict=True):
@@ -252,13 +249,9 @@ def _where_below(fall: Fall) -> str:
     if lowest.difference >= 0:
         return f"nowhere below {reference}"
     return (
-        f"not told apart from {reference}: {_minus(f'{lowest.share:+.1%}')} at level "
-        f"{lowest.level:g}, {p_words(lowest.p)}, n = {lowest.n}"
+        f"not told apart from {reference}: {number(lowest.share, '+.1%')} at level "
+        f"{lowest.level:g}, {p_value(lowest.p)}, n = {lowest.n}"
     )
-
-
-def _minus(text: str) -> str:
-    return text.replace("-", "−")
 
 
 def _tested(result: StudyResult, falling: Sequence[Fall]) -> str:
@@ -311,3 +304,15 @@ def claim(result: StudyResult, family: str, measure: str) -> dict[str, Any]:
         "n": int(counted.sum()),
         "level": float(levels[-1]),
     }
+
+
+def claimed(verdict: Mapping[str, Any]) -> str:
+    """What `claim` found, in words; nothing where it found nothing."""
+    if not verdict:
+        return ""
+    bounds = f"95 % {interval(verdict['low'], verdict['high'])}"
+    return (
+        f"{verdict['whose']} that {verdict['claim']}: {verdict['verdict']} here (difference of the "
+        f"falls {signed(verdict['difference'])}, {bounds}, {p_value(verdict['p'])}, "
+        f"n = {verdict['n']}, paired t)."
+    )

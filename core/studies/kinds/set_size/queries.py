@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 
 from shuffleproof.core.numerals import is_count
-from shuffleproof.core.studies.damage import most_damaged
 from shuffleproof.core.studies.kinds.set_size.study import ORDER, SHIFT
+from shuffleproof.core.studies.query_changes import by_query, most_damaged
 from shuffleproof.core.studies.result import StudyResult
 
 
@@ -35,14 +35,13 @@ def queries(
         result.per_query(ranker, one, float(level), measure).astype(np.float64)
         for one, level in (at, (trained_on, size))
     )
-    columns = {"query": result.query_ids, "home": before, "here": here, "change": here - before}
+    more = {}
     if at == home:
-        for name, kept in (("order_stability", ORDER), ("score_shift", SHIFT)):
-            own = result.per_query(ranker, trained_on, float(size), kept)
-            columns[name] = own.astype(np.float64)
-    frame = pd.DataFrame(columns)
-    counted = frame[frame["change"].notna()]
-    return at, counted.sort_values("change", kind="stable", ignore_index=True)
+        more = {
+            name: result.per_query(ranker, trained_on, float(size), kept)
+            for name, kept in (("order_stability", ORDER), ("score_shift", SHIFT))
+        }
+    return at, by_query(result.query_ids, ("home", before), ("here", here), more=more)
 
 
 def home_of(result: StudyResult, ranker: str, trained_on: str) -> tuple[str, int]:

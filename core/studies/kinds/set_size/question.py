@@ -11,6 +11,7 @@ from shuffleproof.core.studies.asked_rows import named_rankers, seeds_of
 from shuffleproof.core.studies.question import NAMED_RANKERS, Facts, Question, Scope
 
 if TYPE_CHECKING:
+    from shuffleproof.core.studies.sections import Telling
     from shuffleproof.core.studies.study import Plan
 
 USUAL_DEPTH = 40
@@ -85,6 +86,13 @@ class SetSize(Question):
         """The facts as if lists were cut as usual: the study says its sizes itself."""
         lists = facts.get("lists")
         return facts if lists is None else {**facts, "lists": {**lists, "depth": USUAL_DEPTH}}
+
+    @classmethod
+    def telling(cls) -> "Telling":
+        """What tells it."""
+        from shuffleproof.core.studies.kinds.set_size import sections  # noqa: PLC0415 (only who reads pays for it)
+
+        return sections
 
     def printed(self) -> tuple[str, str]:
         """What is found under the first measure."""

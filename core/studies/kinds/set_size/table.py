@@ -13,32 +13,48 @@ import pandas as pd
 from jaxtyping import Float32, Float64
 
 from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.claims import rising
 from shuffleproof.core.studies.claims_intervals import adjusted
-from shuffleproof.core.studies.kinds.benchmark.finding import signed
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.kinds.set_size import feasibility as reach
 from shuffleproof.core.studies.kinds.set_size.study import ANY, CEILING, ORDER, SHIFT
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.words import counted
+from shuffleproof.core.words import counted, interval
 
 ORDERED = (("setrank-imsab", "SetRank IMSAB"), ("setrank-msab", "SetRank MSAB"), ("dlcm", "DLCM"))
 """Who drops least to most, by the paper."""
 
+CURVES = (
+    tables.RANKER,
+    tables.Column("trained_on", "N0"),
+    tables.Column("size", "N1", tables.COUNT),
+    tables.Column("mean_length", "Length", ".1f", "Mean of the lists really tested."),
+    tables.Column("mean", "Mean", tables.VALUE),
+    *tables.bounds(),
+    tables.QUERIES,
+    tables.Column("reaching", "Reaching", tables.COUNT, "Lists of N1 documents or more."),
+    tables.Column("home", "Trained on N1", tables.VALUE, "Mean of the ranker trained on N1."),
+    tables.Column("shift", "− trained on N1", tables.CHANGE),
+    tables.Column("order_stability", "τ of shared", tables.TAU, "Orders of the shared documents."),
+    tables.Column("score_shift", "scores shifted", tables.TAU, "In standard deviations."),
+)
+DROPS = (
+    tables.RANKER,
+    tables.Column("trained_on", "N0", tables.COUNT, "The smallest size that it was trained on."),
+    tables.Column("tested_on", "N1", tables.COUNT, "The largest size that it was tested on."),
+    tables.Column("loss", "loss", tables.CHANGE, "Mean on lists of N0 minus that on N1."),
+    *tables.bounds(spec=tables.CHANGE, words="95 % interval of the loss (paired t, Holm)."),
+    tables.Column("compared", "Lists", hidden=True),
+)
+
 
 def curves(result: StudyResult, measure: str) -> pd.DataFrame:
-    """One row a ranker, N0 and N1.
+    """CURVES, one row a ranker, N0 (as text, `any` where lists play no part) and N1.
 
     Args:
         result: a set-size study.
         measure: one that follows from what is stored.
-
-    Returns:
-        Columns ranker, trained_on (N0 as text, `any` where lists play no part), size (N1),
-        mean_length (of the lists really tested), mean, low, high (95 % over queries), n,
-        reaching (lists that have N1 documents or more), home (mean at N1 = N0 of the ranker
-        trained on N1: NaN where none was), shift (mean − home), order_stability and score_shift
-        (means over queries).
     """
     summary = result.summary((measure,))
     own = {
@@ -67,7 +83,7 @@ def curves(result: StudyResult, measure: str) -> pd.DataFrame:
                 "score_shift": _mean(result.per_query(*point, SHIFT)),
             }
         )
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=tables.keys(CURVES))
 
 
 @dataclass(frozen=True)
@@ -213,7 +229,7 @@ def _loses(drop: Drop) -> str:
     word = "loses" if drop.loss >= 0 else "gains"
     return (
         f"{drop.ranker} {word} {abs(drop.loss):.3f} from {drop.trained_on} to {drop.tested_on} "
-        f"candidates (95 % of the change: {signed(-drop.high)} to {signed(-drop.low)})."
+        f"candidates (95 % of the change: {interval(-drop.high, -drop.low)})."
     )
 
 

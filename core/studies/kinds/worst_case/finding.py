@@ -5,6 +5,7 @@ from typing import Any
 import pandas as pd
 
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
+from shuffleproof.core.words import number
 
 
 def finding(table: pd.DataFrame, measure: str, unit: str) -> str:
@@ -36,13 +37,11 @@ def finding(table: pd.DataFrame, measure: str, unit: str) -> str:
         first = hurt[0]
         text = f"The worst {steps(budget, unit)} found cost {first['ranker']} "
         text += f"{first['worst_damage']:.3f} {measure} ({first['as_is']:.3f} → "
-        text += f"{first['worst']:.3f}), at random {first['random_damage']:.3f}".replace(" -", " −")
+        text += f"{first['worst']:.3f}), at random {number(first['random_damage'])}"
         if len(hurt) > 1:
             last = hurt[-1]
             text += f"; {last['ranker']} loses least of those that can be hurt: "
-            text += f"{last['worst_damage']:.3f}, at random {last['random_damage']:.3f}".replace(
-                " -", " −"
-            )
+            text += f"{number(last['worst_damage'])}, at random {number(last['random_damage'])}"
         sentences.append(f"{text}.")
     if certified:
         verb = "are" if len(certified) > 1 else "is"

@@ -18,6 +18,7 @@ from shuffleproof.core.studies.flags import Flag, Given, One
 from shuffleproof.core.studies.question import RANKERS, Facts, Question, rankers_of
 
 if TYPE_CHECKING:
+    from shuffleproof.core.studies.sections import Telling
     from shuffleproof.core.studies.study import Plan
     from shuffleproof.core.studies.workbench import Workbench
 
@@ -142,6 +143,13 @@ class WorstCase(Question):
         from shuffleproof.core.studies.kinds.worst_case import plan as worst_case_plan  # noqa: PLC0415 (only who reads pays for it)
 
         return worst_case_plan.Plan.of(recipe)
+
+    @classmethod
+    def telling(cls) -> "Telling":
+        """What tells it."""
+        from shuffleproof.core.studies.kinds.worst_case import sections  # noqa: PLC0415 (only who reads pays for it)
+
+        return sections
 
     def printed(self) -> tuple[str, str]:
         """Random mean against worst found."""

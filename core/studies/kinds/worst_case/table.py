@@ -5,26 +5,41 @@ import pandas as pd
 
 from shuffleproof.core.metrics.significance import bootstrap_interval
 from shuffleproof.core.seeds import generator
+from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.kinds.worst_case.plan import RANDOM
-from shuffleproof.core.studies.result import CONFIDENCE, RESAMPLES, StudyResult
+from shuffleproof.core.studies.query_changes import by_query
+from shuffleproof.core.studies.result import StudyResult
 
-COLUMNS = (
-    "ranker", "budget", "as_is", "random", "worst", "random_damage", "worst_damage", "low", "high",
-    "certified",
-)  # fmt: skip
+
+def columns(unit: str = "") -> tuple[tables.Column, ...]:
+    """The columns of `table`; the unit is what budgets count."""
+    return (
+        tables.RANKER,
+        tables.Column("budget", f"Budget ({unit})", tables.COUNT),
+        tables.Column("as_is", "As it is", tables.VALUE, "Mean on the lists as they are."),
+        tables.Column("random", "Random", tables.VALUE, "Mean of random orders of the budget."),
+        tables.Column("worst", "Worst found", tables.VALUE, "Mean at the worst order found."),
+        tables.Column("random_damage", "lost at random", tables.CHANGE),
+        tables.Column("worst_damage", "lost at worst", tables.CHANGE),
+        *tables.bounds(spec=tables.CHANGE),
+        tables.Column(
+            "certified", "Certified 0", tables.FLAG,
+            "It reads nothing of what is rearranged, and it was tried.",
+        ),
+    )  # fmt: skip
+
+
+def told(frame: pd.DataFrame, unit: str) -> tables.Table:
+    """`table` as it is shown; the unit is what budgets count."""
+    title = "Means as they are, over random orders and at the worst order found"
+    return tables.Table(frame, columns(unit), title)
 
 
 def table(result: StudyResult) -> pd.DataFrame:
-    """Random mean against worst found, a row for every ranker and budget.
+    """Random mean against worst found: `columns`, a row for every ranker and budget.
 
-    Args:
-        result: of this study.
-
-    Returns:
-        Columns COLUMNS: means of the measure as it is, over random orders and at the worst
-        order found; the damages (as it is − that), the worst one with a bootstrap interval over
-        queries; `certified`: proven to be 0 without a search. While a ranker is being searched
-        its worst order is NaN.
+    Damages are what is lost from the lists as they are; `certified`: proven to be 0 without a
+    search. While a ranker is being searched its worst order is NaN.
     """
     method, measure = result.recipe["search"]["method"], result.recipe["measure"]
     summary = result.summary([measure])
@@ -45,7 +60,8 @@ def table(result: StudyResult) -> pd.DataFrame:
             continue
         points = [(RANDOM, 0.0), (RANDOM, float(budget)), (method, float(budget))]
         as_is, random, worst = (float(means.get((ranker, *point), np.nan)) for point in points)
-        low, high = _interval(_damage(result, (ranker, method, float(budget))))
+        damage = _damage(result, (ranker, method, float(budget)))
+        low, high = bootstrap_interval(damage, generator(0, "worst-case"))
         rows.append(
             {
                 "ranker": ranker, "budget": budget, "as_is": as_is,
@@ -55,7 +71,7 @@ def table(result: StudyResult) -> pd.DataFrame:
                 "certified": bool(result.facts["certificates"].get(ranker, {}).get("proven")),
             }
         )  # fmt: skip
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    return pd.DataFrame(rows, columns=tables.keys(columns()))
 
 
 def _damage(result: StudyResult, point: tuple[str, str, float]) -> np.ndarray:
@@ -69,12 +85,17 @@ def _damage(result: StudyResult, point: tuple[str, str, float]) -> np.ndarray:
     return before - after
 
 
-def _interval(damage: np.ndarray) -> tuple[float, float]:
-    """The 95 % interval of a mean damage over queries (BCa bootstrap)."""
-    counted = damage[~np.isnan(damage)].astype(np.float64)
-    if len(counted) < 2 or np.ptp(counted) == 0:
-        mean = float(counted.mean()) if len(counted) else float("nan")
-        return mean, mean
-    draws = generator(0, "worst-case")
-    low, high = bootstrap_interval(counted, draws, confidence=CONFIDENCE, resamples=RESAMPLES)
-    return float(low), float(high)
+def queries(result: StudyResult, ranker: str, budget: int) -> pd.DataFrame:
+    """Every query as it is, over random orders and at the worst found, the most damaged first.
+
+    Returns:
+        Columns query, as_is, random, worst, change; queries that the measure leaves out are left
+        out.
+    """
+    method, measure = result.recipe["search"]["method"], result.recipe["measure"]
+    points = ((RANDOM, 0.0), (RANDOM, float(budget)), (method, float(budget)))
+    as_is, random, worst = (
+        result.per_query(ranker, family, level, measure) for family, level in points
+    )
+    found = by_query(result.query_ids, ("as_is", as_is), ("worst", worst), more={"random": random})
+    return found[["query", "as_is", "random", "worst", "change"]]

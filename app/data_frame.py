@@ -1,0 +1,41 @@
+"""A table with declared columns as Streamlit shows it."""
+
+from typing import Any
+
+import streamlit as st
+
+from shuffleproof.core.studies.tables import COUNT, FLAG, TEXT, Column, Table
+
+
+def data_frame(table: Table, key: str | None, place: Any = st, **more: Any) -> None:
+    """Draw a table under the labels, the numbers' formats and the help that its columns declare.
+
+    Args:
+        table: what is shown; hidden columns are left out.
+        key: of the widget.
+        place: where it is drawn.
+        more: what `st.dataframe` takes beside, such as `on_select`.
+    """
+    shown = table.shown
+    place.dataframe(
+        table.frame[[column.key for column in shown]],
+        hide_index=True,
+        key=key,
+        placeholder="",
+        column_config={column.key: config(column, pinned=column is shown[0]) for column in shown},
+        alt=table.title,
+        **more,
+    )
+
+
+def config(column: Column, *, pinned: bool = False) -> Any:
+    """A declared column as one of Streamlit's."""
+    words = column.help or None
+    if column.format == TEXT:
+        return st.column_config.TextColumn(column.label, help=words, pinned=pinned)
+    if column.format == FLAG:
+        return st.column_config.CheckboxColumn(column.label, help=words)
+    spec = column.spec()
+    known = {COUNT: "localized"}
+    found = "percent" if spec.endswith("%") else known.get(spec, f"%{spec}")
+    return st.column_config.NumberColumn(column.label, help=words, format=found, pinned=pinned)

@@ -1,0 +1,99 @@
+"""What a study says, in order: sentences, conventions, pictures, tables.
+
+The terminal, the files of its tables and the report walk them; the pages show the same, each where
+what is chosen leads to it.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from shuffleproof.core.studies.tables import DIGITS, Table
+
+if TYPE_CHECKING:
+    from shuffleproof.core.studies.result import StudyResult
+
+
+@dataclass(frozen=True)
+class Heading:
+    """What the next sections are about: one ranker, one family."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What the numbers amount to; nothing is shown of an empty one."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence beside; nothing is shown of an empty one."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Convention:
+    """What the numbers are: measure, queries, draws."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture that the dashboard draws.
+
+    Attributes:
+        name: of `shuffleproof.app.pictures.PICTURES`.
+        facts: what it is drawn from.
+        tables: the same in numbers, where nothing can be drawn; none: another table says them.
+    """
+
+    name: str
+    facts: Sequence[Any]
+    tables: Sequence[Table] = ()
+
+
+@dataclass(frozen=True)
+class Details:
+    """What a sentence rests on, for who asks: a line each."""
+
+    title: str
+    lines: Sequence[str]
+
+
+@dataclass(frozen=True)
+class View:
+    """How a study is to be shown, where it is not as it was asked for.
+
+    Attributes:
+        measures: of the tables; none: those of the study.
+        digits: decimals.
+        baselines: what rows of a benchmark are marked against; none: the initial ranking.
+        test: a name of `core.studies.kinds.ranking_degradation.significance.TESTS`.
+        symbols: the marks.
+    """
+
+    measures: Sequence[str] = ()
+    digits: int = DIGITS
+    baselines: Sequence[str] | None = None
+    test: str = "paired t"
+    symbols: str = "abcdefghijklmnopqrstuvwxyz"
+
+
+Section = Heading | Finding | Sentence | Convention | Picture | Details | Table
+
+
+class Telling(Protocol):
+    """How a kind of study tells what it found: the module `sections` of the kind."""
+
+    def sections(self, result: "StudyResult", view: View, /) -> Iterator[Section]:
+        """What is said, in order."""
+        ...
+
+    def answer(self, result: "StudyResult", view: View, /) -> dict[str, Any]:
+        """What its command answers in JSON, beside the study's key and its summary."""
+        ...

@@ -1,0 +1,244 @@
+"""Tables as text: LaTeX, Markdown, HTML, aligned columns; and as CSV, Parquet and JSON, exact."""
+
+import html as markup
+import io
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from math import isfinite
+from numbers import Real
+from typing import Any
+
+import pandas as pd
+
+from shuffleproof.core.data.csv_text import csv
+from shuffleproof.core.studies.sections import Details, Picture, Section
+from shuffleproof.core.studies.tables import DIGITS, FLAG, TEXT, Cell, Column, Table
+from shuffleproof.core.words import MISSING, number, one_line
+
+WIDTH = 120
+"""Letters of a line; a table that needs more is turned, a line a column."""
+
+LATEX = str.maketrans(
+    {character: f"\\{character}" for character in "&%$#_{}"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    | {"▲": r"$\blacktriangle$", "▼": r"$\blacktriangledown$", "τ": r"$\tau$", "−": "$-$"}
+    | {"–": "--", "±": r"$\pm$", "→": r"$\rightarrow$", "≤": r"$\leq$", "≥": r"$\geq$"}
+)
+DAGGERS = str.maketrans({"†": r"\dagger", "‡": r"\ddagger", "§": r"\S", "¶": r"\P", "‖": r"\Vert"})
+MARKDOWN = str.maketrans({character: f"\\{character}" for character in "|\\`*_<>[]"})
+
+
+@dataclass(frozen=True)
+class Printed:
+    """A table's texts: what stands above, and the rows with their heading."""
+
+    heads: list[str]
+    rows: list[tuple[str, list[Cell]]]
+    numeric: list[bool]
+
+    def grouped(self) -> Iterable[tuple[str, list[list[Cell]]]]:
+        """The headings in turn, each with its rows."""
+        for group, rows in groupby(self.rows, key=lambda row: row[0]):
+            yield group, [cells for _, cells in rows]
+
+
+def text_of(value: Any, column: Column, digits: int = DIGITS) -> str:
+    """A cell as people read it.
+
+    >>> text_of(-0.25, Column("loss", "Loss", "+f"), 2), text_of(True, Column("best", "Best", FLAG))
+    ('−0.25', 'yes')
+    """
+    if value is None or value is pd.NA or (isinstance(value, float) and value != value):  # noqa: PLR0124 (NaN)
+        return MISSING
+    if column.format == FLAG:
+        return FLAG if value else ""
+    if column.format == TEXT or not isinstance(value, Real):
+        return one_line(str(value))
+    return number(float(value), column.spec(digits))
+
+
+def printed(table: Table, digits: int = DIGITS) -> Printed:
+    """The texts of a table."""
+    shown = table.shown
+    groups = list(table.groups) or [""] * len(table.frame)
+    values = [table.frame[column.key].tolist() for column in shown]
+    rows = [
+        (group, [_cell(value, column, digits) for value, column in zip(row, shown, strict=True)])
+        for group, row in zip(groups, zip(*values, strict=True), strict=True)
+    ]
+    numeric = [column.format not in {TEXT, FLAG} for column in shown]
+    return Printed([one_line(column.label) for column in shown], rows, numeric)
+
+
+def latex(table: Table, digits: int = DIGITS) -> str:
+    """The table in LaTeX; needs the package booktabs. Its notes are comments above it."""
+    text = printed(table, digits)
+    layout = "".join("r" if right else "l" for right in text.numeric)
+    lines = [f"% {one_line(line)}" for line in (table.title, *table.notes) if line]
+    lines += [rf"\begin{{tabular}}{{{layout}}}", r"\toprule"]
+    lines.append(" & ".join(head.translate(LATEX) for head in text.heads) + r" \\")
+    for group, rows in text.grouped():
+        lines.append(r"\midrule")
+        if group:
+            words = one_line(group).translate(LATEX)
+            lines.append(rf"\multicolumn{{{len(layout)}}}{{l}}{{\emph{{{words}}}}} \\")
+        lines += [" & ".join(map(_latex, row)) + r" \\" for row in rows]
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+
+
+def markdown(table: Table, digits: int = DIGITS) -> str:
+    """The table in Markdown, its notes below it."""
+    text = printed(table, digits)
+    lines = [[head.translate(MARKDOWN) for head in text.heads]]
+    lines.append(["--:" if right else ":--" for right in text.numeric])
+    for group, rows in text.grouped():
+        if group:
+            words = one_line(group).translate(MARKDOWN)
+            lines.append([f"*{words}*", *[""] * (len(text.heads) - 1)])
+        lines += [list(map(_markdown, row)) for row in rows]
+    rows_ = [f"| {' | '.join(line)} |" for line in lines]
+    notes = ["", *(f"{line}  " for line in table.notes)] if table.notes else []
+    return "\n".join([*rows_, *notes, ""])
+
+
+def html(table: Table, digits: int = DIGITS) -> str:
+    """The table in HTML, its notes below it."""
+    text = printed(table, digits)
+    heads = "".join(f"<th>{markup.escape(head)}</th>" for head in text.heads)
+    lines = []
+    for group, rows in text.grouped():
+        if group:
+            words = markup.escape(group)
+            lines.append(f"<tr><td colspan='{len(text.heads)}'><i>{words}</i></td></tr>")
+        lines += [f"<tr>{''.join(f'<td>{_html(cell)}</td>' for cell in row)}</tr>" for row in rows]
+    notes = "".join(f"<p class='said'>{markup.escape(line)}</p>" for line in table.notes)
+    body = f"<thead><tr>{heads}</tr></thead><tbody>{''.join(lines)}</tbody>"
+    return f"<table>{body}</table>{notes}"
+
+
+def terminal(table: Table, digits: int = DIGITS) -> str:
+    r"""The table in aligned columns, its notes below it; a wide one is turned.
+
+    >>> frame = pd.DataFrame({"ranker": ["mart"], "mean": [0.25]})
+    >>> print(terminal(Table(frame, (Column("ranker", ""), Column("mean", "NDCG", "f")), "")))
+           NDCG
+    mart  0.250
+    """
+    text = printed(table, digits)
+    lines = [(text.heads, False)]
+    for group, rows in text.grouped():
+        if group:
+            lines.append(([f"{group}:", *[""] * (len(text.heads) - 1)], True))
+        indent = "  " if group else ""
+        lines += [([indent + _plain(row[0]), *map(_plain, row[1:])], False) for row in rows]
+    cells = [line for line, _ in lines]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    if sum(widths) + 2 * len(widths) > WIDTH and len(text.rows) < len(widths):
+        cells = [list(column) for column in zip(*cells, strict=True)]
+        return _noted(_aligned(cells, [False, *[True] * len(text.rows)]), table.notes)
+    return _noted(_aligned(cells, text.numeric), table.notes)
+
+
+WRITERS: Mapping[str, Callable[[Table, int], str]] = {"tex": latex, "md": markdown}
+EXACT = ("csv", "parquet", "json")
+"""Endings of files of tables: for people, with labels and decimals; for machines, exact."""
+
+
+def written(table: Table, ending: str, digits: int = DIGITS) -> bytes:
+    """A table as the bytes of a file: csv, parquet, json (exact), tex, md (for people)."""
+    if ending in WRITERS:
+        return WRITERS[ending](table, digits).encode()
+    return exact(table.frame, ending)
+
+
+def exact(frame: pd.DataFrame, ending: str) -> bytes:
+    """A frame as the bytes of a file, nothing rounded: csv, parquet, json (a record a row)."""
+    if ending == "csv":
+        return csv(frame).encode()
+    if ending == "json":
+        return json.dumps(records(frame), allow_nan=False).encode()
+    content = io.BytesIO()
+    frame.to_parquet(content, index=False)
+    return content.getvalue()
+
+
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """A frame's rows as plain dictionaries."""
+    return [finite(row) for row in frame.to_dict("records")]
+
+
+def finite(value: Any) -> Any:
+    """The value with NaN and infinities as null, which is all that JSON can say of them."""
+    if isinstance(value, Mapping):
+        return {str(key): finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(item) for item in value]
+    if hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, float) and not isfinite(value):
+        return None
+    return value
+
+
+def said(sections: Iterable[Section], digits: int = DIGITS) -> str:
+    """What a study says, for the terminal: a picture's numbers stand where it would."""
+    parts: list[str] = []
+    for section in sections:
+        if isinstance(section, Table | Picture):
+            shown = section.tables if isinstance(section, Picture) else [section]
+            parts += [f"{_titled(table, digits)}\n" for table in shown if not table.folded]
+        elif not isinstance(section, Details):
+            parts += [section.text] if section.text else []
+    return "\n".join(parts).rstrip()
+
+
+def _titled(table: Table, digits: int) -> str:
+    return "\n".join(filter(None, [table.title, terminal(table, digits)]))
+
+
+def _cell(value: Any, column: Column, digits: int) -> Cell:
+    return value if isinstance(value, Cell) else Cell(text_of(value, column, digits))
+
+
+def _latex(cell: Cell) -> str:
+    text = cell.text.translate(LATEX)
+    mean = rf"\textbf{{{text}}}" if cell.best else text
+    spread = rf" {{\scriptsize$\pm${cell.spread[2:]}}}" if cell.spread else ""
+    marks = cell.marks.translate(DAGGERS)
+    marks = rf"$^{{\mathrm{{{marks}}}}}$" if marks else ""
+    return f"{mean}{marks}{spread}"
+
+
+def _markdown(cell: Cell) -> str:
+    text = cell.text.translate(MARKDOWN)
+    parts = [f"**{text}**" if cell.best else text, cell.marks, cell.spread]
+    return " ".join(filter(None, parts))
+
+
+def _html(cell: Cell) -> str:
+    text = markup.escape(cell.text).replace(" %", "&nbsp;%")
+    spread = f"<small>{cell.spread}</small>" if cell.spread else ""
+    return " ".join(filter(None, [f"<b>{text}</b>" if cell.best else text, cell.marks, spread]))
+
+
+def _plain(cell: Cell) -> str:
+    return " ".join(filter(None, [cell.text + "*" * cell.best, cell.marks, cell.spread]))
+
+
+def _aligned(rows: Sequence[Sequence[str]], numeric: Sequence[bool]) -> str:
+    """Rows whose columns stand under each other, numbers from the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = (
+        "  ".join(
+            cell.rjust(width) if right else cell.ljust(width)
+            for cell, width, right in zip(row, widths, numeric, strict=True)
+        )
+        for row in rows
+    )
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _noted(text: str, notes: Sequence[str]) -> str:
+    return "\n".join([text, *notes])

@@ -1,0 +1,186 @@
+"""Tables whose columns are declared once: for pages, terminal, files and report alike."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import pandas as pd
+
+DIGITS = 3
+"""Decimals where nobody asks for others."""
+
+VALUE, CHANGE = "f", "+f"
+"""With the decimals that are asked for; the second with its sign."""
+
+TEXT, FLAG = "", "yes"
+TAU, EFFECT, P, SHARE = ".2f", "+.2f", ".2g", ".1%"
+COUNT, LEVEL, SHORT = ",.0f", "g", ".3g"
+"""How numbers are written, as Python's `format` takes it; of texts nothing is changed."""
+
+BOOTSTRAP = "95 % interval over queries (BCa)."
+HOLM = "Paired t, adjusted by Holm."
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table.
+
+    Attributes:
+        key: its name in the frame, and in CSV, Parquet and JSON.
+        label: what people read; without one the key.
+        format: VALUE, CHANGE, TEXT, FLAG, or how Python's `format` writes its numbers.
+        help: what it is.
+        hidden: whether it is for machines alone.
+    """
+
+    key: str
+    label: str
+    format: str = TEXT
+    help: str = ""
+    hidden: bool = False
+
+    def spec(self, digits: int = DIGITS) -> str:
+        """How `format` writes its numbers.
+
+        >>> Column("loss", "Loss", CHANGE).spec(4), Column("p", "p", P).spec(4)
+        ('+.4f', '.2g')
+        """
+        return (
+            self.format.replace("f", f".{digits}f")
+            if self.format in {VALUE, CHANGE}
+            else self.format
+        )
+
+
+RANKER = Column("ranker", "Ranker")
+QUERIES = Column("n", "N", COUNT, "Queries that count.")
+
+
+def bounds(
+    low: str = "low", high: str = "high", spec: str = VALUE, words: str = BOOTSTRAP
+) -> tuple[Column, Column]:
+    """The two columns of an interval."""
+    return Column(low, "from", spec, words), Column(high, "to", spec, words)
+
+
+def keys(columns: Iterable[Column]) -> list[str]:
+    """The names of columns in a frame."""
+    return [column.key for column in columns]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell that carries more than a text.
+
+    Attributes:
+        text: what stands in it.
+        best: whether no other is better.
+        marks: what it is marked with.
+        spread: `± sd`, or empty.
+    """
+
+    text: str
+    best: bool = False
+    marks: str = ""
+    spread: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A frame whose columns are declared, every one of them.
+
+    Attributes:
+        frame: the exact values.
+        columns: of the frame, in the order in which people read them.
+        title: what it shows.
+        notes: what stands under it.
+        groups: the heading that each row stands under; none: there are no headings.
+        folded: whether it is shown to who asks.
+    """
+
+    frame: pd.DataFrame
+    columns: Sequence[Column]
+    title: str
+    notes: Sequence[str] = ()
+    groups: Sequence[str] = ()
+    folded: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse a frame and columns that do not belong together.
+
+        Raises:
+            ValueError: a column that is declared nowhere, or that is declared and not there.
+        """
+        declared, there = set(keys(self.columns)), set(map(str, self.frame.columns))
+        if declared != there:
+            raise ValueError(
+                f"table {self.title!r}: columns {sorted(declared ^ there)} are either in its frame "
+                "or declared, not both"
+            )
+
+    @property
+    def shown(self) -> list[Column]:
+        """The columns that people read."""
+        return [column for column in self.columns if not column.hidden]
+
+    def without(self, *names: str) -> "Table":
+        """The table without columns, those that it does not have included."""
+        columns = [column for column in self.columns if column.key not in names]
+        return replace(self, frame=self.frame[keys(columns)], columns=columns)
+
+
+def wide(
+    frame: pd.DataFrame, rows: Sequence[Column], across: str, value: Column, title: str
+) -> Table:
+    """A long frame as a table with a column for each of one column's values.
+
+    Args:
+        frame: a row a value.
+        rows: what tells rows apart.
+        across: the column whose values become columns.
+        value: what stands in the cells.
+        title: what it shows.
+    """
+    one = len(rows) == 1  # of several a pivot would make every combination
+    found = frame.pivot_table(value.key, keys(rows), across, sort=False, dropna=not one)
+    columns = [
+        Column(str(name), f"{name:g}" if isinstance(name, int | float) else str(name), value.format)
+        for name in found.columns
+    ]
+    found.columns = found.columns.map(str)
+    return Table(found.reset_index(), (*rows, *columns), title)
+
+
+def levels(frame: pd.DataFrame, title: str, spec: str = VALUE, *, left: bool = True) -> Table:
+    """A summary of one family and measure: rankers × levels.
+
+    Args:
+        frame: rows of a summary.
+        title: what it shows.
+        spec: how means are written.
+        left: whether a last row says the Kendall τ that was left.
+    """
+    if left:
+        means = frame.groupby("level", sort=False)["tau"].mean()
+        taus = pd.DataFrame({"ranker": "Kendall τ left", "level": means.index, "mean": means})
+        frame = pd.concat([frame, taus], ignore_index=True)
+    return wide(frame, [RANKER], "level", Column("mean", "", spec), title)
+
+
+def inferred(frame: pd.DataFrame, title: str, known: Iterable[Column] = ()) -> Table:
+    """A table some of whose columns depend on what was asked: features, cells of a picture.
+
+    Args:
+        frame: the exact values.
+        title: what it shows.
+        known: the columns that may be there anyway.
+    """
+    declared = {column.key: column for column in known}
+    columns = [
+        declared.get(str(name)) or _inferred(str(name), frame[name].dtype.kind) for name in frame
+    ]
+    return Table(frame, columns, title)
+
+
+def _inferred(name: str, kind: str) -> Column:
+    spec = {"f": SHORT, "i": COUNT, "u": COUNT, "b": FLAG}.get(kind, TEXT)
+    return Column(name, name.replace("_", " "), spec)

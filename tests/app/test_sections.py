@@ -1,0 +1,100 @@
+"""Every kind of study is told once: report, terminal and page show what its sections declare."""
+
+import html
+import json
+
+import pandas as pd
+import pytest
+import streamlit as st
+
+from shuffleproof.app import pictures, report
+from shuffleproof.app.plain import escaped
+from shuffleproof.core.cli.arguments import main
+from shuffleproof.core.cli.studies import text_of
+from shuffleproof.core.studies import jobs, tables
+from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.sections import Finding, Picture, View
+from tests.every_study import KINDS, RUNS
+from tests.golden import drawn
+
+UNDRAWN = {"invariance"}  # a certificate is a sentence and a row
+SILENT = {"initial-rankings"}  # nothing is left out or exchanged in the study of the tests
+ELSEWHERE = {"attention", "invariance", RUNS}  # their pages show lists first, or other data
+
+
+@pytest.fixture(autouse=True)
+def on_this_store(every_study, monkeypatch):
+    monkeypatch.setenv("SHUFFLEPROOF_HOME", str(every_study[0].root))
+    monkeypatch.setattr(jobs, "ensure_running", lambda _store: True)
+    st.cache_resource.clear()
+    st.cache_data.clear()
+    yield
+    st.cache_resource.clear()
+    st.cache_data.clear()
+
+
+def told(artefact):
+    telling = STUDIES[artefact.recipe["kind"]].telling()
+    return list(telling.sections(StudyResult.open(artefact.path), View()))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_report_terminal_and_page_show_what_is_declared(kind, every_study):
+    artefact = every_study[1][kind]
+    sections = told(artefact)
+    findings = [one.text for one in sections if isinstance(one, Finding) and one.text]
+    shown = [one for one in sections if isinstance(one, tables.Table)]
+    drawings = [one for one in sections if isinstance(one, Picture)]
+    assert findings or kind in SILENT
+    assert shown
+    assert bool(drawings) == (kind not in UNDRAWN)
+    page = report.report([artefact.path])
+    assert page.count("<figure ") == len(drawings)
+    assert {one.name for one in drawings} <= set(pictures.PICTURES)
+    printed = text_of(artefact)
+    for text in findings:
+        assert text in printed
+        assert html.escape(text) in page
+    for table in shown:
+        for column in table.shown:
+            assert f"<th>{html.escape(column.label)}</th>" in page
+            assert table.folded or column.label in printed
+    app = drawn(artefact.recipe["kind"], artefact)
+    words = " ".join(one.value for one in (*app.markdown, *app.caption))
+    assert kind in ELSEWHERE | SILENT or escaped(findings[0]) in words
+    labels = [json.loads(one.proto.columns or "{}") for one in app.dataframe]
+    known = {one.get("label") for columns in labels for one in columns.values()}
+    alike = [{column.label for column in table.shown} <= known for table in shown]
+    assert kind in ELSEWHERE or all(table.folded for table in shown) or not known or any(alike)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_study_is_written_in_every_format(kind, every_study, tmp_path):
+    store, artefacts, _ = every_study
+    for ending in ("csv", "parquet", "json", "tex", "md"):
+        out = tmp_path / f"x.{ending}"
+        words = ["export", str(artefacts[kind].key), str(out), "--store", str(store.root)]
+        assert main(words) == 0
+    assert len(pd.read_json(tmp_path / "x.json")) == len(pd.read_parquet(tmp_path / "x.parquet"))
+    assert r"\toprule" in (tmp_path / "x.tex").read_text()
+    assert "| :--" in (tmp_path / "x.md").read_text()
+
+
+def test_a_column_that_is_not_declared_fails_at_once(every_study):
+    for artefact in every_study[1].values():
+        for table in told(artefact):
+            if isinstance(table, tables.Table):
+                frame = table.frame.assign(new=1)
+                with pytest.raises(ValueError, match="new"):
+                    tables.Table(frame, table.columns, table.title)
+
+
+def test_wide_tables_have_a_column_a_level():
+    rows = [("a", 5.0, 0.25, 1.0), ("a", 0.5, 0.5, 0.5), ("b", 5.0, 0.75, 0.5)]
+    frame = pd.DataFrame(rows, columns=["ranker", "level", "mean", "tau"])
+    table = tables.levels(frame, "x")
+    assert [column.label for column in table.columns] == ["Ranker", "5", "0.5"]
+    assert table.frame.fillna(-1).to_numpy().tolist() == [
+        ["a", 0.25, 0.5], ["b", 0.75, -1], ["Kendall τ left", 0.75, 0.5],
+    ]  # fmt: skip
