@@ -21,7 +21,7 @@ from shuffleproof.core.execution.work import Failure, named
 from tests import places
 
 ROOT = places.ROOT
-HERE = places.TESTS
+HERE = Path(__file__).resolve().parent
 ME = "test_execution"
 
 
@@ -201,7 +201,9 @@ def test_closing_ends_the_workers_at_once(tmp_path):
     mark = tmp_path / "mark"
     results = Processes(2, paths=(HERE,)).map(f"{ME}:mixed", [None, str(mark)])
     next(results)
+    begun = time.monotonic()
     while not mark.exists():
+        assert time.monotonic() - begun < 60, "the second worker never began"
         time.sleep(0.01)
     start = time.monotonic()
     results.close()
