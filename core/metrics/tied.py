@@ -18,6 +18,8 @@ def tied_share(
 
     >>> tied_share(np.array([0, 3, 4]), np.array([1.0, 1.0, 2.0, 1.0]))
     0.3333333333333333
+    >>> tied_share(np.array([0, 1, 2]), np.array([1.0, 1.0]))
+    0.0
     """
     lengths = np.diff(offsets)
     pairs = int((lengths * (lengths - 1) // 2).sum())

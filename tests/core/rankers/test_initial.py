@@ -228,6 +228,12 @@ def test_what_cannot_be_an_initial_ranking_is_refused(tmp_path):
         ListRecipe(folds=1)
 
 
+def test_lists_are_the_best_forty_of_lambdamart_unless_told():
+    usual = ListRecipe()
+    assert (usual.initial, usual.depth) == (("lambdamart@paper",), 40)
+    assert (usual.scores, usual.folds, usual.seed) == ("cross-fitted", 5, 0)
+
+
 @pytest.mark.skipif(not MQ2008.is_dir(), reason="real data: ../shared/data/mq2008 is absent")
 def test_mq2008_initial_rankers_beat_chance_by_far(tmp_path):
     from shuffleproof.core.data.letor import read as letor

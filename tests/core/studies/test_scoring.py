@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shuffleproof.core.data import synthetic
+from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import ParameterError, ScoringError
 from shuffleproof.core.execution import worker_process
@@ -269,3 +270,15 @@ def test_the_contrast_is_one_that_follows_the_order_and_one_that_does_not():
     ]
     assert [one.label for one in contrasting(rankers)] == ["dlcm new", "setrank-imsab-init"]
     assert [one.label for one in contrasting(rankers[:2])] == ["setrank-imsab"]
+
+
+def test_documents_of_a_list_have_the_ranks_of_its_first_ranking(monkeypatch):
+    features, offsets = np.array([[3.0, 1.0], [1.0, 2.0], [2.0, 3.0]], np.float32), np.array([0, 3])
+    labels = np.array([1, 0, 2], np.float32)
+    dataset = RankingDataset(features, labels, offsets, ("q",), (4, 7))
+    judged = JudgedLists(dataset, CandidateLists.ranked_by(dataset, features))
+    monkeypatch.setattr(scoring, "list_for", lambda _item: judged)
+    told = scoring.documents({"query": "q", "features": [7, 9]})
+    assert told["ranks"] == [0, 1, 2]
+    assert told["labels"] == [1.0, 2.0, 0.0]
+    assert told["features"] == {"7": [1.0, 3.0, 2.0]}

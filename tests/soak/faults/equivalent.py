@@ -166,6 +166,9 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "place = np.flatnonzero(order == document)[0]",
         "0 → -1: 0",
     ): "a document stands in an order once",
+    ("core/execution/jobs_log.py", "CHUNK = 1 << 16", "1 → 2: 1"): (
+        "a pipe holds no more than 64 KiB, so that no more is read at once"
+    ),
     ("core/data/letor/stream.py", "end += 1", "1 → 2: 1"): (
         "behind the line end that is added there is at most the end of an empty line"
     ),
