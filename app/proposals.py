@@ -91,7 +91,7 @@ def trained(data: str) -> list[TrainedRanker]:
 def texts(ranker: TrainedRanker) -> tuple[str, ...]:
     """What addresses call a ranker, and what they called it once: by its key whatever comes."""
     named = f"{ranker.name}#{ranker.digest[:DIGITS]}"
-    file = RankerName.parse(ranker.label).path
+    file = RankerName.of(ranker.label).path
     return named, ranker.label, f"{ranker.name} {file or ranker.digest[:6]}"
 
 

@@ -11,7 +11,7 @@ from functools import lru_cache
 from operator import attrgetter
 from pathlib import PurePath
 
-from shuffleproof.core.errors import UsageError
+from shuffleproof.core.errors import UsageError, quoted
 from shuffleproof.core.numerals import is_count
 from shuffleproof.core.rankers.combining import AGGREGATES, Fusion, Shuffling
 
@@ -241,7 +241,7 @@ def _single(text: str) -> RankerName:
     found = _REGISTERED.fullmatch(text)
     if found is None or "#" in text:
         raise UsageError(
-            f"{text or 'nothing'} names no ranker: write dlcm, dlcm@tuned (a preset) or "
+            f"{quoted(text)} names no ranker: write dlcm, dlcm@tuned (a preset) or "
             "dlcm#3f2a91 (digits of a stored ranker's key)"
         )
     return RankerName(

@@ -114,5 +114,5 @@ def _brought(data: str) -> None:
 
 
 def _what(ranker: TrainedRanker) -> str:
-    file = RankerName.parse(ranker.label).path
+    file = RankerName.of(ranker.label).path
     return f"{FILES[ranker.name]}{f', {file}' if file else ''}"

@@ -12,6 +12,8 @@ from shuffleproof.core.errors import ArtefactError, DataError, ShuffleproofError
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import jobs, names, workbench
+from shuffleproof.core.studies.kinds.benchmark.run_commands import is_of_runs
+from shuffleproof.core.studies.methods import rankers_of
 
 SPOILT = {
     "--rankers": ("mart,lambdamrt", "lambdamart"),
@@ -179,3 +181,12 @@ def test_functions_of_this_machine_are_named_only_where_that_is_said(tmp_path):
     with pytest.raises(ShuffleproofError, match=r"os\.path:join"):
         names.check(asked, "small", Store(tmp_path))
     names.check(replace(asked, from_outside=True), "small", Store(tmp_path))
+
+
+def test_what_studies_call_their_rankers_is_taken_by_every_command(every_study):
+    store, studies, _ = every_study
+    for kind, study in studies.items():
+        called = study.facts["ranker"] if kind == "ablation" else None
+        labels = [called] if called else rankers_of(study.recipe)
+        named = [] if is_of_runs(study.recipe) else labels
+        names.check(names.Names(rankers=named, from_outside=True), "small", store)
