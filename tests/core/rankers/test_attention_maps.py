@@ -419,7 +419,7 @@ def test_a_study_is_told_by_numbers_counted_by_hand():
     assert attention_text.finding(result, "setrank-imsab") == (
         "SetRank IMSAB: a document draws on 5.0 of 10 documents (effective neighbours, mean over "
         "2 heads). Relevant documents get 0.500 of the mass, more than chance gives them (0.250; "
-        "difference +0.2500, 95 % interval +0.1258 to +0.3742, n = 3), most in block 1 head 1 "
+        "difference +0.2500, 95 % interval [+0.1258, +0.3742], n = 3), most in block 1 head 1 "
         "(2.40 times chance). A head shares 0.25 of its mass with the most similar head of its "
         "block. 1 of 2 induced points are dead: next to nothing in 95 % of queries and heads or "
         "more."
