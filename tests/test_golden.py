@@ -7,7 +7,7 @@ import pytest
 import streamlit as st
 
 from shuffleproof.core.studies import jobs
-from tests.every_study import KINDS
+from tests.every_study import KINDS, RUNS
 from tests.golden import facts, written
 
 TOLERANCE = 2e-3  # of means: networks are trained for two steps, on whatever processor there is
@@ -22,6 +22,12 @@ def on_this_store(every_study, monkeypatch):
     yield
     st.cache_resource.clear()
     st.cache_data.clear()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_result_carries_the_facts_that_methods_and_commands_are_told_from(kind, every_study):
+    more = {"missing", "unjudged"} if kind == RUNS else {"lists", "preset"}
+    assert {"data", "queries", *more} <= set(every_study[1][kind].facts)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -1,10 +1,12 @@
 """Every ranker of the registry has a colour and dash of its own, the same on every page."""
 
 from itertools import combinations
+from types import ModuleType
 
 import pytest
 
-from shuffleproof.app.figures.style import DASHES, PALETTE, REFERENCE, shapes, stroke
+from shuffleproof.app import navigation
+from shuffleproof.app.figures.style import DASHES, KNOWN, PALETTE, REFERENCE, shapes, stroke
 from shuffleproof.core.rankers import registry
 from tests import places
 
@@ -12,6 +14,7 @@ FITTED = [name for name, entry in registry.RANKERS.items() if entry.fitted]
 
 
 def test_no_two_rankers_look_alike():
+    assert set(KNOWN) == set(FITTED)
     alike = [pair for pair in combinations(FITTED, 2) if stroke(pair[0]) == stroke(pair[1])]
     assert not alike, "give them places of their own in KNOWN"
 
@@ -47,6 +50,15 @@ def test_dots_shown_together_differ_in_colour_or_shape():
 def test_what_is_not_learnt_is_grey():
     for name in ("random", "ideal", "file-order", "initial ranking"):
         assert stroke(name).color == REFERENCE
+
+
+def test_every_view_is_a_page_of_the_navigation():
+    """A module of `app/views`, or the module `page` of a folder there."""
+    views = places.ROOT / "app" / "views"
+    kept = {one.__name__ for one in vars(navigation).values() if isinstance(one, ModuleType)}
+    for one in (*views.glob("[!_]*.py"), *views.glob("[!_]*/")):
+        name = f"{navigation.__package__}.views.{one.stem}{'.page' if one.is_dir() else ''}"
+        assert name in kept, f"app/navigation.py has no line for {one.name}"
 
 
 def test_no_folder_is_taken_for_pages_by_streamlit_itself():

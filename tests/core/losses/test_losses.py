@@ -12,6 +12,8 @@ from shuffleproof.core.errors import UnknownNameError
 from shuffleproof.core.losses.registry import LOSSES, loss
 from shuffleproof.core.losses.sinkhorn import doubly_stochastic
 from shuffleproof.core.losses.smooth_ndcg import relaxed_sort
+from shuffleproof.core.parameters import parameters
+from shuffleproof.core.training.recipe import TrainingRecipe
 
 CASES = [(name, {}) for name in LOSSES] + [
     ("softmax-ce", {"temper": 0.5}),
@@ -39,6 +41,14 @@ def drawn(lists, docs, seed=0, dtype=torch.float64, spread=0.3):
     labels = torch.randint(0, 5, (lists, docs), generator=made).to(dtype)
     lengths = torch.randint(1, docs + 1, (lists, 1), generator=made)
     return scores, labels, torch.arange(docs) < lengths
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_every_loss_shows_a_value_and_takes_its_options_from_a_recipe(name):
+    assert ">>>" in loss(name).__doc__, "an example with numbers, which is run as a test"
+    fields = {field.name: field.default for field in parameters(TrainingRecipe)}
+    own = dict(LOSSES[name].options)
+    assert {option: fields.get(option, "no field of TrainingRecipe") for option in own} == own
 
 
 @every_loss

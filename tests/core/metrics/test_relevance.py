@@ -13,7 +13,7 @@ from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import DataError, ShapeError
-from shuffleproof.core.metrics.measure import MEASURES, Measure
+from shuffleproof.core.metrics.measure import EVERY, MEASURES, Measure
 from shuffleproof.core.metrics.relevance import (
     converted,
     evaluate,
@@ -37,6 +37,12 @@ ALL = [
     for conventions in variants
     for cutoff in (None, 1, 3)
 ]
+
+
+@pytest.mark.parametrize("name", sorted(MEASURES))
+def test_every_measure_and_convention_of_its_own_is_held_to_a_plain_formula(name):
+    own = set(MEASURES[name].conventions) - set(EVERY)
+    assert own <= {field for variant in VARIANTS[name] for field in variant}
 
 
 def dataset_of(*queries):

@@ -1,7 +1,9 @@
 """Properties that every family keeps, and chains too: walked over the whole registry."""
 
+import re
 from dataclasses import MISSING, fields, replace
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -129,6 +131,15 @@ def bounds_of(unit):
         return -1.0, 1.0, False
     scale = "standard deviation" in unit
     return float(unit == "blocks a list"), 256.0 if "threads" in unit else np.inf, not scale
+
+
+def test_what_a_level_means_is_tested_of_every_family():
+    """By its name in these files; attacks and system families are tested with their studies."""
+    files = ("test_perturb.py", "test_perturb_families.py", "test_perturb_levels.py")
+    tests = " ".join(Path(__file__).with_name(name).read_text(encoding="utf-8") for name in files)
+    own = {name for name, entry in PERTURBATIONS.items() if "system" not in entry.changes}
+    named = {name for name in own if re.search(rf"[\"+]{name}[\":@+]", tests)}
+    assert own - named == {"gradient-sign"}
 
 
 @pytest.mark.parametrize("family", PERTURBATIONS)

@@ -1,19 +1,26 @@
 import json
 import subprocess
 import sys
+from functools import lru_cache
 
+import numpy as np
 import pytest
 
+from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import ArtefactError, ParameterError, UnknownNameError, UsageError
 from shuffleproof.core.models.config import DLCMConfig, SetRankConfig
 from shuffleproof.core.models.config_groups import GroupConfig
 from shuffleproof.core.models.config_univariate import UnivariateConfig
 from shuffleproof.core.parameters import parameters
+from shuffleproof.core.progress import finished
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.base import RankerSpec
 from shuffleproof.core.rankers.initial import initial_spec
 from shuffleproof.core.rankers.neural.recipes import FIXED, LATER, PRESETS, NeuralSpec
+from shuffleproof.core.rankers.theorems import theorem_of
+from shuffleproof.core.studies.ranker_sets import NAMED
 from shuffleproof.core.training.recipe import TrainingRecipe
+from tests.core.rankers.test_invariance_real import judged, untrained
 
 NAMES = [name.replace("<id>", "3") for name in registry.RANKERS]
 ALL = [(name, preset) for name in NAMES for preset in registry.entry(name).presets]
@@ -91,6 +98,11 @@ def test_a_name_decides_its_loss_whatever_the_preset():
         normed = preset == "released" and name in {"dlcm-listmle", "dlcm-softrank"}
         assert spec.training.unit_norm == normed
     assert registry.spec("mlp", loss="approx-ndcg").training.loss == "approx-ndcg"
+
+
+def test_all_rankers_are_those_that_learn():
+    fitted = {name for name, entry in registry.RANKERS.items() if entry.fitted}
+    assert set(NAMED["all"]) == fitted - {"mlp"}, "mlp is a net for trying losses"
 
 
 def test_fields_that_came_later_stand_in_no_recipe_at_the_value_of_before():
@@ -203,6 +215,29 @@ def test_a_folder_without_a_ranker_is_refused(tmp_path):
     (tmp_path / "ranker.json").write_text('{"family": "oracle"}')
     with pytest.raises(ArtefactError, match="oracle"):
         registry.load(tmp_path)
+
+
+@lru_cache
+def made(name):
+    """A ranker: a network with its first weights, any other fitted on a few lists."""
+    lists = JudgedLists(*judged([12, 1, 7, 30]))
+    spec = registry.spec(name, "small")
+    if not isinstance(spec, NeuralSpec):
+        return finished(spec.fit(lists, lists))
+    return untrained(name, normalisation="none")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_ranker_that_was_saved_is_opened_and_scores_as_before(name, tmp_path):
+    dataset, lists = judged([12, 1, 7, 30], rankings=4)
+    made(name).save(tmp_path)
+    found = registry.load(tmp_path).score(dataset, lists)
+    np.testing.assert_array_equal(found, made(name).score(dataset, lists))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_ranker_that_reads_no_order_has_a_theorem(name):
+    assert (theorem_of(made(name)) is None) == ("order" in made(name).reads)
 
 
 def test_listing_and_recipes_load_neither_torch_nor_lightgbm():

@@ -11,8 +11,6 @@ from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import DataError, NotAskedAgainError, ParameterError
 from shuffleproof.core.progress import finished
-from shuffleproof.core.rankers import registry
-from shuffleproof.core.rankers.neural.recipes import NeuralSpec
 from shuffleproof.core.rankers.theorems import theorem_of
 from shuffleproof.core.studies import score_floor
 from shuffleproof.core.studies.kinds.invariance import certificate, examination, systematic_orders
@@ -237,13 +235,6 @@ def test_a_theorem_names_what_was_checked_and_is_dropped_where_a_condition_fails
         weights.network.output.weight[0, 0] = float("nan")
     assert theorem_of(weights) is None
     assert theorem_of(Adversary("mine", None, (), frozenset({"features"}))) is None
-
-
-@pytest.mark.parametrize("name", [name.replace("<id>", "3") for name in registry.RANKERS])
-def test_every_ranker_of_ours_that_reads_no_order_has_a_theorem(name):
-    spec = registry.spec(name, "small")
-    ranker = untrained(name) if isinstance(spec, NeuralSpec) else finished(spec.fit(BASE, BASE))
-    assert (theorem_of(ranker) is None) == ("order" in ranker.reads)
 
 
 def test_a_proof_does_not_outweigh_a_measurement(monkeypatch):

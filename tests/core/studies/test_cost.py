@@ -10,7 +10,7 @@ import pytest
 from shuffleproof.core.execution.machine import machine
 from shuffleproof.core.models import size
 from shuffleproof.core.models.config import DLCM_PRESETS, SETRANK_PRESETS
-from shuffleproof.core.rankers.registry import spec
+from shuffleproof.core.rankers.registry import RANKERS, spec
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies import cost, cost_classical
@@ -199,6 +199,13 @@ def test_no_torch_and_no_lightgbm_are_loaded():
         "assert not {'torch', 'lightgbm'} & sys.modules.keys()"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+@pytest.mark.parametrize("name", [name for name, entry in RANKERS.items() if entry.fitted])
+def test_every_ranker_that_learns_is_timed_and_read_back_from_what_was_stored(name):
+    own = spec(name, "small")
+    assert cost.family(own) in cost.START_SECONDS
+    assert cost._spec(own.recipe()) == own
 
 
 def test_the_pairs_of_an_additive_frank_grow_with_the_square_of_a_list():

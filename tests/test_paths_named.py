@@ -1,0 +1,46 @@
+"""Files and folders that README and ARCHITECTURE name are there."""
+
+import re
+
+import pytest
+
+from tests.places import ROOT
+
+TEXTS = ("ARCHITECTURE.md", "README.md")
+IN_BACKTICKS = re.compile(r"`([\w.*<>-][\w.*<>/-]*)(?::[^`]*)?`")
+ENDINGS = (".py", ".md", ".toml", ".txt", ".sqlite", "/")
+NOT_THERE = {
+    "app/pages/": "a folder that must not be",
+    "jobs/jobs.sqlite": "in a store",
+    ".venv/bin/shuffleproof": "made by `make setup`",
+    ".streamlit/secrets.toml": "written where there is a login",
+}
+"""Paths that README and ARCHITECTURE name and that are none of the project, and what they are."""
+
+
+def paths_of(text):
+    """What stands in backticks outside blocks of code and looks like a file or a folder."""
+    told = IN_BACKTICKS.findall(re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE))
+    return {one for one in told if "/" in one.strip("/") or one.endswith(ENDINGS)}
+
+
+def is_there(path):
+    """Whether a file or folder is called so: from a top, or anywhere where it is a name alone."""
+    shape = re.sub(r"<\w+>", "*", path).rstrip("/")
+    tops = [ROOT / top for top in (".", "core", "core/studies", "app")]
+    found = [top.glob(f"{shape}{ending}") for top in tops for ending in ("", ".py")]
+    if "/" not in shape:
+        found += [(ROOT / top).rglob(shape) for top in ("core", "app", "tests")]
+    return any(next(one, None) for one in found)
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_files_and_folders_that_a_text_names_are_there(name):
+    named = paths_of((ROOT / name).read_text(encoding="utf-8"))
+    assert named
+    assert sorted(one for one in named - set(NOT_THERE) if not is_there(one)) == []
+
+
+def test_what_is_none_of_the_project_is_still_named():
+    texts = [(ROOT / name).read_text(encoding="utf-8") for name in TEXTS]
+    assert set(NOT_THERE) <= set().union(*map(paths_of, texts))
