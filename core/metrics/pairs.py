@@ -10,6 +10,8 @@ from typing import no_type_check
 import numba
 import numpy as np
 
+from shuffleproof.core.data.argsort_descending import rising_order
+
 # `no_type_check`: jaxtyping's import hook wraps what it checks; numba takes no wrapped function.
 
 # Rows of the i64[4, documents] that describe two rankings to the kernels.
@@ -55,7 +57,7 @@ def placed(
         while i < stop:
             end = i + sizes[order[i]]
             members = order[i:end]
-            inside = np.argsort(ties[members])
+            inside = rising_order(ties[members])
             for j in range(len(members)):
                 places[members[inside[j]]] = starts[members[0]] + j
             i = end
@@ -99,7 +101,7 @@ def _by_rank(starts: np.ndarray) -> np.ndarray:
 def _hyperbolic(starts: np.ndarray, others: np.ndarray) -> np.ndarray:
     """1/(rank + 1), the rank being by `starts` and in its ties by `others`."""
     weights = np.empty(len(starts))
-    by_both = np.argsort(starts * len(starts) + others)
+    by_both = rising_order(starts * len(starts) + others)
     for rank in range(len(starts)):
         weights[by_both[rank]] = 1.0 / (rank + 1)
     return weights

@@ -192,7 +192,9 @@ def _redrawn(
         for place in range(min(taking_part, length - 1)):
             other = place + int(generator.random() * (length - place))
             drawn[place], drawn[other] = drawn[other], drawn[place]
-        part = np.sort(drawn[:taking_part])
+        chosen = np.zeros(length, dtype=np.bool_)
+        chosen[drawn[:taking_part]] = True
+        part = np.flatnonzero(chosen)
         held = part[::-1].copy() if backwards else part.copy()
         if not backwards:
             for place in range(taking_part - 1):

@@ -1,10 +1,13 @@
 """The compiled sort of lists against NumPy's lexsort."""
 
+import ast
+
 import numpy as np
 import pytest
 
-from shuffleproof.core.data.argsort_descending import blocks_of, falling_order
+from shuffleproof.core.data.argsort_descending import blocks_of, falling_order, rising_order
 from shuffleproof.core.data.ragged import offsets_of, order_within, segment_ids
+from tests import places
 
 
 @pytest.mark.parametrize("kind", ["distinct", "tied", "sorted", "backwards", "constant"])
@@ -34,3 +37,28 @@ def test_sorts_every_list_as_lexsort_does(kind, dtype):
 def test_nan_comes_last_and_keeps_its_order():
     scores = np.array([np.nan, 1, np.nan, 2, -np.inf], np.float32)
     assert falling_order(np.array([0, 5]), scores).tolist() == [3, 1, 4, 0, 2]
+
+
+def compiled_calls():
+    """What compiled functions of core call: (place, name)."""
+    for path in (places.ROOT / "core").rglob("*.py"):
+        for made in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(made, ast.FunctionDef) and "njit" in " ".join(
+                map(ast.unparse, made.decorator_list)
+            ):
+                for call in (one for one in ast.walk(made) if isinstance(one, ast.Call)):
+                    yield f"{path.name}: {made.name}", ast.unparse(call.func)
+
+
+def test_compiled_code_does_not_mix_two_sorts_of_numba():
+    """Its sort and argsort of one type get one name where two processes compiled them."""
+    others = {"argsort", "argpartition", "partition", "sorted", "unique"}
+    assert not [one for one in compiled_calls() if one[1].rpartition(".")[2] in others]
+    assert any(called.endswith("sort") for _, called in compiled_calls()), "floats are sorted"
+
+
+@pytest.mark.parametrize("length", [0, 1, 2, 7, 9, 40, 1000])
+@pytest.mark.parametrize("kind", [np.int64, np.uint64])
+def test_whole_numbers_are_put_in_rising_order_equal_ones_as_they_stood(length, kind):
+    values = np.random.default_rng(length).integers(0, max(length // 2, 1), length).astype(kind)
+    assert rising_order(values).tolist() == np.argsort(values, kind="stable").tolist()
