@@ -19,7 +19,7 @@ from shuffleproof.core.store.arrival import Arrival
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.benchmark import finding as benchmark_finding
 from shuffleproof.core.studies.kinds.benchmark import notes as benchmark_notes
-from shuffleproof.core.studies.kinds.benchmark import published as benchmark_printed
+from shuffleproof.core.studies.kinds.benchmark import published as benchmark_published
 from shuffleproof.core.studies.kinds.benchmark import query as benchmark_query
 from shuffleproof.core.studies.kinds.benchmark import ranks as benchmark_ranks
 from shuffleproof.core.studies.kinds.benchmark import retrieved as benchmark_retrieved
@@ -156,7 +156,7 @@ def notes(
     key: str, measures: tuple[str, ...], marked: tuple[tuple[str, ...], str], test: str
 ) -> list[str]:
     """The lines under the table; arguments as those of `cells`."""
-    return benchmark_notes.said(result(key), measures, marked[0], test, marked[1])
+    return benchmark_notes.table_notes(result(key), measures, marked[0], test, marked[1])
 
 
 means = door(benchmark_table.means)
@@ -182,8 +182,8 @@ finding = door(benchmark_finding.finding)
 @st.cache_data(max_entries=16, show_spinner=False)
 def printed(key: str) -> tuple[Published, pd.DataFrame] | None:
     """The paper's rows beside ours, where the paper has this collection."""
-    found = benchmark_printed.printed_for(result(key).facts)
-    return None if found is None else (found, benchmark_printed.beside(result(key), found))
+    found = benchmark_published.printed_for(result(key).facts)
+    return None if found is None else (found, benchmark_published.beside(result(key), found))
 
 
 @st.cache_data(max_entries=64, show_spinner=False)

@@ -13,7 +13,7 @@ from shuffleproof.core.perturb.registry import entry_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.conventions import derivable
 from shuffleproof.core.studies.kinds.ranking_degradation import significance as table
-from shuffleproof.core.studies.kinds.ranking_degradation import study as initial_ranking
+from shuffleproof.core.studies.kinds.ranking_degradation import study as ranking_degradation
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.words import counted
 
@@ -85,10 +85,10 @@ def summary(key: str, measure: str) -> pd.DataFrame:
     return result(key).summary([measure])
 
 
-claim = door(initial_ranking.claim)
+claim = door(ranking_degradation.claim)
 """Whether the paper's order holds here; empty where the study lacks one of the two."""
 
-finding = door(initial_ranking.finding)
+finding = door(ranking_degradation.finding)
 """What the numbers of these rankers amount to, in words."""
 
 marks = door(table.marks)

@@ -74,7 +74,7 @@ def widget(declared: Parameter, now: Any, key: str) -> Any:
         key: of the widget.
     """
     kinds = getattr(declared.type, "__args__", (declared.type,))
-    label, words = _label(declared), said(declared)
+    label, words = _label(declared), help_of(declared)
     if declared.choices:
         options = list(declared.choices)
         at = options.index(now) if now in options else None
@@ -126,7 +126,7 @@ def _label(declared: Parameter) -> str:
     return words[:1].upper() + words[1:] + unit
 
 
-def said(declared: Parameter) -> str:
+def help_of(declared: Parameter) -> str:
     """The help of a parameter, its bounds among it."""
     may_be_none = type(None) in getattr(declared.type, "__args__", ())
     text = declared.help[:1].upper() + declared.help[1:]

@@ -88,7 +88,7 @@ def words(artefact: Artefact) -> str:
     )
 
 
-def brought(data: str) -> list[TrainedRanker]:
+def imported(data: str) -> list[TrainedRanker]:
     """The rankers that were brought to a data set, newest first."""
     return [ranker for ranker in proposals.trained(data) if ranker.name in FILES]
 

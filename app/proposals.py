@@ -66,7 +66,7 @@ def cheapest_lists() -> ListRecipe:
     return ListRecipe((cheapest(usual.base),)).of_today()
 
 
-def brought(data: str) -> list[str]:
+def imported(data: str) -> list[str]:
     """The rankers that came to a data set from outside, as a job names them, newest first."""
     return [as_asked(one, data) for one in trained(data) if one.name in FILES]
 

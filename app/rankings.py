@@ -14,13 +14,13 @@ from shuffleproof.core.rankers.neural.ordinal_geometry import OrdinalGeometry, g
 from shuffleproof.core.rankers.neural.recipes import rankings_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.answers.trained import as_they_came
-from shuffleproof.core.studies.kinds.multi_ranking import study as initial_rankings
-from shuffleproof.core.studies.kinds.multi_ranking import table as initial_rankings_table
+from shuffleproof.core.studies.kinds.multi_ranking import study as multi_ranking
+from shuffleproof.core.studies.kinds.multi_ranking import table as multi_ranking_table
 from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import TRAINED
 from shuffleproof.core.studies.kinds.multi_ranking.table import Sentences
 from shuffleproof.core.words import counted
 
-KIND = initial_rankings.KIND
+KIND = multi_ranking.KIND
 
 
 @dataclass(frozen=True)
@@ -63,23 +63,23 @@ def words(artefact: Artefact) -> str:
     return f"{text} · top {depth or 'all'} · {counted(seeds, 'seed')}"
 
 
-table = door(initial_rankings_table.table)
+table = door(multi_ranking_table.table)
 """Every ranker under every condition."""
 
-claim = door(initial_rankings_table.claim)
+claim = door(multi_ranking_table.claim)
 """Whether the paper's claim holds here; None where its three rankers are not there."""
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
 def sentences(key: str, measure: str) -> Sentences:
     """What the numbers amount to, in words."""
-    return initial_rankings_table.told(table(key, measure), claim(key, measure))
+    return multi_ranking_table.claim_sentences(table(key, measure), claim(key, measure))
 
 
-queries = door(initial_rankings_table.queries)
+queries = door(multi_ranking_table.queries)
 """What a condition did to every query of a ranker."""
 
-by_condition = door(initial_rankings_table.by_condition)
+by_condition = door(multi_ranking_table.by_condition)
 """The change of every query under every condition, the most damaged first."""
 
 

@@ -102,7 +102,9 @@ claim = door(set_size_table.claim)
 @st.cache_data(max_entries=64, show_spinner=False)
 def sentences(key: str, measure: str) -> Sentences:
     """What the numbers amount to, in words."""
-    return set_size_table.told(curves(key, measure), _drops(key, measure), claim(key, measure))
+    return set_size_table.claim_sentences(
+        curves(key, measure), _drops(key, measure), claim(key, measure)
+    )
 
 
 queries = door(set_size_queries.queries)

@@ -27,7 +27,7 @@ def draw() -> None:
     """Draw the head of the sidebar; call it once a run, before the page."""
     state.choose_data()
     for job in jobs.news():
-        st.toast(told(job), icon=ICONS[job.state], duration="long")
+        st.toast(progress_words(job), icon=ICONS[job.state], duration="long")
     with st.sidebar:
         st.fragment(_watch, run_every=jobs.pace())()
 
@@ -51,7 +51,7 @@ def navigation(sections: Mapping[str, Sequence[StreamlitPage]]) -> None:
                 st.page_link(page, width="stretch")
 
 
-def told(job: Job) -> str:
+def progress_words(job: Job) -> str:
     """The news that a job ended, as Markdown."""
     reason = job.reason.partition("\n")[0]
     ending = jobs.outcome(job) + (f": {reason}" if job.state == "failed" else "")

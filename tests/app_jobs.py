@@ -23,7 +23,7 @@ def announce(job, key, plan, query_ids, facts):
     """Announce a study as the worker of this job does."""
     token = THIS_JOB.set(job.id)
     try:
-        running.announce(services.store(), key, plan, query_ids, facts)
+        running.register(services.store(), key, plan, query_ids, facts)
     finally:
         THIS_JOB.reset(token)
 

@@ -8,8 +8,8 @@ from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies import cells, conventions
-from shuffleproof.core.studies.kinds.multi_ranking import ranking_conditions as exchanged
-from shuffleproof.core.studies.kinds.multi_ranking import study as initial_rankings
+from shuffleproof.core.studies.kinds.multi_ranking import ranking_conditions
+from shuffleproof.core.studies.kinds.multi_ranking import study as multi_ranking
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.kinds.set_size import study as set_size
 from shuffleproof.core.studies.kinds.set_size.stability import stabilities
@@ -37,7 +37,7 @@ def sizes_plan(data):
     rows += [set_size.Row(name, {"name": name}, home, 1, None)
              for name in FOLLOWS for home in SIZES[:2]]  # fmt: skip
     lists = {str(size): lists_digest(data, LISTS | {"depth": size}) for size in SIZES}
-    stored = (*conventions.kept(ASKED), set_size.ORDER, set_size.SHIFT)
+    stored = (*conventions.stored_measures(ASKED), set_size.ORDER, set_size.SHIFT)
     return set_size.Plan(tuple(rows), SIZES, lists, ASKED, stored)
 
 
@@ -90,13 +90,13 @@ def sizes_in(store, data):
 
 def rankings_plan(data):
     every = (*INITIALS, *SWAPS)
-    rows = [initial_rankings.Row(f"initial: {name}", {"initial": name}, "as trained", (at,), 1)
+    rows = [multi_ranking.Row(f"initial: {name}", {"initial": name}, "as trained", (at,), 1)
             for at, name in enumerate(every)]  # fmt: skip
     for reads, label in enumerate(NOISE):
-        rows += [initial_rankings.Row(label, {"name": label}, condition, columns, 1)
-                 for condition, columns in exchanged.conditions(reads, every)]  # fmt: skip
+        rows += [multi_ranking.Row(label, {"name": label}, condition, columns, 1)
+                 for condition, columns in ranking_conditions.conditions(reads, every)]  # fmt: skip
     lists = lists_digest(data, rankings_facts(data)["lists"])
-    return initial_rankings.Plan(tuple(rows), every, lists, ASKED, conventions.kept(ASKED))
+    return multi_ranking.Plan(tuple(rows), every, lists, ASKED, conventions.stored_measures(ASKED))
 
 
 def rankings_cells(plan, data):

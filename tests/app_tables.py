@@ -57,7 +57,7 @@ def plan():
         benchmark.Row(label, {"name": label}, GROUPS[label], SEEDS.get(label, 1)) for label in NOISE
     )
     asked = ("NDCG@5", "NDCG@10")
-    return benchmark.Plan(rows, ((DATA, "d" * 64),), asked, conventions.kept(asked))
+    return benchmark.Plan(rows, ((DATA, "d" * 64),), asked, conventions.stored_measures(asked))
 
 
 def cells_of(made, judged):
@@ -114,7 +114,7 @@ EFFECTS = {
 def ablation_result(data):
     """An ablation of four variants."""
     rng = np.random.default_rng(3)
-    kept = conventions.kept([ablation.MEASURE])
+    kept = conventions.stored_measures([ablation.MEASURE])
     base = rng.uniform(0, 0.2, size=40)
     rows, values = [], []
     for label, (mean, fall) in EFFECTS.items():

@@ -11,7 +11,7 @@ from shuffleproof.core.studies.kinds.benchmark import outside_runs
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.card import study as card
 from shuffleproof.core.studies.kinds.group_shuffles import study as group_shuffles
-from shuffleproof.core.studies.kinds.multi_ranking import study as initial_rankings
+from shuffleproof.core.studies.kinds.multi_ranking import study as multi_ranking
 from shuffleproof.core.studies.kinds.perturbations import study as perturbations
 from shuffleproof.core.studies.kinds.set_size import study as set_size
 from shuffleproof.core.studies.kinds.worst_case import study as worst_case
@@ -46,14 +46,16 @@ def _runs(place):
 def _studies(store, folder):
     lists = ListRecipe(("feature:3",), 10, "in-sample")
     bench = finished(Workbench.opened(tables.DATA, lists, store, "small"))
-    sizes = finished(set_size.opened(tables.DATA, SIZES, replace(lists, depth=40), store, "paper"))
+    sizes = finished(
+        set_size.open_cells(tables.DATA, SIZES, replace(lists, depth=40), store, "paper")
+    )
     two = replace(lists, initial=("feature:3", "feature:1"))
     many = finished(Workbench.opened(tables.DATA, two, store, "paper"))
     nets = {name: finished(bench.trained(name, SHORT)).artefact for name in ("setrank-msab", "gsf")}
     net, gsf = (f"{name}#{one.key.digest[:8]}" for name, one in nets.items())
     table = benchmark.planned([bench], ["feature:1", "random"], ["RR", "NDCG@3"], 2)
     sized = set_size.planned(sizes, ("feature:1", "file-order"), (3,), ("NDCG@5", "RR"))
-    several = initial_rankings.planned(many, ("feature:2",), ("oracle",), ("NDCG@5",))
+    several = multi_ranking.planned(many, ("feature:2",), ("oracle",), ("NDCG@5",))
     pairs = perturbations.pairs_of(["cut", "shuffle-shown"], "0.25")
     setup = perturbations.Setup(pairs, ("NDCG@3", "RR"), draws=2, seed=3)
     worst = {"budgets": [1, 2], "measure": "NDCG@5", "draws": 2, "seed": 1, "queries": 3}
@@ -66,7 +68,7 @@ def _studies(store, folder):
         "benchmark": benchmark.run([bench], table, tables.DATA),
         "ablation": ablation.run(bench, variants, [0.0, 3.0], 1, 1),
         "set-size": set_size.run(sizes, sized, tables.DATA),
-        "initial-rankings": initial_rankings.run(many, several),
+        "initial-rankings": multi_ranking.run(many, several),
         "attention": attention.run(bench, [net], 3, 0.2),
         "perturbations": perturbations.run(bench, ["feature:1"], setup),
         "worst-case": worst_case.run(bench, ["feature:1"], Search(method="beam"), **worst),

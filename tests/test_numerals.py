@@ -14,7 +14,7 @@ from shuffleproof.core.parameters import parameters, parsed
 from shuffleproof.core.perturb.registry import parse as perturbation
 from shuffleproof.core.rankers import univariate
 from shuffleproof.core.rankers.outside.file_ranker import FileScores
-from shuffleproof.core.studies.flags import said
+from shuffleproof.core.studies.flags import syntax_of
 from shuffleproof.core.studies.kinds.benchmark import outside_runs
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
 from shuffleproof.core.studies.registry import STUDIES
@@ -152,7 +152,7 @@ def test_scores_in_files_keep_their_order_and_ties(tmp_path):
 
 def flag(kind, name, text):
     (field,) = (field for field in parameters(STUDIES[kind]) if field.name == name)
-    return said(field).value(field, {name: text}, "small")
+    return syntax_of(field).value(field, {name: text}, "small")
 
 
 READ = {

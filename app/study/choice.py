@@ -129,7 +129,7 @@ def rankers(labels: Sequence[str], notices: DeltaGenerator, study: str) -> tuple
     return chosen
 
 
-def take_away(artefact: Artefact, drawn: Any, table: Table) -> None:
+def export_row(artefact: Artefact, drawn: Any, table: Table) -> None:
     """Draw the row of menus.
 
     Args:

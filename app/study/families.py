@@ -8,7 +8,7 @@ import streamlit as st
 
 from shuffleproof.core.parameters import Parameter
 from shuffleproof.core.perturb.registry import PERTURBATIONS
-from shuffleproof.core.studies.flags import said
+from shuffleproof.core.studies.flags import syntax_of
 from shuffleproof.core.studies.kinds.perturbations.table import GROUPS, grouped
 from shuffleproof.core.studies.study import levels_of
 
@@ -60,7 +60,7 @@ def levels(declared: Parameter, families: Sequence[str]) -> Any:
         return ()
     given: dict[str, Any] = {"families": ",".join(families)}
     given |= {"levels": text} if text.strip() else {}
-    return partial(said(declared).value, declared, given, "")
+    return partial(syntax_of(declared).value, declared, given, "")
 
 
 def pairs(names: Iterable[str]) -> tuple[tuple[str, float], ...]:

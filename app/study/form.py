@@ -296,14 +296,14 @@ class _Page:
         if declared.several:
             text = st.text_input(
                 _label(declared), value=text_of(now or ()), key=f"new.{declared.name}",
-                help=forms.said(declared),
+                help=forms.help_of(declared),
             )  # fmt: skip
             return partial(value_of, declared, text)
         return forms.widget(replace(declared, label=_label(declared)), now, f"new.{declared.name}")
 
     def _rankers(self, before: Sequence[str]) -> tuple[str, ...]:
         names = [name for name in registry.RANKERS if self.form.offered(name)]
-        options = dict.fromkeys([*before, *proposals.brought(self.data), *names])
+        options = dict.fromkeys([*before, *proposals.imported(self.data), *names])
         help_ = (
             "Add @preset (dlcm@tuned), #digits of a trained or brought ranker's key, "
             f"feature:<id>, or combine (rrf:dlcm+mart, shuffled:dlcm). {self.form.note}"

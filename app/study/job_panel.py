@@ -12,7 +12,7 @@ from shuffleproof.app.plain import escaped
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.jobs import Job
 from shuffleproof.core.store.keys import ArtefactKey
-from shuffleproof.core.studies.running import Underway, underway
+from shuffleproof.core.studies.running import RunningStudy, running_studies
 
 EVERY_SECONDS = 1.0
 """How often work under way is drawn again."""
@@ -27,7 +27,7 @@ def anybody(_job: Job) -> bool:
     return True
 
 
-def nothing(_study: Underway) -> None:
+def nothing(_study: RunningStudy) -> None:
     """Draw nothing of what has been found so far."""
 
 
@@ -43,7 +43,7 @@ class Panel:
 
     kind: str
     noun: str
-    first: Callable[[Underway], None] = nothing
+    first: Callable[[RunningStudy], None] = nothing
 
     @property
     def mine(self) -> str:
@@ -126,7 +126,7 @@ def _under_way(panel: Panel, names: tuple[str, ...], mine: Mine) -> None:
     st.button("Cancel", key=f"cancel {job.id[:16]}", on_click=act, args=("cancel", job.id))
     if job.state != "running":
         return
-    found = underway(services.store(), panel.kind)
+    found = running_studies(services.store(), panel.kind)
     begun = next((one for one in found if one.job == job.id), None)
     if begun is not None:
         panel.first(begun)

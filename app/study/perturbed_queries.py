@@ -8,8 +8,7 @@ import streamlit as st
 from shuffleproof.app import disturbed
 from shuffleproof.app.figures import perturbations as figure
 from shuffleproof.app.plain import escaped
-from shuffleproof.app.study import parts, query_rows
-from shuffleproof.app.study import rescored_list as list_again
+from shuffleproof.app.study import parts, query_rows, rescored_list
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.query_changes import in_words
@@ -89,8 +88,8 @@ def _one_list(artefact: Artefact, point: tuple[str, str, float], frame: pd.DataF
     entry = disturbed.entry(point[1])
     draws = entry.draws(point[2], int(artefact.recipe["draws"])) if entry else 1
     draw = query_rows.draw(frame, query, draws, right)
-    moves = list_again.asked(
-        lambda: disturbed.replayed(artefact, point, query, draw, list_again.features())
+    moves = rescored_list.rescored(
+        lambda: disturbed.replayed(artefact, point, query, draw, rescored_list.features())
     )
     if moves is None:
         return
@@ -114,7 +113,7 @@ def both_lists(
         head: what the caption begins with.
         answers: where both answers are to one list, what tells them apart: now, and before.
     """
-    list_again.chart(moves, ranker)
+    rescored_list.chart(moves, ranker)
     gone, new = (int((moves["kind"] == kind).sum()) for kind in ("gone", "new"))
     left = f"{counted(gone, 'document')} left the list, {new} joined it."
     middle, right = (f"what {ranker} answers to it", "what it answers to the list as it is")
@@ -137,4 +136,4 @@ def both_lists(
     ]
     of = "As they were and as they are, beside every document."
     alt = "Every document of the list before and after"
-    list_again.documents(moves, columns, of, alt)
+    rescored_list.documents(moves, columns, of, alt)

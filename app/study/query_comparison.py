@@ -8,8 +8,7 @@ import streamlit as st
 
 from shuffleproof.app import address
 from shuffleproof.app.plain import escaped
-from shuffleproof.app.study import query_rows
-from shuffleproof.app.study import rescored_list as list_again
+from shuffleproof.app.study import query_rows, rescored_list
 from shuffleproof.core.studies import tables
 
 LONG, FIRST = 100, 10
@@ -61,14 +60,14 @@ def one_query(ids: Sequence[str], seeds: Sequence[int], compared: Compared, repl
             "Seed", list(seeds), key="seed",
             help="The numbers above are means over all of them.",
         )  # fmt: skip
-    moves = list_again.asked(lambda: replay(query, int(seed or 0), list_again.features()))
+    moves = rescored_list.rescored(lambda: replay(query, int(seed or 0), rescored_list.features()))
     if moves is not None:
         _drawn(moves, f"Query {query}", compared)
 
 
 def _drawn(moves: pd.DataFrame, query: str, compared: Compared) -> None:
     telling = moves if len(moves) <= LONG else moves[_telling(moves)]
-    list_again.chart(telling, compared.ranker, compared.heads)
+    rescored_list.chart(telling, compared.ranker, compared.heads)
     gone, new = (int((moves["kind"] == kind).sum()) for kind in ("gone", "new"))
     other = f" {new} {_documents(new)} joined the list." if new else ""
     other += f" {gone} {_documents(gone)} left the list." if gone else ""
@@ -93,7 +92,7 @@ def _drawn(moves: pd.DataFrame, query: str, compared: Compared) -> None:
         tables.Column("score_before", f"Score: {before}", ".4g"),
     )
     alt = "Every document of the list with both answers"
-    list_again.documents(_once(moves), columns, "Of every document of the list.", alt)
+    rescored_list.documents(_once(moves), columns, "Of every document of the list.", alt)
 
 
 def _telling(moves: pd.DataFrame) -> pd.Series:

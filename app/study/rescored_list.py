@@ -18,7 +18,7 @@ BUMP, FEATURES = "bump", "features"
 Found = TypeVar("Found")
 
 
-def asked(ask: Callable[[], Found], words: str = "Scoring the list again …") -> Found | None:
+def rescored(ask: Callable[[], Found], words: str = "Scoring the list again …") -> Found | None:
     """What the scoring process answers; None, and a notice, where it has no answer.
 
     Args:

@@ -30,7 +30,7 @@ def plain(names: Sequence[str]) -> list[str]:
     return [str(leaf) for leaf in leaves if str(leaf) in training.FITTED]
 
 
-def said(plans: Sequence[Plan], first: Cost | None, *, fits: bool = False) -> str:
+def in_words(plans: Sequence[Plan], first: Cost | None, *, fits: bool = False) -> str:
     """How many trainings there are and how long they take, in words.
 
     Args:

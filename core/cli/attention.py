@@ -19,7 +19,7 @@ from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.answers.shown_order import document_names
 from shuffleproof.core.studies.kinds.attention import study as attention
 from shuffleproof.core.studies.kinds.attention import text as attention_text
-from shuffleproof.core.studies.kinds.attention.list_edit import NO_CHANGE, Change
+from shuffleproof.core.studies.kinds.attention.list_edit import NO_CHANGE, ListEdit
 from shuffleproof.core.studies.kinds.attention.snapshot import Look, looked
 from shuffleproof.core.studies.table_text import terminal
 from shuffleproof.core.studies.workbench import Workbench
@@ -47,14 +47,14 @@ def _list(bench: Workbench, names: Sequence[str], arguments: argparse.Namespace)
         )
         raise UsageError(f"the test part of {bench.name} has no query {arguments.query}; {known}")
     lists = test.lists.select(np.array([ids.index(arguments.query)]))
-    one, change = JudgedLists(test.dataset, lists), Change.parse(arguments.change)
+    one, change = JudgedLists(test.dataset, lists), ListEdit.parse(arguments.change)
     documents = document_names(test.dataset.doc_ids, lists.rows)
     answers, parts = [], []
     for name in names:
         if not attends(RankerName.parse(name).base):
             raise UsageError(f"{name} has no attention and no gates: choose a SetRank or a DLCM")
         ranker = done(f"train {name}", bench.trained(name)).ranker
-        before = looked(ranker, one, Change.parse(NO_CHANGE))
+        before = looked(ranker, one, ListEdit.parse(NO_CHANGE))
         after = looked(ranker, one, change)
         changes = before.changes(after)
         said = attention_text.verdict(name, sorted(ranker.reads), change, changes)

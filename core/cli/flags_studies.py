@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 
 from shuffleproof.core.cli import flags_measures
 from shuffleproof.core.parameters import parameters
-from shuffleproof.core.studies.flags import said
+from shuffleproof.core.studies.flags import syntax_of
 from shuffleproof.core.studies.question import Question
 from shuffleproof.core.studies.registry import STUDIES
 
@@ -39,7 +39,7 @@ def add(
     for kind, question in STUDIES.items():
         added = command(kind, ANSWERS.get(kind, ANY), question.summary)
         for field in parameters(question):
-            for flag in said(field).flags(field):
+            for flag in syntax_of(field).flags(field):
                 added.add_argument(
                     f"--{flag.name}",
                     required=flag.required,
@@ -67,7 +67,9 @@ def question_of(kind: type[Question], arguments: argparse.Namespace, preset: str
         ParameterError: a text that is none of its values.
     """
     given = given_of(arguments)
-    values = {field.name: said(field).value(field, given, preset) for field in parameters(kind)}
+    values = {
+        field.name: syntax_of(field).value(field, given, preset) for field in parameters(kind)
+    }
     return kind(**values)
 
 

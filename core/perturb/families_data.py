@@ -1,7 +1,6 @@
 """The families that change the set of documents, their features, or the labels learnt from."""
 
-from shuffleproof.core.perturb import feasibility as reach
-from shuffleproof.core.perturb import features, growth, labels, sets
+from shuffleproof.core.perturb import feasibility, features, growth, labels, sets
 from shuffleproof.core.perturb.entry import INFINITE, PerturbationEntry
 from shuffleproof.core.perturb.feasibility import Reach, any_level
 from shuffleproof.core.perturb.features import Alteration, FeaturePerturbation, SignAttack
@@ -92,7 +91,7 @@ def _columns(family: str, alter: Alteration, summary: str, source: str) -> Pertu
         COLUMNS,
         lambda level: FeaturePerturbation(family, level, alter),
         brings=False,
-        reach=reach.columns,
+        reach=feasibility.columns,
         whole=True,
     )
 
@@ -127,7 +126,7 @@ SET = (
         (0.0, 1.0, 2.0, 5.0),
         lambda level: SetPerturbation("remove-top", level, sets.without_top),
         brings=False,
-        reach=reach.all_but_one,
+        reach=feasibility.all_but_one,
         whole=True,
         random=False,
     ),
@@ -149,28 +148,28 @@ SET = (
         growth.random_distractors,
         "Documents of other queries, drawn at random, join the list as not relevant.",
         "candidates that a first stage let through",
-        reach.foreign_documents,
+        feasibility.foreign_documents,
     ),
     _grown(
         "hard-distractors",
         growth.hard_distractors,
         "Documents of other queries that look like the first of the list join it as not relevant.",
         "candidates that a first stage let through",
-        reach.foreign_documents,
+        feasibility.foreign_documents,
     ),
     _grown(
         "duplicates",
         growth.duplicates,
         "Documents of the list, drawn at random, stand in it twice.",
         "mirrors and syndicated texts",
-        reach.documents,
+        feasibility.documents,
     ),
     _grown(
         "near-duplicates",
         growth.near_duplicates,
         "Documents drawn at random stand in the list twice, features differing by 1 %.",
         "mirrors and syndicated texts",
-        reach.documents,
+        feasibility.documents,
     ),
 )
 

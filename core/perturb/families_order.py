@@ -1,10 +1,12 @@
 """The families that change the initial ranking, and those that change the order shown alone."""
 
-from shuffleproof.core.perturb import feasibility as reach
-from shuffleproof.core.perturb import permutations as arrangements
-from shuffleproof.core.perturb import permutations_by_label as arrangements_judged
-from shuffleproof.core.perturb import permutations_of_parts as arrangements_drawn
-from shuffleproof.core.perturb import presentation
+from shuffleproof.core.perturb import (
+    feasibility,
+    permutations,
+    permutations_by_label,
+    permutations_of_parts,
+    presentation,
+)
 from shuffleproof.core.perturb.entry import INFINITE, SHARES, PerturbationEntry
 from shuffleproof.core.perturb.feasibility import Reach, any_level
 from shuffleproof.core.perturb.permutations import Arrangement
@@ -70,7 +72,7 @@ RANKING = (
         0.0,
         INFINITE,
         (0.0, 1.0, 2.0, 5.0, 10.0, 20.0, 40.0, 80.0),
-        lambda level: RankingPerturbation("transpositions", level, arrangements.transposed),
+        lambda level: RankingPerturbation("transpositions", level, permutations.transposed),
         brings=False,
         reach=any_level,
         whole=True,
@@ -84,10 +86,10 @@ RANKING = (
         INFINITE,
         (0.0, 1.0, 5.0, 20.0, 80.0, 160.0, 320.0),
         lambda level: RankingPerturbation(
-            "adjacent-inversions", level, arrangements.inverted, unties=True
+            "adjacent-inversions", level, permutations.inverted, unties=True
         ),
         brings=False,
-        reach=reach.pairs,
+        reach=feasibility.pairs,
         whole=True,
     ),
     PerturbationEntry(
@@ -98,7 +100,7 @@ RANKING = (
         0.0,
         1.0,
         SHARES,
-        lambda level: RankingPerturbation("shuffle", level, arrangements.shuffled),
+        lambda level: RankingPerturbation("shuffle", level, permutations.shuffled),
         brings=False,
         reach=any_level,
     ),
@@ -110,7 +112,7 @@ RANKING = (
         0.0,
         1.0,
         SHARES,
-        lambda level: RankingPerturbation("reverse", level, arrangements.turned),
+        lambda level: RankingPerturbation("reverse", level, permutations.turned),
         brings=False,
         reach=any_level,
     ),
@@ -122,7 +124,7 @@ RANKING = (
         -1.0,
         1.0,
         (1.0, 0.95, 0.9, 0.8, 0.6, 0.4, 0.2, 0.0),
-        lambda level: RankingPerturbation("mallows", level, arrangements.mallows, unchanged=1.0),
+        lambda level: RankingPerturbation("mallows", level, permutations.mallows, unchanged=1.0),
         brings=False,
         reach=any_level,
         unchanged=1.0,
@@ -135,7 +137,7 @@ RANKING = (
         0.0,
         INFINITE,
         (0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0),
-        lambda level: RankingPerturbation("score-noise", level, arrangements.noisy),
+        lambda level: RankingPerturbation("score-noise", level, permutations.noisy),
         brings=False,
         reach=any_level,
     ),
@@ -147,47 +149,49 @@ RANKING = (
         0.0,
         INFINITE,
         (0.0, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0),
-        lambda level: RankingPerturbation("plackett-luce", level, arrangements_drawn.plackett_luce),
+        lambda level: RankingPerturbation(
+            "plackett-luce", level, permutations_of_parts.plackett_luce
+        ),
         brings=False,
         reach=any_level,
     ),
     _exchanges(
         "top-swaps",
-        arrangements_drawn.top_transposed,
+        permutations_of_parts.top_transposed,
         "Random pairs among the first ten places exchange their documents.",
         "transpositions where NDCG@10 counts",
         any_level,
     ),
     _exchanges(
         "tail-swaps",
-        arrangements_drawn.tail_transposed,
+        permutations_of_parts.tail_transposed,
         "Random pairs below the tenth place exchange their documents.",
         "transpositions where NDCG@10 does not count",
-        reach.tail_exchanges,
+        feasibility.tail_exchanges,
     ),
     _judged(
         "reversed-pairs",
-        arrangements_judged.pairs_reversed,
+        permutations_by_label.pairs_reversed,
         "Relevant documents exchange their places with non-relevant ones below them.",
         "exchanges a list",
         (0.0, 1.0, 2.0, 5.0, 10.0, 20.0),
-        reach.reversals,
+        feasibility.reversals,
     ),
     _judged(
         "promote",
-        arrangements_judged.promoted,
+        permutations_by_label.promoted,
         "A non-relevant document from further down is put at this rank.",
         "rank, the best is 1 (0: none is promoted)",
         (0.0, 1.0, 2.0, 3.0, 5.0, 10.0),
-        reach.promotions,
+        feasibility.promotions,
     ),
     _judged(
         "demote-best",
-        arrangements_judged.demoted,
+        permutations_by_label.demoted,
         "The most relevant document falls by so many places.",
         "places",
         (0.0, 1.0, 2.0, 5.0, 10.0, 20.0),
-        reach.falls,
+        feasibility.falls,
     ),
     PerturbationEntry(
         "tie-storm",
@@ -212,7 +216,7 @@ PRESENTATION = (
         0.0,
         1.0,
         (1.0,),
-        lambda level: PresentationPerturbation("shuffle-shown", level, arrangements.shuffled),
+        lambda level: PresentationPerturbation("shuffle-shown", level, permutations.shuffled),
         brings=False,
         reach=any_level,
     ),
@@ -224,7 +228,7 @@ PRESENTATION = (
         0.0,
         1.0,
         (1.0,),
-        lambda level: PresentationPerturbation("reverse-shown", level, arrangements.turned),
+        lambda level: PresentationPerturbation("reverse-shown", level, permutations.turned),
         brings=False,
         reach=any_level,
     ),
@@ -237,10 +241,10 @@ PRESENTATION = (
         INFINITE,
         (1.0, 2.0, 4.0, 8.0),
         lambda level: PresentationPerturbation(
-            "blocks-shown", level, arrangements_drawn.blocks_shuffled, unchanged=1.0
+            "blocks-shown", level, permutations_of_parts.blocks_shuffled, unchanged=1.0
         ),
         brings=False,
-        reach=reach.documents,
+        reach=feasibility.documents,
         unchanged=1.0,
         whole=True,
     ),
@@ -252,7 +256,9 @@ PRESENTATION = (
         0.0,
         INFINITE,
         (0.0, 1.0, 5.0, 20.0),
-        lambda level: PresentationPerturbation("rotate-shown", level, arrangements_drawn.rotated),
+        lambda level: PresentationPerturbation(
+            "rotate-shown", level, permutations_of_parts.rotated
+        ),
         brings=False,
         reach=any_level,
         whole=True,

@@ -26,7 +26,7 @@ VALID_MEASURES = ("NDCG@1", "NDCG@3", "NDCG@5", "NDCG@10")
 
 
 @dataclass(frozen=True)
-class Kept:
+class CachedRanker:
     """A fitted ranker and where it is kept.
 
     Attributes:
@@ -42,9 +42,9 @@ class Kept:
     cached: bool
 
 
-def kept(
+def fit_or_load(
     spec: RankerSpec, train: JudgedLists, valid: JudgedLists, made: Any, store: Store
-) -> Generator[Progress, None, Kept]:
+) -> Generator[Progress, None, CachedRanker]:
     """Fit a ranker, or open the one that was fitted; yields progress.
 
     A second process that wants the same ranker waits for the first and finds its work.
@@ -65,7 +65,7 @@ def kept(
     with store.lock(key):
         found = store.find(key)
         if found is not None:
-            return Kept(registry.load(found.path), found, cached=True)
+            return CachedRanker(registry.load(found.path), found, cached=True)
         check_lessons(spec, train)
         check_selection(spec, valid)
         start, done, timed = time.perf_counter(), 0, 0
@@ -90,7 +90,7 @@ def kept(
             "valid_rows": len(valid.lists.rows),
             "features": len(train.dataset.feature_ids),
         }
-        return Kept(ranker, store.add(key, recipe, ranker.save, facts), cached=False)
+        return CachedRanker(ranker, store.add(key, recipe, ranker.save, facts), cached=False)
 
 
 def ranker_key(spec: RankerSpec, made: Any, train: str, valid: str) -> ArtefactKey:

@@ -23,7 +23,7 @@ from shuffleproof.core.parameters import check, parameter
 from shuffleproof.core.progress import Progress, saying
 from shuffleproof.core.rankers import preset_digests, registry, univariate
 from shuffleproof.core.rankers.base import Ranker, RankerSpec
-from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, kept
+from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, fit_or_load
 from shuffleproof.core.seeds import derived_seed
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import ArtefactKey, key_of
@@ -200,7 +200,7 @@ def _fitted_scores(
     spec: RankerSpec, fold: Fold, recipe: ListRecipe, store: Store
 ) -> Generator[Progress, None, tuple[ScoresByPart, ArtefactKey | None]]:
     train, valid = _everything(fold.train), _everything(fold.valid)
-    fitting = kept(spec, train, valid, ALL_DOCUMENTS, store)
+    fitting = fit_or_load(spec, train, valid, ALL_DOCUMENTS, store)
     told = yield from saying(fitting, f"of {spec.name}")
     ranker, fitted = told.ranker, None if told.cached else told.artefact.key
     scores = {part: _everywhere(ranker, getattr(fold, part)) for part in ("valid", "test")}
@@ -227,7 +227,7 @@ def _cross_fitted(
     for part in range(folds):
         learnt = JudgedLists(fold.train, everything.select(np.flatnonzero(parts != part)))
         made = {"without part": part, "of": folds, "seed": recipe.seed}
-        fitting = kept(spec, learnt, valid, made, store)
+        fitting = fit_or_load(spec, learnt, valid, made, store)
         told = yield from saying(fitting, f"of {spec.name}, part {part + 1} of {folds}")
         held = everything.select(np.flatnonzero(parts == part))
         scores[held.rows] = told.ranker.score(fold.train, held)

@@ -30,7 +30,7 @@ KEPT = tuple(
 """What a study of relevance always keeps: 32 measures, 128 bytes a query and trial."""
 
 
-def kept(measures: Iterable[str]) -> tuple[str, ...]:
+def stored_measures(measures: Iterable[str]) -> tuple[str, ...]:
     """The measures to keep for a study that is asked for these.
 
     >>> len(kept(["NDCG@10"])), kept(["RR"])[-1]

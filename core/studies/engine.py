@@ -13,7 +13,7 @@ from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.studies.running import announce
+from shuffleproof.core.studies.running import register
 from shuffleproof.core.studies.study import Plan
 
 Work = Callable[[dict[str, Any]], Generator[Progress, None, StudyResult | None]]
@@ -49,7 +49,7 @@ def run(  # noqa: PLR0913 (where, what, on what, and the two steps that differ b
         if stored is not None:
             return stored
         known = dict(facts())
-        announce(store, key, plan, query_ids, known)
+        register(store, key, plan, query_ids, known)
         result = yield from work(known)
         if result is None:
             raise UsageError(

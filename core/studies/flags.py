@@ -35,7 +35,7 @@ class Flag:
 
 
 @runtime_checkable
-class Said(Protocol):
+class FlagSyntax(Protocol):
     """How one field is said by flags."""
 
     def flags(self, field: Parameter) -> Iterable[Flag]:
@@ -61,7 +61,7 @@ class Said(Protocol):
         """
 
 
-class Own:
+class OwnFlag:
     """One flag of the field's own name."""
 
     def flags(self, field: Parameter) -> Iterable[Flag]:
@@ -85,7 +85,7 @@ class Own:
 
 
 @dataclass(frozen=True)
-class One:
+class SingleFlag:
     """One value of a field that takes several, said by a flag of another name.
 
     Attributes:
@@ -163,9 +163,9 @@ def flag_of(field: Parameter) -> str:
     return field.name.replace("_", "-")
 
 
-def said(field: Parameter) -> Said:
+def syntax_of(field: Parameter) -> FlagSyntax:
     """How a field is said."""
-    return field.flags or Own()
+    return field.flags or OwnFlag()
 
 
 def _pairs(families: Sequence[str], levels: str | None) -> tuple[tuple[str, float], ...]:

@@ -24,7 +24,7 @@ from shuffleproof.core.execution import jobs_only_one, jobs_supervisor, jobs_wor
 from shuffleproof.core.execution.jobs import Job, Jobs
 from shuffleproof.core.store.artefacts import Store, default_store
 from shuffleproof.core.store.keys import ArtefactKey
-from shuffleproof.core.studies.jobs_library import export, take
+from shuffleproof.core.studies.jobs_library import export, import_archive
 from shuffleproof.core.studies.jobs_opened import (
     SAMPLE,
     Lists,
@@ -160,7 +160,7 @@ KINDS: Mapping[str, Callable[..., Reports]] = {
     "bring": bring,
     "runs": runs,
     "library-export": export,
-    "library-import": take,
+    "library-import": import_archive,
     **{kind: StudyJob(question) for kind, question in STUDIES.items()},
 }
 """Every kind of job; nothing else can be handed in or run."""

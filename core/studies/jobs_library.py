@@ -41,7 +41,7 @@ def exported(store: Store, keys: Sequence[str]) -> Path:
     return store.root / FOLDER / f"shuffleproof-{digest[:12]}.zip"
 
 
-def take(store: Store, *, upload: str, name: str) -> Reports:
+def import_archive(store: Store, *, upload: str, name: str) -> Reports:
     """Take the artefacts of an uploaded archive into the store; result: artefact, artefacts.
 
     Args:

@@ -10,8 +10,8 @@ from shuffleproof.core.parameters import parameters, text_of
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import FILES
 from shuffleproof.core.studies.differences import from_preset
-from shuffleproof.core.studies.flags import said
-from shuffleproof.core.studies.kinds.benchmark import run_commands as command_runs
+from shuffleproof.core.studies.flags import syntax_of
+from shuffleproof.core.studies.kinds.benchmark import run_commands
 from shuffleproof.core.studies.question import SAMPLE, Facts, Question, preset_of
 from shuffleproof.core.studies.registry import STUDIES
 
@@ -32,15 +32,15 @@ def study_command(recipe: Facts, facts: Facts) -> str:
     >>> study_command(recipe, {"data": "mine"})
     'shuffleproof study invariance --rankers dlcm --seed 1 --data mine'
     """
-    if command_runs.is_of_runs(recipe):
-        return command_runs.runs_command(recipe, facts)
+    if run_commands.is_of_runs(recipe):
+        return run_commands.runs_command(recipe, facts)
     return command_of(question_of(recipe, facts), facts)
 
 
 def study_python(recipe: Facts, facts: Facts) -> str:
     """The lines of Python that make a stored study again; arguments as the command's."""
-    if command_runs.is_of_runs(recipe):
-        return command_runs.runs_python(recipe, facts)
+    if run_commands.is_of_runs(recipe):
+        return run_commands.runs_python(recipe, facts)
     return python_of(question_of(recipe, facts), facts)
 
 
@@ -69,7 +69,7 @@ def command_of(question: Question, facts: Facts) -> str:
     facts, preset = question.lists_said(facts), _preset(facts)
     words = ["shuffleproof", "study", question.kind]
     for field in parameters(question):
-        words += said(field).words(field, getattr(question, field.name), preset)
+        words += syntax_of(field).words(field, getattr(question, field.name), preset)
     words += [] if facts["data"] == SAMPLE else ["--data", facts["data"]]
     return shlex.join(words + list_flags(facts, question.initial))
 
@@ -168,7 +168,7 @@ def changed_lists(facts: Facts, initial: tuple[str, ...] = Question.initial) -> 
     return {name: value for name, value in found.items() if value != usual[name]}
 
 
-def opened(facts: Facts) -> str:
+def opening_lines(facts: Facts) -> str:
     """The expression with which Python opens a workbench, for what no question asks."""
     lists, preset = changed_lists(facts), _preset(facts)
     arguments = [repr(facts["data"])]

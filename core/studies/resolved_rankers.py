@@ -25,7 +25,7 @@ NOT_TRAINED = (Kind.FILE, Kind.FUNCTION)
 
 
 @dataclass(frozen=True)
-class Entrant:
+class ResolvedRanker:
     """What a study has to know of a ranker to plan its rows.
 
     Attributes:
@@ -49,7 +49,7 @@ class Entrant:
     largest: int | None = None
 
 
-def entrant(label: str, bench: Workbench) -> Entrant:
+def resolved(label: str, bench: Workbench) -> ResolvedRanker:
     """What a name means; nothing is trained.
 
     Raises:
@@ -62,14 +62,14 @@ def entrant(label: str, bench: Workbench) -> Entrant:
     name = RankerName.parse(label)
     if name.kind in NOT_TRAINED:
         digest = finished(bench.identified(label)).digest
-        return Entrant(label, {FROM: label, "digest": digest}, drawn=False, alone=True)
+        return ResolvedRanker(label, {FROM: label, "digest": digest}, drawn=False, alone=True)
     if options_of(name, bench.store) is not None:
-        return _combined(label, [entrant(str(part), bench) for part in name.parts])
+        return _combined(label, [resolved(str(part), bench) for part in name.parts])
     if name.last_digits:
         return _stored(label, bench)
     spec = registry.spec(name, bench.preset)
     recipe = spec.recipe()
-    return Entrant(
+    return ResolvedRanker(
         label,
         recipe,
         drawn="seed" in recipe or "seed" in recipe.get("training", {}),
@@ -102,7 +102,7 @@ def trained(
     return kept.ranker, {"artefact": str(kept.artefact.key), "training_seconds": seconds}
 
 
-def _combined(label: str, members: Sequence[Entrant]) -> Entrant:
+def _combined(label: str, members: Sequence[ResolvedRanker]) -> ResolvedRanker:
     """A combination, trained with its members' first seed."""
     limits = [one.largest for one in members if one.largest is not None]
     depths = sorted({one.depth for one in members if one.depth is not None})
@@ -112,7 +112,7 @@ def _combined(label: str, members: Sequence[Entrant]) -> Entrant:
             f"{label}: its members were trained on lists of {said}: name members of one size"
         )
     is_shuffled = isinstance(RankerName.parse(label).options, Shuffling)
-    return Entrant(
+    return ResolvedRanker(
         label,
         {"name": label, "members": [dict(one.recipe) for one in members]},
         drawn=False,
@@ -124,7 +124,7 @@ def _combined(label: str, members: Sequence[Entrant]) -> Entrant:
     )
 
 
-def _stored(label: str, bench: Workbench) -> Entrant:
+def _stored(label: str, bench: Workbench) -> ResolvedRanker:
     digits = RankerName.parse(label).last_digits
     artefact = bench.store.resolve(f"ranker-{digits}", "ranker")
     ranker = finished(bench.trained(label)).ranker
@@ -136,7 +136,7 @@ def _stored(label: str, bench: Workbench) -> Entrant:
     depths = [int(lists["depth"]) for lists in made if lists["depth"]]
     models = [one.get("ranker", {}) for one in recipes]
     limits = [one["model"]["ordinals"] for one in models if one.get("model", {}).get("rankings")]
-    return Entrant(
+    return ResolvedRanker(
         label,
         {"stored": str(artefact.key)},
         drawn=False,

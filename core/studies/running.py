@@ -26,7 +26,7 @@ REMEMBERED = 4
 
 
 @dataclass(frozen=True)
-class Underway:
+class RunningStudy:
     """A study that has begun.
 
     Attributes:
@@ -111,7 +111,7 @@ def so_far(
     return plan.assembled(found, query_ids, facts)
 
 
-def announce(
+def register(
     store: Store,
     key: ArtefactKey,
     plan: Plan,
@@ -128,14 +128,14 @@ def announce(
         part.replace(path)
 
 
-def underway(store: Store, kind: str) -> Iterator[Underway]:
+def running_studies(store: Store, kind: str) -> Iterator[RunningStudy]:
     """The studies of a kind that have begun, stopped ones included, the newest first."""
     places = (store.root / "workspaces").glob(f"study-*/{ANNOUNCEMENT}")
     for path in sorted(places, key=_written, reverse=True):
         try:
             head = json.loads(path.read_text(encoding="utf-8"))
             known = dict(head["recipe"]), tuple(head["query_ids"]), dict(head["facts"])
-            found = Underway(*known, str(head.get("job", "")))
+            found = RunningStudy(*known, str(head.get("job", "")))
         except FileNotFoundError:  # it has been stored meanwhile
             continue
         except (ValueError, LookupError, TypeError):  # damaged: it is begun again when asked for

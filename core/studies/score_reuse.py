@@ -80,7 +80,7 @@ def touched(
     return frozenset(found)
 
 
-class Carrier:
+class ScoreCache:
     """Carries a ranker's scores of the base lists to their variants, point after point.
 
     The base is scored once, however many points a study has. For each kind of change the first

@@ -21,10 +21,10 @@ from shuffleproof.core.progress import Progress, finished
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.base import Ranker, RankerSpec
 from shuffleproof.core.rankers.ensemble.fit_cache import combination, options_of
-from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, Kept, kept
+from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, CachedRanker, fit_or_load
 from shuffleproof.core.rankers.initial import ListRecipe, PreparedFold, lists_digest, prepare
 from shuffleproof.core.rankers.name import Kind, RankerName
-from shuffleproof.core.rankers.outside import file_ranker as outside
+from shuffleproof.core.rankers.outside import file_ranker
 from shuffleproof.core.rankers.outside.callable_ranker import CallableRanker
 from shuffleproof.core.rankers.theorems import theorem_of
 from shuffleproof.core.store.artefacts import Store, default_store
@@ -32,7 +32,7 @@ from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import conventions, engine
 from shuffleproof.core.studies.kinds.invariance import study as invariance
-from shuffleproof.core.studies.kinds.ranking_degradation import study as initial_ranking
+from shuffleproof.core.studies.kinds.ranking_degradation import study as ranking_degradation
 from shuffleproof.core.studies.precomputed_scores import is_as_is, refuse
 from shuffleproof.core.studies.run import Measured, query_ids_of, run_study
 from shuffleproof.core.studies.study import Memory, Study, TrialRecords, counted_draws
@@ -100,7 +100,7 @@ class Workbench:
 
     def trained(
         self, name: str, changes: Mapping[str, str] | None = None
-    ) -> Generator[Progress, None, Kept]:
+    ) -> Generator[Progress, None, CachedRanker]:
         """Train a ranker, or find it.
 
         Args:
@@ -136,7 +136,7 @@ class Workbench:
                 for part in (self.fold.train, self.fold.valid)
             )
             made = ALL_DOCUMENTS
-        found = yield from kept(spec, train, valid, made, self.store)
+        found = yield from fit_or_load(spec, train, valid, made, self.store)
         fresh = found.artefact.key in self.prepared.fitted
         return replace(found, cached=False) if fresh else found
 
@@ -192,7 +192,7 @@ class Workbench:
         """
         named = RankerName.parse(name)
         if named.kind is Kind.FILE:
-            from_file = outside.named(name, self.prepared.test.dataset)
+            from_file = file_ranker.named(name, self.prepared.test.dataset)
             key = key_of("ranker", {"file": named.head}, (from_file.source,))
             return Identified(from_file, key.digest)
         if named.kind is not Kind.FUNCTION:
@@ -205,7 +205,7 @@ class Workbench:
         key = key_of("ranker", {"callable": name}, (ranker.source, answers))
         return Identified(ranker, key.digest)
 
-    def _stored_ranker(self, name: RankerName) -> Kept:
+    def _stored_ranker(self, name: RankerName) -> CachedRanker:
         """A ranker of the store by name and digits of its key; it may be of another recipe."""
         artefact = self.store.resolve(f"ranker-{name.last_digits}", "ranker")
         ranker = registry.load(artefact.path)
@@ -215,7 +215,7 @@ class Workbench:
             )
         if ranker.rankings > self.prepared.test.lists.rankings:
             raise MissingRankingError(str(name), ranker.rankings, self.prepared.test.lists.rankings)
-        return Kept(ranker, artefact, cached=True)
+        return CachedRanker(ranker, artefact, cached=True)
 
     def test_lists(self, queries: int | None = None) -> JudgedLists:
         """The test part's candidate lists, or the first so many of them."""
@@ -253,9 +253,9 @@ class Workbench:
             measures=texts,
             draws=draws,
             seed=seed,
-            stored=conventions.kept(texts),
+            stored=conventions.stored_measures(texts),
         )
-        step = initial_ranking.measured_by([Measure.parse(text) for text in study.measured])
+        step = ranking_degradation.measured_by([Measure.parse(text) for text in study.measured])
         return (yield from self._run(study, found, step))
 
     def invariance(
@@ -301,8 +301,8 @@ class Workbench:
 
 def with_initial(found: Mapping[str, Identified]) -> dict[str, Identified]:
     """Rankers with the initial ranking before them."""
-    initial = Identified(initial_ranking.InitialRanking(), initial_ranking.INITIAL_DIGEST)
-    return {initial_ranking.INITIAL: initial, **found}
+    initial = Identified(ranking_degradation.InitialRanking(), ranking_degradation.INITIAL_DIGEST)
+    return {ranking_degradation.INITIAL: initial, **found}
 
 
 def digests_of(found: Mapping[str, Identified]) -> tuple[tuple[str, str], ...]:

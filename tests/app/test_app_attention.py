@@ -17,7 +17,7 @@ from shuffleproof.app import exports, scoring, services
 from shuffleproof.app.figures import attention as figure
 from shuffleproof.app.figures import attention_heads
 from shuffleproof.app.views.attention import cell as attention_cell
-from shuffleproof.app.views.attention import export as attention_taken
+from shuffleproof.app.views.attention import export as attention_export
 from shuffleproof.app.views.attention import map as attention_map
 from shuffleproof.app.views.attention.answers import Overview, Wanted
 from shuffleproof.core.cli.arguments import main
@@ -27,13 +27,12 @@ from shuffleproof.core.perturb.base import origins
 from shuffleproof.core.rankers.attention.kinds import KINDS
 from shuffleproof.core.rankers.attention.maps import by_document, recorded
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies import jobs
-from shuffleproof.core.studies import running as underway
+from shuffleproof.core.studies import jobs, running
 from shuffleproof.core.studies.kinds.attention import one_list as attention_list
 from shuffleproof.core.studies.kinds.attention import study as attention
 from shuffleproof.core.studies.kinds.attention import text as attention_text
 from shuffleproof.core.studies.kinds.attention.list_command import list_command, list_python
-from shuffleproof.core.studies.kinds.attention.list_edit import Change, offered
+from shuffleproof.core.studies.kinds.attention.list_edit import ListEdit, offered
 from shuffleproof.core.studies.kinds.attention.one_list import packed, unpacked
 from shuffleproof.core.studies.result import StudyResult, stored_summary
 from shuffleproof.core.studies.workbench import finished
@@ -368,7 +367,7 @@ def test_small_pictures_know_their_block_and_head():
 def test_what_is_taken_away_opens(trained_sample):
     view = attention_map.View("before", "label", None, None)
     found = attention_map.laid(seen(), (square(5), square(5)), Wanted("documents", 0, 0), view)
-    frame = attention_taken.cells_table(found)
+    frame = attention_export.cells_table(found)
     assert len(frame) == 25
     assert frame["weight"].sum() == pytest.approx(5, rel=1e-4)
     svg = "" if exports.drawing_lacks() else exports.figure_as(figure.heat(found.cells), "svg")
@@ -386,8 +385,8 @@ def test_the_report_holds_sentence_picture_and_documents():
     wanted = Wanted("documents", 0, 0)
     found = attention_map.laid(seen(), (square(5), square(5)), wanted, view)
     one = type("One", (), {"data": "mine<", "query": "q1", "recipe": None})
-    taken = attention_taken.Taken(one, FakeRanker, wanted, "shuffled:1", view)
-    page = attention_taken.report(taken, seen(), figure.heat(found.cells), "It <is> so.").decode()
+    taken = attention_export.Exported(one, FakeRanker, wanted, "shuffled:1", view)
+    page = attention_export.report(taken, seen(), figure.heat(found.cells), "It <is> so.").decode()
     assert "It &lt;is&gt; so." in page
     assert "mine&lt;" in page
     assert "&lt;d0&gt;" in page
@@ -410,7 +409,7 @@ def test_answers_by_json_are_the_record_itself(trained_sample, name):
     test = bench.prepared.test
     at = test.dataset.query_ids.index("503")
     one = JudgedLists(test.dataset, test.lists.select(np.array([at])))
-    changed = Change.parse("shuffled:3").of(one)
+    changed = ListEdit.parse("shuffled:3").of(one)
     place = {row: at for at, row in enumerate(one.lists.rows.tolist())}
     order = np.array([place[row] for row in changed.lists.rows.tolist()])
     before = recorded(ranker, one)
@@ -437,7 +436,7 @@ def test_what_a_change_left_is_matched_by_document(trained_sample, text):
         test.dataset, test.lists.select(np.array([test.dataset.query_ids.index("503")]))
     )
     told = attention_list.overview(item)
-    changed = Change.parse(text).of(one)
+    changed = ListEdit.parse(text).of(one)
     record, own = recorded(ranker, changed), origins(one, changed).tolist()
     weights = unpacked(
         attention_list.chosen_map(item | {"kind": "spread", "block": 0, "head": 1})["after"]
@@ -482,7 +481,7 @@ def test_a_pair_of_documents_by_json(trained_sample):
     ],
 )  # fmt: skip
 def test_changes_read_back(text, what):
-    change = Change.parse(text)
+    change = ListEdit.parse(text)
     assert str(change) == text
     assert change.words()
     assert change.what == what
@@ -505,7 +504,7 @@ def test_changes_read_back(text, what):
 )
 def test_other_changes_are_refused(text):
     with pytest.raises(UsageError):
-        Change.parse(text)
+        ListEdit.parse(text)
 
 
 def test_arrays_travel_whole():
@@ -514,7 +513,7 @@ def test_arrays_travel_whole():
 
 
 def test_verdicts():
-    shown, ranking = Change.parse("shuffled:1"), Change.parse("transpositions:5:0")
+    shown, ranking = ListEdit.parse("shuffled:1"), ListEdit.parse("transpositions:5:0")
     flat, moved = [("documents", 0, 1e-8)], [("documents", 1, 0.2), ("phi", 0, 9.0)]
     reads = ("features", "neighbours", "ranks")
     assert "plays no part" in attention_text.verdict("setrank-msab", (), shown, flat)
@@ -539,7 +538,7 @@ def study(trained_sample, tmp_path_factory):
     ]
     steps = attention.run(bench, sorted(names), 70, 0.5)
     first = next(steps)
-    begun = list(underway.underway(bench.store, "attention"))
+    begun = list(running.running_studies(bench.store, "attention"))
     for _ in range(3):
         next(steps)
     partly = begun[0].result(bench.store)

@@ -23,7 +23,7 @@ from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies import conventions, jobs
-from shuffleproof.core.studies.kinds.ranking_degradation import study as initial_ranking
+from shuffleproof.core.studies.kinds.ranking_degradation import study as ranking_degradation
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import run_study
@@ -49,7 +49,7 @@ def page():
     draw()
 
 
-class Noisy(initial_ranking.InitialRanking):
+class Noisy(ranking_degradation.InitialRanking):
     """The prior scores blurred: it follows the initial ranking down, but not all the way."""
 
     def score(self, dataset, lists):
@@ -64,16 +64,16 @@ def made():
     scores = (dataset.labels + noise).astype(np.float32)[:, None]
     judged = JudgedLists(dataset, CandidateLists.ranked_by(dataset, scores))
     rankers = {
-        initial_ranking.INITIAL: initial_ranking.InitialRanking(),
+        ranking_degradation.INITIAL: ranking_degradation.InitialRanking(),
         "dlcm": Noisy(name="dlcm"),
         "setrank-imsab-init": Noisy(name="setrank-imsab-init"),
     }
     study = Study(
         "initial-ranking", tuple((label, 64 * "ab"[at % 2]) for at, label in enumerate(rankers)),
         "d" * 64, ("lambdamart@paper",), PAIRS, ("NDCG@5", "RR"), 2, 0,
-        conventions.kept(["NDCG@5", "RR"]),
+        conventions.stored_measures(["NDCG@5", "RR"]),
     )  # fmt: skip
-    step = initial_ranking.measured_by([Measure.parse(text) for text in study.measured])
+    step = ranking_degradation.measured_by([Measure.parse(text) for text in study.measured])
     facts = {
         "data": DATA, "queries": 25, "candidates": 300, "lists": LISTS, "preset": "paper",
         "reads": {label: ["ranks"] for label in rankers},
@@ -122,7 +122,7 @@ def test_a_stored_study_is_drawn_with_its_finding_and_convention(stored):
     test = opened()
     text = words(test)
     result = StudyResult.open(stored.path)
-    finding = initial_ranking.finding(result, "shuffle", "NDCG@5")
+    finding = ranking_degradation.finding(result, "shuffle", "NDCG@5")
     assert escaped(finding) in text
     assert "What the paper claims of transpositions" in text
     assert "NDCG@5 · gain: 2^y − 1 · ideal: judged · no relevant: 0" in text.replace("\\", "")

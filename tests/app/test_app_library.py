@@ -10,9 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from shuffleproof.app import library as doors
 from shuffleproof.app.library import Filter
-from shuffleproof.app.views.library import delete as deleting
-from shuffleproof.app.views.library import export as exporting
-from shuffleproof.app.views.library import import_archive as bring
+from shuffleproof.app.views.library import delete, export, import_archive
 from shuffleproof.app.views.library import page as view
 from shuffleproof.core.execution.jobs import Jobs
 from shuffleproof.core.progress import finished
@@ -259,9 +257,9 @@ def test_what_is_worked_on_is_not_deleted(own):
 def test_an_error_while_deleting_is_said(own, monkeypatch):
     entry = next(one for one in doors.entries() if one.key.kind == "study")
     own[0].remove(entry.key)
-    monkeypatch.setattr(deleting.st, "session_state", {})
-    deleting._delete([entry])
-    assert "not in the store" in deleting.st.session_state["library errors"][0]
+    monkeypatch.setattr(delete.st, "session_state", {})
+    delete._delete([entry])
+    assert "not in the store" in delete.st.session_state["library errors"][0]
 
 
 def test_an_archive_holds_what_is_needed_and_opens_elsewhere(shown, tmp_path):
@@ -291,7 +289,7 @@ def test_a_large_archive_is_written_by_a_job(own, monkeypatch):
     test.button(key="write archive").click().run()
     assert not test.exception
     (job,) = jobs.jobs_of(store).list()
-    assert (job.kind, job.parameters["keys"]) == (exporting.KIND, keys(studies[0]))
+    assert (job.kind, job.parameters["keys"]) == (export.KIND, keys(studies[0]))
     assert "waiting" in test.get("progress")[0].proto.text
     result = finished(jobs_library.export(store, **job.parameters))
     out = jobs_library.exported(store, keys(studies[0]))
@@ -307,13 +305,13 @@ def test_a_large_archive_is_written_by_a_job(own, monkeypatch):
 def test_an_archive_is_spooled_handed_in_and_taken(own, shown_archive, monkeypatch):
     store, *_ = own
     file = io.BytesIO(shown_archive)
-    monkeypatch.setattr(bring.st, "session_state", state := {})
-    monkeypatch.setattr(bring.st, "rerun", lambda: None)
-    bring._hand_in("from elsewhere.zip", file)
+    monkeypatch.setattr(import_archive.st, "session_state", state := {})
+    monkeypatch.setattr(import_archive.st, "rerun", lambda: None)
+    import_archive._hand_in("from elsewhere.zip", file)
     (job,) = jobs.jobs_of(store).list()
-    assert state[bring.MINE] == job.id
-    assert job.kind == bring.KIND
-    result = finished(jobs_library.take(store, **job.parameters))
+    assert state[import_archive.MINE] == job.id
+    assert job.kind == import_archive.KIND
+    result = finished(jobs_library.import_archive(store, **job.parameters))
     assert len(result["artefacts"]) == 2
     with pytest.raises(Exception, match="not in the store any more"):
         uploads.folder_of(store, job.parameters["upload"])
@@ -340,18 +338,18 @@ def shown_archive(home, tmp_path):
 def test_what_became_of_an_archive_is_said(own, ending, said):
     store, *_ = own
     upload = uploads.spooled(store, [("a.zip", io.BytesIO(b"no archive"))])
-    job = jobs.submit(store, bring.KIND, {"upload": upload, "name": "a.zip"})
-    test = opened(**{bring.MINE: job.id})
+    job = jobs.submit(store, import_archive.KIND, {"upload": upload, "name": "a.zip"})
+    test = opened(**{import_archive.MINE: job.id})
     assert "Taking in a.zip: waiting" in test.get("progress")[0].proto.text
     state_of(store, job, finished=2.0, **ending)
-    assert said in words(opened(**{bring.MINE: job.id}))
+    assert said in words(opened(**{import_archive.MINE: job.id}))
 
 
 def test_no_archive_is_refused_without_saying_where_it_lies(own):
     store, *_ = own
     upload = uploads.spooled(store, [("a.zip", io.BytesIO(b"no archive"))])
     with pytest.raises(Exception, match="cannot be read") as refused:
-        finished(jobs_library.take(store, upload=upload, name="a.zip"))
+        finished(jobs_library.import_archive(store, upload=upload, name="a.zip"))
     assert str(store.root) not in str(refused.value)
 
 

@@ -185,7 +185,7 @@ def test_scores_become_a_ranker_that_forms_offer(store):
     st.cache_data.clear()
     test = opened(have=view.FILE, **{outside_ranker.MINE: done.id})
     assert f"Its name in every study: {name}" in words(test)
-    assert proposals.brought(tables.DATA) == [name]
+    assert proposals.imported(tables.DATA) == [name]
     assert store.find(ArtefactKey(kind, digest)).facts["test"]["NDCG@10"] > 0
     names.check(names.Names(rankers=(name,)), "small", store)
 

@@ -100,7 +100,7 @@ def test_figure_three_down_to_one_list_its_files_and_its_address(
     assert page.locator(MARKS).count() == 9  # three rankers at three levels
     box = page.locator(MARKS).last.bounding_box()
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    page.get_by_text("By transpositions at 6, initial ranking loses").wait_for()
+    page.get_by_text("By transpositions at 6, initial ranking:").wait_for()
     visitor.drawn()
     visitor.choose("Query", "37")
     page.locator(browser.PICTURE).nth(1).wait_for()

@@ -16,7 +16,7 @@ import numpy as np
 
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.data.synthetic import planted
-from shuffleproof.core.rankers.outside import file_ranker as outside
+from shuffleproof.core.rankers.outside import file_ranker
 from tests.soak import fuzzing
 from tests.soak.fuzzing import WrongError
 
@@ -58,7 +58,7 @@ def attempt(generator: np.random.Generator, room: Path) -> None:
     data = planted(queries=(20, 2, 4), seed=1, documents=8).test
     lists = CandidateLists.everything(data)
     try:
-        ranker = outside.named(f"{kind}:{room / 'model.json'}", data)
+        ranker = file_ranker.named(f"{kind}:{room / 'model.json'}", data)
         scores = ranker.score(data, lists)
     except fuzzing.ShuffleproofError as error:
         if whole:

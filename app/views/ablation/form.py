@@ -19,7 +19,7 @@ from shuffleproof.core.studies import cost
 from shuffleproof.core.studies.kinds.ablation import study
 from shuffleproof.core.studies.kinds.ablation.steps import step_of
 from shuffleproof.core.studies.kinds.ablation.study import PAPER, TOWARDS
-from shuffleproof.core.studies.running import Underway
+from shuffleproof.core.studies.running import RunningStudy
 from shuffleproof.core.words import counted
 
 OWN = "each its own"
@@ -28,7 +28,7 @@ RANKERS = tuple(
 )
 
 
-def first(found: Underway) -> None:
+def first(found: RunningStudy) -> None:
     """Draw the variants that are there."""
     result = found.result(services.store())
     if result is None:

@@ -86,7 +86,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     _table(chosen)
     _sources(chosen)
     queries.section(artefact, chosen.table, chosen.effect, str(measure))
-    choice.take_away(artefact, drawn, _declared(chosen))
+    choice.export_row(artefact, drawn, _declared(chosen))
 
 
 def _measure(artefact: Artefact) -> Measure:

@@ -14,7 +14,7 @@ from shuffleproof.core.rankers.attention.kinds import KINDS
 from shuffleproof.core.rankers.attention.order import Sorting
 from shuffleproof.core.rankers.neural.recipes import FIXED
 from shuffleproof.core.studies.answers.trained import TrainedRanker, as_they_came, list_recipes
-from shuffleproof.core.studies.kinds.attention.list_edit import Change, offered
+from shuffleproof.core.studies.kinds.attention.list_edit import ListEdit, offered
 
 FIRST_CHANGE = "shuffled:1"
 CHANGES = tuple(dict.fromkeys((
@@ -64,14 +64,14 @@ def forget() -> None:
         st.query_params.pop(name, None)
 
 
-def change() -> Change:
+def change() -> ListEdit:
     """Draw the choice of the change; what the address knows or is typed in is offered too."""
     options = list(CHANGES)
     for place, held in (("address", st.query_params), ("field", st.session_state)):
         text = held.get("change")
         if text and text not in options:
             try:
-                held["change"] = str(Change.parse(text))
+                held["change"] = str(ListEdit.parse(text))
                 options.append(held["change"])
             except ParameterError as error:
                 st.warning(escaped(f"The {place} has no readable change: {error}"))
@@ -82,7 +82,7 @@ def change() -> Change:
         "level or draw: `mallows:0.3:2` is family, level, draw; `cut:0.2+feature-noise:0.1` does "
         "one after the other.",
     )  # fmt: skip
-    return Change.parse(found)
+    return ListEdit.parse(found)
 
 
 def _short(text: str) -> str:
@@ -91,7 +91,7 @@ def _short(text: str) -> str:
     >>> _short("shuffled:1"), _short("transpositions:5:0")
     ('shown shuffled with seed 1', 'ranking: transpositions 5')
     """
-    found = Change.parse(text)
+    found = ListEdit.parse(text)
     if found.order is not None:
         return found.words()
     what = {"order shown": "shown", "initial ranking": "ranking", "set of documents": "set"}
@@ -100,7 +100,7 @@ def _short(text: str) -> str:
     )
 
 
-def _shuffle_again(change: Change) -> None:
+def _shuffle_again(change: ListEdit) -> None:
     seed = change.order.argument if change.order and change.order.kind == "shuffled" else 0
     st.session_state["change"] = f"shuffled:{seed + 1}"
 
@@ -161,7 +161,7 @@ def sorting() -> Sorting:
     return found
 
 
-def look_at(change: Change) -> str:
+def look_at(change: ListEdit) -> str:
     """Draw the switch between before, after and difference, and the button that shuffles."""
     _chosen_in("look", list(LOOKS))
     with st.container(horizontal=True, vertical_alignment="bottom"):

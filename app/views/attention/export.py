@@ -33,7 +33,7 @@ METHODS = (
 
 
 @dataclass(frozen=True)
-class Taken:
+class Exported:
     """What the page shows: list, ranker, map, change and how it is looked at."""
 
     one: List
@@ -58,7 +58,7 @@ class Taken:
         }
 
 
-def row(taken: Taken, seen: Overview, drawn: go.Figure, found: Laid, said: str) -> None:
+def row(taken: Exported, seen: Overview, drawn: go.Figure, found: Laid, said: str) -> None:
     """Draw the row of exports of this list."""
     stem = f"attention-{taken.ranker.name}"
     frame = cells_table(found)
@@ -98,7 +98,7 @@ def cells_table(found: Laid) -> pd.DataFrame:
     )
 
 
-def report(taken: Taken, seen: Overview, drawn: go.Figure, said: str) -> bytes:
+def report(taken: Exported, seen: Overview, drawn: go.Figure, said: str) -> bytes:
     """One self-contained page: the sentence, the map, the documents, how it was done."""
     paper = on_paper(drawn)
     picture = paper.to_html(include_plotlyjs=True, full_html=False)

@@ -14,7 +14,7 @@ from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import parts
 from shuffleproof.app.views.attention import answers as attention_asked
 from shuffleproof.app.views.attention import controls as attention_controls
-from shuffleproof.app.views.attention import export as attention_taken
+from shuffleproof.app.views.attention import export as attention_export
 from shuffleproof.app.views.attention import study as attention_study
 from shuffleproof.app.views.attention.answers import Heads, Overview, Wanted
 from shuffleproof.app.views.attention.cell import opened_cell
@@ -30,7 +30,7 @@ from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.rankers.attention.kinds import attends
 from shuffleproof.core.rankers.attention.summary import MEASURES
 from shuffleproof.core.studies.answers.trained import TrainedRanker, as_they_came
-from shuffleproof.core.studies.kinds.attention.list_edit import Change
+from shuffleproof.core.studies.kinds.attention.list_edit import ListEdit
 from shuffleproof.core.studies.kinds.attention.text import verdict
 from shuffleproof.core.studies.registry import STUDIES
 
@@ -127,8 +127,8 @@ def _study(data: scoring.Described, rankers: list[TrainedRanker]) -> None:
         opened_cell(one, seen, maps, wanted, cell)
     _heads(attention_asked.heads(one, ranker.key), wanted)
     attention_study.section(data, one, ranker, seen.seconds)
-    taken = attention_taken.Taken(one, ranker, wanted, str(change), view)
-    attention_taken.row(taken, seen, drawn, found, said)
+    taken = attention_export.Exported(one, ranker, wanted, str(change), view)
+    attention_export.row(taken, seen, drawn, found, said)
 
 
 def _picture(drawn: go.Figure, found: Laid, view: View) -> None:
@@ -160,7 +160,7 @@ def _whole() -> None:
     st.query_params.pop("zoom", None)
 
 
-def _caption(one: scoring.List, seen: Overview, change: Change, wanted: Wanted) -> str:
+def _caption(one: scoring.List, seen: Overview, change: ListEdit, wanted: Wanted) -> str:
     relevant = int((seen.labels > 0).sum())
     blocks, heads = seen.size(wanted.kind)
     moved = [

@@ -27,7 +27,7 @@ from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
 from shuffleproof.core.studies.kinds.benchmark import text as benchmark_text
 from shuffleproof.core.studies.ranker_sets import NAMED, expanded
-from shuffleproof.core.studies.running import Underway
+from shuffleproof.core.studies.running import RunningStudy
 from shuffleproof.core.words import counted
 
 MADE = "new combinations"
@@ -44,7 +44,7 @@ def names(data: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((data, benchmarks.stem(data))))
 
 
-def first(found: Underway) -> None:
+def first(found: RunningStudy) -> None:
     """Draw the rows that are there."""
     plan = benchmark.Plan.of(found.recipe)
     order = plan.cells()
@@ -62,7 +62,7 @@ def first(found: Underway) -> None:
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
-def _so_far(digest: str, done: int, _found: Underway) -> pd.DataFrame | None:
+def _so_far(digest: str, done: int, _found: RunningStudy) -> pd.DataFrame | None:
     """The table of the rows that are there; remembered until one more is."""
     del digest, done  # the memory's key
     result = _found.result(services.store())

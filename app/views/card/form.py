@@ -13,13 +13,13 @@ from shuffleproof.core.parameters import Parameter
 from shuffleproof.core.perturb.registry import PERTURBATIONS
 from shuffleproof.core.studies.kinds.card import study as card
 from shuffleproof.core.studies.kinds.card import table as card_table
-from shuffleproof.core.studies.running import Underway
+from shuffleproof.core.studies.running import RunningStudy
 from shuffleproof.core.words import counted
 
 OFFERED = [name for name, entry in PERTURBATIONS.items() if entry.changes <= card.ALLOWED]
 
 
-def first(found: Underway) -> None:
+def first(found: RunningStudy) -> None:
     """Draw the marks that are there."""
     result = found.result(services.store())
     if result is None:

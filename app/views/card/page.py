@@ -86,7 +86,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         parts.finding(card_table.finding(chosen.cards, family, str(measure)))
     table.section(chosen.cards, chosen.key, family, str(measure))
     _queries(chosen)
-    choice.take_away(artefact, drawn, card_table.told(chosen.cards, family))
+    choice.export_row(artefact, drawn, card_table.told(chosen.cards, family))
 
 
 def _family(recipe: Mapping[str, Any]) -> str:

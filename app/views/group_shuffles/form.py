@@ -12,13 +12,13 @@ from shuffleproof.app.study.job_panel import Panel
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.answers.trained import as_they_came
 from shuffleproof.core.studies.kinds.group_shuffles.table import table
-from shuffleproof.core.studies.running import Underway
+from shuffleproof.core.studies.running import RunningStudy
 from shuffleproof.core.words import counted
 
 GSF = "gsf"
 
 
-def first(found: Underway) -> None:
+def first(found: RunningStudy) -> None:
     """Draw the points that are there."""
     result = found.result(services.store())
     if result is None:

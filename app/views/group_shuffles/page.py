@@ -53,7 +53,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     st.subheader("Every way to form groups")
     table = Table(frame, COLUMNS, TITLE)
     data_frame(table, "ways")
-    choice.take_away(artefact, drawn, table)
+    choice.export_row(artefact, drawn, table)
 
 
 def _picture(key: str, frame: pd.DataFrame) -> Any:

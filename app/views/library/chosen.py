@@ -10,8 +10,7 @@ from shuffleproof.app.exports import File
 from shuffleproof.app.jobs import duration
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import parts
-from shuffleproof.app.views.library import delete as deleting
-from shuffleproof.app.views.library import export as exporting
+from shuffleproof.app.views.library import delete, export
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.studies.library import entries as shelf
 from shuffleproof.core.studies.library.entries import KINDS, Entry
@@ -37,11 +36,11 @@ def section(chosen: Sequence[Entry], every: Sequence[Entry]) -> None:
             with st.popover("Rename", icon=":material/edit:", disabled=chosen[0].bundled):
                 _rename(chosen[0])
         with st.popover("Take along", icon=":material/archive:"):
-            exporting.section(chosen)
+            export.section(chosen)
         if any(entry.key.kind == "study" for entry in chosen):
             with st.popover("Report", icon=":material/description:"):
                 _report(chosen)
-        deleting.button(chosen, every)
+        delete.button(chosen, every)
     studies = [entry for entry in chosen if entry.key.kind in {"study", "ranker"}]
     if len(chosen) == 1 and studies:
         _again(studies[0])

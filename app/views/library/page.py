@@ -9,7 +9,7 @@ from shuffleproof.app.library import Filter
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import parts
 from shuffleproof.app.views.library import chosen as chosen_entries
-from shuffleproof.app.views.library import import_archive as bring
+from shuffleproof.app.views.library import import_archive
 from shuffleproof.app.views.library import store as store_care
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.studies.library.entries import KINDS, Entry
@@ -34,7 +34,7 @@ def page() -> None:
         every = library.entries()
     except ShuffleproofError as error:
         st.error(escaped(str(error)))
-        bring.section()
+        import_archive.section()
         return
     wanted = _filter(every)
     shown = library.filtered(every, wanted)
@@ -52,7 +52,7 @@ def page() -> None:
         chosen = _table(shown, every)
         chosen_entries.section(chosen, every)
     store_care.section()
-    bring.section()
+    import_archive.section()
 
 
 def _filter(every: list[Entry]) -> Filter:

@@ -12,7 +12,7 @@ from shuffleproof.app.study import parts
 from shuffleproof.app.views.multi_ranking import queries
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.claims import STEPS
-from shuffleproof.core.studies.kinds.multi_ranking import table as initial_rankings_table
+from shuffleproof.core.studies.kinds.multi_ranking import table as multi_ranking_table
 from shuffleproof.core.studies.tables import Table
 
 ADJUSTED = "Intervals of changes are adjusted as p is: they leave out 0 where p ≤ .05."
@@ -30,11 +30,11 @@ def _numbers(key: str, measure: str) -> None:
     st.subheader("Is it more than chance?")
     frame = rankings.table(key, measure)
     title = f"{measure} of every ranker under every condition"
-    data_frame(Table(frame, initial_rankings_table.COLUMNS, title), "numbers")
+    data_frame(Table(frame, multi_ranking_table.COLUMNS, title), "numbers")
     parts.convention(
         "Every condition is scored on the same candidates; DLCM is fed in the order of what stands "
         "in the initial ranking's place",
-        escaped(initial_rankings_table.adjustment(frame)),
+        escaped(multi_ranking_table.adjustment(frame)),
         ADJUSTED,
     )
 

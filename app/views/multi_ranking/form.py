@@ -16,7 +16,7 @@ from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.multi_ranking import table
 from shuffleproof.core.studies.kinds.multi_ranking.question import MultiRanking
 from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import SWAPS, swap_named
-from shuffleproof.core.studies.running import Underway
+from shuffleproof.core.studies.running import RunningStudy
 from shuffleproof.core.words import counted
 
 GIVEN = {registry.FEATURE, "random", "ideal", "file-order"}
@@ -27,7 +27,7 @@ SAID = {
 }
 
 
-def first(found: Underway) -> None:
+def first(found: RunningStudy) -> None:
     """Draw the dots that are there."""
     result = found.result(services.store())
     if result is None:
@@ -81,7 +81,7 @@ def cost(asked: Asked) -> str:
             plans.append(training.planned(fitting, asked.lists, name, preset, changes))
     for swap in question.swaps:
         swap_named(swap, preset)
-    text = trainings.said(plans, training.preparing(fitting, asked.lists), fits=True)
+    text = trainings.in_words(plans, training.preparing(fitting, asked.lists), fits=True)
     return f"{counted(len(question.rankers), 'ranker')}: {text}"
 
 

@@ -95,7 +95,7 @@ def _study(data: str, stored: Mapping[str, Artefact]) -> None:
     geometry.section(data, chosen.key, artefact.facts["lists"]["depth"])
     frame = rankings.table(chosen.key, str(measure))
     table = Table(frame, COLUMNS, f"{measure} of every ranker under every condition")
-    choice.take_away(artefact, drawn, table)
+    choice.export_row(artefact, drawn, table)
 
 
 def _shown() -> figure.Shown:

@@ -9,8 +9,7 @@ from shuffleproof.app import rankings
 from shuffleproof.app.figures import query_map
 from shuffleproof.app.figures.perturbations import MOST_QUERIES
 from shuffleproof.app.plain import escaped
-from shuffleproof.app.study import parts, query_rows
-from shuffleproof.app.study import query_comparison as two_answers
+from shuffleproof.app.study import parts, query_comparison, query_rows
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import TRAINED
@@ -122,7 +121,7 @@ def _answers(artefact: Artefact, point: Point, ids: list[str]) -> None:
     ranker, condition = point
     put, _, place = condition.partition(" for ")
     left = put if place else artefact.recipe["initial"][0]
-    compared = two_answers.Compared(
+    compared = query_comparison.Compared(
         ranker,
         (left, condition if not place else f"answer with\n{put}", "answer as\ntrained"),
         f"Left: the list by {left}. Middle: what {ranker} answers {_reading(condition)}. Right: "
@@ -131,7 +130,7 @@ def _answers(artefact: Artefact, point: Point, ids: list[str]) -> None:
         before=TRAINED,
         now=condition,
     )
-    two_answers.one_query(
+    query_comparison.one_query(
         ids, rankings.seeds(str(artefact.key), point), compared,
         lambda query, seed, features: rankings.replayed(artefact, point, query, seed, features),
     )  # fmt: skip

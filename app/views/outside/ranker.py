@@ -95,7 +95,7 @@ def _done(job: Job) -> None:
 
 
 def _brought(data: str) -> None:
-    found = outside.brought(data)
+    found = outside.imported(data)
     if not found:
         return
     st.subheader("Brought to this data set")

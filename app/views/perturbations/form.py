@@ -16,14 +16,14 @@ from shuffleproof.core.parameters import Parameter
 from shuffleproof.core.perturb.registry import PERTURBATIONS, entry_of
 from shuffleproof.core.studies import cost
 from shuffleproof.core.studies.kinds.perturbations import notes, study, table
-from shuffleproof.core.studies.running import Underway
+from shuffleproof.core.studies.running import RunningStudy
 from shuffleproof.core.words import counted
 
 FIRST = ("shuffle-shown", "transpositions", "sample", "distractors", "feature-noise")
 """What a first study asks: one family of each kind that takes no training."""
 
 
-def first(found: Underway) -> None:
+def first(found: RunningStudy) -> None:
     """Draw the cells that are there."""
     result = found.result(services.store())
     if result is None:

@@ -98,7 +98,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     place = parts.folded("Every level, and what became of the answers", "every number")
     if place is not None:
         data_frame(table, "numbers", place)
-    choice.take_away(artefact, drawn, table)
+    choice.export_row(artefact, drawn, table)
 
 
 def _strength() -> str:

@@ -12,14 +12,14 @@ from shuffleproof.app.study.form import Form
 from shuffleproof.app.study.job_panel import Panel
 from shuffleproof.core.parameters import Parameter
 from shuffleproof.core.perturb.registry import PERTURBATIONS
-from shuffleproof.core.studies.running import Underway
+from shuffleproof.core.studies.running import RunningStudy
 from shuffleproof.core.words import counted
 
 DISTURBING = [name for name, entry in PERTURBATIONS.items() if "ranking" in entry.changes]
 FIRST = ["transpositions"]
 
 
-def first(found: Underway) -> None:
+def first(found: RunningStudy) -> None:
     """Draw the curves that are there."""
     result = found.result(services.store())
     if result is None:

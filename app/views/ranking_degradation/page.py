@@ -105,7 +105,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         _finding(chosen)
     behind.section(artefact, family, str(measure), rankers)
     table = _details(chosen)
-    choice.take_away(artefact, drawn, table)
+    choice.export_row(artefact, drawn, table)
 
 
 def _what(recipe: Mapping[str, Any]) -> tuple[str, figure.Axis, bool]:

@@ -5,8 +5,7 @@ import streamlit as st
 
 from shuffleproof.app import curves
 from shuffleproof.app.plain import escaped
-from shuffleproof.app.study import parts, query_rows
-from shuffleproof.app.study import rescored_list as list_again
+from shuffleproof.app.study import parts, query_rows, rescored_list
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.query_changes import in_words
@@ -92,11 +91,11 @@ def _bump(artefact: Artefact, chosen: tuple[str, float], family: str, one: tuple
             "This study was stored without its lists' recipe; run it again to see single lists."
         )
         return
-    moves = list_again.asked(lambda: curves.replayed(artefact, chosen, family, query, draw))
+    moves = rescored_list.rescored(lambda: curves.replayed(artefact, chosen, family, query, draw))
     if moves is None:
         return
     ranker, level = chosen
-    list_again.chart(moves, ranker)
+    rescored_list.chart(moves, ranker)
     st.caption(
         escaped(
             f"Query {query}, draw {draw}. Left: the initial ranking disturbed by {family} at "

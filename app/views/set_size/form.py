@@ -17,13 +17,13 @@ from shuffleproof.core.rankers import registry
 from shuffleproof.core.studies.kinds.set_size import feasibility
 from shuffleproof.core.studies.kinds.set_size import table as set_size_table
 from shuffleproof.core.studies.ranker_sets import expanded
-from shuffleproof.core.studies.running import Underway
+from shuffleproof.core.studies.running import RunningStudy
 from shuffleproof.core.words import counted
 
 GIVEN = {registry.FEATURE, "random", "ideal"}
 
 
-def first(found: Underway) -> None:
+def first(found: RunningStudy) -> None:
     """Draw the curves that are there."""
     result = found.result(services.store())
     if result is None:
@@ -46,7 +46,7 @@ def usual(data: str) -> Mapping[str, Any]:
         sizes = feasibility.proposed(set_sizes.lengths(data))
     except ShuffleproofError:  # the data set is gone, its studies are not
         sizes = feasibility.SIZES
-    return {"sizes": tuple(sizes), "trained_on": tuple(feasibility.homes(sizes))}
+    return {"sizes": tuple(sizes), "trained_on": tuple(feasibility.train_sizes(sizes))}
 
 
 def cost(asked: Asked) -> str:
@@ -69,7 +69,7 @@ def cost(asked: Asked) -> str:
     first = training.preparing(fitting, asked.lists)
     sizes = {*tested, *trained_on}
     text = f"{counted(len(expanded(question.rankers)), 'ranker')} on lists of "
-    text += f"{', '.join(map(str, trained_on))}: {trainings.said(plans, first)}"
+    text += f"{', '.join(map(str, trained_on))}: {trainings.in_words(plans, first)}"
     text += f"; each is tested at {counted(len(sizes), 'size')}"
     longest = int(set_sizes.lengths(asked.data).max(initial=0))
     unreached = feasibility.beyond([size for size in sizes if size > longest])

@@ -53,7 +53,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     details.section(chosen)
     frame = set_sizes.curves(chosen.key, str(measure))
     table = Table(frame, CURVES, f"{measure} by ranker, N0 and N1")
-    choice.take_away(artefact, drawn, table)
+    choice.export_row(artefact, drawn, table)
 
 
 def _home(trained_on: list[int]) -> int | None:

@@ -10,8 +10,7 @@ from shuffleproof.app.figures import query_map
 from shuffleproof.app.figures.perturbations import MOST_QUERIES
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.set_sizes import Point, Side
-from shuffleproof.app.study import parts, query_rows
-from shuffleproof.app.study import query_comparison as two_answers
+from shuffleproof.app.study import parts, query_comparison, query_rows
 from shuffleproof.app.views.set_size.chosen import Chosen
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.query_changes import in_words
@@ -171,7 +170,7 @@ def _answers(chosen: Chosen, point: Point, at: Side, ids: list[str]) -> None:
     else:
         heads = (f"list of {size}", f"trained\non {trained_on}", f"trained\non {at[0]}")
         other = f"what it answers to the list of {at[1]} when trained on {at[0]}"
-    compared = two_answers.Compared(
+    compared = query_comparison.Compared(
         ranker,
         heads,
         f"Left: the list of {size} in its initial order. Middle: what {ranker} answers to it. "
@@ -179,7 +178,7 @@ def _answers(chosen: Chosen, point: Point, at: Side, ids: list[str]) -> None:
         before=_short(at, point),
         now=_short(point[1:], point, at),
     )
-    two_answers.one_query(
+    query_comparison.one_query(
         ids, set_sizes.seeds(chosen.key, point), compared,
         lambda query, seed, features: set_sizes.replayed(
             chosen.artefact, (point, (ranker, *at)), query, seed, features

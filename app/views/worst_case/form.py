@@ -17,7 +17,7 @@ from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.kinds.worst_case import table as worst_case_table
 from shuffleproof.core.studies.kinds.worst_case.plan import KIND
-from shuffleproof.core.studies.running import Underway
+from shuffleproof.core.studies.running import RunningStudy
 from shuffleproof.core.words import counted
 
 FEW = 100
@@ -26,7 +26,7 @@ FEW = 100
 FIELDS = ("unit", "method", "places", "width", "candidates", "chains", "rounds", "hot", "cold")
 
 
-def first(found: Underway) -> None:
+def first(found: RunningStudy) -> None:
     """Draw the curves that are there."""
     result = found.result(services.store())
     if result is None:

@@ -87,7 +87,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     data_frame(chosen.table, "numbers")
     _certificates(chosen)
     queries.section(artefact, rankers)
-    choice.take_away(artefact, drawn, chosen.table)
+    choice.export_row(artefact, drawn, chosen.table)
 
 
 def _picture(chosen: Chosen) -> Any:

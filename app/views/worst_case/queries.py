@@ -9,8 +9,7 @@ import streamlit as st
 from shuffleproof.app import disturbed
 from shuffleproof.app.figures import worst_case as figure
 from shuffleproof.app.plain import escaped
-from shuffleproof.app.study import parts, query_rows
-from shuffleproof.app.study import rescored_list as list_again
+from shuffleproof.app.study import parts, query_rows, rescored_list
 from shuffleproof.app.study.perturbed_queries import both_lists
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import tables
@@ -75,8 +74,8 @@ def _rows(frame: pd.DataFrame) -> None:
 
 
 def _one_list(artefact: Artefact, ranker: str, query: str, budget: int) -> None:
-    moves = list_again.asked(
-        lambda: disturbed.worst_list(artefact, (ranker, budget), query, list_again.features())
+    moves = rescored_list.rescored(
+        lambda: disturbed.worst_list(artefact, (ranker, budget), query, rescored_list.features())
     )
     if moves is None:
         return
@@ -99,7 +98,7 @@ def _swaps(artefact: Artefact, ranker: str, query: str, length: int) -> None:
     if places is None:
         st.caption("Choose how many places take part; their exchanges are scored then.")
         return
-    found = list_again.asked(
+    found = rescored_list.rescored(
         lambda: disturbed.swaps(artefact, ranker, query, int(places)), "Scoring every exchange …"
     )
     if found is None:

@@ -188,7 +188,7 @@ class GrowingTable:
         """
         self.sink.labels.resize(self.rows, refcheck=False)
         if order is not None:
-            self.sink = self.sink._replace(labels=taken(self.sink.labels, order))
+            self.sink = self.sink._replace(labels=permuted(self.sink.labels, order))
         texts = self._comments(order)
         if order is not None:
             permute_rows(self.matrix(), order)
@@ -208,7 +208,7 @@ class GrowingTable:
         starts, ends = bounds[:-1], bounds[1:]
         del lengths
         if order is not None:
-            starts, ends = taken(starts, order), taken(ends, order)
+            starts, ends = permuted(starts, order), permuted(ends, order)
         del bounds
         first, last = np.empty_like(starts), np.empty_like(ends)
         named = document_spans(blob.ctypes.data, (starts, ends), (first, last))
@@ -231,7 +231,7 @@ def _scratch(width: int) -> dict[str, np.ndarray]:
 
 @no_type_check
 @numba.njit(cache=True)
-def taken(values: np.ndarray, order: np.ndarray) -> np.ndarray:
+def permuted(values: np.ndarray, order: np.ndarray) -> np.ndarray:
     """`values[order]`, without an order of wider integers on the way."""
     chosen = np.empty(len(order), dtype=values.dtype)
     for place in range(len(order)):

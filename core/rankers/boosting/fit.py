@@ -26,7 +26,7 @@ from shuffleproof.core.rankers.boosting.rounds import (
     fidelity_round,
     graded_lists,
 )
-from shuffleproof.core.rankers.boosting.stumps import BoostedRanker, Stumps, opened
+from shuffleproof.core.rankers.boosting.stumps import BoostedRanker, Stumps, load_stumps
 from shuffleproof.core.rankers.canonical import LATER, CanonicalLists, row_order_parameter
 
 NDCG = Measure.parse("NDCG@10")
@@ -167,7 +167,7 @@ def spec(name: str, preset: str = "paper", **changes: Any) -> RankBoostSpec:
 
 def load(directory: Path) -> BoostedRanker:
     """The ranker that `save` wrote."""
-    recipe, stumps, feature_ids = opened(directory)
+    recipe, stumps, feature_ids = load_stumps(directory)
     fields = dict(recipe)
     made = _kind(fields.pop("name"))(**fields)
     return BoostedRanker(made, stumps, feature_ids)

@@ -103,7 +103,7 @@ class BoostedRanker:
         save_file(arrays, directory / STUMPS)
 
 
-def opened(directory: Path) -> tuple[dict[str, Any], Stumps, tuple[int, ...]]:
+def load_stumps(directory: Path) -> tuple[dict[str, Any], Stumps, tuple[int, ...]]:
     """The recipe, the threshold rankers and the feature ids that `save` wrote."""
     saved = json.loads((directory / FILE).read_text(encoding="utf-8"))
     return saved["recipe"], Stumps(**load_file(directory / STUMPS)), tuple(saved["feature_ids"])

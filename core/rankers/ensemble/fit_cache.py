@@ -11,12 +11,12 @@ from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.combining import Fusion, Shuffling
 from shuffleproof.core.rankers.ensemble.rankers import combined
 from shuffleproof.core.rankers.ensemble.saved import FAMILY
-from shuffleproof.core.rankers.fit_cache import Kept, quality
+from shuffleproof.core.rankers.fit_cache import CachedRanker, quality
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 
-Trained = Callable[[str], Generator[Progress, None, Kept]]
+Trained = Callable[[str], Generator[Progress, None, CachedRanker]]
 
 
 def options_of(
@@ -46,7 +46,7 @@ def combination(
     trained: Trained,
     valid: JudgedLists,
     store: Store,
-) -> Generator[Progress, None, Kept]:
+) -> Generator[Progress, None, CachedRanker]:
     """The ranker that a combination's name means; its key follows from its members' keys.
 
     Facts beside those of any ranker: `members`, their keys; `passes`, how many times a list is
@@ -59,7 +59,7 @@ def combination(
         valid: lists that its quality is measured on.
         store: where it is kept.
     """
-    members: list[Kept] = []
+    members: list[CachedRanker] = []
     for name in parts:
         members += [(yield from trained(str(name)))]
     ranker = combined([member.ranker for member in members], options)
@@ -72,7 +72,7 @@ def combination(
     with store.lock(key):
         found = store.find(key)
         if found is not None:
-            return Kept(registry.load(found.path), found, cached=True)
+            return CachedRanker(registry.load(found.path), found, cached=True)
         facts = {
             "epochs": 0,
             "valid": quality(ranker, valid),
@@ -83,4 +83,4 @@ def combination(
             "members": [str(member.artefact.key) for member in members],
             "passes": getattr(ranker, "passes", len(members)),
         }
-        return Kept(ranker, store.add(key, recipe, ranker.save, facts), cached=False)
+        return CachedRanker(ranker, store.add(key, recipe, ranker.save, facts), cached=False)

@@ -18,7 +18,7 @@ from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.rankers.base import Input, Ranker
 from shuffleproof.core.rankers.combining import Fusion, Shuffling
-from shuffleproof.core.rankers.ensemble.saved import opened, save
+from shuffleproof.core.rankers.ensemble.saved import load_members, save
 from shuffleproof.core.rankers.ensemble.shuffled import ShuffledRanker
 
 
@@ -87,5 +87,5 @@ class FusedRanker:
 
 def load(directory: Path) -> Ranker:
     """The combination that was saved."""
-    kind, members, options = opened(directory)
+    kind, members, options = load_members(directory)
     return combined(members, (Fusion if kind == Fusion.kind else Shuffling)(**options))

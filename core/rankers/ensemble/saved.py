@@ -29,7 +29,7 @@ def save(kind: str, members: Sequence[Ranker], options: Mapping[str, Any], direc
         member.save(directory / folder)
 
 
-def opened(directory: Path) -> tuple[str, list[Ranker], dict[str, Any]]:
+def load_members(directory: Path) -> tuple[str, list[Ranker], dict[str, Any]]:
     """The kind, the members and the options that `save` wrote."""
     saved = json.loads((directory / FILE).read_text(encoding="utf-8"))
     members = [registry.load(directory / folder) for folder in saved["members"]]

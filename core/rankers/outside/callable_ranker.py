@@ -13,7 +13,7 @@ from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.rankers.base import Input
-from shuffleproof.core.rankers.outside import file_ranker as outside
+from shuffleproof.core.rankers.outside import file_ranker
 from shuffleproof.core.rankers.outside.callable_calls import FunctionProcess, seconds_allowed
 from shuffleproof.core.rankers.outside.callable_process import ABSENT, FAILED, FILES, MASKED
 from shuffleproof.core.rankers.outside.file_ranker import LARGEST
@@ -121,7 +121,7 @@ class CallableRanker:
             mask = places < lists.lengths[chosen][:, None]
             slots = np.where(mask, lists.offsets[chosen][:, None] + places, 0)
             scores[slots[mask]] = self._answer(dataset, lists, chosen, slots, mask)[mask]
-        return outside.in_single_precision(lists.offsets, scores)
+        return file_ranker.in_single_precision(lists.offsets, scores)
 
     def _called(self, lists: CandidateLists) -> Iterator[Int64[np.ndarray, " chosen"]]:
         """The lists of each call: one after the other, or as many as may be of one length."""

@@ -19,7 +19,12 @@ from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store, default_store
 from shuffleproof.core.studies import list_sources
-from shuffleproof.core.studies.answers.scoring import check_same_data, lists_for, named, ranker_for
+from shuffleproof.core.studies.answers.scoring import (
+    check_same_data,
+    digest_of_name,
+    lists_for,
+    ranker_for,
+)
 from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import answered, extended
 from shuffleproof.core.studies.kinds.perturbations.query import compared
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL, InitialRanking
@@ -78,7 +83,7 @@ def conditions(item: Mapping[str, Any]) -> dict[str, Any]:
     """
     check_same_data(item, item["recipe"], item["lists"])
     test = _extended(
-        item["store"], item["data"], named(item), _frozen(item["recipe"]), item["preset"],
+        item["store"], item["data"], digest_of_name(item), _frozen(item["recipe"]), item["preset"],
         tuple(item["initial"]),
     )  # fmt: skip
     one, ranker = _one(item, test), ranker_for(item)

@@ -47,7 +47,7 @@ def described(item: Mapping[str, Any]) -> dict[str, Any]:
     Args:
         item: `store` (its folder) and `data` (a name).
     """
-    fold = _fold(item["store"], item["data"], named(item))
+    fold = _fold(item["store"], item["data"], digest_of_name(item))
     relevant = (fold.test.labels > 0).astype(np.float64)
     return {
         "train": fold.train.fingerprint,
@@ -99,7 +99,7 @@ def scored(item: Mapping[str, Any]) -> dict[str, Any]:
     """
     judged = list_for(item)
     orders = [_checked(order, len(judged.lists.rows)) for order in item["orders"]]
-    bench = (item["store"], item["data"], named(item), _text(item["recipe"]))
+    bench = (item["store"], item["data"], digest_of_name(item), _text(item["recipe"]))
     found = {}
     for key in item["rankers"]:
         ranker = _ranker(item["store"], key)
@@ -113,7 +113,7 @@ def scored(item: Mapping[str, Any]) -> dict[str, Any]:
 
 def fold_for(item: Mapping[str, Any]) -> Fold:
     """The data set of a question's `store` and `data`."""
-    return _fold(item["store"], item["data"], named(item))
+    return _fold(item["store"], item["data"], digest_of_name(item))
 
 
 def check_same_data(item: Mapping[str, Any], recipe: Mapping[str, Any], digest: str) -> None:
@@ -134,7 +134,7 @@ def check_same_data(item: Mapping[str, Any], recipe: Mapping[str, Any], digest: 
 
 def lists_for(item: Mapping[str, Any]) -> JudgedLists:
     """All test lists of a question's `store`, `data` and `recipe`."""
-    return _lists(item["store"], item["data"], named(item), _text(item["recipe"]))
+    return _lists(item["store"], item["data"], digest_of_name(item), _text(item["recipe"]))
 
 
 def list_for(item: Mapping[str, Any]) -> JudgedLists:
@@ -143,7 +143,7 @@ def list_for(item: Mapping[str, Any]) -> JudgedLists:
     Raises:
         DataError: the test part has no such query.
     """
-    bench = (item["store"], item["data"], named(item), _text(item["recipe"]))
+    bench = (item["store"], item["data"], digest_of_name(item), _text(item["recipe"]))
     judged = _lists(*bench)
     places = _places(*bench)
     if item["query"] not in places:
@@ -153,7 +153,7 @@ def list_for(item: Mapping[str, Any]) -> JudgedLists:
     return JudgedLists(judged.dataset, judged.lists.select(np.array([places[item["query"]]])))
 
 
-def named(item: Mapping[str, Any]) -> str:
+def digest_of_name(item: Mapping[str, Any]) -> str:
     """What the data set's name means now; a name that is given anew is not answered from memory."""
     return str(_store(item["store"]).names().get(item["data"], ""))
 

@@ -22,7 +22,7 @@ from shuffleproof.core.studies.library import uploads
 from shuffleproof.core.studies.library.entries import damaged as undescribed
 from shuffleproof.core.studies.library.provenance import STRANGE
 from shuffleproof.core.studies.registry import STUDIES
-from shuffleproof.core.studies.running import planned, underway
+from shuffleproof.core.studies.running import planned, running_studies
 
 YOUNG_SECONDS = 3600.0
 """What changed within the hour may belong to work under way and is left alone."""
@@ -95,7 +95,9 @@ def _needed(store: Store) -> set[str] | None:
     unreadable = {one.name for one in undescribed(store)}
     studies = [(one.recipe, _query_ids(one.path)) for one in store.artefacts("study")
                if str(one.key) not in unreadable]  # fmt: skip
-    studies += [(one.recipe, one.query_ids) for kind in STUDIES for one in underway(store, kind)]
+    studies += [
+        (one.recipe, one.query_ids) for kind in STUDIES for one in running_studies(store, kind)
+    ]
     for recipe, ids in studies:
         digests = None if ids is None else _digests(recipe, len(ids))
         if digests is None:

@@ -9,7 +9,7 @@ from shuffleproof.core.errors import UnknownNameError
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, quality
 from shuffleproof.core.rankers.name import FILES, SCORES
-from shuffleproof.core.rankers.outside import file_ranker as outside
+from shuffleproof.core.rankers.outside import file_ranker
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
@@ -36,7 +36,7 @@ def bring(
     """
     if kind not in FILES:
         raise UnknownNameError("kind of file", kind, FILES)
-    ranker = outside.named(f"{kind}:{path}", fold.test)
+    ranker = file_ranker.named(f"{kind}:{path}", fold.test)
     yield Progress(1, 2, "steps")
     part = fold.test if kind == SCORES else fold.valid
     judged = JudgedLists(part, CandidateLists.everything(part))

@@ -18,7 +18,7 @@ from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import DataError, ParameterError, ShuffleproofError
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.ensemble.saved import FAMILY
-from shuffleproof.core.rankers.outside import file_ranker as outside
+from shuffleproof.core.rankers.outside import file_ranker
 from shuffleproof.core.store import archive
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import ArtefactKey, key_of
@@ -84,10 +84,10 @@ def _check_rankers(rankers: Sequence[Artefact]) -> None:
     """All are opened once, so many in a process, before they can end one that does other work."""
     for start in range(0, len(rankers), AT_ONCE):
         some = rankers[start : start + AT_ONCE]
-        if len(some) > 1 and not outside.opened([one.path for one in some]):
+        if len(some) > 1 and not file_ranker.opened([one.path for one in some]):
             continue
         for one in some:
-            if found := outside.opened([one.path]):
+            if found := file_ranker.opened([one.path]):
                 raise DataError(str(one.key), f"it cannot be opened as a ranker: {found}", REMEDY)
 
 

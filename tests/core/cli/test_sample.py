@@ -13,7 +13,7 @@ from shuffleproof.core.cli.sample import ASKED
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.invariance import study as invariance
-from shuffleproof.core.studies.kinds.ranking_degradation import study as initial_ranking
+from shuffleproof.core.studies.kinds.ranking_degradation import study as ranking_degradation
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.library.provenance import trials_of
 from shuffleproof.core.studies.registry import STUDIES
@@ -64,7 +64,7 @@ def test_set_rankers_without_ordinals_are_exactly_flat_and_the_others_fall(store
     curve = {label: group["mean"].to_numpy() for label, group in chosen.groupby("ranker")}
     for flat in ("setrank-imsab", "setrank-msab", "lambdamart"):
         assert np.ptp(curve[flat]) == 0
-    for falling in ("dlcm", "setrank-imsab-init", "setrank-msab-init", initial_ranking.INITIAL):
+    for falling in ("dlcm", "setrank-imsab-init", "setrank-msab-init", ranking_degradation.INITIAL):
         assert curve[falling][0] > curve[falling][-1]
     assert curve["setrank-imsab"][0] > curve["lambdamart"][0] + 0.1
 

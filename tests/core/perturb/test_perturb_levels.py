@@ -6,7 +6,7 @@ from scipy.stats import chisquare, kendalltau
 
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.data.ragged import offsets_of
-from shuffleproof.core.perturb import permutations as arrangements
+from shuffleproof.core.perturb import permutations
 from shuffleproof.core.perturb.mallows import _mean_depth, dispersion, expected_tau
 from shuffleproof.core.perturb.ranking import strictly_falling
 from shuffleproof.core.perturb.registry import perturbation, tau_left
@@ -55,7 +55,7 @@ def test_transpositions_leave_the_tau_of_the_papers(exchanges, tau):
 
 
 def test_one_transposition_exchanges_two_documents_at_every_distance_alike():
-    moved = arranged(arrangements.transposed, 6000, 4, 1)
+    moved = arranged(permutations.transposed, 6000, 4, 1)
     away = moved != np.arange(4)
     assert np.all(away.sum(axis=1) == 2)
     first, second = np.argmax(away, axis=1), 3 - np.argmax(away[:, ::-1], axis=1)
@@ -68,7 +68,7 @@ def test_one_transposition_exchanges_two_documents_at_every_distance_alike():
 @pytest.mark.parametrize("length", [0, 1, 2, 3, 7, 40])
 @pytest.mark.parametrize("wanted", [1, 2, 5, 30, 160, 10_000])
 def test_adjacent_inversions_leave_exactly_that_many(length, wanted):
-    for order in arranged(arrangements.inverted, 5, length, wanted):
+    for order in arranged(permutations.inverted, 5, length, wanted):
         assert inversions(order) == min(wanted, length * (length - 1) // 2)
 
 
@@ -83,7 +83,7 @@ def test_adjacent_inversions_count_the_order_shown_even_where_scores_tie():
 
 
 def test_one_step_reaches_every_neighbouring_pair_alike():
-    moved = arranged(arrangements.inverted, 5000, 6, 1)
+    moved = arranged(permutations.inverted, 5000, 6, 1)
     counts = np.bincount(np.argmax(moved != np.arange(6), axis=1), minlength=5)
     assert len(counts) == 5
     assert chisquare(counts).pvalue > 1e-4
@@ -98,22 +98,22 @@ def test_ties_are_told_apart_by_the_smallest_steps():
     assert np.abs(strict - scores).max() < 1e-6
 
 
-@pytest.mark.parametrize("arrange", [arrangements.shuffled, arrangements.mallows])
+@pytest.mark.parametrize("arrange", [permutations.shuffled, permutations.mallows])
 def test_full_shuffles_draw_every_order_alike(arrange):
-    level = 1 if arrange is arrangements.shuffled else 0
+    level = 1 if arrange is permutations.shuffled else 0
     orders = arranged(arrange, 12_000, 4, level) @ np.array([64, 16, 4, 1])
     _, counts = np.unique(orders, return_counts=True)
     assert len(counts) == 24
     assert chisquare(counts).pvalue > 1e-4
 
 
-@pytest.mark.parametrize("arrange", [arrangements.shuffled, arrangements.turned])
+@pytest.mark.parametrize("arrange", [permutations.shuffled, permutations.turned])
 @pytest.mark.parametrize(("share", "part"), [(0.1, 1), (0.3, 3), (0.55, 6), (1.0, 10)])
 def test_shares_touch_that_many_places(arrange, share, part):
     moved = arranged(arrange, 400, 10, share)
     away = (moved != np.arange(10)).sum(axis=1)
     assert away.max() <= part
-    if arrange is arrangements.turned:
+    if arrange is permutations.turned:
         assert np.all(away == part - part % 2)
         for order in moved:
             held = order[order != np.arange(10)]
@@ -133,7 +133,7 @@ def test_reverse_turns_every_list_round():
 @pytest.mark.parametrize("length", [2, 10, 40])
 def test_mallows_meets_its_target(tau, length):
     count = 120_000 // length  # the τ of a pair is ±1: its mean is known within .005
-    moved = arranged(arrangements.mallows, count, length, tau)
+    moved = arranged(permutations.mallows, count, length, tau)
     rising = sum(
         np.sign(moved[:, later] - moved[:, earlier])
         for earlier in range(length)
@@ -143,7 +143,7 @@ def test_mallows_meets_its_target(tau, length):
 
 
 def test_mallows_reports_what_kendall_measures_on_mixed_lengths():
-    moved = arranged(arrangements.mallows, 200, 25, 0.6)
+    moved = arranged(permutations.mallows, 200, 25, 0.6)
     taus = [kendalltau(np.arange(25), np.argsort(order)).statistic for order in moved]
     assert np.mean(taus) == pytest.approx(0.6, abs=0.03)
 
@@ -167,7 +167,7 @@ def test_expected_tau_is_the_sum_over_all_orders():
 
 def test_mallows_draws_orders_with_their_probabilities():
     theta = dispersion(4, 0.4)
-    moved = arranged(arrangements.mallows, 20_000, 4, 0.4)
+    moved = arranged(permutations.mallows, 20_000, 4, 0.4)
     found, counts = np.unique(moved, axis=0, return_counts=True)
     assert len(found) == 24
     weights = np.array([np.exp(-theta * inversions(order)) for order in found])

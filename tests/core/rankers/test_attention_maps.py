@@ -32,7 +32,7 @@ from shuffleproof.core.rankers.neural.recipes import FIXED, NeuralSpec
 from shuffleproof.core.studies.kinds.attention import one_list as attention_list
 from shuffleproof.core.studies.kinds.attention import study as attention_study
 from shuffleproof.core.studies.kinds.attention import text as attention_text
-from shuffleproof.core.studies.kinds.attention.list_edit import Change
+from shuffleproof.core.studies.kinds.attention.list_edit import ListEdit
 from shuffleproof.core.studies.kinds.attention.snapshot import THUMBNAIL, Look
 from shuffleproof.core.studies.result import StudyResult
 
@@ -455,7 +455,7 @@ def test_points_are_dead_from_95_percent_on(dead, said):
 
 
 def test_the_block_of_the_largest_change_is_told_where_there_are_several():
-    change = Change.parse("-initial")
+    change = ListEdit.parse("-initial")
     said = attention_text.verdict(
         "dlcm", ("order",), change, [("paths", 0, 0.1), ("paths", 1, 0.2)]
     )

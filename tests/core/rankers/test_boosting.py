@@ -29,7 +29,7 @@ from shuffleproof.core.rankers.boosting import fit as boosting
 from shuffleproof.core.rankers.boosting.bins import BinnedDocuments, thresholds_of
 from shuffleproof.core.rankers.boosting.fit import FRankAdditiveSpec, RankBoostSpec
 from shuffleproof.core.rankers.boosting.pairs import GradedLists
-from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, kept, quality
+from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, fit_or_load, quality
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import cost
@@ -376,7 +376,7 @@ def test_what_a_fit_takes_is_estimated_and_learnt_from(name, tmp_path):
     assert rough.steps == (spec.steps if "svm" in name else spec.rounds)
     more = {"tried": 8} if "svm" in name else {"rounds": 2000}
     assert cost.estimate(registry.spec(name, "small", **more), sizes).high > rough.high
-    made = kept(spec, judged(FOLD.train), judged(FOLD.valid), ALL_DOCUMENTS, store)
+    made = fit_or_load(spec, judged(FOLD.train), judged(FOLD.valid), ALL_DOCUMENTS, store)
     finished(made)
     (known,) = cost.measured(store)
     assert cost.estimate(spec, sizes, [known]).measured == 1

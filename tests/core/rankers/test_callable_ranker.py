@@ -14,8 +14,7 @@ from shuffleproof.core.data import ragged
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import DataError, ParameterError
 from shuffleproof.core.rankers.initial import ListRecipe
-from shuffleproof.core.rankers.outside import callable_calls as foreign_asked
-from shuffleproof.core.rankers.outside import callable_process as foreign_process
+from shuffleproof.core.rankers.outside import callable_calls, callable_process
 from shuffleproof.core.rankers.outside.callable_ranker import CallableRanker
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.invariance.study import certified
@@ -191,7 +190,7 @@ def test_a_function_that_hangs_is_stopped_in_time_told_where_and_asked_anew(test
 
 
 def test_a_function_that_hangs_ends_though_nobody_is_left_to_end_it(folder, monkeypatch):
-    monkeypatch.setattr(foreign_asked, "LAST_BREATH", 0.0)
+    monkeypatch.setattr(callable_calls, "LAST_BREATH", 0.0)
     ranker = CallableRanker.named("mine:holds", 1.5)
     process, message = ranker.process._process, io.BytesIO()
     for given in (np.zeros((1, 2, 3), np.float32), np.zeros((1, 2, 1), np.int32)):
@@ -286,13 +285,13 @@ def few(test):
 
 
 def test_the_environment_allows_more_seconds(monkeypatch):
-    assert foreign_asked.seconds_allowed() == foreign_asked.SECONDS
-    monkeypatch.setenv(foreign_asked.ALLOWED, "0.5")
-    assert foreign_asked.seconds_allowed() == 0.5
+    assert callable_calls.seconds_allowed() == callable_calls.SECONDS
+    monkeypatch.setenv(callable_calls.ALLOWED, "0.5")
+    assert callable_calls.seconds_allowed() == 0.5
     for text in ("-1", "nan", "inf", "soon"):
-        monkeypatch.setenv(foreign_asked.ALLOWED, text)
+        monkeypatch.setenv(callable_calls.ALLOWED, text)
         with pytest.raises(ParameterError, match="seconds above 0"):
-            foreign_asked.seconds_allowed()
+            callable_calls.seconds_allowed()
 
 
 @pytest.mark.parametrize(
@@ -310,6 +309,6 @@ def test_a_module_that_is_not_there_is_told_from_one_that_fails(
     monkeypatch.syspath_prepend(tmp_path)
     if text is not None:
         (tmp_path / f"{target.partition(':')[0]}.py").write_text(text)
-    function, head = foreign_process._found(target)
+    function, head = callable_process._found(target)
     assert function is None
-    assert set(head) == {getattr(foreign_process, key)}
+    assert set(head) == {getattr(callable_process, key)}

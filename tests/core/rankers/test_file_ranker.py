@@ -15,7 +15,7 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
-from shuffleproof.core.rankers.outside import file_ranker as outside
+from shuffleproof.core.rankers.outside import file_ranker
 from shuffleproof.core.rankers.outside.file_process import columns
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import methods
@@ -66,7 +66,7 @@ def test_a_file_is_a_ranker_of_a_study(bench, files, kind, file):
     folder, expected = files
     test = bench.prepared.test
     name = f"{kind}:{folder / file}"
-    found = outside.named(name, test.dataset).score(test.dataset, test.lists)
+    found = file_ranker.named(name, test.dataset).score(test.dataset, test.lists)
     np.testing.assert_allclose(found, expected[kind][test.lists.rows], rtol=1e-6)
     study = finished(bench.initial_ranking([name], [("transpositions", 0.0)], draws=1))
     result = StudyResult.open(study.path)
@@ -97,7 +97,7 @@ def test_scores_of_a_file_are_not_asked_again_for_changed_features(bench, files)
 
     folder, _ = files
     test = bench.prepared.test
-    ranker = outside.named(f"scores:{folder / 'scores.txt'}", test.dataset)
+    ranker = file_ranker.named(f"scores:{folder / 'scores.txt'}", test.dataset)
     changed = disturbed(perturbation("feature-noise", 0.5), test, generator(0, "noise"))
     with pytest.raises(DataError, match="cannot be asked again"):
         ranker.score(changed.dataset, changed.lists)
@@ -176,7 +176,7 @@ def test_files_of_scores_that_do_not_fit_are_told_by_line(bench, tmp_path, text,
     content = "\n".join(["nan", *["1"] * (count - 1)]) if text is None else text
     (tmp_path / "scores.txt").write_text(content)
     with pytest.raises(DataError, match=words):
-        outside.named(f"scores:{tmp_path / 'scores.txt'}", bench.fold.test)
+        file_ranker.named(f"scores:{tmp_path / 'scores.txt'}", bench.fold.test)
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_a_model_file_that_its_library_cannot_read_is_told_and_harms_nobody(
 ):
     model = (files[0] / "model.txt").read_bytes()
     (tmp_path / "model.txt").write_bytes(damaged(model))
-    ranker = outside.named(f"lightgbm:{tmp_path / 'model.txt'}", bench.fold.test)
+    ranker = file_ranker.named(f"lightgbm:{tmp_path / 'model.txt'}", bench.fold.test)
     with pytest.raises(DataError, match=f"^lightgbm:model.txt: .*{words}.*Check the model file"):
         ranker.score(bench.prepared.test.dataset, bench.prepared.test.lists)
 
@@ -201,10 +201,10 @@ def test_a_model_file_that_its_library_cannot_read_is_told_and_harms_nobody(
 def test_a_model_is_asked_about_a_part_once_and_anew_for_other_features(bench, files, monkeypatch):
     folder, _ = files
     asked = []
-    ranker = outside.named(f"lightgbm:{folder / 'model.txt'}", bench.fold.test)
-    real = outside.OutsideModel._asked
+    ranker = file_ranker.named(f"lightgbm:{folder / 'model.txt'}", bench.fold.test)
+    real = file_ranker.OutsideModel._asked
     monkeypatch.setattr(
-        outside.OutsideModel, "_asked", lambda own, *files: asked.append(1) or real(own, *files)
+        file_ranker.OutsideModel, "_asked", lambda own, *files: asked.append(1) or real(own, *files)
     )
     test = bench.prepared.test
     whole = ranker.score(test.dataset, test.lists)
@@ -223,7 +223,7 @@ def test_a_model_is_asked_about_a_part_once_and_anew_for_other_features(bench, f
 def test_a_model_is_certified_by_asking_it_in_every_order(bench, files, monkeypatch):
     """No answer of a certificate is looked up: the rows are scored in the order shown."""
     folder, _ = files
-    ranker = outside.named(f"lightgbm:{folder / 'model.txt'}", bench.fold.test)
+    ranker = file_ranker.named(f"lightgbm:{folder / 'model.txt'}", bench.fold.test)
     few = bench.test_lists(6)
     card = finished(certified(ranker, few, 3, 0))
     assert (card.verdict, card.distinct_orders) == ("invariant", 18)
@@ -231,8 +231,8 @@ def test_a_model_is_certified_by_asking_it_in_every_order(bench, files, monkeypa
     def by_place(self, dataset, rows):
         return np.arange(len(rows), dtype=np.float32)
 
-    monkeypatch.setattr(outside.OutsideModel, "_scored", by_place)
-    fresh = outside.named(f"lightgbm:{folder / 'model.txt'}", bench.fold.test)
+    monkeypatch.setattr(file_ranker.OutsideModel, "_scored", by_place)
+    fresh = file_ranker.named(f"lightgbm:{folder / 'model.txt'}", bench.fold.test)
     assert finished(certified(fresh, few, 3, 0)).verdict == "not invariant"
 
 
@@ -242,7 +242,7 @@ def test_xgboost_models_answer_their_margins(bench, tmp_path):
     data = xgboost.DMatrix(np.array(train.features), np.array(train.labels))
     made = xgboost.train({"nthread": 1, "max_depth": 3}, data, 4)
     made.save_model(tmp_path / "model.json")
-    ranker = outside.named(f"xgboost:{tmp_path / 'model.json'}", test.dataset)
+    ranker = file_ranker.named(f"xgboost:{tmp_path / 'model.json'}", test.dataset)
     expected = made.predict(xgboost.DMatrix(np.array(test.dataset.features)), output_margin=True)
     found = ranker.score(test.dataset, test.lists)
     np.testing.assert_allclose(found, expected[test.lists.rows], rtol=1e-5)
@@ -260,7 +260,7 @@ def test_unknown_kinds_and_files_are_refused(bench, tmp_path):
     with pytest.raises(UnknownNameError):
         finished(bring("pickle", tmp_path, bench.fold, bench.store))
     with pytest.raises(DataError, match="no such file"):
-        outside.named("lightgbm:/nowhere", bench.fold.test)
+        file_ranker.named("lightgbm:/nowhere", bench.fold.test)
 
 
 QRELS = {"1": {"a": 2, "b": 0, "c": 1}, "2": {"d": 1, "e": -1}, "3": {"f": 1}}
@@ -395,7 +395,7 @@ def test_ties_that_reading_a_file_of_scores_made_are_counted_and_said(bench, tmp
     lines[0], lines[1], lines[2] = "1.5", "1.50000000000000000001", "1.50"
     lines[start], lines[start + 1] = "16777216", "16777217"
     path.write_text("\n".join(lines))
-    ranker = outside.named(f"scores:{path}", test)
+    ranker = file_ranker.named(f"scores:{path}", test)
     assert ranker.merged == 1
     assert ranker.scores[start] < ranker.scores[start + 1]
     artefact = finished(bring("scores", path, bench.fold, bench.store))

@@ -69,12 +69,12 @@ def test_a_pointwise_loss_learns_grades_and_what_is_not_fitted_learns_nothing():
 
 @pytest.mark.parametrize("name", ["mart", "mlp"])
 def test_the_cache_refuses_before_it_fits(name, tmp_path):
-    from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, kept
+    from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, fit_or_load
     from shuffleproof.core.store.artefacts import Store
 
     zero = judged([0] * 4, 1)
     with pytest.raises(DataError, match="every label of its 1 training query is 0"):
-        next(kept(registry.spec(name, "small"), zero, zero, ALL_DOCUMENTS, Store(tmp_path)))
+        next(fit_or_load(registry.spec(name, "small"), zero, zero, ALL_DOCUMENTS, Store(tmp_path)))
 
 
 @pytest.mark.parametrize("name", FITTED)

@@ -16,8 +16,7 @@ from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.neural.recipes import FIXED, NeuralSpec
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies import conventions, tables
-from shuffleproof.core.studies import running as underway
+from shuffleproof.core.studies import conventions, running, tables
 from shuffleproof.core.studies.kinds.ablation import finding as ablation_finding
 from shuffleproof.core.studies.kinds.ablation import queries as ablation_queries
 from shuffleproof.core.studies.kinds.ablation import study as ablation
@@ -180,7 +179,7 @@ def stored(bench, few):
             progress = next(work)
         except StopIteration as finished_:
             return finished_.value, seen
-        begun = next(underway.underway(bench.store, ablation.KIND), None)
+        begun = next(running.running_studies(bench.store, ablation.KIND), None)
         found = begun.result(bench.store) if begun else None
         seen.append((progress.unit, [] if found is None else list(ablation.table(found).variant)))
 
@@ -222,7 +221,7 @@ def test_lists_without_enough_rankings_are_refused(bench):
 def result():
     """Three variants on forty queries, two levels, two draws: values drawn, facts by hand."""
     rng = np.random.default_rng(3)
-    stored = conventions.kept([ablation.MEASURE])
+    stored = conventions.stored_measures([ablation.MEASURE])
     effects = {"paper": (0.6, 0.2), "released": (0.5, 0.2), "paper + loss softmax-ce": (0.6, 0.35)}
     rows, values = [], []
     base = rng.uniform(0, 0.2, size=40)

@@ -21,8 +21,7 @@ from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
-from shuffleproof.core.studies import ranker_sets, table_text
-from shuffleproof.core.studies import running as underway
+from shuffleproof.core.studies import ranker_sets, running, table_text
 from shuffleproof.core.studies.kinds.benchmark import lists as benchmark_lists
 from shuffleproof.core.studies.kinds.benchmark import notes as benchmark_notes
 from shuffleproof.core.studies.kinds.benchmark import ranks as benchmark_ranks
@@ -141,12 +140,12 @@ def test_what_is_stored_is_shown_while_it_runs(bench, store):
     work = benchmark.run([bench], plan, "sample")
     for _ in range(4):
         next(work)
-    (begun,) = underway.underway(store, benchmark.KIND)
+    (begun,) = running.running_studies(store, benchmark.KIND)
     found = begun.result(store)
     assert 0 < len(found.trials) < 5
     work.close()
     finished(benchmark.run([bench], plan, "sample"))
-    assert not list(underway.underway(store, benchmark.KIND))
+    assert not list(running.running_studies(store, benchmark.KIND))
 
 
 def test_folds_stand_side_by_side_and_spread_counts_them(bench, tmp_path):
@@ -378,7 +377,7 @@ def test_columns_that_differ_each_say_their_convention_and_queries(result):
     queries = result.facts["queries"]
     counted = benchmark_table.means(result, ("NDCG(empty=skip)@10",))["n"].max()
     mixed = ("NDCG(empty=skip)@10", "NDCG(discount=letor,ideal=shown)@5", "RR")
-    lines = benchmark_notes.said(result, mixed, (), "paired t")
+    lines = benchmark_notes.table_notes(result, mixed, (), "paired t")
     left_out = f"({queries - counted} without relevant documents left out)"
     gain = "gain: 2^y − 1"
     head = f"{mixed[0]}: N = {counted} queries {left_out} · {gain} · ideal: judged"
@@ -391,7 +390,7 @@ def test_columns_that_differ_each_say_their_convention_and_queries(result):
     assert lines[4] == "Bold: best of the trained rows"
     text = table_text.latex(benchmark_text.table(result, mixed, ()))
     assert all(f"% {line}\n" in text for line in lines)
-    alike = benchmark_notes.said(result, ("NDCG@5", "NDCG@10"), (), "paired t")
+    alike = benchmark_notes.table_notes(result, ("NDCG@5", "NDCG@10"), (), "paired t")
     assert alike[0].startswith(f"sample · N = {queries} queries · mean ±")
     (tied,) = alike[2:]
     assert "of the pairs of mean-rank:random+feature:2 have equal scores" in tied
@@ -403,7 +402,7 @@ def test_undefined_means_are_compared_with_nothing(result):
     assert frame[["difference", "low", "high", "p", "effect"]].isna().all(axis=None)
     assert set(benchmark_table.marks(result, (measure,), ("random",)).marks) == {""}
     assert not benchmark_ranks.critical_difference(result, measure).queries
-    line = benchmark_notes.said(result, (measure,), (), "paired t")[0]
+    line = benchmark_notes.table_notes(result, (measure,), (), "paired t")[0]
     assert f"N = {result.facts['queries']} queries (means are undefined" in line
     defined = benchmark_table.compared(result, "NDCG(empty=skip)@10", "feature:3")
     assert defined["difference"].notna().all()

@@ -19,7 +19,7 @@ from shuffleproof.core.metrics.significance import paired_randomisation
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.benchmark import finding as benchmark_finding
-from shuffleproof.core.studies.kinds.benchmark import published as benchmark_printed
+from shuffleproof.core.studies.kinds.benchmark import published as benchmark_published
 from shuffleproof.core.studies.kinds.benchmark import query as benchmark_query
 from shuffleproof.core.studies.kinds.benchmark import ranks as benchmark_ranks
 from shuffleproof.core.studies.kinds.benchmark import retrieved as benchmark_retrieved
@@ -83,7 +83,7 @@ def test_printed_rows_are_those_of_the_paper():
 )
 def test_other_lists_than_the_papers_are_warned_of(depth, initial, said):
     facts = {"lists": {"depth": depth, "initial": initial}}
-    found = benchmark_printed.warning(facts, ["NDCG@10"])
+    found = benchmark_published.warning(facts, ["NDCG@10"])
     assert found.startswith(said)
     assert bool(found) == bool(said)
 
@@ -160,16 +160,16 @@ def test_what_cannot_be_said_is_said(result):
 
 def test_printed_rows_stand_beside_ours_under_their_convention(result):
     facts = dict(result.facts)
-    assert benchmark_printed.printed_for(facts) is None
+    assert benchmark_published.printed_for(facts) is None
     facts["sizes"] = [{"queries": 33_018, "documents": 10_454_629, "features": 220, "top_label": 4}]
-    printed = benchmark_printed.printed_for(facts)
+    printed = benchmark_published.printed_for(facts)
     assert printed is TABLES["Istella"]
     labels = {"feature:1": "dlcm@small", "feature:2": "mart"}
     groups = {labels.get(name, name): group for name, group in facts["groups"].items()}
     renamed = replace(
         result, trials=result.trials.replace({"ranker": labels}), facts=facts | {"groups": groups}
     )
-    frame = benchmark_printed.beside(renamed, printed).set_index(["ranker", "measure"])
+    frame = benchmark_published.beside(renamed, printed).set_index(["ranker", "measure"])
     ours = result.per_query("feature:1", benchmark.KIND, 0.0, "NDCG@5").mean()
     row = frame.loc["dlcm", "NDCG@5"]
     assert row.printed == 0.6194

@@ -163,7 +163,7 @@ def test_a_ranker_that_is_trained_says_what_the_next_one_takes(tmp_path):
     from shuffleproof.core.data.lists import CandidateLists, JudgedLists
     from shuffleproof.core.data.synthetic import planted
     from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS
-    from shuffleproof.core.rankers.fit_cache import kept as fitted
+    from shuffleproof.core.rankers.fit_cache import fit_or_load as fitted
     from shuffleproof.core.studies.workbench import finished
 
     part = planted((30, 1, 1), documents=20).train

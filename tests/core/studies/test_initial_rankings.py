@@ -18,12 +18,12 @@ from shuffleproof.core.rankers.neural.ordinal_geometry import geometries, geomet
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
-from shuffleproof.core.studies import running as underway
+from shuffleproof.core.studies import running
 from shuffleproof.core.studies.answers import query as tables_query
 from shuffleproof.core.studies.claims import HOLDS, NOT, UNTOLD, rising
 from shuffleproof.core.studies.claims_intervals import adjusted
-from shuffleproof.core.studies.kinds.multi_ranking import study as initial_rankings
-from shuffleproof.core.studies.kinds.multi_ranking import table as initial_rankings_table
+from shuffleproof.core.studies.kinds.multi_ranking import study as multi_ranking
+from shuffleproof.core.studies.kinds.multi_ranking import table as multi_ranking_table
 from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import (
     ANTI,
     NONE,
@@ -59,8 +59,8 @@ def made(bench, monkeypatch_module):
         }
         monkeypatch_module.setattr(recipes, family, (models, short))
     names = ("setrank-imsab", "setrank-imsab-init", "dlcm", "rrf:setrank-imsab-init+feature:1")
-    plan = initial_rankings.planned(bench, names, ("feature:2", ORACLE, ANTI))
-    return plan, StudyResult.open(finished(initial_rankings.run(bench, plan)).path)
+    plan = multi_ranking.planned(bench, names, ("feature:2", ORACLE, ANTI))
+    return plan, StudyResult.open(finished(multi_ranking.run(bench, plan)).path)
 
 
 @pytest.fixture(scope="module")
@@ -72,16 +72,16 @@ def monkeypatch_module():
 def test_the_first_ranking_is_measured_before_the_second_is_fitted(tmp_path):
     recipe = ListRecipe(("feature:3", "ranksvm@small", "feature:1"), 8, folds=2)
     store = Store(tmp_path)
-    opened = finished(initial_rankings.opened("sample", recipe, store, "small", ("file-order",)))
-    plan = initial_rankings.planned(opened, ("file-order",), (ORACLE,))
-    work = initial_rankings.run(opened, plan)
+    opened = finished(multi_ranking.open_cells("sample", recipe, store, "small", ("file-order",)))
+    plan = multi_ranking.planned(opened, ("file-order",), (ORACLE,))
+    work = multi_ranking.run(opened, plan)
     next(work)
-    (begun,) = underway.underway(store, initial_rankings.KIND)
+    (begun,) = running.running_studies(store, multi_ranking.KIND)
     assert list(begun.result(store).trials.ranker) == ["initial: feature:3"]
     assert not list(store.artefacts("ranker"))
     streamed = StudyResult.open(finished(work).path)
     whole = finished(Workbench.opened("sample", recipe, store, "small"))
-    assert initial_rankings.planned(whole, ("file-order",), (ORACLE,)).recipe() == plan.recipe()
+    assert multi_ranking.planned(whole, ("file-order",), (ORACLE,)).recipe() == plan.recipe()
     test = whole.prepared.test
     for column, name in enumerate(recipe.initial):
         expected = evaluate(
@@ -229,7 +229,7 @@ def test_one_query_at_two_sizes(made, bench):
 
 def test_the_table_compares_with_the_ranker_as_trained(made):
     _, result = made
-    frame = initial_rankings_table.table(result, "NDCG@10")
+    frame = multi_ranking_table.table(result, "NDCG@10")
     own = frame[frame.ranker == "setrank-imsab-init"].set_index("condition")
     for condition in own.index[1:]:
         expected = own["mean"][condition] - own["mean"][TRAINED]
@@ -240,12 +240,12 @@ def test_the_table_compares_with_the_ranker_as_trained(made):
     changed = frame[frame["change"].notna()]
     apart = (changed["change_low"] > 0) | (changed["change_high"] < 0)
     assert list(apart) == list(changed["change_p"] <= 0.05)
-    assert f"adjustment for {len(changed)} comparisons" in initial_rankings_table.finding(
+    assert f"adjustment for {len(changed)} comparisons" in multi_ranking_table.finding(
         result, "NDCG@10"
     )
     assert np.isnan(own["change"][TRAINED])
-    assert "without any initial ranking" in initial_rankings_table.finding(result, "NDCG@10")
-    assert initial_rankings_table.claim(result, "NDCG@10") is None  # no ranker of many
+    assert "without any initial ranking" in multi_ranking_table.finding(result, "NDCG@10")
+    assert multi_ranking_table.claim(result, "NDCG@10") is None  # no ranker of many
 
 
 @pytest.mark.parametrize(
@@ -261,14 +261,14 @@ def test_what_hurts_most_is_said_with_its_interval(change, p, said):
         {"condition": "a", "change": 0.2, "change_low": 0.1, "change_high": 0.3, "change_p": 0.01},
         {"condition": "b", "change": change, "change_low": -0.2, "change_high": 0.0, "change_p": p},
     ]
-    assert initial_rankings_table._worst(rows) == said
+    assert multi_ranking_table._worst(rows) == said
 
 
 def test_behind_a_condition_stand_its_queries_the_most_damaged_first(made):
     _, result = made
-    frame = initial_rankings_table.queries(result, ("setrank-imsab-init", NONE), "NDCG@10")
-    table = initial_rankings_table.table(result, "NDCG@10").set_index(["ranker", "condition"])
-    every = initial_rankings_table.by_condition(result, "setrank-imsab-init", "NDCG@10")
+    frame = multi_ranking_table.queries(result, ("setrank-imsab-init", NONE), "NDCG@10")
+    table = multi_ranking_table.table(result, "NDCG@10").set_index(["ranker", "condition"])
+    every = multi_ranking_table.by_condition(result, "setrank-imsab-init", "NDCG@10")
     assert TRAINED not in every
     assert every.mean(axis=1).is_monotonic_increasing
     assert (
@@ -282,7 +282,7 @@ def test_behind_a_condition_stand_its_queries_the_most_damaged_first(made):
 
 def test_more_initial_rankings_than_the_lists_carry_are_refused(bench):
     with pytest.raises(UsageError, match="name more with --initial"):
-        initial_rankings.planned(bench, ("setrank-imsab-multi-init",))
+        multi_ranking.planned(bench, ("setrank-imsab-multi-init",))
 
 
 def test_a_verdict_needs_every_step_to_be_more_than_chance():

@@ -9,7 +9,7 @@ from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.card import study as card
 from shuffleproof.core.studies.kinds.card import table as card_table
-from shuffleproof.core.studies.kinds.ranking_degradation import study as initial_ranking
+from shuffleproof.core.studies.kinds.ranking_degradation import study as ranking_degradation
 from shuffleproof.core.studies.kinds.worst_case import study as worst_case
 from shuffleproof.core.studies.noise import within
 from shuffleproof.core.studies.precomputed_scores import NOT_ASKED
@@ -100,7 +100,7 @@ def test_what_a_random_ranker_changes_is_within_its_own_noise(bench, functions):
     assert noisy.startswith("not told apart from its own noise (the same order changes it by 0.")
     assert within(result, names[1], FAMILY, 80.0) == "", "it follows the ranking, noise or not"
     assert within(result, names[2], FAMILY, 80.0) == "", "it has no noise"
-    found = initial_ranking.finding(result, FAMILY, "NDCG@10")
+    found = ranking_degradation.finding(result, FAMILY, "NDCG@10")
     assert found.count("not told apart from its own noise") == 1
 
 

@@ -20,8 +20,7 @@ from shuffleproof.core.rankers.univariate import RandomRanker
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import run as running
-from shuffleproof.core.studies.kinds.perturbations import applicability as without
-from shuffleproof.core.studies.kinds.perturbations import notes, study
+from shuffleproof.core.studies.kinds.perturbations import applicability, notes, study
 from shuffleproof.core.studies.kinds.perturbations import table as perturbations_table
 from shuffleproof.core.studies.kinds.perturbations.answer_changes import (
     OWN,
@@ -33,8 +32,8 @@ from shuffleproof.core.studies.kinds.perturbations.trials import Trials
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL, InitialRanking
 from shuffleproof.core.studies.result import StudyResult, stored_summary
 from shuffleproof.core.studies.run import run_study
-from shuffleproof.core.studies.running import Underway
-from shuffleproof.core.studies.score_reuse import Carrier, shared_source
+from shuffleproof.core.studies.running import RunningStudy
+from shuffleproof.core.studies.score_reuse import ScoreCache, shared_source
 from shuffleproof.core.studies.study import Memory, Study, Trial, levels_of, plan
 from shuffleproof.core.studies.workbench import Identified, Workbench
 from tests import small_set
@@ -119,7 +118,7 @@ SAMPLES = [
 def test_carried_scores_are_the_real_ones_whatever_changes(judged, kind, text):
     ranker = kind()
     variants = [disturbed(parse(text), judged, generator(1, text, draw)) for draw in range(5)]
-    scored = Carrier(ranker, judged).score_judged(variants)
+    scored = ScoreCache(ranker, judged).score_judged(variants)
     for variant, scores in zip(variants, scored.scores, strict=True):
         np.testing.assert_array_equal(scores, ranker.score(variant.dataset, variant.lists))
     changes = parse(text).changes
@@ -323,7 +322,7 @@ def test_a_study_is_found_again_and_drawn_while_it_runs(small, result, monkeypat
     monkeypatch.setattr(Retraining, "trained", never)
     again = finished(study.run(small, ["ranksvm", "random"], setup))
     assert again.key == artefact.key
-    seen = Underway(found.recipe, found.query_ids, found.facts).result(small.store)
+    seen = RunningStudy(found.recipe, found.query_ids, found.facts).result(small.store)
     np.testing.assert_array_equal(seen.values, found.values)
     assert set(stored_summary(artefact.path).measure) == {"NDCG@10", *OWN}
 
@@ -491,7 +490,9 @@ def test_a_ranker_that_fails_once_disturbed_takes_no_other_with_it(small):
 
 
 def test_lists_without_an_initial_ranking_skip_the_families_of_it():
-    found = without.left_out(["shuffle", "cut", "cut:0.5+shuffle"], [INITIAL, "dlcm"], rankings=0)
+    found = applicability.left_out(
+        ["shuffle", "cut", "cut:0.5+shuffle"], [INITIAL, "dlcm"], rankings=0
+    )
     assert {family: len(why) for family, why in found.items()} == {
         "shuffle": 2, "cut": 0, "cut:0.5+shuffle": 2,
     }  # fmt: skip
@@ -559,7 +560,7 @@ def test_the_command_prints_what_was_asked_in_that_order_and_levels_without_a_me
     shown = [line.split() for line in capsys.readouterr().out.splitlines()]
     titles = [at for at, line in enumerate(shown) if line[:2] == [asked[-1], "under"]]
     assert [shown[title][2] for title in titles] == ["remove-top", "cut"]
-    first = shown[titles[0] + 1 : titles[0] + 6]
-    assert first[0] == ["level", "0.0", "1.0", "2.0", "5.0"]
-    assert [line[0] for line in first[1:]] == ["ranker", "initial", "feature:2", "Kendall"]
-    assert first[2][-1] == first[3][-1] == "–", "the one document left is not relevant"
+    first = shown[titles[0] + 1 : titles[0] + 5]
+    assert first[0] == ["Ranker", "0", "1", "2", "5"]
+    assert [line[0] for line in first[1:]] == ["initial", "feature:2", "Kendall"]
+    assert first[1][-1] == first[2][-1] == "–", "the one document left is not relevant"

@@ -17,7 +17,7 @@ from shuffleproof.core.errors import ParameterError, ScoringError
 from shuffleproof.core.execution import worker_process
 from shuffleproof.core.execution.resident import Resident
 from shuffleproof.core.rankers import registry
-from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, kept
+from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, fit_or_load
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.answers import scoring
@@ -213,11 +213,11 @@ def small(tmp_path_factory):
         parts = [
             JudgedLists(part, CandidateLists.everything(part)) for part in (fold.train, fold.valid)
         ]
-        finished(kept(registry.spec("lambdamart", "small"), *parts, ALL_DOCUMENTS, store))
+        finished(fit_or_load(registry.spec("lambdamart", "small"), *parts, ALL_DOCUMENTS, store))
         part = {"without part": 0, "of": 5, "seed": 0}
-        finished(kept(registry.spec("lambdamart", "small", trees=5), *parts, part, store))
+        finished(fit_or_load(registry.spec("lambdamart", "small", trees=5), *parts, part, store))
         cut = {"initial": ["file-order"], "depth": 9, "scores": "in-sample", "folds": 5, "seed": 0}
-        finished(kept(registry.spec("lambdamart", "small", trees=9), *parts, cut, store))
+        finished(fit_or_load(registry.spec("lambdamart", "small", trees=9), *parts, cut, store))
     return store, folds
 
 

@@ -17,11 +17,9 @@ from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies import resolved_rankers as entrants
-from shuffleproof.core.studies import running as underway
-from shuffleproof.core.studies import tables
+from shuffleproof.core.studies import resolved_rankers, running, tables
 from shuffleproof.core.studies.answers.trained import studied_on
-from shuffleproof.core.studies.kinds.set_size import feasibility as set_size_reach
+from shuffleproof.core.studies.kinds.set_size import feasibility
 from shuffleproof.core.studies.kinds.set_size import queries as set_size_queries
 from shuffleproof.core.studies.kinds.set_size import study as set_size
 from shuffleproof.core.studies.kinds.set_size import table as set_size_table
@@ -41,7 +39,7 @@ def store(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def benches(store):
-    return finished(set_size.opened("sample", SIZES, RECIPE, store, "small"))
+    return finished(set_size.open_cells("sample", SIZES, RECIPE, store, "small"))
 
 
 @pytest.fixture(scope="module")
@@ -200,7 +198,7 @@ def test_networks_with_ordinals_are_not_asked_beyond_their_table(benches):
 
 def test_wrong_sizes_are_refused(benches, store):
     with pytest.raises(ParameterError):
-        finished(set_size.opened("sample", (0,), RECIPE, store, "small"))
+        finished(set_size.open_cells("sample", (0,), RECIPE, store, "small"))
     with pytest.raises(UsageError, match="add the size"):
         set_size.planned(benches, ("setrank-msab",), (7,))
     with pytest.raises(ArtefactError):
@@ -210,9 +208,9 @@ def test_wrong_sizes_are_refused(benches, store):
 def test_it_is_drawn_while_it_runs_and_never_repeated(benches, store):
     plan = set_size.planned(benches, ("feature:2",), (5,))
     work = set_size.run(benches, plan, "sample")
-    while not list(underway.underway(store, set_size.KIND)):
+    while not list(running.running_studies(store, set_size.KIND)):
         next(work)
-    (begun,) = underway.underway(store, set_size.KIND)
+    (begun,) = running.running_studies(store, set_size.KIND)
     next(work)
     assert len(begun.result(store).trials) < len(plan.cells())
     work.close()
@@ -282,12 +280,12 @@ THREE = ("setrank-imsab", "setrank-msab", "dlcm-without-init")
     ],
 )
 def test_sizes_are_proposed_as_far_as_a_list_reaches(longest, sizes):
-    assert set_size_reach.proposed(np.array([0, longest])) == sizes
+    assert feasibility.proposed(np.array([0, longest])) == sizes
 
 
 def test_one_list_differs_and_one_has():
     facts = {"queries": 12, "shorter": {"500": 11}, "longer": {"40": 1}}
-    assert set_size_reach.compared(facts, 40, 500) == (
+    assert feasibility.compared(facts, 40, 500) == (
         "Between 40 and 500 candidates 1 of 12 lists differs; 1 of 12 has 500 documents or more."
     )
 
@@ -307,7 +305,7 @@ def test_the_map_of_queries_has_the_sizes_of_its_ranker_alone():
 
 def test_nothing_is_claimed_of_a_size_that_no_list_reaches():
     lengths = np.array([30, 90, 100])
-    facts = {"queries": 3} | set_size_reach.counts(lengths, (40, 240))
+    facts = {"queries": 3} | feasibility.counts(lengths, (40, 240))
     result = made({name: np.array([0.1, 0.2, 0.3]) for name in THREE}, facts)
     assert set_size_table.drops(result, "NDCG@10") == []
     assert set_size_table.claim(result, "NDCG@10") == {}
@@ -320,7 +318,7 @@ def test_nothing_is_claimed_of_a_size_that_no_list_reaches():
 
 def test_where_few_lists_reach_the_longer_size_they_are_counted():
     lengths = np.array([30, 90, 400, 41])
-    facts = {"queries": 4} | set_size_reach.counts(lengths, (40, 240))
+    facts = {"queries": 4} | feasibility.counts(lengths, (40, 240))
     result = made({name: np.full(4, 0.1) for name in THREE}, facts)
     said = set_size_table.sentences(result, "NDCG@10")
     assert "setrank-msab loses 0.100 from 40 to 240 candidates" in said.losses
@@ -362,7 +360,7 @@ def test_candidates_are_told_up_to_the_largest_size_that_a_list_reaches():
 
 def test_one_size_alone_is_compared_with_nothing(benches, store):
     """`--sizes 5,5` is one size."""
-    one = finished(set_size.opened("sample", (5, 5), RECIPE, store, "small"))
+    one = finished(set_size.open_cells("sample", (5, 5), RECIPE, store, "small"))
     assert list(one) == [5]
     plan = set_size.planned(one, ("feature:1",), (5,))
     found = StudyResult.open(finished(set_size.run(one, plan, "sample")).path)
@@ -372,13 +370,13 @@ def test_one_size_alone_is_compared_with_nothing(benches, store):
 
 
 def test_proposed_sizes_are_those_that_the_test_lists_have(benches, store):
-    sizes = set_size_reach.proposed_for("sample", store)
+    sizes = feasibility.proposed_for("sample", store)
     longest = int(np.diff(benches[5].fold.test.offsets).max())
     assert sizes == (10, 20, 40)
     assert longest < 80
-    assert len(set_size_reach.homes(sizes)) == 2
-    facts = {"queries": 1} | set_size_reach.counts(np.array([longest]), sizes)
-    assert all(set_size_reach.is_reached(facts, size) for size in sizes)
+    assert len(feasibility.train_sizes(sizes)) == 2
+    facts = {"queries": 1} | feasibility.counts(np.array([longest]), sizes)
+    assert all(feasibility.is_reached(facts, size) for size in sizes)
 
 
 @pytest.mark.parametrize(
@@ -425,7 +423,7 @@ def test_a_single_shared_document_has_no_stability_in_any_list():
     ],
 )
 def test_what_a_study_has_to_know_of_a_ranker(name, drawn, alone, fed, benches):
-    found = entrants.entrant(name, benches[5])
+    found = resolved_rankers.resolved(name, benches[5])
     assert (found.drawn, found.alone, found.fed) == (drawn, alone, fed)
 
 
@@ -435,10 +433,12 @@ def test_what_a_study_has_to_know_of_a_ranker(name, drawn, alone, fed, benches):
 )
 def test_a_combination_is_fed_where_a_member_is_but_not_by_shuffles(label, first, fed):
     members = [
-        entrants.Entrant("a", {}, drawn=True, alone=True, fed=first, largest=40, rankings=1),
-        entrants.Entrant("b", {}, drawn=True, alone=False, depth=20, largest=30),
+        resolved_rankers.ResolvedRanker(
+            "a", {}, drawn=True, alone=True, fed=first, largest=40, rankings=1
+        ),
+        resolved_rankers.ResolvedRanker("b", {}, drawn=True, alone=False, depth=20, largest=30),
     ]
-    found = entrants._combined(label, members)
+    found = resolved_rankers._combined(label, members)
     assert (found.fed, found.drawn, found.alone) == (fed, False, False)
     assert (found.depth, found.rankings, found.largest) == (20, 1, 30)
 
@@ -449,5 +449,5 @@ def test_what_comes_from_outside_is_not_drawn(benches, monkeypatch):
         return SimpleNamespace(digest=name * 8)
 
     monkeypatch.setattr(Workbench, "identified", identified)
-    found = entrants.entrant("mine:score", benches[5])
+    found = resolved_rankers.resolved("mine:score", benches[5])
     assert (found.drawn, found.alone) == (False, True)

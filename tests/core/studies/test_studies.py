@@ -17,10 +17,10 @@ from shuffleproof.core.studies import noise, score_floor
 from shuffleproof.core.studies.kinds.invariance import study as invariance
 from shuffleproof.core.studies.kinds.invariance.certificate import per_query
 from shuffleproof.core.studies.kinds.invariance.verdict import UNTOLD
-from shuffleproof.core.studies.kinds.ranking_degradation import study as initial_ranking
+from shuffleproof.core.studies.kinds.ranking_degradation import study as ranking_degradation
 from shuffleproof.core.studies.result import StudyResult, stored_summary
 from shuffleproof.core.studies.run import run_study
-from shuffleproof.core.studies.score_reuse import Carrier, source_of
+from shuffleproof.core.studies.score_reuse import ScoreCache, source_of
 from shuffleproof.core.studies.study import Memory, Study, plan
 from shuffleproof.core.studies.workbench import finished
 
@@ -97,7 +97,7 @@ def figure3(rankers, draws=3, measures=("NDCG@10",)):
 
 
 def ran(study, judged, rankers, records):
-    step = initial_ranking.measured_by([Measure.parse(text) for text in study.measures])
+    step = ranking_degradation.measured_by([Measure.parse(text) for text in study.measures])
     by_label = {ranker.name: ranker for ranker in rankers}
     return finished(run_study(study, judged, by_label, records, step))
 
@@ -117,7 +117,7 @@ def test_source_finds_the_same_documents(judged):
 def test_carried_scores_equal_real_ones(judged):
     ranker = FeatureRanker()
     variants = [perturbation("shuffle", 1)(judged.lists, generator(1, i)) for i in range(9)]
-    scored = Carrier(ranker, judged).score(variants)
+    scored = ScoreCache(ranker, judged).score(variants)
     assert scored.carried
     assert len(ranker.asked) == 1 + 3
     for variant, scores in zip(variants, scored.scores, strict=True):
@@ -127,14 +127,14 @@ def test_carried_scores_equal_real_ones(judged):
 def test_a_ranker_that_lies_about_what_it_reads_is_found_out(judged):
     ranker = LiarRanker()
     variants = [perturbation("shuffle", 1)(judged.lists, generator(1, i)) for i in range(5)]
-    scored = Carrier(ranker, judged).score(variants)
+    scored = ScoreCache(ranker, judged).score(variants)
     assert not scored.carried
     assert scored.deviation > 0
     np.testing.assert_array_equal(scored.scores[4], ranker.score(judged.dataset, variants[4]))
 
 
 def test_figure3_flat_for_features_falling_for_the_initial_ranking(judged):
-    rankers = [initial_ranking.InitialRanking(), FeatureRanker(), PositionRanker()]
+    rankers = [ranking_degradation.InitialRanking(), FeatureRanker(), PositionRanker()]
     result = ran(figure3(rankers), judged, rankers, Memory())
     summary = result.summary()
     curve = {label: group["mean"].to_numpy() for label, group in summary.groupby("ranker")}
@@ -147,11 +147,11 @@ def test_figure3_flat_for_features_falling_for_the_initial_ranking(judged):
     ]
     assert (summary.low <= summary["mean"]).all()
     assert (summary["mean"] <= summary.high).all()
-    text = initial_ranking.finding(result, "transpositions", "NDCG@10")
+    text = ranking_degradation.finding(result, "transpositions", "NDCG@10")
     assert "by-feature keeps" in text
     assert "initial ranking loses" in text
     assert "below the undisturbed initial ranking from level 0 " not in text
-    only = initial_ranking.finding(result, "transpositions", "NDCG@10", ["by-feature"])
+    only = ranking_degradation.finding(result, "transpositions", "NDCG@10", ["by-feature"])
     assert only == f"by-feature keeps {curve['by-feature'][0]:.3f} at every level."
 
 
@@ -187,7 +187,7 @@ def test_a_crossing_is_named_where_the_paired_differences_say_so():
     curves = {name: [start - drop for drop in of_levels] for name, of_levels in drops.items()}
     result = curves_of(initial_ranking=[start, start - steady, start - steady, start], **curves)
     found = {
-        fall.ranker: fall for fall in initial_ranking.falls(result, "transpositions", "NDCG@10")
+        fall.ranker: fall for fall in ranking_degradation.falls(result, "transpositions", "NDCG@10")
     }
     flat = [drop for of_levels in drops.values() for drop in of_levels]
     raw = [stats.ttest_1samp(drop, 0).pvalue if drop.any() else 1.0 for drop in flat]
@@ -200,20 +200,22 @@ def test_a_crossing_is_named_where_the_paired_differences_say_so():
         significant = [one.level for one in own if one.difference < 0 and one.p <= 0.05]
         assert found[name].below == tuple(significant)
     assert stats.ttest_1samp(noise + 0.36, 0).pvalue <= 0.05 < found["large"].compared[-1].p
-    text = initial_ranking.finding(result, "transpositions", "NDCG@10")
+    text = ranking_degradation.finding(result, "transpositions", "NDCG@10")
     reference = "the undisturbed initial ranking"
     below = f"significantly below {reference}"
     by = "by 80 transpositions and is"
     p = found["large"].compared[-1].p
-    assert f"same loses 0.213 (38.8%) {by} {below} from level 20 on." in text
-    assert f"noisy loses 0.017 (3.0%) {by} not told apart from {reference}: −3.0% at level " in text
-    told = f"not told apart from {reference}: −64.8% at level 80, p = {p:.2g}, n = 6."
-    assert f"large loses 0.357 (64.8%) {by} {told}" in text
+    assert f"same loses 0.213 (38.8 %) {by} {below} from level 20 on." in text
+    assert (
+        f"noisy loses 0.017 (3.0 %) {by} not told apart from {reference}: −3.0 % at level " in text
+    )
+    told = f"not told apart from {reference}: −64.8 % at level 80, p = {p:.2g}, n = 6."
+    assert f"large loses 0.357 (64.8 %) {by} {told}" in text
     assert f"{by} {below} at every level." in text
     assert f"{by} {below} at level 5." in text
-    assert f"rising gains 0.107 (19.4%) {by} nowhere below {reference}." in text
+    assert f"rising gains 0.107 (19.4 %) {by} nowhere below {reference}." in text
     assert text.endswith("by paired t after Holm's adjustment for 24 comparisons.")
-    few = initial_ranking.falls(result, "transpositions", "NDCG@10", ["large"])
+    few = ranking_degradation.falls(result, "transpositions", "NDCG@10", ["large"])
     assert few == [found["large"]], "the family is the study's, whoever is shown"
 
 
@@ -231,7 +233,7 @@ def test_finished_trials_are_not_repeated(judged, tmp_path):
     ranker = PositionRanker()
     records = Records(tmp_path)
     study = figure3([ranker])
-    step = initial_ranking.measured_by([Measure.parse("NDCG@10")])
+    step = ranking_degradation.measured_by([Measure.parse("NDCG@10")])
     work = run_study(study, judged, {ranker.name: ranker}, records, step)
     next(work)
     next(work)
@@ -263,7 +265,7 @@ def test_a_trial_depends_on_itself_alone(judged):
 
 
 def test_result_saves_and_opens(judged, tmp_path):
-    rankers = [initial_ranking.InitialRanking(), PositionRanker()]
+    rankers = [ranking_degradation.InitialRanking(), PositionRanker()]
     result = ran(figure3(rankers, measures=("NDCG@10", "RR")), judged, rankers, Memory())
     result.save(tmp_path)
     opened = StudyResult.open(tmp_path)

@@ -22,10 +22,9 @@ from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
-from shuffleproof.core.studies import conventions
-from shuffleproof.core.studies import running as underway
+from shuffleproof.core.studies import conventions, running
 from shuffleproof.core.studies.answers.rescored_list import replayed
-from shuffleproof.core.studies.kinds.ranking_degradation import study as initial_ranking
+from shuffleproof.core.studies.kinds.ranking_degradation import study as ranking_degradation
 from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
 from shuffleproof.core.studies.kinds.ranking_degradation.significance import TESTS, damage, marks
 from shuffleproof.core.studies.reproduce import study_command, study_python
@@ -45,7 +44,7 @@ def judged():
     return JudgedLists(dataset, CandidateLists.ranked_by(dataset, scores))
 
 
-class ByFeature(initial_ranking.InitialRanking):
+class ByFeature(ranking_degradation.InitialRanking):
     """The first feature, nothing else."""
 
     def score(self, dataset, lists):
@@ -56,21 +55,21 @@ class ByFeature(initial_ranking.InitialRanking):
 def study():
     return Study(
         kind="initial-ranking",
-        rankers=((initial_ranking.INITIAL, "a"), ("plain", "b")),
+        rankers=((ranking_degradation.INITIAL, "a"), ("plain", "b")),
         lists="lists",
         initial=("feature:1",),
         perturbations=tuple((FAMILY, level) for level in LEVELS),
         measures=("NDCG@10",),
         draws=3,
         seed=5,
-        stored=conventions.kept(["NDCG@10"]),
+        stored=conventions.stored_measures(["NDCG@10"]),
     )
 
 
 @pytest.fixture(scope="module")
 def rankers():
     plain = ByFeature(name="plain", reads=frozenset({"features"}))
-    return {initial_ranking.INITIAL: initial_ranking.InitialRanking(), "plain": plain}
+    return {ranking_degradation.INITIAL: ranking_degradation.InitialRanking(), "plain": plain}
 
 
 @pytest.fixture(scope="module")
@@ -80,14 +79,14 @@ def records():
 
 @pytest.fixture(scope="module")
 def result(judged, study, rankers, records):
-    step = initial_ranking.measured_by([Measure.parse(text) for text in study.measured])
+    step = ranking_degradation.measured_by([Measure.parse(text) for text in study.measured])
     return finished(run_study(study, judged, rankers, records, step))
 
 
 def test_marks_by_scipy_and_holm(result):
     table = marks(result, FAMILY, "NDCG@10", baseline="plain").set_index(["ranker", "level"])
     changes = []
-    for label in (initial_ranking.INITIAL, "plain"):
+    for label in (ranking_degradation.INITIAL, "plain"):
         first = result.per_query(label, FAMILY, 0.0, "NDCG@10").astype(float)
         for level in LEVELS[1:]:
             own = result.per_query(label, FAMILY, level, "NDCG@10").astype(float)
@@ -103,12 +102,12 @@ def test_marks_by_scipy_and_holm(result):
     found = table["change_p"].dropna().to_numpy()
     np.testing.assert_allclose(found, holm(np.array(changes)), rtol=1e-6)
     plain = result.per_query("plain", FAMILY, 8.0, "NDCG@10").astype(float)
-    other = result.per_query(initial_ranking.INITIAL, FAMILY, 8.0, "NDCG@10").astype(float)
-    row = table.loc[initial_ranking.INITIAL, 8.0]
+    other = result.per_query(ranking_degradation.INITIAL, FAMILY, 8.0, "NDCG@10").astype(float)
+    row = table.loc[ranking_degradation.INITIAL, 8.0]
     assert row["against"] == pytest.approx((other - plain).mean(), abs=1e-7)
     p = [
         stats.ttest_rel(
-            result.per_query(initial_ranking.INITIAL, FAMILY, level, "NDCG@10").astype(float),
+            result.per_query(ranking_degradation.INITIAL, FAMILY, level, "NDCG@10").astype(float),
             result.per_query("plain", FAMILY, level, "NDCG@10").astype(float),
         ).pvalue
         for level in LEVELS
@@ -123,7 +122,7 @@ def test_marks_say_the_direction_and_only_where_it_is_significant(result):
         assert (marked[f"{name}_p"] <= 0.05).all()
         assert ((marked[name] > 0) == (marked[f"{name}_mark"] == "▲")).all()
         assert not (table[table[f"{name}_mark"] == ""][f"{name}_p"] <= 0.05).any()
-    fallen = table[(table.ranker == initial_ranking.INITIAL) & (table.level == 8.0)]
+    fallen = table[(table.ranker == ranking_degradation.INITIAL) & (table.level == 8.0)]
     assert fallen.change_mark.tolist() == ["▼"]
 
 
@@ -143,18 +142,18 @@ def test_unknown_names_are_refused(result):
 
 
 def test_damage_is_the_difference_by_query_worst_first(result):
-    frame = damage(result, initial_ranking.INITIAL, FAMILY, 8.0, "NDCG@10")
+    frame = damage(result, ranking_degradation.INITIAL, FAMILY, 8.0, "NDCG@10")
     assert sorted(frame["query"]) == sorted(result.query_ids)
     assert list(frame.change) == sorted(frame.change)
     at = result.query_ids.index(frame["query"][0])
     rows = np.flatnonzero(
-        (result.trials.ranker == initial_ranking.INITIAL) & (result.trials.level == 8.0)
+        (result.trials.ranker == ranking_degradation.INITIAL) & (result.trials.level == 8.0)
     )
     values = conventions.derived("NDCG@10", result.stored, result.values[rows])[:, at]
     assert frame.disturbed[0] == pytest.approx(values.mean(), abs=1e-6)
     assert frame.worst_draw[0] == values.argmin()
     np.testing.assert_array_equal(frame.change, frame.disturbed - frame.unchanged)
-    as_is = result.per_query(initial_ranking.INITIAL, FAMILY, 0.0, "NDCG@10")
+    as_is = result.per_query(ranking_degradation.INITIAL, FAMILY, 0.0, "NDCG@10")
     assert frame.unchanged[0] == as_is[at]
     assert frame.change[0] < 0
 
@@ -172,7 +171,7 @@ def test_other_conventions_follow_from_what_is_stored(result, judged, measure):
     """Nothing is scored again, and what comes out is what scoring again would give."""
     lists = perturbation(FAMILY, 8.0)(judged.lists, generator(5, FAMILY, 8.0, 2))
     fresh = evaluate([Measure.parse(measure)], judged.dataset, lists, lists.prior[:, 0])[0]
-    draws = result.draws(initial_ranking.INITIAL, FAMILY, 8.0, measure)
+    draws = result.draws(ranking_degradation.INITIAL, FAMILY, 8.0, measure)
     np.testing.assert_array_equal(draws[2], fresh)
     summary = result.summary([measure]).set_index(["ranker", "level"])
     own = result.per_query("plain", FAMILY, 2.0, measure)
@@ -188,7 +187,9 @@ def test_what_needs_scores_is_refused(result):
 
 def test_trials_are_shared_by_studies_that_ask_for_other_conventions(study):
     other = dataclasses.replace(
-        study, measures=("NDCG(empty=one)@3",), stored=conventions.kept(["NDCG(empty=one)@3"])
+        study,
+        measures=("NDCG(empty=one)@3",),
+        stored=conventions.stored_measures(["NDCG(empty=one)@3"]),
     )
     trial = plan(study)[0]
     assert study.digest_of(trial) == other.digest_of(trial)
@@ -198,27 +199,27 @@ def test_trials_are_shared_by_studies_that_ask_for_other_conventions(study):
 
 def test_a_study_under_way_shows_what_is_finished(judged, study, rankers, result, tmp_path):
     store = Store(tmp_path)
-    step = initial_ranking.measured_by([Measure.parse(text) for text in study.measured])
-    assert underway.so_far(study, store.records, result.query_ids, {}) is None
+    step = ranking_degradation.measured_by([Measure.parse(text) for text in study.measured])
+    assert running.so_far(study, store.records, result.query_ids, {}) is None
     work = run_study(study, judged, rankers, store.records, step)
     next(work), next(work), next(work)
     work.close()
     key = key_of("study", study.recipe())
-    underway.announce(store, key, study, result.query_ids, {"data": "planted"})
-    (found,) = underway.underway(store, "initial-ranking")
-    assert not list(underway.underway(store, "invariance"))
+    running.register(store, key, study, result.query_ids, {"data": "planted"})
+    (found,) = running.running_studies(store, "initial-ranking")
+    assert not list(running.running_studies(store, "invariance"))
     partial = found.result(store)
     assert partial.facts == {"data": "planted"}
     assert set(zip(partial.trials.ranker, partial.trials.level, strict=True)) == {
-        (initial_ranking.INITIAL, 0.0), ("plain", 0.0), (initial_ranking.INITIAL, 2.0)
+        (ranking_degradation.INITIAL, 0.0), ("plain", 0.0), (ranking_degradation.INITIAL, 2.0)
     }  # fmt: skip
     np.testing.assert_array_equal(
-        partial.per_query(initial_ranking.INITIAL, FAMILY, 2.0, "NDCG@10"),
-        result.per_query(initial_ranking.INITIAL, FAMILY, 2.0, "NDCG@10"),
+        partial.per_query(ranking_degradation.INITIAL, FAMILY, 2.0, "NDCG@10"),
+        result.per_query(ranking_degradation.INITIAL, FAMILY, 2.0, "NDCG@10"),
     )
     assert len(marks(partial, FAMILY, "NDCG@10")) == 3
     store.add(key, study.recipe(), result.save)
-    assert not list(underway.underway(store, "initial-ranking"))
+    assert not list(running.running_studies(store, "initial-ranking"))
 
 
 def test_claims_of_falling_levels_count_outwards(result):
@@ -239,7 +240,7 @@ def test_claims_of_falling_levels_count_outwards(result):
     )
     recipe |= {"stored": ["NDCG@10"]}
     fallen = StudyResult(recipe, trials, drop[:, None, :], ("1", "2", "3", "4"), {})
-    verdict = initial_ranking.claim(fallen, "mallows", "NDCG@10")
+    verdict = ranking_degradation.claim(fallen, "mallows", "NDCG@10")
     assert verdict["verdict"] == "holds"
     assert verdict["difference"] == pytest.approx(0.45 - 0.025)
     assert verdict["low"] <= verdict["difference"] + 1e-6 <= verdict["high"] + 2e-6
@@ -336,7 +337,7 @@ def test_a_replayed_list_has_the_value_that_the_study_stored(bench):
                 "store": str(bench.store.root), "data": "sample", "draw": draw, "seed": 0,
                 "recipe": artefact.facts["lists"], "lists": artefact.recipe["lists"],
                 "query": study.query_ids[query], "family": FAMILY, "level": 9.0,
-                "ranker": label if label == initial_ranking.INITIAL else digest,
+                "ranker": label if label == ranking_degradation.INITIAL else digest,
             }  # fmt: skip
             frame = pd.DataFrame(replayed(item))
             discount = 1 / np.log2(np.arange(2, 12))
@@ -346,7 +347,7 @@ def test_a_replayed_list_has_the_value_that_the_study_stored(bench):
                 stored[draw, query], abs=1e-5
             )
             assert sorted(frame.shown) == list(range(1, len(frame) + 1))
-            assert frame.moved.any() == (label == initial_ranking.INITIAL)
+            assert frame.moved.any() == (label == ranking_degradation.INITIAL)
     with pytest.raises(DataError, match="not the data set"):
         replayed(item | {"lists": "0" * 64})
     with pytest.raises(DataError, match="not in the test part"):

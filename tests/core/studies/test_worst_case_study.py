@@ -26,7 +26,7 @@ from shuffleproof.core.studies.kinds.worst_case.plan import RANDOM, Plan
 from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
 from shuffleproof.core.studies.kinds.worst_case.table import columns, table
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.studies.running import Underway
+from shuffleproof.core.studies.running import RunningStudy
 from shuffleproof.core.studies.workbench import Workbench
 
 NDCG = Measure("NDCG", 10)
@@ -247,7 +247,7 @@ def test_found_again_drawn_while_it_runs_and_resumed(bench, artefact, monkeypatc
     plan = Plan.of(result.recipe)
     assert plan.recipe() == {name: plan.recipe()[name] for name in result.recipe}
     facts = dict(result.facts)
-    seen = Underway(result.recipe, result.query_ids, facts).result(bench.store)
+    seen = RunningStudy(result.recipe, result.query_ids, facts).result(bench.store)
     np.testing.assert_array_equal(seen.values, result.values)
     half = {cell.digest: bench.store.records.get(cell.digest) for cell in plan.cells(30)[:3]}
     part = plan.assembled(half, result.query_ids, facts)

@@ -23,7 +23,7 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate, mean_of
 from shuffleproof.core.progress import finished
 from shuffleproof.core.rankers import registry
-from shuffleproof.core.rankers.fit_cache import kept
+from shuffleproof.core.rankers.fit_cache import fit_or_load
 from shuffleproof.core.rankers.neural import ranker as neural
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
@@ -149,10 +149,10 @@ def test_lists_drawn_with_replacement_are_equally_likely():
 
 
 def test_the_time_of_a_training_is_that_of_whole_epochs(tmp_path):
-    found = finished(kept(small("dlcm"), TRAIN, VALID, "these", Store(tmp_path)))
+    found = finished(fit_or_load(small("dlcm"), TRAIN, VALID, "these", Store(tmp_path)))
     assert (found.artefact.facts["epochs"], found.artefact.facts["timed"]) == (4, 4)
     assert not found.cached
-    assert finished(kept(small("dlcm"), TRAIN, VALID, "these", Store(tmp_path))).cached
+    assert finished(fit_or_load(small("dlcm"), TRAIN, VALID, "these", Store(tmp_path))).cached
 
 
 def test_small_sets_repeat_their_pass_until_an_epoch_has_its_least_steps():

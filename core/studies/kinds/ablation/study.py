@@ -20,7 +20,7 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.significance import bootstrap_intervals, holm, paired_t
 from shuffleproof.core.models import size
 from shuffleproof.core.progress import Progress, saying
-from shuffleproof.core.rankers.fit_cache import Kept, kept, ranker_key
+from shuffleproof.core.rankers.fit_cache import CachedRanker, fit_or_load, ranker_key
 from shuffleproof.core.rankers.neural.recipes import NeuralSpec
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.manifest import Artefact
@@ -258,15 +258,15 @@ def _study(
         measures=(MEASURE,),
         draws=draws,
         seed=seed,
-        stored=conventions.kept((MEASURE,)),
+        stored=conventions.stored_measures((MEASURE,)),
     )
 
 
-def _trained(bench: Workbench, variant: Variant) -> Generator[Progress, None, Kept]:
+def _trained(bench: Workbench, variant: Variant) -> Generator[Progress, None, CachedRanker]:
     have = bench.prepared.test.lists.rankings
     if variant.spec.rankings > have:
         raise MissingRankingError(variant.label, variant.spec.rankings, have)
-    fitting = kept(
+    fitting = fit_or_load(
         variant.spec, bench.prepared.train, bench.prepared.valid, asdict(bench.recipe), bench.store
     )
     return (yield from saying(fitting, f"of {variant.label}"))

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from shuffleproof.core.studies.kinds.attention.question import Attention
-from shuffleproof.core.studies.reproduce import changed_lists, command_of, opened
+from shuffleproof.core.studies.reproduce import changed_lists, command_of, opening_lines
 
 Facts = Mapping[str, Any]
 
@@ -50,7 +50,7 @@ def list_python(ranker: str, query: str, which: Mapping[str, Any], facts: Facts)
         "from shuffleproof.core.studies.kinds.attention.snapshot import looked",
         "from shuffleproof.core.studies.workbench import Workbench, finished",
         "",
-        f"bench = {opened(facts)}",
+        f"bench = {opening_lines(facts)}",
         f"ranker = finished(bench.trained({ranker!r})).ranker",
         "test = bench.prepared.test",
         f"query = test.dataset.query_ids.index({query!r})",

@@ -28,7 +28,7 @@ WORDS: Mapping[Touched, str] = {
 
 
 @dataclass(frozen=True)
-class Change:
+class ListEdit:
     """A change of one list.
 
     Attributes:
@@ -37,7 +37,7 @@ class Change:
         level: its strength.
         seed: of the draw.
 
-    >>> str(Change.parse("transpositions:5:2")), Change.parse("shuffled:7").what
+    >>> str(ListEdit.parse("transpositions:5:2")), ListEdit.parse("shuffled:7").what
     ('transpositions:5:2', 'order shown')
     """
 
@@ -47,7 +47,7 @@ class Change:
     seed: int = 0
 
     @classmethod
-    def parse(cls, text: str) -> "Change":
+    def parse(cls, text: str) -> "ListEdit":
         """The change that a text means.
 
         Raises:
@@ -89,9 +89,9 @@ class Change:
     def words(self) -> str:
         """The change in words, to follow “the list”.
 
-        >>> Change.parse("transpositions:5").words()
+        >>> ListEdit.parse("transpositions:5").words()
         'under another initial ranking (transpositions, level 5)'
-        >>> Change.parse("feature-noise:0.5").words()
+        >>> ListEdit.parse("feature-noise:0.5").words()
         'with other features (feature-noise, level 0.5)'
         """
         if self.order is not None:

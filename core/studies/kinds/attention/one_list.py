@@ -18,7 +18,7 @@ from jaxtyping import Float32
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.studies.answers import scoring
 from shuffleproof.core.studies.answers.shown_order import document_names
-from shuffleproof.core.studies.kinds.attention.list_edit import NO_CHANGE, Change
+from shuffleproof.core.studies.kinds.attention.list_edit import NO_CHANGE, ListEdit
 from shuffleproof.core.studies.kinds.attention.snapshot import Look, looked
 
 MOST_FEATURES = 8
@@ -130,21 +130,23 @@ def unpacked(item: Mapping[str, Any]) -> Float32[np.ndarray, "*shape"]:
 
 def _both(item: Mapping[str, Any]) -> tuple[JudgedLists, Look, Look]:
     """The list, and what is seen of it before and after the change."""
-    asked, change = _asked(item), str(Change.parse(item["change"]))
+    asked, change = _asked(item), str(ListEdit.parse(item["change"]))
     return scoring.list_for(item), _looked(*asked, NO_CHANGE), _looked(*asked, change)
 
 
 def _asked(item: Mapping[str, Any]) -> tuple[str, str]:
     """The list and the ranker of a question, and what the data set's name means now."""
     names = ("store", "data", "recipe", "query", "ranker")
-    return json.dumps({name: item[name] for name in names}, sort_keys=True), scoring.named(item)
+    return json.dumps({name: item[name] for name in names}, sort_keys=True), scoring.digest_of_name(
+        item
+    )
 
 
 @lru_cache(maxsize=3)
 def _looked(question: str, named: str, change: str) -> Look:
     del named  # part of the memory's key alone
     item = json.loads(question)
-    return looked(scoring.ranker_for(item), scoring.list_for(item), Change.parse(change))
+    return looked(scoring.ranker_for(item), scoring.list_for(item), ListEdit.parse(change))
 
 
 def _plain(value: float) -> float | None:

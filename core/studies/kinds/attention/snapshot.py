@@ -13,7 +13,7 @@ from shuffleproof.core.rankers.attention.kinds import AttentionRecord
 from shuffleproof.core.rankers.attention.order import binned, bounds, largest_change
 from shuffleproof.core.rankers.attention.summary import Summary, summary
 from shuffleproof.core.rankers.base import Ranker
-from shuffleproof.core.studies.kinds.attention.list_edit import Change
+from shuffleproof.core.studies.kinds.attention.list_edit import ListEdit
 
 THUMBNAIL = 16
 """Rows and columns of a head's small picture."""
@@ -64,7 +64,7 @@ class Look:
         ]
 
 
-def looked(ranker: Ranker, judged: JudgedLists, change: Change) -> Look:
+def looked(ranker: Ranker, judged: JudgedLists, change: ListEdit) -> Look:
     """Look at one list after a change.
 
     Args:

@@ -12,7 +12,7 @@ from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.answers.one_list import amount
 from shuffleproof.core.studies.claims_intervals import ALPHA, adjusted
-from shuffleproof.core.studies.kinds.attention.list_edit import WORDS, Change
+from shuffleproof.core.studies.kinds.attention.list_edit import WORDS, ListEdit
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.words import counted, interval, signed
 
@@ -153,7 +153,7 @@ def _dead(frame: pd.DataFrame) -> str:
 
 
 def verdict(
-    ranker: str, reads: Sequence[str], change: Change, changes: Sequence[tuple[str, int, float]]
+    ranker: str, reads: Sequence[str], change: ListEdit, changes: Sequence[tuple[str, int, float]]
 ) -> str:
     """What a change did to the weights of one list, after re-indexing, in a sentence.
 

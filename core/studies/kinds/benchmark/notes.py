@@ -17,7 +17,7 @@ from shuffleproof.core.words import counted
 CONVENTIONS = ("gain", "discount", "ideal", "empty", "ties", "relevant", "top_grade", "short")
 
 
-def said(
+def table_notes(
     result: StudyResult,
     measures: Sequence[str],
     baselines: Sequence[str],

@@ -150,7 +150,7 @@ def _measured(
         texts: measures in full.
         data: what the judgments are called.
     """
-    stored = conventions.kept(texts)
+    stored = conventions.stored_measures(texts)
     parsed = [Measure.parse(text) for text in stored]
     values = [
         evaluate(parsed, whole.dataset, lists, as_ranked(lists, whole.scores[label]))

@@ -13,7 +13,7 @@ from shuffleproof.core.progress import Progress, finished
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.base import RankerSpec
 from shuffleproof.core.rankers.ensemble.fit_cache import combination
-from shuffleproof.core.rankers.fit_cache import Kept
+from shuffleproof.core.rankers.fit_cache import CachedRanker
 from shuffleproof.core.rankers.name import INITIAL, RankerName
 from shuffleproof.core.studies.asked_rows import REFERENCES as REFERENCES  # noqa: PLC0414 (asked for here)
 from shuffleproof.core.studies.precomputed_scores import is_precomputed
@@ -174,7 +174,7 @@ def pinned(rows: Sequence[Row], benches: Sequence[Workbench]) -> tuple[Row, ...]
 
 def trained_at(
     bench: Workbench, label: str, seed: int, wide: Workbench | None = None
-) -> Generator[Progress, None, Kept]:
+) -> Generator[Progress, None, CachedRanker]:
     """A row's ranker at one seed: trained or found, a combination's members likewise.
 
     Args:

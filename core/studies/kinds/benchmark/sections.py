@@ -5,7 +5,7 @@ from typing import Any
 
 from shuffleproof.core.studies.kinds.benchmark import finding as benchmark_finding
 from shuffleproof.core.studies.kinds.benchmark import notes as benchmark_notes
-from shuffleproof.core.studies.kinds.benchmark import published as benchmark_printed
+from shuffleproof.core.studies.kinds.benchmark import published as benchmark_published
 from shuffleproof.core.studies.kinds.benchmark import ranks as benchmark_ranks
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
 from shuffleproof.core.studies.kinds.benchmark import text as benchmark_text
@@ -46,12 +46,12 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
     if found is not None and found.queries:
         places = [(str(name), float(place)) for name, place in found.ranks.items()]
         yield Picture("ranks", (places, found.cliques, found.difference))
-    printed = benchmark_printed.printed_for(result.facts)
+    printed = benchmark_published.printed_for(result.facts)
     if printed is not None:
         yield Heading("As the paper printed it, not measured here")
-        yield Sentence(benchmark_printed.in_words(printed))
-        yield Sentence(benchmark_printed.warning(result.facts, measures))
-        yield Table(benchmark_printed.beside(result, printed), benchmark_printed.COLUMNS, "")
+        yield Sentence(benchmark_published.in_words(printed))
+        yield Sentence(benchmark_published.warning(result.facts, measures))
+        yield Table(benchmark_published.beside(result, printed), benchmark_published.COLUMNS, "")
 
 
 def baselines_of(result: StudyResult, view: View) -> list[str]:
@@ -73,11 +73,11 @@ def answer(result: StudyResult, view: View) -> dict[str, Any]:
         for baseline in baselines
         for measure in measures
     ]
-    printed = benchmark_printed.printed_for(result.facts)
-    said = benchmark_notes.said(result, measures, *how)
+    printed = benchmark_published.printed_for(result.facts)
+    said = benchmark_notes.table_notes(result, measures, *how)
     said += benchmark_notes.means_over_folds(result, measures, view.digits)
     if printed is not None:
-        said += filter(None, [benchmark_printed.warning(result.facts, measures)])
+        said += filter(None, [benchmark_published.warning(result.facts, measures)])
     return {
         "failed": dict(result.facts.get("failed", {})),
         "table": records(means.fillna({"marks": ""})),
@@ -85,5 +85,7 @@ def answer(result: StudyResult, view: View) -> dict[str, Any]:
         "symbols": dict(zip(baselines, view.symbols, strict=False)),
         "comparisons": [row for frame in compared for row in records(frame)],
         "said": said,
-        "published": [] if printed is None else records(benchmark_printed.beside(result, printed)),
+        "published": []
+        if printed is None
+        else records(benchmark_published.beside(result, printed)),
     }

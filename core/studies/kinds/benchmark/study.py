@@ -108,7 +108,7 @@ def planned(
     folds = tuple((bench.name, bench.lists_digest) for bench in benches)
     rows = pinned(rows_of(names, benches[0].preset, seeds), benches)
     rows = benchmark_lists.fitted(rows, benches)
-    return Plan(rows, folds, texts, conventions.kept(texts))
+    return Plan(rows, folds, texts, conventions.stored_measures(texts))
 
 
 def run(benches: Sequence[Workbench], plan: Plan, data: str) -> Generator[Progress, None, Artefact]:

@@ -63,7 +63,7 @@ def table(  # noqa: PLR0913 (as `cells`)
     frame = pd.DataFrame({"ranker": [label for _, label in rows], **cells_})
     heads = zip(measures, benchmark_notes.heads(measures), strict=True)
     columns = [tables.RANKER, *(tables.Column(measure, head) for measure, head in heads)]
-    said = benchmark_notes.said(result, measures, baselines, test, symbols)
+    said = benchmark_notes.table_notes(result, measures, baselines, test, symbols)
     said += benchmark_notes.means_over_folds(result, measures, digits)
     return tables.Table(frame, columns, "", said, [group for group, _ in rows])
 

@@ -34,7 +34,7 @@ from shuffleproof.core.studies.noise import Noise
 from shuffleproof.core.studies.precomputed_scores import is_as_is, is_precomputed
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import query_ids_of, run_study
-from shuffleproof.core.studies.score_reuse import Carrier, source_of
+from shuffleproof.core.studies.score_reuse import ScoreCache, source_of
 from shuffleproof.core.studies.study import Study, TrialRecords, levels_of
 from shuffleproof.core.studies.workbench import Workbench, with_initial
 
@@ -98,7 +98,7 @@ def planned(
         measures=measures,
         draws=draws,
         seed=seed,
-        stored=(*conventions.kept(measures), *OWN),
+        stored=(*conventions.stored_measures(measures), *OWN),
     )
 
 
@@ -181,7 +181,7 @@ def _certificates(
 
 def measured_by(measures: Sequence[Measure]) -> Any:
     """The study's step: measures of every variant, then what became of the answer itself."""
-    carriers: dict[tuple[int, int], Carrier] = {}
+    carriers: dict[tuple[int, int], ScoreCache] = {}
     noises: dict[tuple[int, int], Noise] = {}
 
     def measured(
@@ -189,7 +189,7 @@ def measured_by(measures: Sequence[Measure]) -> Any:
     ) -> tuple[list[Any], dict[str, Any]]:
         """Values [measures, queries] of each variant, and whether its scores were carried over."""
         key = (id(ranker), id(base))
-        carrier = carriers.setdefault(key, Carrier(ranker, base))
+        carrier = carriers.setdefault(key, ScoreCache(ranker, base))
         if key not in noises:
             noises[key] = Noise(ranker, base, carrier.scores, measures)
         scored = carrier.score_judged(variants)

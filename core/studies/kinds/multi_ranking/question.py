@@ -48,20 +48,20 @@ class MultiRanking(Question):
 
     def study(self, scope: Scope) -> Generator[Progress, None, Artefact]:
         """Open the lists of the first ranking; the others are fitted when they are needed."""
-        from shuffleproof.core.studies.kinds.multi_ranking import study as initial_rankings  # noqa: PLC0415 (only who works pays for it)
+        from shuffleproof.core.studies.kinds.multi_ranking import study as multi_ranking  # noqa: PLC0415 (only who works pays for it)
 
         recipe, data = scope.recipe(self.initial), scope.pinned or scope.data
-        opening = initial_rankings.opened(data, recipe, scope.store, scope.usual, self.rankers)
+        opening = multi_ranking.open_cells(data, recipe, scope.store, scope.usual, self.rankers)
         bench = replace((yield from opening), name=scope.data)
         asked = (self.rankers, self.swaps, self.measures, self.seeds)
-        return (yield from initial_rankings.run(bench, initial_rankings.planned(bench, *asked)))
+        return (yield from multi_ranking.run(bench, multi_ranking.planned(bench, *asked)))
 
     @classmethod
     def planned(cls, recipe: Facts) -> "Plan":
         """The plan of a study that was asked it."""
-        from shuffleproof.core.studies.kinds.multi_ranking import study as initial_rankings  # noqa: PLC0415 (only who reads pays for it)
+        from shuffleproof.core.studies.kinds.multi_ranking import study as multi_ranking  # noqa: PLC0415 (only who reads pays for it)
 
-        return initial_rankings.Plan.of(recipe)
+        return multi_ranking.Plan.of(recipe)
 
     @classmethod
     def telling(cls) -> "Telling":

@@ -30,7 +30,7 @@ from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import (
     swap_named,
 )
 from shuffleproof.core.studies.ranker_sets import expanded
-from shuffleproof.core.studies.resolved_rankers import entrant, trained
+from shuffleproof.core.studies.resolved_rankers import resolved, trained
 from shuffleproof.core.studies.run import query_ids_of
 from shuffleproof.core.studies.study import Found, Trial
 from shuffleproof.core.studies.workbench import Workbench
@@ -102,7 +102,7 @@ class Plan(CellPlan):
         return key_of("trial", facts).digest
 
 
-def opened(
+def open_cells(
     data: str, recipe: ListRecipe, store: Store, preset: str, names: Sequence[str] = TABLE4
 ) -> Generator[Progress, None, Workbench]:
     """The data with the candidate lists of its first initial ranking, which cuts them.
@@ -167,7 +167,7 @@ def planned(
     ]
     changed: list[Row] = []
     for label in expanded(names):
-        asked = entrant(label, bench)
+        asked = resolved(label, bench)
         if asked.rankings > len(trained_on):
             raise UsageError(
                 f"{label} reads {asked.rankings} initial rankings, the lists carry "
@@ -179,7 +179,9 @@ def planned(
         ]
         rows, changed = [*rows, own[0]], [*changed, *own[1:]]
     texts = tuple(str(Measure.parse(text)) for text in measures)
-    return Plan((*rows, *changed), every, bench.lists_digest, texts, conventions.kept(texts))
+    return Plan(
+        (*rows, *changed), every, bench.lists_digest, texts, conventions.stored_measures(texts)
+    )
 
 
 def run(bench: Workbench, plan: Plan) -> Generator[Progress, None, Artefact]:

@@ -126,10 +126,10 @@ class Sentences:
 
 def sentences(result: StudyResult, measure: str) -> Sentences:
     """What a study says of its rankers and of the paper's claim."""
-    return told(table(result, measure), claim(result, measure))
+    return claim_sentences(table(result, measure), claim(result, measure))
 
 
-def told(frame: pd.DataFrame, found: Verdict | None) -> Sentences:
+def claim_sentences(frame: pd.DataFrame, found: Verdict | None) -> Sentences:
     """The sentences from what was computed before: `table` and `claim`."""
     said = []
     for label, own in frame.groupby("ranker", sort=False):

@@ -13,7 +13,7 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.segments import largest_deviations
 from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.studies.kinds.ranking_degradation.study import values_of
-from shuffleproof.core.studies.score_reuse import Carrier, shared_source
+from shuffleproof.core.studies.score_reuse import ScoreCache, shared_source
 
 OWN = ("answer-tau", "kept-top-1", "kept-top-10", "score-change")
 """Kendall's τ-b of the two answers, the expected share of the first 1 and 10 that are still
@@ -25,13 +25,13 @@ def measured_by(measures: Sequence[Measure]) -> Callable[..., tuple[list[Any], d
 
     It remembers each ranker's scores of the base lists, so make a new one for every study.
     """
-    carriers: dict[tuple[int, int], Carrier] = {}
+    carriers: dict[tuple[int, int], ScoreCache] = {}
 
     def measured(
         ranker: Ranker, base: JudgedLists, variants: Sequence[JudgedLists]
     ) -> tuple[list[Any], dict[str, Any]]:
         """Values [measures, queries] of each variant, and whether its scores were carried over."""
-        carrier = carriers.setdefault((id(ranker), id(base)), Carrier(ranker, base))
+        carrier = carriers.setdefault((id(ranker), id(base)), ScoreCache(ranker, base))
         if all(variant is base for variant in variants):
             scored, facts = [carrier.scores] * len(variants), (True, 0.0)
         else:

@@ -11,7 +11,7 @@ from shuffleproof.core.perturb.registry import ATTACK, entry_of
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.studies.kinds.perturbations.retraining import untrainable
-from shuffleproof.core.studies.kinds.perturbations.system import meaningless, said
+from shuffleproof.core.studies.kinds.perturbations.system import in_words, meaningless
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.precomputed_scores import beyond
 
@@ -87,5 +87,5 @@ def check(found: Mapping[str, Mapping[str, str]], labels: Sequence[str]) -> None
     """
     if not found or any(set(labels) - set(reasons) for reasons in found.values()):
         return
-    each = [f"{family} means nothing for {said(reasons)}" for family, reasons in found.items()]
+    each = [f"{family} means nothing for {in_words(reasons)}" for family, reasons in found.items()]
     raise UsageError(f"nothing is left to study: {'. '.join(each)}; name others")

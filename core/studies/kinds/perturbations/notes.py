@@ -8,8 +8,8 @@ import pandas as pd
 
 from shuffleproof.core.perturb.registry import ATTACK, attacked
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.kinds.perturbations import applicability as without
-from shuffleproof.core.studies.kinds.perturbations.system import said
+from shuffleproof.core.studies.kinds.perturbations import applicability
+from shuffleproof.core.studies.kinds.perturbations.system import in_words
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 
 CANNOT = "cannot be "
@@ -94,7 +94,7 @@ def skipped(names: Sequence[str], families: Sequence[str]) -> str:
 (learns from no label).'
     """
     known = [family for family in families if family != ATTACK]
-    return left_out({"left_out": without.left_out(known, [INITIAL, *names])}, known)
+    return left_out({"left_out": applicability.left_out(known, [INITIAL, *names])}, known)
 
 
 def short_of(facts: Mapping[str, Any], families: Collection[str]) -> str:
@@ -126,7 +126,7 @@ def _sentences(family: str, reasons: Mapping[str, str]) -> Iterator[str]:
     """What means nothing; then what cannot be done, by its verb."""
     nothing = {name: reason for name, reason in reasons.items() if not reason.startswith(CANNOT)}
     if nothing:
-        yield f"{family} means nothing for {said(nothing)}."
+        yield f"{family} means nothing for {in_words(nothing)}."
     others: dict[str, list[str]] = {}
     for name in reasons.keys() - nothing.keys():
         others.setdefault(reasons[name], []).append(name)

@@ -16,7 +16,7 @@ from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.base import RankerSpec
 from shuffleproof.core.rankers.canonical import in_file_order
-from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, Kept, kept
+from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, CachedRanker, fit_or_load
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies.study import Trial
@@ -46,7 +46,7 @@ class Retraining:
         change = perturbation(trial.family, trial.level)
         return disturbed(change, self.bench.prepared.train, draws)
 
-    def trained(self, trial: Trial) -> Generator[Progress, None, Kept]:
+    def trained(self, trial: Trial) -> Generator[Progress, None, CachedRanker]:
         """The ranker of a trial, or what was found of it; its name says the recipe.
 
         Raises:
@@ -57,10 +57,10 @@ class Retraining:
         train, valid = self.train_lists(trial), self.bench.prepared.valid
         if not spec.fits_documents:
             made = asdict(self.bench.recipe)
-            return (yield from kept(spec, train, valid, made, self.bench.store))
+            return (yield from fit_or_load(spec, train, valid, made, self.bench.store))
         train = replace(train, lists=CandidateLists.everything(train.dataset))
         valid = replace(valid, lists=CandidateLists.everything(valid.dataset))
-        return (yield from kept(spec, train, valid, ALL_DOCUMENTS, self.bench.store))
+        return (yield from fit_or_load(spec, train, valid, ALL_DOCUMENTS, self.bench.store))
 
     def spec_of(self, trial: Trial) -> RankerSpec:
         """The recipe of a trial: with the next seeds after its own where the seed is changed.

@@ -23,7 +23,7 @@ from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.rankers.neural.recipes import NeuralSpec
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import conventions, engine
-from shuffleproof.core.studies.kinds.perturbations import applicability as without
+from shuffleproof.core.studies.kinds.perturbations import applicability
 from shuffleproof.core.studies.kinds.perturbations.answer_changes import OWN
 from shuffleproof.core.studies.kinds.perturbations.trials import Armed as Armed  # noqa: PLC0414 (asked for here)
 from shuffleproof.core.studies.kinds.perturbations.trials import Trials
@@ -95,7 +95,7 @@ def run(
     def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult | None]:
         told = _left_out(bench, study)
         yield from Trials(bench, study, rankers, records, told).run()
-        without.check(told, list(rankers))
+        applicability.check(told, list(rankers))
         facts |= {"left_out": _plain(told)}
         result = so_far(study, records, ids, facts)
         return result and _asked(result, facts["left_out"])
@@ -116,8 +116,8 @@ def planned(bench: Workbench, found: Mapping[str, Identified], setup: Setup) -> 
     families = dict(setup.perturbations)
     check(list(found), families)
     rankings = bench.prepared.test.lists.rankings
-    told = without.left_out([*families, *PLAIN], labels, rankings)
-    without.check({family: told[family] for family in families}, labels)
+    told = applicability.left_out([*families, *PLAIN], labels, rankings)
+    applicability.check({family: told[family] for family in families}, labels)
     texts = tuple(str(Measure.parse(text)) for text in setup.measures)
     return Study(
         kind=KIND,
@@ -128,7 +128,7 @@ def planned(bench: Workbench, found: Mapping[str, Identified], setup: Setup) -> 
         measures=(*texts, *OWN),
         draws=setup.draws,
         seed=setup.seed,
-        stored=(*conventions.kept(texts), *OWN),
+        stored=(*conventions.stored_measures(texts), *OWN),
     )
 
 
@@ -147,9 +147,9 @@ def check(names: Sequence[str], families: Iterable[str]) -> None:
     for family in families:
         if (whom := attacked(family)) and whom not in labels:
             raise UsageError(f"{family}: name a network among the rankers that are studied")
-    told = without.left_out(families, labels)
+    told = applicability.left_out(families, labels)
     if ATTACK not in families:  # which networks there are is known when the rankers are
-        without.check(told, labels)
+        applicability.check(told, labels)
 
 
 def as_is(result: StudyResult, ranker: str, measure: str) -> Float32[np.ndarray, " queries"]:
@@ -162,7 +162,7 @@ def as_is(result: StudyResult, ranker: str, measure: str) -> Float32[np.ndarray,
     return result.per_query(ranker, family, level, measure)
 
 
-def _with_as_is(pairs: Pairs, told: without.LeftOut) -> tuple[tuple[str, float], ...]:
+def _with_as_is(pairs: Pairs, told: applicability.LeftOut) -> tuple[tuple[str, float], ...]:
     """The pairs, the lists as they are first where no family has them for every ranker.
 
     >>> _with_as_is([("cut:0.5+shuffle-shown", 1)], {})
@@ -178,15 +178,15 @@ def _with_as_is(pairs: Pairs, told: without.LeftOut) -> tuple[tuple[str, float],
     return ((first, entry_of(first).unchanged), *whole)
 
 
-def _for_all(told: without.LeftOut, family: str) -> bool:
+def _for_all(told: applicability.LeftOut, family: str) -> bool:
     """Whether every ranker has a value on the lists as they are under a family."""
     return all(is_precomputed(label) for label in told.get(family, {}))
 
 
-def _left_out(bench: Workbench, study: Study) -> without.LeftOut:
+def _left_out(bench: Workbench, study: Study) -> applicability.LeftOut:
     families = [family for family, _ in study.perturbations]
     labels = [label for label, _ in study.rankers]
-    told = without.left_out(families, labels, bench.prepared.test.lists.rankings)
+    told = applicability.left_out(families, labels, bench.prepared.test.lists.rankings)
     for family in {family for family, _ in study.perturbations}:
         if all(is_as_is(*pair) for pair in study.perturbations if pair[0] == family):
             told[family] = {
@@ -234,7 +234,7 @@ def _reached(base: JudgedLists, pairs: Pairs) -> dict[str, dict[str, int]]:
     return found
 
 
-def _plain(told: without.LeftOut) -> dict[str, dict[str, str]]:
+def _plain(told: applicability.LeftOut) -> dict[str, dict[str, str]]:
     return {family: dict(why) for family, why in told.items() if why}
 
 

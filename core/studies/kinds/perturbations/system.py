@@ -42,7 +42,7 @@ def meaningless(family: str, labels: Iterable[str]) -> dict[str, str]:
     return {label: reason for label, reason in reasons.items() if reason}
 
 
-def said(reasons: Mapping[str, str]) -> str:
+def in_words(reasons: Mapping[str, str]) -> str:
     """Labels and their reasons in words, each reason once.
 
     >>> said({"initial ranking": "given", "mart": "no net", "ranksvm": "no net"})

@@ -26,7 +26,7 @@ from shuffleproof.core.rankers.neural.recipes import rankings_of
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies.noise import Noise, within
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.studies.score_reuse import Carrier
+from shuffleproof.core.studies.score_reuse import ScoreCache
 from shuffleproof.core.words import counted, interval, number, p_value, signed
 
 INITIAL_DIGEST = key_of("ranker", {"ranker": INITIAL}).digest
@@ -60,7 +60,7 @@ def measured_by(measures: Sequence[Measure]) -> Any:
 
     It remembers each ranker's scores of the base lists, so make a new one for every study.
     """
-    carriers: dict[tuple[int, int], Carrier] = {}
+    carriers: dict[tuple[int, int], ScoreCache] = {}
     noises: dict[tuple[int, int], Noise] = {}
 
     def measured(
@@ -68,7 +68,7 @@ def measured_by(measures: Sequence[Measure]) -> Any:
     ) -> tuple[list[Any], dict[str, Any]]:
         """Values [measures, queries] of each variant, and whether its scores were carried over."""
         key = (id(ranker), id(base))
-        carrier = carriers.setdefault(key, Carrier(ranker, base))
+        carrier = carriers.setdefault(key, ScoreCache(ranker, base))
         if key not in noises:
             noises[key] = Noise(ranker, base, carrier.scores, measures)
         scored = carrier.score_judged(variants)
@@ -228,8 +228,10 @@ def finding(
 
 def _sentence(fall: Fall, family: str, noise: str) -> str:
     verb, start = "loses" if fall.loss >= 0 else "gains", fall.means[0]
-    share = f" ({abs(fall.loss) / start:.1%})" if start else ""
-    text = f"{fall.ranker} {verb} {abs(fall.loss):.3f}{share} {_reached(family, fall.levels[-1])}"
+    share = f" ({number(abs(fall.loss) / start, '.1%')})" if start else ""
+    text = (
+        f"{fall.ranker} {verb} {number(abs(fall.loss))}{share} {_reached(family, fall.levels[-1])}"
+    )
     if noise:
         return f"{text}, {noise}."
     return f"{text} and is {_where_below(fall)}." if fall.compared else f"{text}."

@@ -49,7 +49,7 @@ def proposed_for(data: str, store: Store) -> tuple[int, ...]:
     return proposed(np.diff(resolve(data, store).test.offsets))
 
 
-def homes(sizes: Sequence[int]) -> tuple[int, ...]:
+def train_sizes(sizes: Sequence[int]) -> tuple[int, ...]:
     """The sizes to train on: the smallest, and the next where another is left and it costs little.
 
     >>> homes((40, 240, 500)), homes((20, 40, 121)), homes((20, 40))

@@ -62,14 +62,18 @@ class SetSize(Question):
 
     def study(self, scope: Scope) -> Generator[Progress, None, Artefact]:
         """Open the data once a size; train on N0, test on N1."""
-        from shuffleproof.core.studies.kinds.set_size import feasibility as reach  # noqa: PLC0415 (likewise)
+        from shuffleproof.core.studies.kinds.set_size import feasibility  # noqa: PLC0415 (likewise)
         from shuffleproof.core.studies.kinds.set_size import study as set_size  # noqa: PLC0415 (only who works pays for it)
 
         data = scope.pinned or scope.data
-        sizes = reach.checked("sizes", self.sizes or reach.proposed_for(data, scope.store))
-        trained_on = reach.checked("trained on", self.trained_on or reach.homes(sizes))
+        sizes = feasibility.checked(
+            "sizes", self.sizes or feasibility.proposed_for(data, scope.store)
+        )
+        trained_on = feasibility.checked(
+            "trained on", self.trained_on or feasibility.train_sizes(sizes)
+        )
         every = [*sizes, *trained_on]
-        opening = set_size.opened(data, every, scope.recipe(), scope.store, scope.usual)
+        opening = set_size.open_cells(data, every, scope.recipe(), scope.store, scope.usual)
         benches = yield from opening
         plan = set_size.planned(benches, self.rankers, trained_on, self.measures, self.seeds)
         return (yield from set_size.run(benches, plan, scope.data))

@@ -25,10 +25,10 @@ from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import conventions, engine
 from shuffleproof.core.studies.cells import Cell, CellPlan, by_cells
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL, InitialRanking
-from shuffleproof.core.studies.kinds.set_size import feasibility as set_size_reach
+from shuffleproof.core.studies.kinds.set_size import feasibility
 from shuffleproof.core.studies.kinds.set_size.stability import stabilities
 from shuffleproof.core.studies.ranker_sets import expanded
-from shuffleproof.core.studies.resolved_rankers import Entrant, entrant, trained
+from shuffleproof.core.studies.resolved_rankers import ResolvedRanker, resolved, trained
 from shuffleproof.core.studies.run import query_ids_of
 from shuffleproof.core.studies.study import Found, Trial
 from shuffleproof.core.studies.workbench import Workbench
@@ -108,7 +108,7 @@ class Plan(CellPlan):
         return key_of("trial", facts).digest
 
 
-def opened(
+def open_cells(
     data: str, sizes: Sequence[int], recipe: ListRecipe, store: Store, preset: str
 ) -> Generator[Progress, None, dict[int, Workbench]]:
     """The data with its lists at every size; the initial rankers are fitted once.
@@ -117,7 +117,7 @@ def opened(
         ParameterError: no sizes, or one below 1.
     """
     benches = {}
-    for size in set_size_reach.checked("sizes", sizes):
+    for size in feasibility.checked("sizes", sizes):
         of_size = replace(recipe, depth=size)
         benches[size] = yield from Workbench.opened(data, of_size, store, preset)
     return benches
@@ -150,16 +150,18 @@ def planned(
     texts = tuple(str(Measure.parse(text)) for text in measures)
     rows = [Row(INITIAL, {"name": INITIAL}, None, 1, None)]
     for label in expanded([CEILING, *names]):
-        asked = entrant(label, first)
+        asked = resolved(label, first)
         if asked.rankings > len(first.recipe.initial):
             raise MissingRankingError(label, asked.rankings, len(first.recipe.initial))
         rows += _rows(asked, tuple(benches), trained_on, seeds)
     lists = {str(size): bench.lists_digest for size, bench in benches.items()}
-    stored = (*conventions.kept(texts), ORDER, SHIFT)
+    stored = (*conventions.stored_measures(texts), ORDER, SHIFT)
     return Plan(tuple(rows), tuple(benches), lists, texts, stored)
 
 
-def _rows(asked: Entrant, known: Sequence[int], trained_on: Sequence[int], seeds: int) -> list[Row]:
+def _rows(
+    asked: ResolvedRanker, known: Sequence[int], trained_on: Sequence[int], seeds: int
+) -> list[Row]:
     """The rows of one ranker: one a size that it is trained on."""
     if asked.depth is not None and asked.depth not in known:
         raise UsageError(
@@ -226,7 +228,7 @@ def _facts(benches: Mapping[int, Workbench], plan: Plan) -> dict[str, Any]:
     first = next(iter(benches.values()))
     return {
         **first.facts(first.prepared.test),
-        **set_size_reach.counts(np.diff(first.fold.test.offsets), tuple(benches)),
+        **feasibility.counts(np.diff(first.fold.test.offsets), tuple(benches)),
         "left_out": list(
             dict.fromkeys(
                 f"{row.label} reads ranks up to {row.largest} and is not asked beyond"

@@ -17,7 +17,7 @@ from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.claims import rising
 from shuffleproof.core.studies.claims_intervals import adjusted
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
-from shuffleproof.core.studies.kinds.set_size import feasibility as reach
+from shuffleproof.core.studies.kinds.set_size import feasibility
 from shuffleproof.core.studies.kinds.set_size.study import ANY, CEILING, ORDER, SHIFT
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.words import counted, interval
@@ -63,7 +63,7 @@ def curves(result: StudyResult, measure: str) -> pd.DataFrame:
     }
     rows = []
     for row in summary.to_dict("records"):
-        there = reach.reaching(result.facts, int(row["level"]))
+        there = feasibility.reaching(result.facts, int(row["level"]))
         point = (row["ranker"], row["family"], row["level"])
         home = own.get((row["ranker"], f"{row['level']:g}", row["level"]), float("nan"))
         rows.append(
@@ -128,7 +128,7 @@ def drops(result: StudyResult, measure: str) -> list[Drop]:
             loss=float(np.nanmean(losses[at])),
             low=float(low[at]),
             high=float(high[at]),
-            compared=reach.compared(result.facts, *own),
+            compared=feasibility.compared(result.facts, *own),
         )
         for at, (label, own) in enumerate(known.items())
     ]
@@ -180,16 +180,18 @@ class Sentences:
 
 def sentences(result: StudyResult, measure: str) -> Sentences:
     """What a study says of the candidates, of the rankers and of the paper's claim."""
-    return told(curves(result, measure), drops(result, measure), claim(result, measure))
+    return claim_sentences(curves(result, measure), drops(result, measure), claim(result, measure))
 
 
-def told(frame: pd.DataFrame, lost: Sequence[Drop], found: Mapping[str, object]) -> Sentences:
+def claim_sentences(
+    frame: pd.DataFrame, lost: Sequence[Drop], found: Mapping[str, object]
+) -> Sentences:
     """The sentences from what was computed before: `curves`, `drops` and `claim`."""
     unreached = [int(size) for size in frame.loc[frame["reaching"] == 0, "size"]]
     candidates = _candidates(frame) if {INITIAL, CEILING} <= set(frame.ranker) else ""
     differ = dict.fromkeys(drop.compared for drop in lost)
     return Sentences(
-        " ".join(filter(None, [candidates, reach.beyond(unreached)])),
+        " ".join(filter(None, [candidates, feasibility.beyond(unreached)])),
         " ".join(filter(None, [*map(_loses, lost), _adjustment(lost), *differ])),
         f"The paper's claim that {found['claim']} {found['text']}" if found else _untested(frame),
     )
@@ -284,7 +286,7 @@ def _ends(result: StudyResult, label: str) -> tuple[int, int] | None:
         return None
     trained_on = min(int(size) for size in own.family)
     at = own[own.family == str(trained_on)].level.astype(int)
-    there = [int(size) for size in at if reach.is_reached(result.facts, int(size))]
+    there = [int(size) for size in at if feasibility.is_reached(result.facts, int(size))]
     if trained_on not in there or max(there) == trained_on:
         return None
     return trained_on, max(there)

@@ -13,7 +13,7 @@ from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import MissingRankingError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate_many
-from shuffleproof.core.perturb import permutations as arrangements
+from shuffleproof.core.perturb import permutations
 from shuffleproof.core.perturb.worst_case import (
     Objective,
     Search,
@@ -118,7 +118,7 @@ class Attack:
         lists = self.base.lists
         unread = np.zeros(len(lists.rows), dtype=np.float32)
         orders = [
-            arrangements.shuffled(
+            permutations.shuffled(
                 lists.offsets, unread, 1.0, generator(index, "worst-case", "certificate")
             )
             for index in range(PERMUTED)
@@ -197,7 +197,7 @@ class Attack:
         """Random orders of exactly so many steps: inversions, or exchanges with replacement."""
         offsets = self.base.lists.offsets
         unread = np.zeros(int(offsets[-1]), dtype=np.float32)
-        arrange = arrangements.inverted if unit == "inversions" else arrangements.transposed
+        arrange = permutations.inverted if unit == "inversions" else permutations.transposed
         orders = [
             arrange(offsets, unread, float(budget), generator(seed, unit, budget, draw))
             for draw in range(draws)

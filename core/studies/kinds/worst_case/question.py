@@ -14,7 +14,7 @@ from shuffleproof.core.parameters import (
 )
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.flags import Flag, Given, One
+from shuffleproof.core.studies.flags import Flag, Given, SingleFlag
 from shuffleproof.core.studies.question import RANKERS, Facts, Question, rankers_of
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class WorstCase(Question):
     )
     budgets: tuple[int, ...] = parameter((1, 2, 5, 10), "steps a list, comma-separated", low=1)
     measures: tuple[str, ...] = parameter(
-        ("NDCG@10",), "what is hurt", names="measures", flags=One("measure")
+        ("NDCG@10",), "what is hurt", names="measures", flags=SingleFlag("measure")
     )
     draws: int = parameter(10, "random orders a budget", low=1, label="Random orders a budget")
     queries: int | None = parameter(None, "only the first so many test queries", low=1)
