@@ -48,7 +48,7 @@ def counted():
     inside = {name: path for name, path in known.items() if path.name != "__init__.py"}
     studies = [path for path in inside.values() if path.is_relative_to(ROOT / "core" / "studies")]
     flat = [path for path in studies if path.parent == ROOT / "core" / "studies"]
-    pages = [path for path in inside.values() if path.is_relative_to(ROOT / "app" / "pages")]
+    pages = [path for path in inside.values() if path.is_relative_to(ROOT / "app" / "views")]
     shared = [path for path in inside.values() if path.is_relative_to(ROOT / "app" / "study")]
     arrows = sum(
         one.startswith("app.views.") and one.split(".")[2] != name.split(".")[2]
