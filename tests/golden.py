@@ -19,7 +19,9 @@ PLACE = Path(__file__).parent / "golden"
 NUMBER = re.compile(r"[−-]?\d[\d.,]*(e[−+-]?\d+)?")
 TAG = re.compile(r"<(style|script|svg)\b.*?</\1>|<[^>]+>", re.DOTALL)
 DURATION = re.compile(r"#+ (h # min|min # s|h|min|s|ms)\b")  # as busy as the machine is
-HEX = re.compile(r"(?<![.\w])(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,64}\b|(?<=[#-])[0-9a-f]{7,64}\b")
+HEX = re.compile(
+    r"(?<![.\w])(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,64}\b|(?<=-)[0-9a-f]{7,64}\b|(?<=#)[0-9a-f]{6,64}\b"
+)
 TEXTS = ("title", "header", "subheader", "markdown", "caption", "info", "warning", "error")
 ROUNDING = frozenset({"deviation-over-floor"})  # another one with other threads
 FIELDS = ("selectbox", "multiselect", "number_input", "text_input", "toggle", "slider", "button")

@@ -6,6 +6,7 @@ from jaxtyping import Float64
 from shuffleproof.core.metrics.significance import holm, paired_t, t_interval
 
 ALPHA = 0.05
+ADJUSTED = "The interval of the paired t test, adjusted by Holm as p is."
 
 
 def adjusted(

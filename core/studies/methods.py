@@ -230,7 +230,8 @@ def _tests(recipe: Mapping[str, Any]) -> str:
         return ""
     return (
         "Intervals of means are 95 % BCa bootstrap intervals over queries; differences are tested "
-        "by paired t tests over queries, adjusted by Holm where there are several."
+        "by paired t tests over queries, adjusted by Holm where there are several; an "
+        "interval beside such a test is Student's, adjusted alike."
     )
 
 

@@ -142,7 +142,7 @@ def _measures(artefact: Artefact) -> tuple[Measure, tuple[str, ...]]:
         parts.convention(
             measure.convention(),
             benchmarks.runs_in_words(str(artefact.key), str(measure)).partition(" · ")[2],
-            "95 % intervals over queries, not adjusted",
+            "95 % intervals of differences, adjusted as p is",
         )
     return measure, tuple(str(of_name[name]) for name in columns or asked)
 

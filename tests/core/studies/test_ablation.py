@@ -363,3 +363,13 @@ def test_a_variant_far_out_is_an_arrow_at_the_edge_of_the_axis(result):
     assert any(name.endswith("replacement") for name, *_ in told), "the hover has the whole name"
     near = figure.effects(frame.iloc[:3], "quality", "NDCG@10", step_of)
     assert near.layout.xaxis.range is None
+
+
+@pytest.mark.parametrize("effect", ["change", "loss"])
+def test_intervals_leave_out_0_exactly_where_the_adjusted_test_beside_them_does(effect):
+    values = np.random.default_rng(5).normal(0, 1, (40, 30)) + np.linspace(0, 1.2, 40)[:, None]
+    found = ablation._changes(values, effect)
+    low, high, p = (found[f"{effect}_{name}"][1:] for name in ("low", "high", "p"))
+    assert (p <= 0.05).any()
+    assert (p > 0.05).any()
+    assert np.array_equal((low > 0) | (high < 0), p <= 0.05)

@@ -366,3 +366,10 @@ def test_runs_need_the_data_that_they_were_made_on(artefact, store):
         benchmark_runs.made_on(facts, store)
     (fold,) = benchmark_runs.made_on(artefact.facts, store)
     assert fold.fingerprint == artefact.facts["fingerprints"][0]
+
+
+def test_intervals_leave_out_0_exactly_where_the_adjusted_test_beside_them_does(result):
+    for baseline in benchmark_table.rankers_of(result):
+        frame = benchmark_table.compared(result, "NDCG@10", baseline).dropna(subset="p")
+        assert len(frame)
+        assert (((frame["low"] > 0) | (frame["high"] < 0)) == (frame["p"] <= 0.05)).all()

@@ -17,14 +17,13 @@ from jaxtyping import Float64
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import MissingRankingError
 from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.metrics.significance import bootstrap_intervals, holm, paired_t
 from shuffleproof.core.models import size
 from shuffleproof.core.progress import Progress, saying
 from shuffleproof.core.rankers.fit_cache import CachedRanker, fit_or_load, ranker_key
 from shuffleproof.core.rankers.neural.recipes import NeuralSpec
-from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import conventions, engine, tables
+from shuffleproof.core.studies.claims_intervals import ADJUSTED, adjusted
 from shuffleproof.core.studies.kinds.ablation import steps as ablation_steps
 from shuffleproof.core.studies.kinds.ablation.sources import BATCHES, SIZES
 from shuffleproof.core.studies.kinds.ablation.steps import check, claimed, differences
@@ -47,11 +46,11 @@ COLUMNS = (
     tables.Column("variant", "Variant"),
     tables.Column("mean", "Mean", tables.VALUE, "On the lists as they are."),
     tables.Column("change", f"− {BASE}", tables.CHANGE),
-    *tables.bounds("change_low", "change_high", tables.CHANGE),
+    *tables.bounds("change_low", "change_high", tables.CHANGE, ADJUSTED),
     tables.Column("change_p", "p", tables.P, OVER_VARIANTS),
     tables.Column("loss", "lost", tables.VALUE, LOST),
     tables.Column("loss_change", f"lost − {BASE}", tables.CHANGE, LOST),
-    *tables.bounds("loss_low", "loss_high", tables.CHANGE),
+    *tables.bounds("loss_low", "loss_high", tables.CHANGE, ADJUSTED),
     tables.Column("loss_p", "p", tables.P, OVER_VARIANTS),
     tables.Column("seconds", "seconds", ".0f", "Of training, on this machine."),
     tables.Column("parameters", "trained numbers", tables.COUNT),
@@ -216,10 +215,8 @@ def _source(line: str, towards: str) -> str:
 def _changes(values: Float64[np.ndarray, "variants queries"], name: str) -> dict[str, Any]:
     """How far each row lies from the first: mean, interval and adjusted p."""
     differences = values - values[0]
-    low, high = bootstrap_intervals(differences, generator(0, KIND))
-    p = np.array([paired_t(own, values[0]).p_value for own in values])
-    p[:1] = np.nan
-    p[1:] = holm(p[1:])
+    p, low, high = adjusted(np.where(np.arange(len(values))[:, None] > 0, differences, np.nan))
+    low[:1] = high[:1] = 0.0
     change = name if name == "change" else f"{name}_change"
     return {
         change: _means(differences), f"{name}_low": low, f"{name}_high": high, f"{name}_p": p,

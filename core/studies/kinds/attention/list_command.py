@@ -46,7 +46,7 @@ def list_python(ranker: str, query: str, which: Mapping[str, Any], facts: Facts)
     if changed_lists(facts):
         lines.append("from shuffleproof.core.rankers.initial import ListRecipe")
     lines += [
-        "from shuffleproof.core.studies.kinds.attention.list_edit import Change",
+        "from shuffleproof.core.studies.kinds.attention.list_edit import ListEdit",
         "from shuffleproof.core.studies.kinds.attention.snapshot import looked",
         "from shuffleproof.core.studies.workbench import Workbench, finished",
         "",
@@ -56,7 +56,7 @@ def list_python(ranker: str, query: str, which: Mapping[str, Any], facts: Facts)
         f"query = test.dataset.query_ids.index({query!r})",
         "one = test.lists.select(np.flatnonzero(test.lists.queries == query))",
         f"for change in ('initial', {which['change']!r}):  # as it is, and after the change",
-        "    seen = looked(ranker, JudgedLists(test.dataset, one), Change.parse(change))",
+        "    seen = looked(ranker, JudgedLists(test.dataset, one), ListEdit.parse(change))",
         f"    print(seen.record.map_of({which['kind']!r}, {which['block']!r}, {which['head']!r}))",
     ]
     return "\n".join(lines) + "\n"

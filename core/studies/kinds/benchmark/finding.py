@@ -52,7 +52,7 @@ def _over_initial(result: StudyResult, measure: str, test: str, best: str) -> st
     difference, p = row["difference"], row["p"]
     if not difference:
         return ", as much as the initial ranking"
-    bounds = benchmark_table.intervals(result, measure, INITIAL, [best])
+    bounds = benchmark_table.intervals(result, measure, INITIAL, [best], test)
     low, high = (float(bound[0]) for bound in bounds)
     where = "above" if difference > 0 else "below"
     verdict = "more than chance" if p <= LEVEL_OF_SIGNIFICANCE else "which may be chance"

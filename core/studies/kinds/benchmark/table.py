@@ -19,6 +19,7 @@ from shuffleproof.core.metrics.robustness import win_tie_loss
 from shuffleproof.core.metrics.significance import bootstrap_intervals, effect_size, holm, paired_t
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies import tables
+from shuffleproof.core.studies.claims_intervals import adjusted
 from shuffleproof.core.studies.kinds.benchmark.query_values import per_query, rankers_of, values_of
 from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS, groups_of
 from shuffleproof.core.studies.kinds.ranking_degradation.significance import (
@@ -50,13 +51,17 @@ MEANS = (
 )
 
 
+PAIRED_T = "paired t"
+SAME = "95 % interval; beside paired t tests Student's, adjusted by Holm as p is, else BCa."
+
+
 def comparison(baseline: str) -> tuple[tables.Column, ...]:
     """The columns of `compared`."""
     return (
         tables.Column("group", "Group"),
         tables.RANKER,
         tables.Column("difference", f"− {baseline}", tables.CHANGE, "Mean minus the baseline's."),
-        *tables.bounds(spec=tables.CHANGE),
+        *tables.bounds(spec=tables.CHANGE, words=SAME),
         tables.Column("p", "p", tables.P, "Adjusted by Holm over the rows."),
         tables.Column("effect", "d", tables.EFFECT, "Cohen's d of the differences."),
         tables.Column("wins", "better", tables.COUNT, "Queries on which it is better."),
@@ -114,7 +119,7 @@ def _mean_row(
 
 
 def compared(
-    result: StudyResult, measure: str, baseline: str, test: str = "paired t"
+    result: StudyResult, measure: str, baseline: str, test: str = PAIRED_T
 ) -> pd.DataFrame:
     """Every ranker against one: `comparison`, the baseline left out.
 
@@ -129,13 +134,13 @@ def compared(
     """
     frame = differences_from(result, measure, baseline, test)
     if len(frame):
-        low, high = intervals(result, measure, baseline, list(frame["ranker"]))
+        low, high = intervals(result, measure, baseline, list(frame["ranker"]), test)
         frame = frame.assign(low=low, high=high)
     return frame.reindex(columns=COMPARISON)
 
 
 def differences_from(
-    result: StudyResult, measure: str, baseline: str, test: str = "paired t"
+    result: StudyResult, measure: str, baseline: str, test: str = PAIRED_T
 ) -> pd.DataFrame:
     """What `compared` says, without the intervals, which take most of its time.
 
@@ -164,12 +169,22 @@ def differences_from(
 
 
 def intervals(
-    result: StudyResult, measure: str, baseline: str, labels: Sequence[str]
+    result: StudyResult, measure: str, baseline: str, labels: Sequence[str], test: str = PAIRED_T
 ) -> tuple[Float64[np.ndarray, " rankers"], Float64[np.ndarray, " rankers"]]:
-    """95 % intervals (bootstrap over queries, BCa) of these rankers' differences from one."""
-    values = _checked(result, measure, baseline, "paired t")
-    differences = _differences(measure, values, labels, baseline)
-    return bootstrap_intervals(differences, generator(0, "benchmark", baseline))
+    """95 % intervals of these rankers' differences from one, of those of all rankers.
+
+    Beside paired t tests they are Student's, adjusted as Holm adjusts p, so that both say the
+    same; other tests have no interval of their own, and a BCa bootstrap stands beside them.
+    """
+    values = _checked(result, measure, baseline, test)
+    every = [label for label in values if label != baseline]
+    differences = _differences(measure, values, every, baseline)
+    if test == PAIRED_T:
+        _, low, high = adjusted(differences)
+    else:
+        low, high = bootstrap_intervals(differences, generator(0, "benchmark", baseline))
+    rows = [every.index(label) for label in labels]
+    return low[rows], high[rows]
 
 
 def marks(

@@ -13,7 +13,7 @@ from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.claims import Verdict, rising
-from shuffleproof.core.studies.claims_intervals import adjusted
+from shuffleproof.core.studies.claims_intervals import ADJUSTED, adjusted
 from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import NONE, TRAINED
 from shuffleproof.core.studies.kinds.multi_ranking.study import TABLE4
 from shuffleproof.core.studies.kinds.ranking_degradation.significance import LEVEL_OF_SIGNIFICANCE
@@ -21,7 +21,6 @@ from shuffleproof.core.studies.query_changes import by_query, most_damaged
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.words import counted, p_value, signed
 
-ADJUSTED = "The interval of the paired t test, adjusted by Holm as p is."
 COLUMNS = (
     tables.RANKER,
     tables.Column("condition", "Reads"),
