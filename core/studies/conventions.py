@@ -33,7 +33,7 @@ KEPT = tuple(
 def stored_measures(measures: Iterable[str]) -> tuple[str, ...]:
     """The measures to keep for a study that is asked for these.
 
-    >>> len(kept(["NDCG@10"])), kept(["RR"])[-1]
+    >>> len(stored_measures(["NDCG@10"])), stored_measures(["RR"])[-1]
     (32, 'RR(empty=skip)')
     """
     return tuple(dict.fromkeys([*KEPT, *map(_unfilled, measures)]))

@@ -164,7 +164,7 @@ def verdict(
         changes: (kind, block, largest change of one cell) of everything that was computed; what
             is no distribution (single gates, parts of a score) is left to the pictures.
 
-    >>> said = verdict("setrank-msab", ("features",), Change.parse("-initial"),
+    >>> said = verdict("setrank-msab", ("features",), ListEdit.parse("-initial"),
     ...                [("documents", 0, 3e-8)])
     >>> said.partition(": ")[2]
     'the order shown plays no part in SetRank MSAB.'

@@ -45,7 +45,7 @@ def meaningless(family: str, labels: Iterable[str]) -> dict[str, str]:
 def in_words(reasons: Mapping[str, str]) -> str:
     """Labels and their reasons in words, each reason once.
 
-    >>> said({"initial ranking": "given", "mart": "no net", "ranksvm": "no net"})
+    >>> in_words({"initial ranking": "given", "mart": "no net", "ranksvm": "no net"})
     'initial ranking (given); mart, ranksvm (no net)'
     """
     labels: dict[str, list[str]] = {}

@@ -52,7 +52,7 @@ def proposed_for(data: str, store: Store) -> tuple[int, ...]:
 def train_sizes(sizes: Sequence[int]) -> tuple[int, ...]:
     """The sizes to train on: the smallest, and the next where another is left and it costs little.
 
-    >>> homes((40, 240, 500)), homes((20, 40, 121)), homes((20, 40))
+    >>> train_sizes((40, 240, 500)), train_sizes((20, 40, 121)), train_sizes((20, 40))
     ((40,), (20, 40), (20,))
     """
     own = tuple(sorted(set(sizes)))
