@@ -100,7 +100,7 @@ def drawn(kind, artefact):
 
     test = AppTest.from_function(script, default_timeout=240, kwargs={"path": kind})
     test.query_params["data"] = str(artefact.facts["data"])
-    test.query_params["study"] = artefact.key.digest[:8]
+    test.query_params["study"] = str(artefact.key)
     test.run()
     assert not test.exception, test.exception
     return test

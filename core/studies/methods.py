@@ -20,6 +20,9 @@ from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.words import counted
 
 DLCMS = frozenset(name for name, entry in RANKERS.items() if entry.group == "DLCM")
+TESTED = frozenset({"benchmark", "ablation", "initial-ranking", "initial-rankings", "set-size"})
+"""Kinds whose differences are tested; the others show intervals alone."""
+
 BOOTSTRAP, HOLM = "Efron & Tibshirani 1993", "Holm 1979"
 YEAR = re.compile(r"(18|19|20)\d\d")
 
@@ -228,10 +231,12 @@ def _tests(recipe: Mapping[str, Any]) -> str:
         )
     if not _counted(recipe):
         return ""
+    intervals = "Intervals of means are 95 % BCa bootstrap intervals over queries"
+    if recipe["kind"] not in TESTED:
+        return f"{intervals}."
     return (
-        "Intervals of means are 95 % BCa bootstrap intervals over queries; differences are tested "
-        "by paired t tests over queries, adjusted by Holm where there are several; an "
-        "interval beside such a test is Student's, adjusted alike."
+        f"{intervals}; differences are tested by paired t tests over queries, adjusted by Holm "
+        "where there are several; an interval beside such a test is Student's, adjusted alike."
     )
 
 
@@ -249,7 +254,7 @@ def _sources(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterable[st
     if recipe["kind"] in STUDIES and not is_of_runs(recipe):
         yield STUDIES[recipe["kind"]].source
     if _counted(recipe):
-        yield f"{BOOTSTRAP}; {HOLM}"
+        yield f"{BOOTSTRAP}; {HOLM}" if recipe["kind"] in TESTED else BOOTSTRAP
 
 
 def _works(source: str) -> list[str]:

@@ -10,6 +10,7 @@ from collections.abc import Generator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from shuffleproof.core.errors import UsageError
 from shuffleproof.core.parameters import check, parameters, plain_of
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.name import INITIAL
@@ -180,10 +181,13 @@ class Question:
 
         Raises:
             UnknownNameError: a name that nothing has.
-            UsageError, ParameterError: what it asks cannot be.
+            UsageError, ParameterError: what it asks cannot be, or no ranker is named.
         """
         from shuffleproof.core.studies import names  # noqa: PLC0415 (only who asks pays for it)
 
+        for field in parameters(self):
+            if field.names == "rankers" and getattr(self, field.name) == ():
+                raise UsageError("a study needs a ranker: name at least one")
         initial = scope.recipe(self.initial).initial
         asked = replace(self.named(), initial=initial, from_outside=from_outside)
         names.check(asked, scope.usual, scope.store)

@@ -31,10 +31,10 @@ CAN = {
 """The pages whose studies take a ranker from a file."""
 
 FROZEN = (
-    "Scores in a file are known for the documents of the test part as they are: studies that "
-    "change the order shown, the initial ranking, or leave documents out can ask for them. "
-    "Changed features, other documents, labels to learn from and attention need the ranker "
-    "itself; a study says so and shows the others."
+    "Scores in a file are known for the documents of the test part as they are: the benchmark "
+    "takes them, and so do lists that nothing disturbs. A study that changes order, initial "
+    "ranking, set or features needs the ranker itself: it refuses them or says that it leaves "
+    "them out, and shows the others."
 )
 ALIVE = (
     "A model is asked anew for whatever a study does to features, documents and orders. It is "

@@ -2,6 +2,7 @@
 
 import pytest
 
+from shuffleproof.core.studies import methods
 from shuffleproof.core.studies.methods import paragraph, references
 
 LISTS = "Candidate lists hold "
@@ -117,3 +118,11 @@ def test_references_are_of_rankers_lists_families_measures_and_the_study():
     assert "Mallows" in works({"perturbations": [["mallows", 0.5]]}, {})
     assert tests in works({"measures": ["RR"]}, {})
     assert tests not in works({"measures": ["moved"]}, {})
+
+
+@pytest.mark.parametrize("kind", ["card", "perturbations", "worst-case", "group-shuffles"])
+def test_studies_without_tests_claim_none(kind):
+    said = methods._tests({"kind": kind, "measures": ["NDCG@10"]})
+    assert "BCa" in said
+    assert "tested" not in said
+    assert "tested" in methods._tests({"kind": "benchmark", "measures": ["NDCG@10"]})

@@ -179,3 +179,13 @@ def test_the_help_names_every_default(kind, capsys):
             assert word in told or field.flags is not None, (kind, field.name, word)
         if isinstance(field.default, int | float) and field.name != "seed":
             assert f"(default{field.default:g})" in told, (kind, field.name)
+
+
+@pytest.mark.parametrize("kind", [name for name, one in STUDIES.items() if name != "ablation"])
+def test_a_study_of_no_ranker_is_refused(kind, tmp_path):
+    asked = {one.name: one.default for one in parameters(STUDIES[kind]) if not one.required}
+    if "perturbations" in {one.name for one in parameters(STUDIES[kind])}:
+        asked["perturbations"] = (("cut", 0.5),)
+    question = STUDIES[kind](**asked | {"rankers": ()})
+    with pytest.raises(UsageError, match="name at least one"):
+        question.check(Scope(Store(tmp_path)))
