@@ -74,7 +74,7 @@ def widget(declared: Parameter, now: Any, key: str) -> Any:
         key: of the widget.
     """
     kinds = getattr(declared.type, "__args__", (declared.type,))
-    label, words = _label(declared), help_of(declared)
+    label, words = label_of(declared), help_of(declared)
     if declared.choices:
         options = list(declared.choices)
         at = options.index(now) if now in options else None
@@ -120,7 +120,8 @@ def _step(now: Any) -> float:
     return float(10.0 ** (math.floor(math.log10(abs(now))) - 1))
 
 
-def _label(declared: Parameter) -> str:
+def label_of(declared: Parameter) -> str:
+    """What a parameter is called, with its unit."""
     words = declared.label or declared.name.replace("_", " ")
     unit = f" ({declared.unit})" if declared.unit else ""
     return words[:1].upper() + words[1:] + unit

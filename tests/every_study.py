@@ -16,7 +16,7 @@ from shuffleproof.core.studies.kinds.perturbations import study as perturbations
 from shuffleproof.core.studies.kinds.set_size import study as set_size
 from shuffleproof.core.studies.kinds.worst_case import study as worst_case
 from shuffleproof.core.studies.registry import STUDIES
-from shuffleproof.core.studies.study import levels_of
+from shuffleproof.core.studies.study import levels_of, pairs_of
 from shuffleproof.core.studies.workbench import Workbench, finished
 from tests import app_tables as tables
 
@@ -56,7 +56,7 @@ def _studies(store, folder):
     table = benchmark.planned([bench], ["feature:1", "random"], ["RR", "NDCG@3"], 2)
     sized = set_size.planned(sizes, ("feature:1", "file-order"), (3,), ("NDCG@5", "RR"))
     several = multi_ranking.planned(many, ("feature:2",), ("oracle",), ("NDCG@5",))
-    pairs = perturbations.pairs_of(["cut", "shuffle-shown"], "0.25")
+    pairs = pairs_of(["cut", "shuffle-shown"], "0.25")
     setup = perturbations.Setup(pairs, ("NDCG@3", "RR"), draws=2, seed=3)
     worst = {"budgets": [1, 2], "measure": "NDCG@5", "draws": 2, "seed": 1, "queries": 3}
     shuffles = {"shuffles": [1, 2], "orders": 2, "seed": 1, "queries": 3}

@@ -10,7 +10,6 @@ from shuffleproof.core.parameters import Parameter
 from shuffleproof.core.perturb.registry import PERTURBATIONS
 from shuffleproof.core.studies.flags import syntax_of
 from shuffleproof.core.studies.kinds.perturbations.table import GROUPS, grouped
-from shuffleproof.core.studies.study import levels_of
 
 CHAINS = (
     "Families joined by +, each but the last with its level; gradient-sign@RANKER; "
@@ -61,11 +60,6 @@ def levels(declared: Parameter, families: Sequence[str]) -> Any:
     given: dict[str, Any] = {"families": ",".join(families)}
     given |= {"levels": text} if text.strip() else {}
     return partial(syntax_of(declared).value, declared, given, "")
-
-
-def pairs(names: Iterable[str]) -> tuple[tuple[str, float], ...]:
-    """Families at their own levels."""
-    return tuple((family, level) for family in names for level in levels_of(family))
 
 
 def of_pairs(pairs: Sequence[tuple[str, float]] | None) -> list[str]:

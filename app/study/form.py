@@ -14,7 +14,7 @@ import streamlit as st
 from shuffleproof.app import forms, proposals, services, training
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.proposals import Proposal
-from shuffleproof.app.study import job_panel, trainings
+from shuffleproof.app.study import job_panel, parts, trainings
 from shuffleproof.core.errors import ShuffleproofError, UsageError
 from shuffleproof.core.parameters import Parameter, parameters, parsed, text_of, value_of
 from shuffleproof.core.rankers import registry
@@ -162,15 +162,13 @@ def body(form: Form, data: str, shown: Artefact | None) -> None:
     with st.container(horizontal=True):
         if st.button(form.button, type="primary", key="new.run"):
             job_panel.hand_in(form.panel, asked.parameters)
-        with st.popover("Command", icon=":material/terminal:", type="tertiary"):
-            _command(asked)
-
-
-def _command(asked: Asked) -> None:
-    try:
-        st.code(asked.command, language="bash", wrap_lines=True)
-    except ShuffleproofError as error:
-        st.caption(escaped(str(error)))
+        menu = st.popover(
+            "Command", icon=":material/terminal:", type="tertiary", key="new.command",
+            on_change="rerun",
+        )  # fmt: skip
+    if menu.open:
+        with menu:
+            parts.command(lambda: asked.command)
 
 
 @dataclass(frozen=True)
@@ -239,7 +237,7 @@ class _Page:
     @property
     def rest_words(self) -> str:
         """What is a click away."""
-        names = [_label(one) for one in self.fields.values() if one.name not in self.drawn]
+        names = [forms.label_of(one) for one in self.fields.values() if one.name not in self.drawn]
         names += ["preset"] if self.form.trains and PRESET not in self.drawn else []
         words = ", ".join(name.lower() for name in names)
         return f"Candidate lists, {words}" if words else "Candidate lists"
@@ -295,11 +293,11 @@ class _Page:
             return self._rankers(now or ())
         if declared.several:
             text = st.text_input(
-                _label(declared), value=text_of(now or ()), key=f"new.{declared.name}",
+                forms.label_of(declared), value=text_of(now or ()), key=f"new.{declared.name}",
                 help=forms.help_of(declared),
             )  # fmt: skip
             return partial(value_of, declared, text)
-        return forms.widget(replace(declared, label=_label(declared)), now, f"new.{declared.name}")
+        return forms.widget(declared, now, f"new.{declared.name}")
 
     def _rankers(self, before: Sequence[str]) -> tuple[str, ...]:
         names = [name for name in registry.RANKERS if self.form.offered(name)]
@@ -313,10 +311,6 @@ class _Page:
             key="new.rankers", help=help_.strip(),
         )  # fmt: skip
         return tuple(found)
-
-
-def _label(declared: Parameter) -> str:
-    return declared.label or declared.name.replace("_", " ").capitalize()
 
 
 def _preset(names: Sequence[str], usual: str) -> str:

@@ -36,10 +36,7 @@ def page(
     if stored:
         study(stored)
     elif not at_work:
-        parts.not_yet(
-            missing.format(data=data),
-            f"{remedy} Or on the command line:",
-            study_form.proposed(form, data),
-        )
+        parts.not_yet(missing.format(data=data), f"{remedy} Or on the command line:")
+        parts.command(lambda: study_form.proposed(form, data))
     study_form.draw(form, data, choice.shown(stored), opened=not stored and not at_work)
     return bool(stored)

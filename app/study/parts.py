@@ -125,7 +125,7 @@ def exports_row(shared: Shared, key: str) -> None:
     st.subheader("Take away")
     fill: dict[tuple[str, str], Callable[[], None]] = {
         ("Link", "link"): lambda: _link(shared.link()),
-        ("Command", "terminal"): lambda: _command(shared.command),
+        ("Command", "terminal"): lambda: command(shared.command),
         ("Python", "code"): lambda: _python(shared.python()),
         ("Figure", "show_chart"): lambda: _downloads(shared.figures, key),
         ("Table", "table"): lambda: _downloads(shared.tables(), key),
@@ -152,9 +152,10 @@ def _python(lines: str) -> None:
     st.code(lines, language="python", wrap_lines=True)
 
 
-def _command(command: Callable[[], str]) -> None:
+def command(written: Callable[[], str]) -> None:
+    """Draw a command line, or say why there is none."""
     try:
-        st.code(command(), language="bash", wrap_lines=True)
+        st.code(written(), language="bash", wrap_lines=True)
     except ShuffleproofError as error:
         st.caption(escaped(str(error)))
 

@@ -10,8 +10,6 @@ from torch import Tensor
 
 from shuffleproof.core.losses.pairs import Weigh, pair_mask
 
-CHOICES = ("queries", "pairs", "grades")
-
 
 def ones(
     scores: Float[Tensor, "lists docs"],

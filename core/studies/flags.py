@@ -136,9 +136,11 @@ class Levels:
         Raises:
             UnknownNameError: no such family.
         """
+        from shuffleproof.core.studies.study import pairs_of  # noqa: PLC0415 (the registry of families: NumPy)
+
         del field, preset
         families = parts_of(given.get("families", self.families or ""))
-        return _pairs(families, given.get("levels"))
+        return pairs_of(families, given.get("levels"))
 
     def words(self, field: Parameter, value: Sequence[tuple[str, float]], preset: str) -> list[str]:
         """Families and levels that give the same pairs."""
@@ -168,15 +170,11 @@ def syntax_of(field: Parameter) -> FlagSyntax:
     return field.flags or OwnFlag()
 
 
-def _pairs(families: Sequence[str], levels: str | None) -> tuple[tuple[str, float], ...]:
-    from shuffleproof.core.studies.study import levels_of  # noqa: PLC0415 (the registry of families: NumPy)
-
-    return tuple((family, level) for family in families for level in levels_of(family, levels))
-
-
 def _reads_as(families: Sequence[str], levels: str | None, pairs: Sequence[Any]) -> bool:
     """Whether these flags give these pairs; no where a family does not take the levels."""
+    from shuffleproof.core.studies.study import pairs_of  # noqa: PLC0415 (the registry of families: NumPy)
+
     try:
-        return levels != "" and _pairs(families, levels) == tuple(pairs)
+        return levels != "" and pairs_of(families, levels) == tuple(pairs)
     except ParameterError:
         return False

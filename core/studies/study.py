@@ -1,6 +1,6 @@
 """What a study is: a frozen description, and the pure plan of trials that follows from it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -193,3 +193,16 @@ def levels_of(family: str, given: str | None = None) -> list[float]:
     for level in levels:
         entry.at(level)
     return sorted({entry.unchanged, *levels}, key=lambda one: (abs(one - entry.unchanged), one))
+
+
+def pairs_of(families: Iterable[str], levels: str | None = None) -> tuple[tuple[str, float], ...]:
+    """Families at their own levels, or at those given; a family may be a chain or an attack.
+
+    Args:
+        families: names of the registry, chains (`transpositions:5+cut`), `gradient-sign@RANKER`.
+        levels: comma-separated; taken for every family.
+
+    >>> pairs_of(["singleton", "cut:0.5+shuffle-shown"])[1:]
+    (('singleton', 1.0), ('cut:0.5+shuffle-shown', 0.0), ('cut:0.5+shuffle-shown', 1.0))
+    """
+    return tuple((family, level) for family in families for level in levels_of(family, levels))

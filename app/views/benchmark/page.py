@@ -56,8 +56,8 @@ def _none_yet(data: str, of_runs: Mapping[str, Artefact]) -> None:
         f"No benchmark of {data} is stored yet.",
         "Press the button below: the rankers of Table 2 are trained with several seeds and "
         "measured on the same lists. Or on the command line:",
-        form.proposed(run.FORM, data),
     )
+    parts.command(lambda: form.proposed(run.FORM, data))
     for key, artefact in of_runs.items():
         st.button(
             f"Show the comparison of {benchmarks.words(artefact)}", key=f"show {key}",

@@ -17,6 +17,7 @@ from shuffleproof.core.perturb.registry import PERTURBATIONS, entry_of
 from shuffleproof.core.studies import cost
 from shuffleproof.core.studies.kinds.perturbations import notes, study, table
 from shuffleproof.core.studies.running import RunningStudy
+from shuffleproof.core.studies.study import pairs_of
 from shuffleproof.core.words import counted
 
 FIRST = ("shuffle-shown", "transpositions", "sample", "distractors", "feature-noise")
@@ -82,6 +83,6 @@ FORM = Form(
     rows=(("rankers",), ("perturbations",), ("draws",)),
     cost=costs,
     kept=("perturbations",),
-    usual=lambda _data: {"perturbations": families.pairs(FIRST)},
+    usual=lambda _data: {"perturbations": pairs_of(FIRST)},
     widgets={"perturbations": disturbed},
 )

@@ -13,6 +13,7 @@ from shuffleproof.app.study.job_panel import Panel
 from shuffleproof.core.parameters import Parameter
 from shuffleproof.core.perturb.registry import PERTURBATIONS
 from shuffleproof.core.studies.running import RunningStudy
+from shuffleproof.core.studies.study import pairs_of
 from shuffleproof.core.words import counted
 
 DISTURBING = [name for name, entry in PERTURBATIONS.items() if "ranking" in entry.changes]
@@ -43,7 +44,7 @@ def disturbed(declared: Parameter, now: Any) -> Any:
 def usual(_data: str) -> Mapping[str, Any]:
     """The paper's family at its own levels, under the measure that the page was asked for."""
     measure = st.session_state.get("wanted measure", "NDCG@10")
-    return {"perturbations": families.pairs(FIRST), "measures": (measure,)}
+    return {"perturbations": pairs_of(FIRST), "measures": (measure,)}
 
 
 FORM = Form(

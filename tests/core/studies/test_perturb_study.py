@@ -34,7 +34,7 @@ from shuffleproof.core.studies.result import StudyResult, stored_summary
 from shuffleproof.core.studies.run import run_study
 from shuffleproof.core.studies.running import RunningStudy
 from shuffleproof.core.studies.score_reuse import ScoreCache, shared_source
-from shuffleproof.core.studies.study import Memory, Study, Trial, levels_of, plan
+from shuffleproof.core.studies.study import Memory, Study, Trial, levels_of, pairs_of, plan
 from shuffleproof.core.studies.workbench import Identified, Workbench
 from tests import small_set
 
@@ -255,7 +255,7 @@ def small(bench):
 @pytest.fixture(scope="module")
 def result(small):
     """A study of a tree ensemble under labels, an order and a chain."""
-    pairs = study.pairs_of(["label-noise", "clicks-position", "transpositions:5+cut"], None)
+    pairs = pairs_of(["label-noise", "clicks-position", "transpositions:5+cut"], None)
     pairs = [(family, level) for family, level in pairs if level in {0.0, 0.4, 10.0}]
     setup = study.Setup(pairs, draws=2, seed=3)
     artefact = finished(study.run(small, ["ranksvm", "random"], setup))

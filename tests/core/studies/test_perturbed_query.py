@@ -21,6 +21,7 @@ from shuffleproof.core.studies.kinds.perturbations.query import (
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL, InitialRanking
 from shuffleproof.core.studies.kinds.worst_case import study as worst_case
 from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.study import pairs_of
 from shuffleproof.core.studies.workbench import Workbench
 
 LISTS = ListRecipe(("feature:3",), depth=12, scores="in-sample")
@@ -37,7 +38,7 @@ def bench(tmp_path_factory):
 @pytest.fixture(scope="module")
 def disturbed(bench):
     """(result, keys of its rankers): every family at its strongest level."""
-    pairs = [perturbations.pairs_of([family])[-1] for family in (*FAMILIES, *OTHERWISE)]
+    pairs = [pairs_of([family])[-1] for family in (*FAMILIES, *OTHERWISE)]
     setup = perturbations.Setup(pairs, draws=2, seed=1)
     artefact = finished(perturbations.run(bench, ["feature:1", "ranksvm"], setup))
     key = str(finished(bench.trained("ranksvm")).artefact.key)

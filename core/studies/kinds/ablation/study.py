@@ -139,6 +139,7 @@ def run(
     base: JudgedLists = bench.prepared.test
 
     def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult]:
+        """Train, measure and disturb every variant."""
         step = measured_by([Measure.parse(text) for text in study.measured])
         rankers, trained = {}, {}
         for variant, pair in zip(made, study.rankers, strict=True):

@@ -123,6 +123,7 @@ def run(benches: Sequence[Workbench], plan: Plan, data: str) -> Generator[Progre
     ids = [query for bench in benches for query in query_ids_of(bench.prepared.test)]
 
     def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult | None]:
+        """Train and score what is missing; rows that fail are left out."""
         failed: dict[str, ShuffleproofError] = {}
         done = yield from cells.run_cells(
             plan.cells(), store.records, lambda cell: _compute(benches, plan, cell), failed

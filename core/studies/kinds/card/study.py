@@ -125,6 +125,7 @@ def run(
     rankers = {label: one.ranker for label, one in with_initial(found).items()}
 
     def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult]:
+        """Disturb, measure and time every ranker."""
         step = measured_by([Measure.parse(text) for text in study.measured if text not in OWN])
         result = yield from _asked(study, base, rankers, bench.records(found), step)
         facts |= {

@@ -28,7 +28,6 @@ from shuffleproof.core.studies.study import Found, Trial
 from shuffleproof.core.studies.workbench import Workbench
 
 KIND = "group-shuffles"
-EQUIVARIANCE = "shuffleproof.core.studies.kinds.group_shuffles.equivariance"
 SHUFFLES = (1, 2, 4, 8, 16, 32, 64)
 MOST_SHUFFLES = 4096
 ORDERS = 8

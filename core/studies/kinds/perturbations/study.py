@@ -32,7 +32,7 @@ from shuffleproof.core.studies.precomputed_scores import is_as_is, is_precompute
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import query_ids_of
 from shuffleproof.core.studies.running import so_far
-from shuffleproof.core.studies.study import Study, levels_of
+from shuffleproof.core.studies.study import Study
 from shuffleproof.core.studies.workbench import Identified, Workbench, digests_of, with_initial
 
 KIND = "perturbations"
@@ -46,7 +46,7 @@ class Setup:
     """What a study asks for, beside its rankers.
 
     Attributes:
-        perturbations: (family, level) pairs, as `pairs_of` makes them.
+        perturbations: (family, level) pairs, as `studies.study.pairs_of` makes them.
         measures: as text.
         draws: of each level.
         seed: of the draws.
@@ -56,19 +56,6 @@ class Setup:
     measures: tuple[str, ...] = ("NDCG@10",)
     draws: int = 5
     seed: int = 0
-
-
-def pairs_of(families: Sequence[str], levels: str | None = None) -> list[tuple[str, float]]:
-    """Families at their own levels, or at those given; a family may be a chain or an attack.
-
-    Args:
-        families: names of the registry, chains (`transpositions:5+cut`), `gradient-sign@RANKER`.
-        levels: comma-separated; taken for every family.
-
-    >>> pairs_of(["singleton", "cut:0.5+shuffle-shown"])[1:]
-    [('singleton', 1.0), ('cut:0.5+shuffle-shown', 0.0), ('cut:0.5+shuffle-shown', 1.0)]
-    """
-    return [(family, level) for family in families for level in levels_of(family, levels)]
 
 
 def run(
@@ -93,6 +80,7 @@ def run(
     records, ids = bench.records(found), query_ids_of(bench.prepared.test)
 
     def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult | None]:
+        """Disturb, measure, and train again where a family asks for it."""
         told = _left_out(bench, study)
         yield from Trials(bench, study, rankers, records, told).run()
         applicability.check(told, list(rankers))

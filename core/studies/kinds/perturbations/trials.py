@@ -134,6 +134,7 @@ class Trials:
         """Computes a cell, or notes why its family cannot be put to its ranker."""
 
         def guarded(cell: Cell) -> Generator[Progress, None, Found]:
+            """What was found; nothing, and a reason, where it cannot be computed."""
             reasons = self.left_out[cell.row.family]
             if cell.row.ranker in reasons:
                 return {}, {}

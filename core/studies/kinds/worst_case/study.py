@@ -91,6 +91,7 @@ def _run(
     ids = query_ids_of(base)
 
     def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult | None]:
+        """Search, and certify who needs no search."""
         attacks = {
             label: Attack(ranker, base, plan.target, Measure.parse(plan.measure))
             for label, ranker in rankers.items()
