@@ -2,8 +2,7 @@
 
 from shuffleproof.app.opened import day, door
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.kinds.ablation import finding as ablation_finding
-from shuffleproof.core.studies.kinds.ablation import queries as ablation_queries
+from shuffleproof.core.studies.kinds.ablation import sections as ablation_finding
 from shuffleproof.core.studies.kinds.ablation import study as ablation
 from shuffleproof.core.words import counted
 
@@ -32,5 +31,5 @@ table = door(ablation.table)
 finding = door(ablation_finding.finding)
 """What the numbers amount to, in words."""
 
-by_query = door(ablation_queries.by_query)
+by_query = door(ablation_finding.by_query)
 """A variant beside the first one, query by query, the greatest gain first."""

@@ -17,17 +17,13 @@ from shuffleproof.core.data.published import Published
 from shuffleproof.core.errors import ArtefactError, DataError
 from shuffleproof.core.store.arrival import Arrival
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.kinds.benchmark import finding as benchmark_finding
-from shuffleproof.core.studies.kinds.benchmark import notes as benchmark_notes
 from shuffleproof.core.studies.kinds.benchmark import published as benchmark_published
 from shuffleproof.core.studies.kinds.benchmark import query as benchmark_query
-from shuffleproof.core.studies.kinds.benchmark import ranks as benchmark_ranks
 from shuffleproof.core.studies.kinds.benchmark import retrieved as benchmark_retrieved
-from shuffleproof.core.studies.kinds.benchmark import runs as benchmark_runs
+from shuffleproof.core.studies.kinds.benchmark import sections as benchmark_finding
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
-from shuffleproof.core.studies.kinds.benchmark import text as benchmark_text
-from shuffleproof.core.studies.kinds.benchmark.run_commands import is_of_runs
+from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
 from shuffleproof.core.studies.tables import Cell
 from shuffleproof.core.words import counted
 
@@ -144,10 +140,10 @@ def cells(
     key: str, measures: tuple[str, ...], marked: tuple[tuple[str, ...], str], test: str
 ) -> dict[tuple[str, str], Cell]:
     """The table as it is printed; `marked`: the baselines and their symbols."""
-    return benchmark_text.cells(result(key), measures, marked[0], test, marked[1])
+    return benchmark_finding.cells(result(key), measures, marked[0], test, marked[1])
 
 
-runs_in_words = door(benchmark_notes.runs_in_words)
+runs_in_words = door(benchmark_finding.runs_in_words)
 """What the means are over."""
 
 
@@ -156,7 +152,7 @@ def notes(
     key: str, measures: tuple[str, ...], marked: tuple[tuple[str, ...], str], test: str
 ) -> list[str]:
     """The lines under the table; arguments as those of `cells`."""
-    return benchmark_notes.table_notes(result(key), measures, marked[0], test, marked[1])
+    return benchmark_finding.table_notes(result(key), measures, marked[0], test, marked[1])
 
 
 means = door(benchmark_table.means)
@@ -172,7 +168,7 @@ def deltas(key: str, pair: tuple[str, str], measure: str) -> pd.DataFrame:
     return benchmark_table.deltas(result(key), pair[0], pair[1], measure)
 
 
-ranks = door(benchmark_ranks.critical_difference)
+ranks = door(benchmark_published.critical_difference)
 """Which rankers cannot be told apart by their ranks."""
 
 finding = door(benchmark_finding.finding)
@@ -245,8 +241,8 @@ def runs(key: str) -> bytes:
     Raises:
         DataError: a fold's data is not stored any more.
     """
-    folds = benchmark_runs.made_on(result(key).facts, services.store())
+    folds = benchmark_retrieved.made_on(result(key).facts, services.store())
     with TemporaryDirectory() as room:
         out = Path(room) / "runs.zip"
-        benchmark_runs.write(path(key), folds, out)
+        benchmark_retrieved.write(path(key), folds, out)
         return out.read_bytes()

@@ -12,7 +12,7 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.perturb.registry import entry_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.conventions import derivable
-from shuffleproof.core.studies.kinds.ranking_degradation import significance as table
+from shuffleproof.core.studies.kinds.ranking_degradation import sections as table
 from shuffleproof.core.studies.kinds.ranking_degradation import study as ranking_degradation
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.words import counted

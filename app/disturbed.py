@@ -17,12 +17,11 @@ from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.answers.scoring import documents_moved
 from shuffleproof.core.studies.kinds.card import study as card
 from shuffleproof.core.studies.kinds.card import table as card_table
-from shuffleproof.core.studies.kinds.perturbations import notes as perturbations_notes
+from shuffleproof.core.studies.kinds.perturbations import sections as perturbations_notes
 from shuffleproof.core.studies.kinds.perturbations import study as perturbations
-from shuffleproof.core.studies.kinds.perturbations import table as perturbations_table
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
-from shuffleproof.core.studies.kinds.worst_case import table as worst_case_table
-from shuffleproof.core.studies.kinds.worst_case.plan import KIND as WORST_CASE
+from shuffleproof.core.studies.kinds.worst_case import sections as worst_case_table
+from shuffleproof.core.studies.kinds.worst_case.study import KIND as WORST_CASE
 from shuffleproof.core.studies.result import stored_summary
 from shuffleproof.core.studies.score_floor import of_scores
 from shuffleproof.core.words import counted
@@ -80,7 +79,7 @@ def cards(key: str, family: str, measure: str) -> pd.DataFrame:
     return card_table.pareto(card_table.cards(result(key), family, measure))
 
 
-losses = door(perturbations_table.losses)
+losses = door(perturbations_notes.losses)
 """What every family at every level costs each ranker."""
 
 
@@ -97,17 +96,17 @@ def summary(key: str, family: str, measure: str) -> pd.DataFrame:
     own = stored[(stored["family"] == family) & (stored["measure"] == measure)]
     if len(own):
         return own.reset_index(drop=True)
-    return perturbations_table.of_family(result(key), family).summary([measure])
+    return perturbations_notes.of_family(result(key), family).summary([measure])
 
 
 @st.cache_data(max_entries=256, show_spinner=False)
 def damage(key: str, point: tuple[str, str, float], measure: str) -> pd.DataFrame:
     """What one point (ranker, family, level) did to every query, the most damaged first."""
     ranker, family, level = point
-    return perturbations_table.damage(result(key), ranker, family, level, measure)
+    return perturbations_notes.damage(result(key), ranker, family, level, measure)
 
 
-by_level = door(perturbations_table.by_level)
+by_level = door(perturbations_notes.by_level)
 """The change of every query at every level, the most damaged first."""
 
 worst = door(worst_case_table.table)

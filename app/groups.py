@@ -2,8 +2,8 @@
 
 from shuffleproof.app.opened import day, door
 from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.kinds.group_shuffles import sections as group_shuffles_table
 from shuffleproof.core.studies.kinds.group_shuffles import study as group_shuffles
-from shuffleproof.core.studies.kinds.group_shuffles import table as group_shuffles_table
 from shuffleproof.core.words import counted
 
 KIND = group_shuffles.KIND

@@ -19,7 +19,7 @@ from shuffleproof.core.store.damaged import Damaged
 from shuffleproof.core.store.tags import Tags
 from shuffleproof.core.store.verified import InBackground
 from shuffleproof.core.studies import jobs, reproduce
-from shuffleproof.core.studies.kinds.benchmark.run_commands import is_of_runs
+from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
 from shuffleproof.core.studies.library import cleaning, side_by_side
 from shuffleproof.core.studies.library import entries as library
 from shuffleproof.core.studies.library.entries import KINDS, Entry

@@ -14,10 +14,10 @@ from shuffleproof.core.rankers.neural.ordinal_geometry import OrdinalGeometry, g
 from shuffleproof.core.rankers.neural.recipes import rankings_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.answers.trained import as_they_came
+from shuffleproof.core.studies.kinds.multi_ranking import sections as multi_ranking_table
 from shuffleproof.core.studies.kinds.multi_ranking import study as multi_ranking
-from shuffleproof.core.studies.kinds.multi_ranking import table as multi_ranking_table
 from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import TRAINED
-from shuffleproof.core.studies.kinds.multi_ranking.table import Sentences
+from shuffleproof.core.studies.kinds.multi_ranking.sections import Sentences
 from shuffleproof.core.words import counted
 
 KIND = multi_ranking.KIND

@@ -16,11 +16,10 @@ from shuffleproof.core.data.catalogue import find
 from shuffleproof.core.errors import ArtefactError
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
-from shuffleproof.core.studies.kinds.set_size import queries as set_size_queries
+from shuffleproof.core.studies.kinds.set_size import sections as set_size_table
 from shuffleproof.core.studies.kinds.set_size import study as set_size
-from shuffleproof.core.studies.kinds.set_size import table as set_size_table
+from shuffleproof.core.studies.kinds.set_size.sections import Drop, Sentences
 from shuffleproof.core.studies.kinds.set_size.study import ANY, CEILING
-from shuffleproof.core.studies.kinds.set_size.table import Drop, Sentences
 from shuffleproof.core.words import counted
 
 Point = tuple[str, str, int]
@@ -107,10 +106,10 @@ def sentences(key: str, measure: str) -> Sentences:
     )
 
 
-queries = door(set_size_queries.queries)
+queries = door(set_size_table.queries)
 """What another size did to every query (ranker, N0, N1), and the N0 and N1 compared with."""
 
-by_size = door(set_size_queries.by_size)
+by_size = door(set_size_table.by_size)
 """The change of every query at every N1, the most damaged first."""
 
 

@@ -12,7 +12,7 @@ from shuffleproof.core.studies.kinds.multi_ranking import ranking_conditions
 from shuffleproof.core.studies.kinds.multi_ranking import study as multi_ranking
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.kinds.set_size import study as set_size
-from shuffleproof.core.studies.kinds.set_size.stability import stabilities
+from shuffleproof.core.studies.kinds.set_size.study import stabilities
 from tests import app_tables as tables
 
 SIZES = (3, 6, 12)

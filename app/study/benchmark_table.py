@@ -11,8 +11,8 @@ from shuffleproof.app.plain import escaped
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.parameters import parameters
 from shuffleproof.core.studies.conventions import SWITCHED
-from shuffleproof.core.studies.kinds.benchmark.notes import heads
 from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS
+from shuffleproof.core.studies.kinds.benchmark.sections import heads
 from shuffleproof.core.studies.tables import Cell
 
 CHOOSABLE = ("ideal", "empty", "ties", "discount")

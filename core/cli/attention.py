@@ -17,10 +17,9 @@ from shuffleproof.core.rankers.attention.summary import MEASURES, POINT
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.answers.shown_order import document_names
+from shuffleproof.core.studies.kinds.attention import sections as attention_text
 from shuffleproof.core.studies.kinds.attention import study as attention
-from shuffleproof.core.studies.kinds.attention import text as attention_text
-from shuffleproof.core.studies.kinds.attention.list_edit import NO_CHANGE, ListEdit
-from shuffleproof.core.studies.kinds.attention.snapshot import Look, looked
+from shuffleproof.core.studies.kinds.attention.study import NO_CHANGE, ListEdit, Look, looked
 from shuffleproof.core.studies.table_text import terminal
 from shuffleproof.core.studies.workbench import Workbench
 

@@ -12,12 +12,10 @@ from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import table_text
 from shuffleproof.core.studies.kinds.ablation import study as ablation
-from shuffleproof.core.studies.kinds.benchmark import export_numbers as benchmark_numbers
-from shuffleproof.core.studies.kinds.benchmark import measured as benchmark_measured
-from shuffleproof.core.studies.kinds.benchmark import runs as benchmark_runs
+from shuffleproof.core.studies.kinds.benchmark import retrieved as benchmark_runs
+from shuffleproof.core.studies.kinds.benchmark import sections as benchmark_text
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
-from shuffleproof.core.studies.kinds.benchmark import text as benchmark_text
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import View
@@ -97,12 +95,12 @@ def write(artefact: Artefact, chosen: str, store: Store, out: Path, view: View) 
         written(table, chosen, out, view.digits)
         return
     measures = list(view.measures or result.measures)
-    result = benchmark_measured.with_measures(result, artefact.path, measures, store)
+    result = benchmark_table.with_measures(result, artefact.path, measures, store)
     rows = benchmark_table.rankers_of(result)
     baselines = [name for name in view.baselines or () if name != INITIAL or name in rows]
     how = (measures, baselines, view.test, view.symbols)
     if ENDINGS[chosen] in table_text.EXACT:
-        frame = benchmark_numbers.numbers(result, *how)
+        frame = benchmark_table.numbers(result, *how)
         out.write_bytes(table_text.exact(frame, ENDINGS[chosen]))
         return
     written(benchmark_text.table(result, *how, digits=view.digits), chosen, out, view.digits)

@@ -9,7 +9,6 @@ from shuffleproof.core.metrics.tied import merged_in_words
 from shuffleproof.core.parameters import parts_of
 from shuffleproof.core.studies import table_text
 from shuffleproof.core.studies.kinds.benchmark import outside_runs, sections
-from shuffleproof.core.studies.kinds.benchmark import text as benchmark_text
 from shuffleproof.core.studies.library.import_ranker import bring as brought
 from shuffleproof.core.studies.sections import View
 
@@ -46,6 +45,6 @@ def runs(arguments: argparse.Namespace) -> Answer:
     }
     del answer["failed"]
     answer["said"] += said
-    shown = benchmark_text.table(result, result.measures, baselines, digits=view.digits)
+    shown = sections.table(result, result.measures, baselines, digits=view.digits)
     lines = "".join(f"{sentence}\n" for sentence in said)
     return Answer(answer, f"{table_text.markdown(shown)}\n{lines}stored as {artefact.key}")

@@ -14,7 +14,7 @@ from shuffleproof.core.rankers.name import FILES, Kind, RankerName
 from shuffleproof.core.rankers.registry import RANKERS
 from shuffleproof.core.studies import methods_changed
 from shuffleproof.core.studies.asked_rows import REFERENCES
-from shuffleproof.core.studies.kinds.benchmark.run_commands import is_of_runs
+from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
 from shuffleproof.core.studies.methods_changed import listed
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.words import counted

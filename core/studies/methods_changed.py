@@ -5,7 +5,7 @@ from typing import Any
 
 from shuffleproof.core.perturb.registry import PERTURBATIONS, entry_of
 from shuffleproof.core.perturb.system import BATCHES, BFLOAT16, ORDER, SEED, THREADS
-from shuffleproof.core.studies.kinds.perturbations import notes as perturbations_notes
+from shuffleproof.core.studies.kinds.perturbations import sections as perturbations_notes
 from shuffleproof.core.words import counted
 
 ASKED = {

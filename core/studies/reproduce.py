@@ -11,7 +11,7 @@ from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import FILES
 from shuffleproof.core.studies.differences import from_preset
 from shuffleproof.core.studies.flags import syntax_of
-from shuffleproof.core.studies.kinds.benchmark import run_commands
+from shuffleproof.core.studies.kinds.benchmark import outside_runs
 from shuffleproof.core.studies.question import SAMPLE, Facts, Question, preset_of
 from shuffleproof.core.studies.registry import STUDIES
 
@@ -32,15 +32,15 @@ def study_command(recipe: Facts, facts: Facts) -> str:
     >>> study_command(recipe, {"data": "mine"})
     'shuffleproof study invariance --rankers dlcm --seed 1 --data mine'
     """
-    if run_commands.is_of_runs(recipe):
-        return run_commands.runs_command(recipe, facts)
+    if outside_runs.is_of_runs(recipe):
+        return outside_runs.runs_command(recipe, facts)
     return command_of(question_of(recipe, facts), facts)
 
 
 def study_python(recipe: Facts, facts: Facts) -> str:
     """The lines of Python that make a stored study again; arguments as the command's."""
-    if run_commands.is_of_runs(recipe):
-        return run_commands.runs_python(recipe, facts)
+    if outside_runs.is_of_runs(recipe):
+        return outside_runs.runs_python(recipe, facts)
     return python_of(question_of(recipe, facts), facts)
 
 

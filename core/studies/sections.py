@@ -73,7 +73,7 @@ class View:
         measures: of the tables; none: those of the study.
         digits: decimals.
         baselines: what rows of a benchmark are marked against; none: the initial ranking.
-        test: a name of `core.studies.kinds.ranking_degradation.significance.TESTS`.
+        test: a name of `core.studies.kinds.ranking_degradation.sections.TESTS`.
         symbols: the marks.
     """
 

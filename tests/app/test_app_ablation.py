@@ -13,7 +13,7 @@ from shuffleproof.app.views.ablation import page as view
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies import jobs
-from shuffleproof.core.studies.kinds.ablation import finding as ablation_finding
+from shuffleproof.core.studies.kinds.ablation import sections as ablation_finding
 from shuffleproof.core.studies.kinds.ablation import study as ablation
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.study import Study, plan

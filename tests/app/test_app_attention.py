@@ -29,11 +29,15 @@ from shuffleproof.core.rankers.attention.maps import by_document, recorded
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import jobs, running
 from shuffleproof.core.studies.kinds.attention import one_list as attention_list
+from shuffleproof.core.studies.kinds.attention import sections as attention_text
 from shuffleproof.core.studies.kinds.attention import study as attention
-from shuffleproof.core.studies.kinds.attention import text as attention_text
-from shuffleproof.core.studies.kinds.attention.list_command import list_command, list_python
-from shuffleproof.core.studies.kinds.attention.list_edit import ListEdit, offered
-from shuffleproof.core.studies.kinds.attention.one_list import packed, unpacked
+from shuffleproof.core.studies.kinds.attention.one_list import (
+    list_command,
+    list_python,
+    packed,
+    unpacked,
+)
+from shuffleproof.core.studies.kinds.attention.study import ListEdit, offered
 from shuffleproof.core.studies.result import StudyResult, stored_summary
 from shuffleproof.core.studies.workbench import finished
 from tests import places

@@ -21,8 +21,8 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies import jobs
-from shuffleproof.core.studies.kinds.benchmark import finding as benchmark_finding
 from shuffleproof.core.studies.kinds.benchmark import outside_runs
+from shuffleproof.core.studies.kinds.benchmark import sections as benchmark_finding
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
 from shuffleproof.core.studies.result import StudyResult
 from tests import app_folded as folded

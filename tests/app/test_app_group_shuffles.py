@@ -12,8 +12,8 @@ from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies import jobs, running
+from shuffleproof.core.studies.kinds.group_shuffles import sections as group_shuffles_table
 from shuffleproof.core.studies.kinds.group_shuffles import study as group_shuffles
-from shuffleproof.core.studies.kinds.group_shuffles import table as group_shuffles_table
 from shuffleproof.core.studies.result import StudyResult
 from tests import app_folded as folded
 from tests import app_tables as tables

@@ -17,9 +17,8 @@ from shuffleproof.app.views.perturbations import page as view
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.perturb.registry import PERTURBATIONS
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies.kinds.perturbations import notes as perturbations_notes
+from shuffleproof.core.studies.kinds.perturbations import sections as perturbations_notes
 from shuffleproof.core.studies.kinds.perturbations import study as perturbations
-from shuffleproof.core.studies.kinds.perturbations import table as perturbations_table
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.reproduce import study_command, study_python
 from shuffleproof.core.studies.result import StudyResult
@@ -71,7 +70,7 @@ def test_a_stored_study_is_drawn_with_its_finding_and_numbers(desk, stored):
     page = made.opened("perturbations")
     frame = disturbed.losses(str(stored.key), "NDCG@10")
     rankers = [INITIAL, *made.RANKERS]
-    said = perturbations_table.finding(frame, "NDCG@10", rankers, "last")
+    said = perturbations_notes.finding(frame, "NDCG@10", rankers, "last")
     assert said in made.words(page)
     map_, curves = made.alts(page)
     assert "4 families by 3 rankers" in map_
@@ -86,7 +85,7 @@ def test_a_stored_study_is_drawn_with_its_finding_and_numbers(desk, stored):
 
 
 def test_losses_are_from_the_lists_as_they_are(result):
-    frame = perturbations_table.losses(result, "NDCG@10").set_index(["ranker", "family", "level"])
+    frame = perturbations_notes.losses(result, "NDCG@10").set_index(["ranker", "family", "level"])
     start = result.per_query(INITIAL, "cut", 0.0, "NDCG@10").mean()
     after = result.per_query(INITIAL, CHAIN, 1.0, "NDCG@10").mean()
     row = frame.loc[INITIAL, CHAIN, 1.0]
@@ -97,11 +96,11 @@ def test_losses_are_from_the_lists_as_they_are(result):
 
 
 def test_levels_become_one_number_in_three_ways(result):
-    frame = perturbations_table.losses(result, "NDCG@10")
+    frame = perturbations_notes.losses(result, "NDCG@10")
     own = frame[(frame["ranker"] == INITIAL) & (frame["family"] == "shuffle")]
     found = {
-        how: perturbations_table.condensed(own, how).iloc[0]
-        for how in perturbations_table.STRENGTHS
+        how: perturbations_notes.condensed(own, how).iloc[0]
+        for how in perturbations_notes.STRENGTHS
     }
     assert (found["last"]["level"], found["last"]["loss"]) == (1.0, own["loss"].iloc[-1])
     assert found["worst"]["loss"] == own["loss"].iloc[1:].max()
@@ -177,7 +176,7 @@ def test_the_form_groups_families_says_the_cost_and_hands_in(desk, stored):
     assert page.multiselect(key="new.set").value == ["cut", "distractors"]
     assert page.multiselect(key="new.chains").value == [CHAIN]
     assert set(page.multiselect(key="new.order").options) == {
-        name for name in PERTURBATIONS if perturbations_table.group_of(name) == "order"
+        name for name in PERTURBATIONS if perturbations_notes.group_of(name) == "order"
     }
     page.multiselect(key="new.rankers").set_value(list(made.RANKERS))
     for name in ("ranking", "chains"):
@@ -232,7 +231,7 @@ def test_a_running_study_shows_its_first_cells(desk, bench):
 
 def test_the_report_has_picture_sentence_and_numbers(desk, stored):
     page = report.report([stored.path])
-    said = perturbations_table.finding(
+    said = perturbations_notes.finding(
         disturbed.losses(str(stored.key), "NDCG@10"), "NDCG@10", made.RANKERS, "last"
     )
     assert f"<b>{html.escape(said)}</b>" in page
@@ -310,7 +309,7 @@ def test_the_map_holds_every_cell_and_says_which_mean_nothing():
 
 
 def test_the_map_of_queries_is_worst_first_and_says_how_many(result):
-    frame = perturbations_table.by_level(result, INITIAL, "shuffle", "NDCG@10")
+    frame = perturbations_notes.by_level(result, INITIAL, "shuffle", "NDCG@10")
     means = frame.mean(axis=1).to_numpy()
     assert (np.diff(means) >= -1e-9).all()
     assert (frame[0.0] == 0).all()
@@ -320,7 +319,7 @@ def test_the_map_of_queries_is_worst_first_and_says_how_many(result):
 def test_every_family_belongs_to_a_group():
     assert set(run.FIRST) <= set(PERTURBATIONS)
     for name, entry in PERTURBATIONS.items():
-        group = perturbations_table.group_of(name)
+        group = perturbations_notes.group_of(name)
         assert group in entry.changes
 
 

@@ -12,7 +12,7 @@ from shuffleproof.app.views.set_size import form as run
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies import jobs
-from shuffleproof.core.studies.kinds.set_size import table as set_size_table
+from shuffleproof.core.studies.kinds.set_size import sections as set_size_table
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.words import signed
 from tests import app_folded as folded

@@ -14,7 +14,7 @@ from shuffleproof.app.figures import (
     benchmark_query,
     benchmark_ranks,
 )
-from shuffleproof.core.studies.kinds.ablation.steps import step_of
+from shuffleproof.core.studies.kinds.ablation.sources import step_of
 
 
 @pytest.fixture

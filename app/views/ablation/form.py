@@ -17,7 +17,7 @@ from shuffleproof.core.rankers.fit_cache import ranker_key
 from shuffleproof.core.rankers.neural.recipes import FIXED
 from shuffleproof.core.studies import cost
 from shuffleproof.core.studies.kinds.ablation import study
-from shuffleproof.core.studies.kinds.ablation.steps import step_of
+from shuffleproof.core.studies.kinds.ablation.sources import step_of
 from shuffleproof.core.studies.kinds.ablation.study import PAPER, TOWARDS
 from shuffleproof.core.studies.running import RunningStudy
 from shuffleproof.core.words import counted

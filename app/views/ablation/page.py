@@ -19,7 +19,7 @@ from shuffleproof.app.views.ablation import queries
 from shuffleproof.app.views.ablation.form import FORM
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.kinds.ablation.steps import step_of
+from shuffleproof.core.studies.kinds.ablation.sources import step_of
 from shuffleproof.core.studies.kinds.ablation.study import BASE, COLUMNS
 from shuffleproof.core.studies.tables import Table
 from shuffleproof.core.words import counted

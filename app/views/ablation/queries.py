@@ -14,7 +14,7 @@ from shuffleproof.app.study import parts, query_rows
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.kinds.ablation.queries import Effect, finding, telling
+from shuffleproof.core.studies.kinds.ablation.sections import Effect, most_changed, query_finding
 from shuffleproof.core.studies.kinds.ablation.study import BASE
 from shuffleproof.core.studies.kinds.benchmark.query import positions_of
 
@@ -36,7 +36,7 @@ def section(artefact: Artefact, table: pd.DataFrame, effect: str, measure: str) 
     shown: Effect = "robustness" if effect == "robustness" else "quality"
     labels = [str(label) for label in table["variant"].iloc[1:]]
     st.subheader("Which queries gain, which lose?")
-    usual = telling(table, shown)
+    usual = most_changed(table, shown)
     variant = st.selectbox(
         f"Variant, beside {table['variant'].iloc[0]}", labels,
         index=labels.index(usual) if usual in labels else 0, key="variant", bind="query-params",
@@ -47,7 +47,7 @@ def section(artefact: Artefact, table: pd.DataFrame, effect: str, measure: str) 
     if not len(frame):
         st.caption("Every query is left out by this measure.")
         return
-    parts.finding(finding(frame, variant, shown, measure))
+    parts.finding(query_finding(frame, variant, shown, measure))
     st.plotly_chart(
         figure.queries(frame, variant, shown, measure),
         key=BARS,

@@ -14,7 +14,7 @@ from shuffleproof.core.rankers.attention.kinds import KINDS
 from shuffleproof.core.rankers.attention.order import Sorting
 from shuffleproof.core.rankers.neural.recipes import FIXED
 from shuffleproof.core.studies.answers.trained import TrainedRanker, as_they_came, list_recipes
-from shuffleproof.core.studies.kinds.attention.list_edit import ListEdit, offered
+from shuffleproof.core.studies.kinds.attention.study import ListEdit, offered
 
 FIRST_CHANGE = "shuffled:1"
 CHANGES = tuple(dict.fromkeys((

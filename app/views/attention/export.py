@@ -18,7 +18,7 @@ from shuffleproof.app.views.attention.cell import documents_table
 from shuffleproof.app.views.attention.map import Laid, View
 from shuffleproof.core.studies import table_text
 from shuffleproof.core.studies.answers.trained import TrainedRanker
-from shuffleproof.core.studies.kinds.attention.list_command import list_command, list_python
+from shuffleproof.core.studies.kinds.attention.one_list import list_command, list_python
 from shuffleproof.core.studies.kinds.attention.question import Attention
 from shuffleproof.core.studies.reproduce import command_of
 from shuffleproof.core.studies.tables import inferred

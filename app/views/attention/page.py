@@ -30,8 +30,8 @@ from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.rankers.attention.kinds import attends
 from shuffleproof.core.rankers.attention.summary import MEASURES
 from shuffleproof.core.studies.answers.trained import TrainedRanker, as_they_came
-from shuffleproof.core.studies.kinds.attention.list_edit import ListEdit
-from shuffleproof.core.studies.kinds.attention.text import verdict
+from shuffleproof.core.studies.kinds.attention.sections import verdict
+from shuffleproof.core.studies.kinds.attention.study import ListEdit
 from shuffleproof.core.studies.registry import STUDIES
 
 QUESTION = STUDIES["attention"].title

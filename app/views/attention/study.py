@@ -14,8 +14,8 @@ from shuffleproof.app.study import choice as study_choice
 from shuffleproof.app.study import job_panel, parts
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.answers.trained import TrainedRanker
-from shuffleproof.core.studies.kinds.attention.text import COLUMNS as HEADS
-from shuffleproof.core.studies.kinds.attention.text import MAIN, POINTS, finding, points, table
+from shuffleproof.core.studies.kinds.attention.sections import COLUMNS as HEADS
+from shuffleproof.core.studies.kinds.attention.sections import MAIN, POINTS, finding, points, table
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.tables import Table
 from shuffleproof.core.words import counted

@@ -9,7 +9,7 @@ import streamlit as st
 from shuffleproof.app import benchmarks
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.kinds.benchmark.run_commands import is_of_runs
+from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
 from shuffleproof.core.studies.kinds.benchmark.table import LETTERS, SYMBOLS
 
 UNDRAWN = ("ideal", "random")

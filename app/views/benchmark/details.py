@@ -12,7 +12,7 @@ from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import parts
 from shuffleproof.app.views.benchmark import queries
 from shuffleproof.app.views.benchmark.chosen import Chosen
-from shuffleproof.core.studies.kinds.benchmark import notes as benchmark_notes
+from shuffleproof.core.studies.kinds.benchmark import sections as benchmark_notes
 from shuffleproof.core.studies.kinds.benchmark.published import in_words, warning
 from shuffleproof.core.studies.kinds.benchmark.rows import REFERENCES
 from shuffleproof.core.studies.kinds.benchmark.table import MEANS, comparison

@@ -7,8 +7,8 @@ from shuffleproof.app import benchmarks, exports, opened
 from shuffleproof.app.study import choice, parts
 from shuffleproof.app.views.benchmark.chosen import Chosen, Marked
 from shuffleproof.core.studies import table_text
-from shuffleproof.core.studies.kinds.benchmark import text as benchmark_text
-from shuffleproof.core.studies.kinds.benchmark.export_numbers import numbers
+from shuffleproof.core.studies.kinds.benchmark import sections as benchmark_text
+from shuffleproof.core.studies.kinds.benchmark.table import numbers
 
 
 def row(chosen: Chosen, drawn: Any) -> None:

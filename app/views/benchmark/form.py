@@ -21,11 +21,10 @@ from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies import cost
-from shuffleproof.core.studies.kinds.benchmark import lists as benchmark_lists
 from shuffleproof.core.studies.kinds.benchmark import rows as benchmark_rows
+from shuffleproof.core.studies.kinds.benchmark import sections as benchmark_text
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
-from shuffleproof.core.studies.kinds.benchmark import text as benchmark_text
 from shuffleproof.core.studies.ranker_sets import NAMED, expanded
 from shuffleproof.core.studies.running import RunningStudy
 from shuffleproof.core.words import counted
@@ -137,14 +136,14 @@ def costs(asked: Asked) -> str:
     question, lists, preset = asked.question, asked.lists, asked.preset
     folds = folds_of(asked.data, services.store()) or [asked.data]
     rows = [
-        benchmark_lists.wider(row, lists.initial, preset)
+        benchmark.wider(row, lists.initial, preset)
         for row in benchmark.rows_of(question.rankers, preset, question.seeds)
     ]
     costs, there, made = [], 0, []
     for fold in folds:
         fitting = training.fitting(fold)
-        benchmark_lists.check_lengths(rows, _longest(fitting, lists))
-        benchmark_lists.check_features(rows, fitting.features)
+        benchmark.check_lengths(rows, _longest(fitting, lists))
+        benchmark.check_features(rows, fitting.features)
         widest = max((_read(row, lists) for row in rows), key=lambda own: len(own.initial))
         first = training.preparing(fitting, widest)
         made += [first] if first else []
@@ -179,7 +178,7 @@ def _longest(fitting: training.Fitting, lists: ListRecipe) -> int:
 
 def _read(row: benchmark.Row, lists: ListRecipe) -> ListRecipe:
     """The lists that a row is trained and scored on."""
-    return replace(lists, initial=tuple(row.ranker.get(benchmark_lists.WIDER, lists.initial)))
+    return replace(lists, initial=tuple(row.ranker.get(benchmark.WIDER, lists.initial)))
 
 
 def _plans(

@@ -17,10 +17,9 @@ from shuffleproof.app.views.benchmark.chosen import Chosen, Marked
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.kinds.benchmark.outside_runs import warnings
+from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs, warnings
 from shuffleproof.core.studies.kinds.benchmark.rows import groups_of
-from shuffleproof.core.studies.kinds.benchmark.run_commands import is_of_runs
-from shuffleproof.core.studies.kinds.ranking_degradation.significance import TESTS
+from shuffleproof.core.studies.kinds.ranking_degradation.sections import TESTS
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.registry import STUDIES
 

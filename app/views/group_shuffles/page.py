@@ -13,8 +13,7 @@ from shuffleproof.app.study import choice, parts
 from shuffleproof.app.study import page as shell
 from shuffleproof.app.views.group_shuffles.form import FORM
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.kinds.group_shuffles.sections import TITLE, reading
-from shuffleproof.core.studies.kinds.group_shuffles.table import COLUMNS
+from shuffleproof.core.studies.kinds.group_shuffles.sections import COLUMNS, TITLE, reading
 from shuffleproof.core.studies.tables import Table
 
 

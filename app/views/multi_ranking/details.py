@@ -12,7 +12,7 @@ from shuffleproof.app.study import parts
 from shuffleproof.app.views.multi_ranking import queries
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.claims import STEPS
-from shuffleproof.core.studies.kinds.multi_ranking import table as multi_ranking_table
+from shuffleproof.core.studies.kinds.multi_ranking import sections as multi_ranking_table
 from shuffleproof.core.studies.tables import Table
 
 ADJUSTED = "Intervals of changes are adjusted as p is: they leave out 0 where p ≤ .05."

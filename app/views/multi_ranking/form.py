@@ -13,7 +13,7 @@ from shuffleproof.core.parameters import Parameter
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.kinds.multi_ranking import table
+from shuffleproof.core.studies.kinds.multi_ranking import sections
 from shuffleproof.core.studies.kinds.multi_ranking.question import MultiRanking
 from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import SWAPS, swap_named
 from shuffleproof.core.studies.running import RunningStudy
@@ -33,7 +33,7 @@ def first(found: RunningStudy) -> None:
     if result is None:
         return
     measure = str(found.recipe["measures"][0])
-    frame = table.table(result, measure)
+    frame = sections.table(result, measure)
     st.plotly_chart(
         figure.conditions(frame, measure),
         key="first results",

@@ -18,7 +18,7 @@ from shuffleproof.app.views.multi_ranking import details, geometry, queries
 from shuffleproof.app.views.multi_ranking.form import FORM
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.kinds.multi_ranking.table import COLUMNS
+from shuffleproof.core.studies.kinds.multi_ranking.sections import COLUMNS
 from shuffleproof.core.studies.tables import Table
 
 CHART = "conditions"

@@ -14,8 +14,8 @@ from shuffleproof.app.study import parts
 from shuffleproof.app.study import perturbed_queries as queries
 from shuffleproof.core.perturb.registry import PERTURBATIONS, attacked
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.kinds.perturbations import notes as perturbations_notes
-from shuffleproof.core.studies.kinds.perturbations.table import headed
+from shuffleproof.core.studies.kinds.perturbations import sections as perturbations_notes
+from shuffleproof.core.studies.kinds.perturbations.sections import headed
 from shuffleproof.core.studies.tables import inferred
 
 MAP, CURVES = "losses", "curves"
@@ -44,7 +44,7 @@ def section(
     Args:
         artefact: the study.
         rankers: those shown.
-        losses: theirs, as `core.studies.kinds.perturbations.table.losses` gives them.
+        losses: theirs, as `core.studies.kinds.perturbations.sections.losses` gives them.
         measure: that is lost.
     """
     families = list(disturbed.families(artefact.recipe))

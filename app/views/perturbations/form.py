@@ -15,7 +15,7 @@ from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.parameters import Parameter
 from shuffleproof.core.perturb.registry import PERTURBATIONS, entry_of
 from shuffleproof.core.studies import cost
-from shuffleproof.core.studies.kinds.perturbations import notes, study, table
+from shuffleproof.core.studies.kinds.perturbations import sections, study
 from shuffleproof.core.studies.running import RunningStudy
 from shuffleproof.core.studies.study import pairs_of
 from shuffleproof.core.words import counted
@@ -30,9 +30,9 @@ def first(found: RunningStudy) -> None:
     if result is None:
         return
     measure = str(found.recipe["measures"][0])
-    cells = table.condensed(table.losses(result, measure), "last")
+    cells = sections.condensed(sections.losses(result, measure), "last")
     st.plotly_chart(
-        figure.losses(cells, table.headed(cells["family"]), measure), key="first results",
+        figure.losses(cells, sections.headed(cells["family"]), measure), key="first results",
         alt=figure.alt_text(cells, measure),
     )  # fmt: skip
     st.caption(f"First results: {counted(len(result.trials), 'trial')} so far.")
@@ -48,7 +48,7 @@ def costs(asked: Asked) -> str:
     """What the button will cost: trials, trainings of labels, rows and seeds, what is skipped."""
     pairs = asked.question.perturbations
     study.check(asked.question.rankers, families.of_pairs(pairs))
-    skipped = notes.skipped(asked.question.rankers, families.of_pairs(pairs))
+    skipped = sections.skipped(asked.question.rankers, families.of_pairs(pairs))
     text = trial_cost.trials(asked, pairs) + _retrained(asked)
     return f"{text}. Skipped: {escaped(skipped.rstrip('.'))}" if skipped else text
 

@@ -19,8 +19,8 @@ from shuffleproof.app.views.perturbations import details
 from shuffleproof.app.views.perturbations.form import FORM
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.kinds.perturbations import table as perturbations_table
-from shuffleproof.core.studies.kinds.perturbations.table import STRENGTHS
+from shuffleproof.core.studies.kinds.perturbations import sections as perturbations_table
+from shuffleproof.core.studies.kinds.perturbations.sections import STRENGTHS
 from shuffleproof.core.studies.tables import Table
 from shuffleproof.core.words import counted
 

@@ -20,7 +20,7 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.parameters import parameters
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.conventions import SWITCHED
-from shuffleproof.core.studies.kinds.ranking_degradation.significance import TESTS, columns
+from shuffleproof.core.studies.kinds.ranking_degradation.sections import TESTS, columns
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.result import SUMMARY
 from shuffleproof.core.studies.tables import Table

@@ -14,7 +14,7 @@ from shuffleproof.app.study import parts
 from shuffleproof.app.views.set_size import queries
 from shuffleproof.app.views.set_size.chosen import Chosen
 from shuffleproof.core.studies.claims import STEPS
-from shuffleproof.core.studies.kinds.set_size.table import CURVES, DROPS
+from shuffleproof.core.studies.kinds.set_size.sections import CURVES, DROPS
 from shuffleproof.core.studies.tables import Table
 
 MAP = "map"

@@ -15,7 +15,7 @@ from shuffleproof.app.views.set_size.chosen import of_home
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.studies.kinds.set_size import feasibility
-from shuffleproof.core.studies.kinds.set_size import table as set_size_table
+from shuffleproof.core.studies.kinds.set_size import sections as set_size_table
 from shuffleproof.core.studies.ranker_sets import expanded
 from shuffleproof.core.studies.running import RunningStudy
 from shuffleproof.core.words import counted

@@ -16,8 +16,8 @@ from shuffleproof.app.views.set_size.chosen import Chosen
 from shuffleproof.app.views.set_size.form import FORM
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.kinds.set_size import table as set_size_table
-from shuffleproof.core.studies.kinds.set_size.table import CURVES
+from shuffleproof.core.studies.kinds.set_size import sections as set_size_table
+from shuffleproof.core.studies.kinds.set_size.sections import CURVES
 from shuffleproof.core.studies.tables import Table
 
 CHART = "sizes"

@@ -15,8 +15,8 @@ from shuffleproof.core.parameters import Parameter, parsed
 from shuffleproof.core.perturb.worst_case import Search
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
-from shuffleproof.core.studies.kinds.worst_case import table as worst_case_table
-from shuffleproof.core.studies.kinds.worst_case.plan import KIND
+from shuffleproof.core.studies.kinds.worst_case import sections as worst_case_table
+from shuffleproof.core.studies.kinds.worst_case.study import KIND
 from shuffleproof.core.studies.running import RunningStudy
 from shuffleproof.core.words import counted
 

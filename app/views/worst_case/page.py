@@ -17,8 +17,7 @@ from shuffleproof.app.views.worst_case import queries
 from shuffleproof.app.views.worst_case.form import FORM
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.kinds.worst_case.finding import finding
-from shuffleproof.core.studies.kinds.worst_case.table import told
+from shuffleproof.core.studies.kinds.worst_case.sections import finding, told
 from shuffleproof.core.studies.tables import Table
 from shuffleproof.core.words import counted, number
 

@@ -13,7 +13,7 @@ from shuffleproof.app.study import parts, query_rows, rescored_list
 from shuffleproof.app.study.perturbed_queries import both_lists
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.kinds.worst_case.finding import steps
+from shuffleproof.core.studies.kinds.worst_case.sections import steps
 from shuffleproof.core.studies.query_changes import in_words
 
 CHART, MAP = "damages", "swaps"

@@ -15,7 +15,7 @@ from shuffleproof.core.store.keys import ArtefactKey
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.store.tags import Tags
 from shuffleproof.core.studies.differences import from_preset, from_usual_lists, in_words
-from shuffleproof.core.studies.kinds.benchmark.run_commands import is_of_runs
+from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
 from shuffleproof.core.studies.library.provenance import STRANGE, dependencies, trials_of
 from shuffleproof.core.studies.list_sources import recipe_of
 from shuffleproof.core.studies.methods import rankers_of

@@ -30,10 +30,9 @@ from shuffleproof.core.rankers.attention.summary import MEASURES, _heads
 from shuffleproof.core.rankers.neural.ranker import NeuralRanker
 from shuffleproof.core.rankers.neural.recipes import FIXED, NeuralSpec
 from shuffleproof.core.studies.kinds.attention import one_list as attention_list
+from shuffleproof.core.studies.kinds.attention import sections as attention_text
 from shuffleproof.core.studies.kinds.attention import study as attention_study
-from shuffleproof.core.studies.kinds.attention import text as attention_text
-from shuffleproof.core.studies.kinds.attention.list_edit import ListEdit
-from shuffleproof.core.studies.kinds.attention.snapshot import THUMBNAIL, Look
+from shuffleproof.core.studies.kinds.attention.study import THUMBNAIL, ListEdit, Look
 from shuffleproof.core.studies.result import StudyResult
 
 FOLD = synthetic.planted(queries=(4, 2, 3), seed=5)

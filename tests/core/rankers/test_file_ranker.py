@@ -24,7 +24,7 @@ from shuffleproof.core.studies.kinds.benchmark import outside_runs
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
 from shuffleproof.core.studies.kinds.invariance.study import certified
-from shuffleproof.core.studies.kinds.perturbations import notes as perturbations_notes
+from shuffleproof.core.studies.kinds.perturbations import sections as perturbations_notes
 from shuffleproof.core.studies.kinds.perturbations import study as perturbations
 from shuffleproof.core.studies.library.import_ranker import bring
 from shuffleproof.core.studies.result import StudyResult

@@ -11,11 +11,11 @@ from shuffleproof.core.errors import ParameterError, UsageError
 from shuffleproof.core.rankers import preset_digests, registry
 from shuffleproof.core.rankers.combining import Fusion, Shuffling
 from shuffleproof.core.rankers.name import SPOKEN, Kind, RankerName
-from shuffleproof.core.studies.kinds.multi_ranking import table as multi_ranking_table
+from shuffleproof.core.studies.kinds.multi_ranking import sections as multi_ranking_table
 from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import TRAINED
 from shuffleproof.core.studies.kinds.ranking_degradation import study as ranking_degradation
+from shuffleproof.core.studies.kinds.set_size import sections as set_size_table
 from shuffleproof.core.studies.kinds.set_size import study as set_size
-from shuffleproof.core.studies.kinds.set_size import table as set_size_table
 from shuffleproof.core.studies.result import StudyResult
 
 R, S, C = Kind.REGISTERED, Kind.STORED, Kind.COMBINATION

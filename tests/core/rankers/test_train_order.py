@@ -21,7 +21,7 @@ from shuffleproof.core.rankers.registry import RANKERS
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.perturbations import study
-from shuffleproof.core.studies.kinds.perturbations.retraining import Retraining
+from shuffleproof.core.studies.kinds.perturbations.system import Retraining
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.methods import paragraph
 from shuffleproof.core.studies.result import StudyResult

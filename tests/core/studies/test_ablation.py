@@ -17,13 +17,12 @@ from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.neural.recipes import FIXED, NeuralSpec
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import conventions, running, tables
-from shuffleproof.core.studies.kinds.ablation import finding as ablation_finding
-from shuffleproof.core.studies.kinds.ablation import queries as ablation_queries
+from shuffleproof.core.studies.kinds.ablation import sections as ablation_finding
 from shuffleproof.core.studies.kinds.ablation import study as ablation
-from shuffleproof.core.studies.kinds.ablation.sources import STEPS
-from shuffleproof.core.studies.kinds.ablation.steps import (
+from shuffleproof.core.studies.kinds.ablation.sources import (
     ONLY_IMSAB,
     ONLY_ORDINALS,
+    STEPS,
     differences,
     step_of,
 )
@@ -322,13 +321,13 @@ def test_an_undefined_convention_is_said(result):
 @pytest.mark.parametrize("effect", ["quality", "robustness"])
 def test_queries_gain_and_lose_as_the_table_says_on_average(result, effect):
     variant = "paper + loss softmax-ce"
-    frame = ablation_queries.by_query(result, variant, effect, "NDCG(empty=skip)@10")
+    frame = ablation_finding.by_query(result, variant, effect, "NDCG(empty=skip)@10")
     row = ablation.table(result, "NDCG(empty=skip)@10").set_index("variant").loc[variant]
     wanted = row.change if effect == "quality" else -row.loss_change
     assert frame.difference.mean() == pytest.approx(wanted, abs=1e-6)
     assert len(frame) == 37
     assert frame.difference.is_monotonic_decreasing
-    text = ablation_queries.finding(frame, variant, effect, "NDCG@10")
+    text = ablation_finding.query_finding(frame, variant, effect, "NDCG@10")
     lost = int((frame.difference < 0).sum())
     assert f"{variant} against paper: " in text
     assert f"falls on {lost} of 37 queries and rises on {37 - lost}; query" in text
@@ -342,9 +341,9 @@ def test_queries_gain_and_lose_as_the_table_says_on_average(result, effect):
 
 
 def test_the_telling_variant_is_the_largest_single_difference(result):
-    assert ablation_queries.telling(ablation.table(result)) == "paper + loss softmax-ce"
+    assert ablation_finding.most_changed(ablation.table(result)) == "paper + loss softmax-ce"
     whole = ablation.table(result).iloc[:2]
-    assert ablation_queries.telling(whole) == "released"
+    assert ablation_finding.most_changed(whole) == "released"
 
 
 def test_a_variant_far_out_is_an_arrow_at_the_edge_of_the_axis(result):

@@ -22,14 +22,12 @@ from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies import ranker_sets, running, table_text
-from shuffleproof.core.studies.kinds.benchmark import lists as benchmark_lists
-from shuffleproof.core.studies.kinds.benchmark import notes as benchmark_notes
-from shuffleproof.core.studies.kinds.benchmark import ranks as benchmark_ranks
+from shuffleproof.core.studies.kinds.benchmark import published as benchmark_ranks
+from shuffleproof.core.studies.kinds.benchmark import retrieved as benchmark_runs
 from shuffleproof.core.studies.kinds.benchmark import rows as benchmark_rows
-from shuffleproof.core.studies.kinds.benchmark import runs as benchmark_runs
+from shuffleproof.core.studies.kinds.benchmark import sections as benchmark_notes
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
-from shuffleproof.core.studies.kinds.benchmark import text as benchmark_text
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.result import StudyResult
@@ -224,12 +222,12 @@ def test_critical_difference_is_friedman_and_nemenyi(result):
 
 
 def test_text_has_bold_best_marks_and_a_note(result):
-    latex = table_text.latex(benchmark_text.table(result, ("NDCG@10",), ("random",)))
+    latex = table_text.latex(benchmark_notes.table(result, ("NDCG@10",), ("random",)))
     best = benchmark_table.means(result, ("NDCG@10",)).query("best").iloc[0]
     assert rf"\textbf{{{best['mean']:.3f}}}" in latex
     assert latex.count(r"\toprule") == latex.count(r"\bottomrule") == 1
     assert latex.count("&") == 1 + len(set(result.trials.ranker))
-    markdown = benchmark_text.markdown(result, ("NDCG@10",), ("random",))
+    markdown = benchmark_notes.markdown(result, ("NDCG@10",), ("random",))
     assert f"**{best['mean']:.3f}**" in markdown
     assert "no relevant: 0" in markdown
     assert "a above random, (a) below" in markdown
@@ -239,11 +237,11 @@ def test_text_has_bold_best_marks_and_a_note(result):
     assert r"\emph{each document by itself}" in latex
     both = ("feature:3", "random")
     symbols = benchmark_table.SYMBOLS["daggers"]
-    told = benchmark_text.table(result, ("NDCG@10",), both, "randomisation", symbols)
+    told = benchmark_notes.table(result, ("NDCG@10",), both, "randomisation", symbols)
     daggers = table_text.latex(told)
     assert r"$^{\mathrm{+\dagger}}$" in daggers  # the ideal is above both
     assert "+ above feature:3, (+) below, † above random" in daggers
-    mixed = benchmark_text.markdown(result, ("RR", "NDCG(empty=one)@10"), ())
+    mixed = benchmark_notes.markdown(result, ("RR", "NDCG(empty=one)@10"), ())
     assert "| Ranker | RR | NDCG(empty=one)@10 |" in mixed
 
 
@@ -262,11 +260,11 @@ def test_a_row_that_reads_four_rankings_has_them_for_the_same_candidates(bench):
     names = ("setrank-imsab-multi-init", "shuffled:setrank-imsab-multi-init", "dlcm", "feature:1")
     plan = benchmark.planned([bench], names, ("NDCG@10",), 1)
     four = ["feature:3", "lambdamart@small", "mart@small", "ranksvm@small"]
-    wider = {row.label: row.ranker.get(benchmark_lists.WIDER) for row in plan.rows[3:]}
+    wider = {row.label: row.ranker.get(benchmark.WIDER) for row in plan.rows[3:]}
     assert wider == dict(zip(names, [four, four, None, None], strict=True))
-    own = finished(benchmark_lists.widened(bench, plan.rows[-1]))
+    own = finished(benchmark.widened(bench, plan.rows[-1]))
     assert own is bench  # who reads fewer is trained on the lists as they are, and found by them
-    made = finished(benchmark_lists.widened(bench, plan.rows[3]))
+    made = finished(benchmark.widened(bench, plan.rows[3]))
     for part in ("train", "valid", "test"):
         few, many = (getattr(one.prepared, part).lists for one in (bench, made))
         assert many.rankings == 4
@@ -316,7 +314,7 @@ def test_one_that_reads_more_scores_the_wider_lists(bench, monkeypatch):
     row = plan.rows[-1]
     cell = next(cell for cell in plan.cells() if cell.row.ranker == row.label)
     _, arrays = finished(benchmark._compute([bench], plan, cell))
-    wide = finished(benchmark_lists.widened(bench, row))
+    wide = finished(benchmark.widened(bench, row))
     expected = -wide.prepared.test.lists.ranks.sum(axis=1)
     np.testing.assert_array_equal(arrays["scores"], expected)
 
@@ -339,11 +337,11 @@ def test_lists_longer_than_ordinals_are_refused_in_the_plan():
     rows = benchmark.rows_of(
         ["mart", "setrank-msab-init", "shuffled:setrank-imsab-init"], "small", 1
     )
-    most = benchmark_lists.limits(rows[4].ranker)[1]
-    benchmark_lists.check_lengths(rows, most)
+    most = benchmark.limits(rows[4].ranker)[1]
+    benchmark.check_lengths(rows, most)
     both = "setrank-msab-init, shuffled:setrank-imsab-init read ranks up to"
     with pytest.raises(UsageError, match=f"{both} {most}, and there are lists of {most + 1} cand"):
-        benchmark_lists.check_lengths(rows, most + 1)
+        benchmark.check_lengths(rows, most + 1)
 
 
 def test_a_row_that_fails_is_said_to_and_the_others_are_kept(bench, store, monkeypatch):
@@ -361,7 +359,7 @@ def test_a_row_that_fails_is_said_to_and_the_others_are_kept(bench, store, monke
     found = StudyResult.open(finished(benchmark.run([lists], plan, "sample")).path)
     assert "feature:1" in set(found.trials.ranker)
     assert "file-order" not in set(found.trials.ranker)
-    told = benchmark_text.markdown(found, measures, ())
+    told = benchmark_notes.markdown(found, measures, ())
     assert "file-order failed and is left out. file-order: the training loss became" in told
     names = benchmark_runs.write(
         store.resolve(str(store.find(key_of("study", plan.recipe())).key), "study").path,
@@ -388,7 +386,7 @@ def test_columns_that_differ_each_say_their_convention_and_queries(result):
     assert lines[3].startswith(f"RR: N = {queries} queries · relevant: grade ≥ 1")
     assert "N =" not in lines[0]
     assert lines[4] == "Bold: best of the trained rows"
-    text = table_text.latex(benchmark_text.table(result, mixed, ()))
+    text = table_text.latex(benchmark_notes.table(result, mixed, ()))
     assert all(f"% {line}\n" in text for line in lines)
     alike = benchmark_notes.table_notes(result, ("NDCG@5", "NDCG@10"), (), "paired t")
     assert alike[0].startswith(f"sample · N = {queries} queries · mean ±")
@@ -413,7 +411,7 @@ def test_every_baseline_has_a_mark_or_is_refused(result):
     daggers = benchmark_table.SYMBOLS["daggers"]
     marks = benchmark_table.marks(result, ("NDCG@10",), baselines, symbols=daggers)
     assert dict(zip(marks.ranker, marks.marks, strict=True))["ideal"] == daggers[:4]
-    told = benchmark_text.table(result, ("NDCG@10",), baselines, symbols=daggers)
+    told = benchmark_notes.table(result, ("NDCG@10",), baselines, symbols=daggers)
     text = table_text.latex(told)
     assert r"$^{\mathrm{+\dagger\ddagger\S}}$" in text
     with pytest.raises(UsageError, match="7 baselines, and marks for 6"):

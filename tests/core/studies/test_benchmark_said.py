@@ -18,12 +18,9 @@ from shuffleproof.core.metrics.randomisation import randomised
 from shuffleproof.core.metrics.significance import paired_randomisation
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies.kinds.benchmark import finding as benchmark_finding
 from shuffleproof.core.studies.kinds.benchmark import published as benchmark_published
 from shuffleproof.core.studies.kinds.benchmark import query as benchmark_query
-from shuffleproof.core.studies.kinds.benchmark import ranks as benchmark_ranks
 from shuffleproof.core.studies.kinds.benchmark import retrieved as benchmark_retrieved
-from shuffleproof.core.studies.kinds.benchmark import runs as benchmark_runs
 from shuffleproof.core.studies.kinds.benchmark import sections
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
@@ -126,7 +123,7 @@ def test_the_finding_names_the_best_its_lead_and_who_may_be_as_good(result):
     means = benchmark_table.means(result, ("NDCG@10",)).set_index("ranker")
     ranked = means[means.group != "for comparison"]["mean"]
     best = ranked.idxmax()
-    text = benchmark_finding.finding(result, "NDCG@10")
+    text = sections.finding(result, "NDCG@10")
     assert text.startswith(f"{best} is best: NDCG@10 {ranked[best]:.3f}")
     against = benchmark_table.compared(result, "NDCG@10", best).set_index("ranker")
     for label in ranked.index.drop(best):
@@ -137,7 +134,7 @@ def test_the_finding_names_the_best_its_lead_and_who_may_be_as_good(result):
 
 def test_a_lead_comes_with_interval_and_verdict(result):
     better = changed(result, "feature:1", lambda values: np.minimum(values * 0 + 0.95, 1))
-    text = benchmark_finding.finding(better, "NDCG@10")
+    text = sections.finding(better, "NDCG@10")
     assert "above the initial ranking (95 % interval of the difference [+" in text
     assert "more than chance. All 3 others are below it by more than chance (it was chosen" in text
     queries = result.facts["queries"]
@@ -145,17 +142,17 @@ def test_a_lead_comes_with_interval_and_verdict(result):
 
 
 def test_what_cannot_be_said_is_said(result):
-    assert "undefined" in benchmark_finding.finding(result, "NDCG(empty=nan)@10")
+    assert "undefined" in sections.finding(result, "NDCG(empty=nan)@10")
     first = result.trials.ranker.isin(["ideal", "initial ranking"])
     few = replace(
         result, trials=result.trials[first].reset_index(drop=True), values=result.values[first]
     )
-    assert benchmark_finding.finding(few, "NDCG@10") == "No ranker has been measured yet."
+    assert sections.finding(few, "NDCG@10") == "No ranker has been measured yet."
     one = result.trials.ranker.isin(["ideal", "initial ranking", "feature:1"])
     alone = replace(
         result, trials=result.trials[one].reset_index(drop=True), values=result.values[one]
     )
-    assert "feature:1 alone was measured" in benchmark_finding.finding(alone, "NDCG@10")
+    assert "feature:1 alone was measured" in sections.finding(alone, "NDCG@10")
 
 
 def test_printed_rows_stand_beside_ours_under_their_convention(result):
@@ -282,7 +279,7 @@ def test_marks_and_comparisons_by_randomisation_agree_with_t_where_it_is_clear(r
 
 
 def test_two_rankers_are_enough_for_ranks(result):
-    found = benchmark_ranks.critical_difference(result, "NDCG@10", ["feature:1", "feature:2"])
+    found = benchmark_published.critical_difference(result, "NDCG@10", ["feature:1", "feature:2"])
     assert found.ranks.sum() == pytest.approx(3.0)
     # Demšar 2006, table 5: q(.05) = 1.960 for two classifiers
     assert found.difference == pytest.approx(1.96 / np.sqrt(found.queries), rel=1e-3)
@@ -363,8 +360,8 @@ def test_qrels_of_a_benchmark_come_in_the_zip(artefact, store, tmp_path, capsys)
 def test_runs_need_the_data_that_they_were_made_on(artefact, store):
     facts = artefact.facts | {"fingerprints": ["gone"]}
     with pytest.raises(DataError, match="not stored any more"):
-        benchmark_runs.made_on(facts, store)
-    (fold,) = benchmark_runs.made_on(artefact.facts, store)
+        benchmark_retrieved.made_on(facts, store)
+    (fold,) = benchmark_retrieved.made_on(artefact.facts, store)
     assert fold.fingerprint == artefact.facts["fingerprints"][0]
 
 

@@ -13,7 +13,7 @@ from shuffleproof.core.errors import DataError, NotAskedAgainError, ParameterErr
 from shuffleproof.core.progress import finished
 from shuffleproof.core.rankers.theorems import theorem_of
 from shuffleproof.core.studies import score_floor
-from shuffleproof.core.studies.kinds.invariance import certificate, examination, systematic_orders
+from shuffleproof.core.studies.kinds.invariance import certificate, examination, scoring
 from shuffleproof.core.studies.kinds.invariance import study as invariance
 from shuffleproof.core.studies.kinds.invariance.verdict import INVARIANT, NOT, UNTOLD
 from tests.core.rankers.test_invariance_real import judged as strung
@@ -143,7 +143,7 @@ def test_systematic_orders_are_counted_apart_from_the_random_ones():
     ranked = CandidateLists.ranked_by(BASE.dataset, BASE.dataset.features[:, 1:2].copy())
     honest_one = Adversary("honest", lambda x: honest(x.features), ())
     card = certified(honest_one, JudgedLists(BASE.dataset, ranked))
-    assert set(card.systematic) == set(systematic_orders.NAMES)
+    assert set(card.systematic) == set(scoring.NAMES)
     assert card.systematic["reversed"] == {"shown": 36, "changed": 0}
     assert card.permutations == 800
     assert card.distinct_orders < 40 * 20

@@ -21,14 +21,18 @@ from shuffleproof.core.rankers.neural.ranker import NeuralRanker
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import reproduce, running
 from shuffleproof.core.studies.kinds.group_shuffles import study as group_shuffles
-from shuffleproof.core.studies.kinds.group_shuffles.equivariance import changes, regrouped, spread
-from shuffleproof.core.studies.kinds.group_shuffles.study import REFERENCE
-from shuffleproof.core.studies.kinds.group_shuffles.table import (
+from shuffleproof.core.studies.kinds.group_shuffles.sections import (
     finding,
     fitted,
     reference,
     slope,
     table,
+)
+from shuffleproof.core.studies.kinds.group_shuffles.study import (
+    REFERENCE,
+    changes,
+    regrouped,
+    spread,
 )
 from shuffleproof.core.studies.methods import paragraph, references
 from shuffleproof.core.studies.result import StudyResult

@@ -22,8 +22,8 @@ from shuffleproof.core.studies import running
 from shuffleproof.core.studies.answers import query as tables_query
 from shuffleproof.core.studies.claims import HOLDS, NOT, UNTOLD, rising
 from shuffleproof.core.studies.claims_intervals import adjusted
+from shuffleproof.core.studies.kinds.multi_ranking import sections as multi_ranking_table
 from shuffleproof.core.studies.kinds.multi_ranking import study as multi_ranking
-from shuffleproof.core.studies.kinds.multi_ranking import table as multi_ranking_table
 from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import (
     ANTI,
     NONE,

@@ -12,7 +12,7 @@ from shuffleproof.core.errors import ArtefactError, DataError, ShuffleproofError
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import jobs, names, workbench
-from shuffleproof.core.studies.kinds.benchmark.run_commands import is_of_runs
+from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
 from shuffleproof.core.studies.methods import rankers_of
 
 SPOILT = {

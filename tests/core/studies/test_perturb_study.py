@@ -20,15 +20,14 @@ from shuffleproof.core.rankers.univariate import RandomRanker
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import run as running
-from shuffleproof.core.studies.kinds.perturbations import applicability, notes, study
-from shuffleproof.core.studies.kinds.perturbations import table as perturbations_table
-from shuffleproof.core.studies.kinds.perturbations.answer_changes import (
+from shuffleproof.core.studies.kinds.perturbations import applicability, sections, study
+from shuffleproof.core.studies.kinds.perturbations.study import Trials
+from shuffleproof.core.studies.kinds.perturbations.system import (
     OWN,
+    Retraining,
     answer_changes,
     measured_by,
 )
-from shuffleproof.core.studies.kinds.perturbations.retraining import Retraining
-from shuffleproof.core.studies.kinds.perturbations.trials import Trials
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL, InitialRanking
 from shuffleproof.core.studies.result import StudyResult, stored_summary
 from shuffleproof.core.studies.run import run_study
@@ -452,10 +451,10 @@ def test_a_family_that_cannot_run_stops_no_other(small):
     )
     assert set(found.trials["family"]) == {"cut"}
     assert len(found.trials) == 6
-    said = notes.left_out(artefact.facts, told)
+    said = sections.left_out(artefact.facts, told)
     assert "ranksvm cannot be trained on it (every label" in said
     assert "gradient-sign means nothing for initial ranking, ranksvm, feature:2" in said
-    frame = perturbations_table.losses(found, "NDCG@10")
+    frame = sections.losses(found, "NDCG@10")
     assert set(frame["family"]) == {"cut"}
     assert study.as_is(found, "ranksvm", "NDCG@10").shape == (12,)
 
@@ -518,13 +517,13 @@ LOSSES = pd.DataFrame(
     ],
 )
 def test_levels_become_one_number_and_a_sentence(strength, levels, of_a, at, means):
-    found = perturbations_table.condensed(LOSSES, strength)
+    found = sections.condensed(LOSSES, strength)
     rows = [("a", "f"), ("a", "g"), ("b", "f"), ("b", "g")]
     assert list(zip(found.ranker, found.family, strict=True)) == rows
     np.testing.assert_array_equal(found.level, levels)
     assert found.loss.tolist() == pytest.approx([of_a, -0.1, 0.15, 0.3])
-    words = perturbations_table.STRENGTHS[strength]
-    assert perturbations_table.finding(LOSSES, "NDCG@10", ["a", "b"], strength) == (
+    words = sections.STRENGTHS[strength]
+    assert sections.finding(LOSSES, "NDCG@10", ["a", "b"], strength) == (
         f"At {words}, over 2 families: the largest loss is b's under g{at} (−0.300 NDCG@10); on "
         f"average a loses least ({means[0]}) and b most ({means[1]})."
     )
@@ -533,19 +532,19 @@ def test_levels_become_one_number_and_a_sentence(strength, levels, of_a, at, mea
 def test_the_trials_of_a_family_keep_their_values():
     trials = pd.DataFrame({"family": ["f", "g", "f", "g"], "draw": [0, 1, 2, 3]})
     whole = StudyResult({}, trials, np.arange(4, dtype=np.float32).reshape(4, 1, 1), ("q",), {})
-    found = perturbations_table.of_family(whole, "g")
+    found = sections.of_family(whole, "g")
     assert found.trials.to_dict("list") == {"family": ["g", "g"], "draw": [1, 3]}
     assert found.trials.index.tolist() == [0, 1]
     assert found.values.ravel().tolist() == [1, 3]
 
 
 def test_one_ranker_alone_is_compared_with_none():
-    said = perturbations_table.finding(LOSSES, "NDCG@10", ["a"], "last")
+    said = sections.finding(LOSSES, "NDCG@10", ["a"], "last")
     assert said.endswith("the largest loss is a's under f at 2 (−0.100 NDCG@10).")
     unharmed = LOSSES[LOSSES.family == "g"]
-    said = perturbations_table.finding(unharmed, "NDCG@10", ["a", "b"], "last")
+    said = sections.finding(unharmed, "NDCG@10", ["a", "b"], "last")
     assert said.endswith("b most (−0.300); nothing here harms a.")
-    said = perturbations_table.finding(unharmed, "NDCG@10", ["a"], "last")
+    said = sections.finding(unharmed, "NDCG@10", ["a"], "last")
     assert said.endswith("over 1 family: no ranker loses NDCG@10 under any of them.")
 
 

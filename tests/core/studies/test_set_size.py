@@ -20,10 +20,9 @@ from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import resolved_rankers, running, tables
 from shuffleproof.core.studies.answers.trained import studied_on
 from shuffleproof.core.studies.kinds.set_size import feasibility
-from shuffleproof.core.studies.kinds.set_size import queries as set_size_queries
+from shuffleproof.core.studies.kinds.set_size import sections as set_size_table
 from shuffleproof.core.studies.kinds.set_size import study as set_size
-from shuffleproof.core.studies.kinds.set_size import table as set_size_table
-from shuffleproof.core.studies.kinds.set_size.stability import stabilities
+from shuffleproof.core.studies.kinds.set_size.study import stabilities
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.table_text import terminal
 from shuffleproof.core.studies.workbench import Workbench, finished
@@ -106,7 +105,7 @@ def test_one_shared_document_or_none_has_no_stability():
 
 
 def test_behind_a_point_stand_its_queries_the_most_damaged_first(result):
-    at, frame = set_size_queries.queries(result, ("feature:1", "any", 60), "NDCG@10")
+    at, frame = set_size_table.queries(result, ("feature:1", "any", 60), "NDCG@10")
     assert at == ("any", 5)
     home, here = (
         result.per_query("feature:1", "any", float(size), "NDCG@10").astype(float)
@@ -116,10 +115,10 @@ def test_behind_a_point_stand_its_queries_the_most_damaged_first(result):
     assert frame["change"].is_monotonic_increasing
     assert frame["change"].tolist() == [of[query] for query in frame["query"]]
     made_up = made({"dlcm-without-init": np.full(4, 0.25)})
-    at, frame = set_size_queries.queries(made_up, ("dlcm-without-init", "40", 240), "NDCG@10")
+    at, frame = set_size_table.queries(made_up, ("dlcm-without-init", "40", 240), "NDCG@10")
     assert at == ("40", 40)
     assert frame["change"].to_numpy() == pytest.approx(-0.25, abs=1e-6)
-    at, turned = set_size_queries.queries(
+    at, turned = set_size_table.queries(
         made_up, ("dlcm-without-init", "40", 40), "NDCG@10", ("40", 240)
     )
     assert turned["change"].to_numpy() == pytest.approx(0.25, abs=1e-6)
@@ -127,11 +126,11 @@ def test_behind_a_point_stand_its_queries_the_most_damaged_first(result):
 
 
 def test_the_map_of_queries_has_every_size_and_the_most_damaged_on_top(result):
-    frame = set_size_queries.by_size(result, "feature:1", "any", "NDCG(empty=skip)@10")
+    frame = set_size_table.by_size(result, "feature:1", "any", "NDCG(empty=skip)@10")
     assert list(frame.columns) == list(SIZES)
     assert (frame[5] == 0).all()
     assert frame.mean(axis=1).is_monotonic_increasing
-    _, last = set_size_queries.queries(result, ("feature:1", "any", 60), "NDCG(empty=skip)@10")
+    _, last = set_size_table.queries(result, ("feature:1", "any", 60), "NDCG(empty=skip)@10")
     assert (
         frame[60].sort_index().tolist() == last.set_index("query")["change"].sort_index().tolist()
     )
@@ -296,7 +295,7 @@ def test_the_map_of_queries_has_the_sizes_of_its_ranker_alone():
     trials.loc[trials.ranker == "setrank-imsab", "level"] += 7
     trials = pd.concat([trials, trials[:1].assign(family="240", level=999.0)], ignore_index=True)
     values = np.concatenate([result.values, result.values[:1]])
-    found = set_size_queries.by_size(
+    found = set_size_table.by_size(
         replace(result, trials=trials, values=values), "setrank-msab", "40", "NDCG@10"
     )
     assert list(found.columns) == [40, 240]

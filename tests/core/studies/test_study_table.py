@@ -26,7 +26,7 @@ from shuffleproof.core.studies import conventions, running
 from shuffleproof.core.studies.answers.rescored_list import replayed
 from shuffleproof.core.studies.kinds.ranking_degradation import study as ranking_degradation
 from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
-from shuffleproof.core.studies.kinds.ranking_degradation.significance import TESTS, damage, marks
+from shuffleproof.core.studies.kinds.ranking_degradation.sections import TESTS, damage, marks
 from shuffleproof.core.studies.reproduce import study_command, study_python
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import run_study

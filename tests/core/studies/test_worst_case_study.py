@@ -22,9 +22,9 @@ from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL, InitialRanking
 from shuffleproof.core.studies.kinds.worst_case import study as worst_case
 from shuffleproof.core.studies.kinds.worst_case.orders import Attack
-from shuffleproof.core.studies.kinds.worst_case.plan import RANDOM, Plan
 from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
-from shuffleproof.core.studies.kinds.worst_case.table import columns, table
+from shuffleproof.core.studies.kinds.worst_case.sections import columns, table
+from shuffleproof.core.studies.kinds.worst_case.study import RANDOM, Plan
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.running import RunningStudy
 from shuffleproof.core.studies.workbench import Workbench

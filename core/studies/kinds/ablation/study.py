@@ -24,9 +24,14 @@ from shuffleproof.core.rankers.neural.recipes import NeuralSpec
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import conventions, engine, tables
 from shuffleproof.core.studies.claims_intervals import ADJUSTED, adjusted
-from shuffleproof.core.studies.kinds.ablation import steps as ablation_steps
-from shuffleproof.core.studies.kinds.ablation.sources import BATCHES, SIZES
-from shuffleproof.core.studies.kinds.ablation.steps import check, claimed, differences
+from shuffleproof.core.studies.kinds.ablation import sources as ablation_steps
+from shuffleproof.core.studies.kinds.ablation.sources import (
+    BATCHES,
+    SIZES,
+    check,
+    claimed,
+    differences,
+)
 from shuffleproof.core.studies.kinds.ranking_degradation.study import PAPER_FAMILY, measured_by
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import query_ids_of, run_study

@@ -62,4 +62,4 @@ class Attention(Question):
     def printed(self) -> tuple[str, str]:
         """What is found of the first ranker."""
         told = f"finding(result, {self.rankers[0]!r})"
-        return "from shuffleproof.core.studies.kinds.attention.text import finding", told
+        return "from shuffleproof.core.studies.kinds.attention.sections import finding", told

@@ -1,9 +1,19 @@
 """A study of attention, told: for every ranker its picture, its sentences, its heads."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from shuffleproof.core.studies.kinds.attention import text as attention_text
+import numpy as np
+import pandas as pd
+from jaxtyping import Float64
+
+from shuffleproof.core.rankers.attention.kinds import KINDS
+from shuffleproof.core.rankers.attention.summary import MEASURES, POINT
+from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.studies import tables
+from shuffleproof.core.studies.answers.one_list import amount
+from shuffleproof.core.studies.claims_intervals import ALPHA, adjusted
+from shuffleproof.core.studies.kinds.attention.study import WORDS, ListEdit
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import (
     Convention,
@@ -15,7 +25,7 @@ from shuffleproof.core.studies.sections import (
 )
 from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.studies.tables import Table
-from shuffleproof.core.words import counted
+from shuffleproof.core.words import counted, interval, signed
 
 DRAWN = {"lift": "relevant mass ÷ chance", "neighbours": "effective neighbours"}
 """What is drawn of the heads: the first of these that a ranker has numbers for."""
@@ -23,20 +33,20 @@ DRAWN = {"lift": "relevant mass ÷ chance", "neighbours": "effective neighbours"
 
 def sections(result: StudyResult, _view: View) -> Iterator[Section]:
     """What is said of a study, in order."""
-    frame = attention_text.table(result)
+    frame = table(result)
     for name in dict.fromkeys(map(str, frame["ranker"])):
         own = frame[frame["ranker"] == name].reset_index(drop=True)
-        main = own[own["map"].isin(attention_text.MAIN)]
+        main = own[own["map"].isin(MAIN)]
         column = next((one for one in DRAWN if main[one].notna().any()), None)
         yield Heading(name)
         if len(main) > 1 and column:
             yield Picture("attention", (main, name, column, DRAWN[column]))
-        yield Finding(attention_text.finding(result, name))
-        yield Table(own, attention_text.COLUMNS, f"Every head of {name}").without("ranker")
-        of_points = attention_text.points(result, name)
+        yield Finding(finding(result, name))
+        yield Table(own, COLUMNS, f"Every head of {name}").without("ranker")
+        of_points = points(result, name)
         if len(of_points):
             title = f"Every induced point of {name}"
-            yield Table(of_points, attention_text.POINTS, title, folded=True)
+            yield Table(of_points, POINTS, title, folded=True)
     queries = counted(result.facts["queries"], "query")
     yield Convention(
         f"Means over {queries}; relevant mass: the share that documents with a label above 0 get; "
@@ -46,9 +56,190 @@ def sections(result: StudyResult, _view: View) -> Iterator[Section]:
 
 def answer(result: StudyResult, _view: View) -> dict[str, Any]:
     """What the command answers in JSON."""
-    frame = attention_text.table(result)
+    frame = table(result)
     names = dict.fromkeys(map(str, frame["ranker"]))
     return {
         "table": records(frame),
-        "findings": {name: attention_text.finding(result, name) for name in names},
+        "findings": {name: finding(result, name) for name in names},
     }
+
+
+COLUMNS = (
+    tables.RANKER,
+    tables.Column("map", "Map"),
+    tables.Column("block", "Block", tables.COUNT),
+    tables.Column("head", "Head", tables.COUNT),
+    tables.Column("neighbours", "Neighbours", ".1f", "Effective number of documents looked at."),
+    tables.Column("entropy", "Entropy", tables.TAU),
+    tables.Column("relevant", "Relevant", tables.VALUE, "Mass on documents labelled above 0."),
+    tables.Column("chance", "Chance", tables.VALUE, "The share that those documents are."),
+    tables.Column("lift", "÷ chance", tables.TAU, "Relevant mass over chance."),
+    tables.Column("redundancy", "Redundancy", tables.TAU, "Mass shared with the nearest head."),
+    tables.Column("dead", "Dead", tables.TAU, "Share that gets next to no mass."),
+    tables.Column("queries", "N", tables.COUNT),
+)
+POINTS = (
+    tables.Column("block", "Block", tables.COUNT),
+    tables.Column("point", "Point", tables.COUNT),
+    tables.Column("received", "Received", tables.VALUE, "Mass."),
+    tables.Column("dead", "Dead", tables.TAU, "Share of queries and heads with next to no mass."),
+)
+MAIN = ("documents", "through", "paths")
+"""The map that says most of a ranker, whichever it has."""
+
+ROUNDING = 1e-5
+"""Weights lie in [0, 1]; differences below this are arithmetic in float32."""
+
+ALMOST_ALWAYS = 0.95
+READ_AS = {"order": "order", "ranking": "ranks", "set": "neighbours", "features": "features"}
+"""What a ranker reads that a change touches."""
+
+
+def table(result: StudyResult) -> pd.DataFrame:
+    """COLUMNS, one row a head: means over the queries, NaN where they mean nothing for the map."""
+    trials = result.trials.reset_index(drop=True)
+    means = _means(result.values)
+    frame = trials[["ranker", "map"]].assign(block=trials["block"] + 1, head=trials["head"] + 1)
+    for at, measure in enumerate(MEASURES):
+        frame[measure] = means[:, at]
+    frame["lift"] = frame["relevant"] / frame["chance"]
+    frame["queries"] = (~np.isnan(result.values[:, 0])).sum(axis=-1)
+    heads = frame[frame["map"] != POINT]
+    return heads[tables.keys(COLUMNS)].reset_index(drop=True)
+
+
+def points(result: StudyResult, ranker: str) -> pd.DataFrame:
+    """The induced points of a ranker: block and point from 1, mass received, dead share.
+
+    The dead share is that of queries and heads in which next to nothing is received.
+    """
+    chosen = ((result.trials["ranker"] == ranker) & (result.trials["map"] == POINT)).to_numpy()
+    trials, means = result.trials[chosen], _means(result.values[chosen])
+    return pd.DataFrame(
+        {
+            "block": trials["block"].to_numpy() + 1,
+            "point": trials["head"].to_numpy() + 1,
+            "received": means[:, MEASURES.index("received")],
+            "dead": means[:, MEASURES.index("dead")],
+        }
+    )
+
+
+def finding(result: StudyResult, ranker: str) -> str:
+    """What a ranker's heads look at, in sentences with interval and number of queries."""
+    frame = table(result)
+    own = frame[frame["ranker"] == ranker]
+    main = own[own["map"].isin(MAIN)]
+    name, size = RankerName.of(ranker).display, float(result.facts["set_size"])
+    who = "the state at a document" if "paths" in set(main["map"]) else "a document"
+    heads = f", mean over {counted(len(main), 'head')}" if len(main) > 1 else ""
+    words = (
+        f"{name}: {who} draws on {main['neighbours'].mean():.1f} of {size:.0f} documents "
+        f"(effective neighbours{heads})."
+    )
+    words += _relevance(result, ranker, main)
+    redundancy = main["redundancy"].dropna()
+    if len(redundancy):
+        words += (
+            f" A head shares {redundancy.mean():.2f} of its mass with the most similar head of "
+            "its block."
+        )
+    return words + _dead(points(result, ranker))
+
+
+def _relevance(result: StudyResult, ranker: str, main: pd.DataFrame) -> str:
+    apart = {
+        name: own
+        for name in dict.fromkeys(result.trials["ranker"])
+        if len(own := _apart(result, str(name)))
+    }
+    if ranker not in apart:
+        return " No query has a relevant document, so nothing can be said of those."
+    p, low, high = adjusted(np.stack(list(apart.values())))
+    at, mean = list(apart).index(ranker), float(np.nanmean(apart[ranker]))
+    told = "not told apart from what"
+    if p[at] <= ALPHA:
+        told = "more than" if mean > 0 else "less than"
+    several = f", by Holm for {len(apart)} rankers" if len(apart) > 1 else ""
+    count = int((~np.isnan(apart[ranker])).sum())
+    most = ""
+    if len(main) > 1:
+        best = main.iloc[int(np.nanargmax(main["lift"].to_numpy()))]
+        most = (
+            f", most in block {best['block']:.0f} head {best['head']:.0f} "
+            f"({best['lift']:.2f} times chance)"
+        )
+    return (
+        f" Relevant documents get {main['relevant'].mean():.3f} of the mass, {told} chance "
+        f"gives them ({main['chance'].mean():.3f}; difference {signed(mean, 4)}, 95 % "
+        f"interval {interval(low[at], high[at], '+.4f')}{several}, n = {count}){most}."
+    )
+
+
+def _apart(result: StudyResult, ranker: str) -> Float64[np.ndarray, " queries"]:
+    """Relevant mass − chance, query by query; empty where no query can be counted."""
+    rows = result.trials["ranker"].eq(ranker) & result.trials["map"].isin(MAIN)
+    cube = result.values[np.flatnonzero(rows)].astype(np.float64)
+    apart = cube[:, MEASURES.index("relevant")] - cube[:, MEASURES.index("chance")]
+    return apart.mean(axis=0) if len(apart) and not np.isnan(apart).all() else np.empty(0)
+
+
+def _dead(frame: pd.DataFrame) -> str:
+    if not len(frame):
+        return ""
+    dead = int((frame["dead"] >= ALMOST_ALWAYS).sum())
+    of = f"of {counted(len(frame), 'induced point')}"
+    if not frame["dead"].any():
+        return f" None {of} is ever dead."
+    if not dead:
+        worst = frame.iloc[int(frame["dead"].to_numpy().argmax())]
+        return (
+            f" None {of} is dead; block {worst['block']:.0f} point {worst['point']:.0f} gets next "
+            f"to nothing in {100 * worst['dead']:.0f} % of queries and heads."
+        )
+    return f" {dead} {of} are dead: next to nothing in 95 % of queries and heads or more."
+
+
+def verdict(
+    ranker: str, reads: Sequence[str], change: ListEdit, changes: Sequence[tuple[str, int, float]]
+) -> str:
+    """What a change did to the weights of one list, after re-indexing, in a sentence.
+
+    Args:
+        ranker: its label.
+        reads: what of the input it declares to read.
+        change: what happened to the list.
+        changes: (kind, block, largest change of one cell) of everything that was computed; what
+            is no distribution (single gates, parts of a score) is left to the pictures.
+
+    >>> said = verdict("setrank-msab", ("features",), ListEdit.parse("-initial"),
+    ...                [("documents", 0, 3e-8)])
+    >>> said.partition(": ")[2]
+    'the order shown plays no part in SetRank MSAB.'
+    """
+    weights = [one for one in changes if KINDS[one[0]].distribution]
+    kind, block, largest = max(weights, key=lambda one: one[2])
+    name, what = RankerName.of(ranker).display, change.what
+    said = f"After re-indexing the largest change of a weight is {amount(largest)}"
+    many = what == WORDS["features"]
+    reads_it = any(READ_AS[touched] in reads for touched in change.touches)
+    if largest < ROUNDING:
+        part = "change nothing here for" if many else "changes nothing here for"
+        return f"{said}: the {what} {part if reads_it else 'plays no part in'} {name}."
+    several = {at for name, at, _ in changes if name == kind} != {0}
+    place = f" ({KINDS[kind].words}{f', block {block + 1}' if several else ''})"
+    if reads_it:
+        is_part = "are part" if many else "is part"
+        return f"{said}{place}: the {what} {is_part} of what {name} reads."
+    return (
+        f"{said}{place}, more than rounding ({ROUNDING:g}), although {name} declares not to read "
+        f"the {what}: the declaration or the code is wrong."
+    )
+
+
+def _means(values: np.ndarray) -> np.ndarray:
+    """Means over the queries that have a number; NaN where none has."""
+    known = ~np.isnan(values)
+    count = known.sum(axis=-1)
+    sums = np.where(known, values, 0.0).sum(axis=-1, dtype=np.float64)
+    return np.divide(sums, count, out=np.full(count.shape, np.nan), where=count > 0)

@@ -7,29 +7,168 @@ lists, so that a killed study goes on where it was.
 """
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Float32, Int64
 
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import ParameterError, UsageError
 from shuffleproof.core.metrics.significance import t_interval
+from shuffleproof.core.numerals import number, whole
+from shuffleproof.core.perturb.base import Change as Touched
+from shuffleproof.core.perturb.base import disturbed, origins, sources
+from shuffleproof.core.perturb.registry import ATTACK, PERTURBATIONS, perturbation
 from shuffleproof.core.progress import Progress
-from shuffleproof.core.rankers.attention.kinds import attends
-from shuffleproof.core.rankers.attention.summary import DEAD_BELOW, MEASURES, POINT, Row, summary
+from shuffleproof.core.rankers.attention import measures
+from shuffleproof.core.rankers.attention.kinds import AttentionRecord, attends
+from shuffleproof.core.rankers.attention.order import binned, bounds, largest_change
+from shuffleproof.core.rankers.attention.summary import (
+    DEAD_BELOW,
+    MEASURES,
+    POINT,
+    Row,
+    Summary,
+    summary,
+)
 from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import engine, tables
+from shuffleproof.core.studies.answers.shown_order import Documents, ShownOrder, document_names
 from shuffleproof.core.studies.cells import Cell, CellPlan, by_cells
 from shuffleproof.core.studies.result import SUMMARY, StudyResult
 from shuffleproof.core.studies.run import query_ids_of
 from shuffleproof.core.studies.study import Found, Trial
 from shuffleproof.core.studies.workbench import Workbench
+
+NO_CHANGE = "initial"
+
+
+ORDERS = ("initial", "shuffled", "label", "id")
+
+
+ALLOWED = (
+    "an order shown (shuffled:7, -initial, label, id) or a perturbation of ranking, order, set or "
+    "features (as feature-noise:0.5:1, the last number the draw)"
+)
+
+
+WORDS: Mapping[Touched, str] = {
+    "order": "order shown", "ranking": "initial ranking", "set": "set of documents",
+    "features": "features",
+}  # fmt: skip
+"""What is touched, the strongest last: a change of the ranking changes the order shown too."""
+
+
+@dataclass(frozen=True)
+class ListEdit:
+    """A change of one list.
+
+    Attributes:
+        order: another order shown, prior ranks as they are; None: a family says it.
+        family: a perturbation of the order shown, the initial ranking, the set or the features.
+        level: its strength.
+        seed: of the draw.
+
+    >>> str(ListEdit.parse("transpositions:5:2")), ListEdit.parse("shuffled:7").what
+    ('transpositions:5:2', 'order shown')
+    """
+
+    order: ShownOrder | None = None
+    family: str = ""
+    level: float = 0.0
+    seed: int = 0
+
+    @classmethod
+    def parse(cls, text: str) -> "ListEdit":
+        """The change that a text means.
+
+        Raises:
+            ParameterError: the text has another form, or means labels or an attack.
+        """
+        before, plus, last = text.rpartition("+")
+        name, _, rest = last.partition(":")
+        family = before + plus + name
+        if name not in PERTURBATIONS:
+            order = ShownOrder.parse(text)
+            if order.kind not in ORDERS:
+                raise ParameterError("change", text, ALLOWED)
+            return cls(order)
+        level, _, seed = rest.partition(":")
+        try:
+            found = cls(None, family, number(level), whole(seed or "0"))
+        except ValueError:
+            raise ParameterError("change", text, ALLOWED) from None
+        if not found.touches <= set(WORDS) or ATTACK in family:
+            raise ParameterError("change", text, ALLOWED)
+        return found
+
+    @property
+    def touches(self) -> frozenset[Touched]:
+        """What of the input changes."""
+        if self.order is not None:
+            return frozenset({"order"})
+        return perturbation(self.family, self.level).changes
+
+    @property
+    def what(self) -> str:
+        """The name of what changes, in words; of several the one that says most."""
+        return [words for name, words in WORDS.items() if name in self.touches][-1]
+
+    def __str__(self) -> str:
+        """As `parse` reads it."""
+        return str(self.order) if self.order else f"{self.family}:{self.level:g}:{self.seed}"
+
+    def words(self) -> str:
+        """The change in words, to follow “the list”.
+
+        >>> ListEdit.parse("transpositions:5").words()
+        'under another initial ranking (transpositions, level 5)'
+        >>> ListEdit.parse("feature-noise:0.5").words()
+        'with other features (feature-noise, level 0.5)'
+        """
+        if self.order is not None:
+            return f"shown {self.order.words()}"
+        own = f"({self.family}, level {self.level:g})"
+        if self.touches & {"set", "features"}:
+            many = " and ".join(WORDS[name] for name in ("set", "features") if name in self.touches)
+            return f"with {'another' if many.startswith('set') else 'other'} {many} {own}"
+        return f"under another {self.what} {own}"
+
+    def of(self, judged: JudgedLists) -> JudgedLists:
+        """The changed list, with the data set that it is of."""
+        dataset, lists = judged.dataset, judged.lists
+        query = dataset.query_ids[int(lists.queries[0])]
+        if self.order is None:
+            drawn = generator(self.seed, "attention", query, self.family)
+            return disturbed(perturbation(self.family, self.level), judged, drawn)
+        names = tuple(document_names(dataset.doc_ids, lists.rows))
+        labels = tuple(map(float, dataset.labels[lists.rows]))
+        order = self.order.arranged(Documents(query, names, labels, (), {}))
+        return replace(judged, lists=lists.shown_as(np.array(order, dtype=np.int64)))
+
+
+def offered() -> tuple[str, ...]:
+    """Every single family that can be looked at, each at a level from the middle of its own.
+
+    >>> [text for text in offered() if "noise" in text]
+    ['score-noise:0.5:0', 'feature-noise:0.25:0']
+    """
+    found = []
+    for family, entry in PERTURBATIONS.items():
+        levels = [level for level in entry.default_levels if level]
+        text = f"{family}:{levels[len(levels) // 2 - (len(levels) % 2 == 0)]:g}:0"
+        if entry.at(levels[0]).changes <= set(WORDS) and family != ATTACK:
+            found.append(text)
+    return tuple(found)
+
 
 KIND = "attention"
 CHUNK = 64
@@ -220,3 +359,90 @@ def name_of(row: Row) -> str:
     """
     kind, block, head = row
     return f"{kind} block {block + 1} {'point' if kind == POINT else 'head'} {head + 1}"
+
+
+THUMBNAIL = 16
+"""Rows and columns of a head's small picture."""
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """What a ranker made of a list.
+
+    Attributes:
+        record: the weights; NaN of a document that is not there.
+        ranks: under the initial ranking that it read; −1 of a document that is not there.
+        labels: of the documents.
+        shown: the document at each position, those that are not there last.
+        came: how many documents it saw that the list as it is does not hold.
+    """
+
+    record: AttentionRecord
+    ranks: Int64[np.ndarray, " docs"]
+    labels: Float32[np.ndarray, " docs"]
+    shown: Int64[np.ndarray, " docs"]
+    came: int
+
+    @cached_property
+    def numbers(self) -> Summary:
+        """Every head in numbers."""
+        return summary(self.record, self.labels)
+
+    @cached_property
+    def small(self) -> list[Float32[np.ndarray, "heads rows columns"]]:
+        """A picture of each head of the first kind, by block."""
+        kind = self.record.kinds[0]
+        if kind != "through":
+            return [_small(one) for one in self.record.weights[kind]]
+        spread, gather = (self.record.weights[step] for step in ("spread", "gather"))
+        return [  # the mean of a product is the product of the means
+            measures.through(_small(to, of_points=-1), _small(whence, of_points=-2))
+            for to, whence in zip(spread, gather, strict=True)
+        ]
+
+    def changes(self, after: "Look") -> list[tuple[str, int, float]]:
+        """(kind, block, largest change of a weight) of all that the ranker computed."""
+        return [
+            (kind, block, largest_change(left, right))
+            for (kind, block, left), (_, _, right) in zip(
+                self.record.each(), after.record.each(), strict=True
+            )
+        ]
+
+
+def looked(ranker: Ranker, judged: JudgedLists, change: ListEdit) -> Look:
+    """Look at one list after a change.
+
+    Args:
+        ranker: a trained SetRank or DLCM.
+        judged: one list as it is.
+        change: what happens to it; `Change.parse("initial")` is nothing.
+
+    Raises:
+        UsageError: the ranker has no weights to show.
+    """
+    from shuffleproof.core.rankers.attention.maps import by_document, recorded  # noqa: PLC0415 (torch)
+
+    changed = change.of(judged)
+    places = sources(judged.lists, changed.lists.offsets, origins(judged, changed))
+    known, docs = places[places >= 0], len(judged.lists.rows)
+    ranks = np.full(docs, -1, dtype=np.int64)
+    ranks[known] = changed.lists.ranks[places >= 0, 0]
+    return Look(
+        by_document(recorded(ranker, changed), places, docs),
+        ranks,
+        judged.dataset.labels[judged.lists.rows],
+        np.concatenate([known, np.flatnonzero(ranks < 0)]),
+        len(places) - len(known),
+    )
+
+
+def _small(
+    weights: Float32[np.ndarray, "heads rows columns"], of_points: int | None = None
+) -> Float32[np.ndarray, "heads _rows _columns"]:
+    """Means of cells; an axis of induced points stays as it is."""
+    edges = [
+        bounds(size, size if axis == of_points else THUMBNAIL)
+        for axis, size in zip((-2, -1), weights.shape[1:], strict=True)
+    ]
+    return np.stack([binned(head, *edges) for head in weights]).astype(np.float32)

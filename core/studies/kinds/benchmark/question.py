@@ -80,4 +80,4 @@ class Benchmark(Question):
     def printed(self) -> tuple[str, str]:
         """The table, with marks against the initial ranking."""
         told = f"markdown(result, {list(self.measures)!r}, ['initial ranking'])"
-        return "from shuffleproof.core.studies.kinds.benchmark.text import markdown", told
+        return "from shuffleproof.core.studies.kinds.benchmark.sections import markdown", told

@@ -1,14 +1,25 @@
-"""A benchmark, told: differences, the table with its marks, mean ranks, the paper's rows."""
+"""A benchmark, told: differences, the table with its marks, mean ranks, the paper's rows.
+
+What stands under a benchmark's table: whose numbers, under which convention, and the marks.
+
+Where columns differ in their convention or in the queries that they count, each says its own.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from shuffleproof.core.studies.kinds.benchmark import finding as benchmark_finding
-from shuffleproof.core.studies.kinds.benchmark import notes as benchmark_notes
+import pandas as pd
+
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.tied import tied_in_words
+from shuffleproof.core.studies import table_text, tables
 from shuffleproof.core.studies.kinds.benchmark import published as benchmark_published
-from shuffleproof.core.studies.kinds.benchmark import ranks as benchmark_ranks
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
-from shuffleproof.core.studies.kinds.benchmark import text as benchmark_text
+from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
+from shuffleproof.core.studies.kinds.benchmark.query import rankers_of
+from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS, groups_of
+from shuffleproof.core.studies.kinds.benchmark.table import LETTERS
+from shuffleproof.core.studies.kinds.ranking_degradation.sections import LEVEL_OF_SIGNIFICANCE
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import (
@@ -20,7 +31,8 @@ from shuffleproof.core.studies.sections import (
     View,
 )
 from shuffleproof.core.studies.table_text import records
-from shuffleproof.core.studies.tables import Table
+from shuffleproof.core.studies.tables import DIGITS, Cell, Table
+from shuffleproof.core.words import counted, interval, number, p_value, signed
 
 USUAL, ENDS = "NDCG@10", ("ideal", "random")
 
@@ -35,14 +47,12 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
     frame = benchmark_table.compared(result, measure, baseline, view.test)
     drawn = frame[~frame["ranker"].isin(ENDS)]
     yield Picture("benchmark", (drawn, baseline, measure))
-    yield Finding(benchmark_finding.finding(result, measure))
-    yield benchmark_text.table(
-        result, measures, baselines, view.test, view.symbols, digits=view.digits
-    )
+    yield Finding(finding(result, measure))
+    yield table(result, measures, baselines, view.test, view.symbols, digits=view.digits)
     title = f"Is it more than chance? Differences of {measure} from {baseline}"
     columns = benchmark_table.comparison(baseline)
     yield Table(frame, columns, title, folded=True).without("group")
-    found = benchmark_ranks.critical_difference(result, measure) if len(drawn) > 1 else None
+    found = benchmark_published.critical_difference(result, measure) if len(drawn) > 1 else None
     if found is not None and found.queries:
         places = [(str(name), float(place)) for name, place in found.ranks.items()]
         yield Picture("ranks", (places, found.cliques, found.difference))
@@ -74,8 +84,8 @@ def answer(result: StudyResult, view: View) -> dict[str, Any]:
         for measure in measures
     ]
     printed = benchmark_published.printed_for(result.facts)
-    said = benchmark_notes.table_notes(result, measures, *how)
-    said += benchmark_notes.means_over_folds(result, measures, view.digits)
+    said = table_notes(result, measures, *how)
+    said += means_over_folds(result, measures, view.digits)
     if printed is not None:
         said += filter(None, [benchmark_published.warning(result.facts, measures)])
     return {
@@ -89,3 +99,303 @@ def answer(result: StudyResult, view: View) -> dict[str, Any]:
         if printed is None
         else records(benchmark_published.beside(result, printed)),
     }
+
+
+NAMED = 6
+"""Rankers that a sentence names; more are counted."""
+
+CHOSEN = " (it was chosen as best on these same queries, which flatters it)"
+
+
+def finding(result: StudyResult, measure: str, test: str = "paired t") -> str:
+    """One paragraph, written from the numbers.
+
+    Args:
+        result: a benchmark, finished or not.
+        measure: one that follows from what is stored.
+        test: a name of `kinds.ranking_degradation.significance.TESTS`; p is adjusted by Holm.
+    """
+    means = benchmark_table.means(result, [measure])
+    ranked = means[means["group"] != GROUPS[0]].set_index("ranker")["mean"]
+    if not len(ranked):
+        return "No ranker has been measured yet."
+    if ranked.isna().any():
+        return (
+            "Under this convention the means are undefined: some queries have no relevant document."
+        )
+    best = str(ranked.idxmax())
+    parsed = Measure.parse(measure)
+    short = parsed.name if parsed.cutoff is None else f"{parsed.name}@{parsed.cutoff}"
+    verb = "is best" if len(ranked) > 1 else "alone was measured"
+    text = f"{best} {verb}: {short} {ranked[best]:.3f}{_over_initial(result, measure, test, best)}."
+    if len(ranked) == 1:
+        return text
+    frame = benchmark_table.differences_from(result, measure, best, test)
+    return f"{text} {_others(frame[frame['group'] != GROUPS[0]])}"
+
+
+def _over_initial(result: StudyResult, measure: str, test: str, best: str) -> str:
+    """How the best one stands to the initial ranking, and whether that is more than chance."""
+    if INITIAL not in benchmark_table.rankers_of(result):
+        return ""
+    frame = benchmark_table.differences_from(result, measure, INITIAL, test)
+    row = next(row for row in frame.to_dict("records") if row["ranker"] == best)
+    difference, p = row["difference"], row["p"]
+    if not difference:
+        return ", as much as the initial ranking"
+    bounds = benchmark_table.intervals(result, measure, INITIAL, [best], test)
+    low, high = (float(bound[0]) for bound in bounds)
+    where = "above" if difference > 0 else "below"
+    verdict = "more than chance" if p <= LEVEL_OF_SIGNIFICANCE else "which may be chance"
+    return (
+        f", {abs(difference):.3f} {where} the initial ranking (95 % interval of the difference "
+        f"{interval(low, high)}, {p_value(p)} after Holm's adjustment for {len(frame)} "
+        f"comparisons, N = {row['n']}): {verdict}"
+    )
+
+
+def _others(frame: pd.DataFrame) -> str:
+    """Which of the others cannot be told from the best, and how far the rest is behind."""
+    apart = frame["p"] <= LEVEL_OF_SIGNIFICANCE
+    alike, behind = frame[~apart], frame[apart]
+    if not len(alike):
+        return f"{_all(len(behind))} below it by more than chance{CHOSEN}."
+    text = f"It cannot be told apart from {_named(alike)}."
+    if len(behind):
+        text += f" Below it by more than chance{CHOSEN}: {_named(behind)}."
+    return text
+
+
+def _all(count: int) -> str:
+    return "The other one is" if count == 1 else f"All {count} others are"
+
+
+def _named(frame: pd.DataFrame) -> str:
+    ordered = frame.sort_values("difference", ascending=False, kind="stable")
+    said = [f"{row['ranker']} ({signed(row['difference'])})" for row in ordered.to_dict("records")]
+    if len(said) > NAMED:
+        said = [*said[: NAMED - 1], f"{len(said) - NAMED + 1} more"]
+    return said[0] if len(said) == 1 else f"{', '.join(said[:-1])} and {said[-1]}"
+
+
+CONVENTIONS = ("gain", "discount", "ideal", "empty", "ties", "relevant", "top_grade", "short")
+
+
+def table_notes(
+    result: StudyResult,
+    measures: Sequence[str],
+    baselines: Sequence[str],
+    test: str,
+    symbols: str = LETTERS,
+) -> list[str]:
+    """Every line under the table.
+
+    Args:
+        result: a benchmark.
+        measures: the columns.
+        baselines: compared with.
+        test: a name of `core.studies.kinds.ranking_degradation.sections.TESTS`.
+        symbols: the marks.
+    """
+    counts = {measure: counts_in_words(result, measure) for measure in measures}
+    one_count = len(set(counts.values())) == 1
+    alike: dict[str, list[str]] = {}
+    for measure, head in zip(measures, heads(measures), strict=True):
+        way = convention(measure)
+        alike.setdefault(way if one_count else f"{counts[measure]} · {way}", []).append(head)
+    bold = "best run" if is_of_runs(result.recipe) else "best of the trained rows"
+    if len(alike) == 1:
+        lines = [runs_in_words(result, measures[0]), f"{next(iter(alike))} · bold: {bold}"]
+    else:
+        first = [str(result.facts["data"]), counts[measures[0]] if one_count else ""]
+        lines = [" · ".join(filter(None, [*first, _runs(result, measures[0])]))]
+        lines += [f"{', '.join(own)}: {way}" for way, own in alike.items()]
+        lines.append(f"Bold: {bold}")
+    return [*lines, *marks_in_words(baselines, test, symbols), *remarks(result)]
+
+
+def means_over_folds(result: StudyResult, measures: Sequence[str], digits: int) -> list[str]:
+    """A line a column with means in which every fold counts alike; none with a single fold.
+
+    Args:
+        result: a benchmark.
+        measures: the columns.
+        digits: decimals.
+    """
+    if len(result.facts["folds"]) == 1:
+        return []
+    means = benchmark_table.means(result, measures)
+    lines = []
+    for measure, head in zip(measures, heads(measures), strict=True):
+        own = means[means["measure"] == measure]
+        pairs = zip(own["ranker"], own["mean_of_folds"], strict=True)
+        told = ", ".join(f"{ranker} {mean:.{digits}f}" for ranker, mean in pairs)
+        lines.append(f"{head}, mean over folds instead of queries: {told}")
+    return lines
+
+
+def convention(measure: str) -> str:
+    """A measure's convention in words, without its name.
+
+    >>> convention("RR(empty=skip)")
+    'relevant: grade ≥ 1 · ideal: judged · no relevant: left out · ties: averaged'
+    """
+    return Measure.parse(measure).convention().partition(" · ")[2]
+
+
+def heads(measures: Sequence[str]) -> list[str]:
+    """The columns' heads: without their conventions, which a note says, where all share them.
+
+    >>> heads(["NDCG(empty=one)@10", "RR(empty=one)"]), heads(["RR", "RR(relevant=2)"])
+    (['NDCG@10', 'RR'], ['RR', 'RR(relevant=2)'])
+    """
+    parsed = [Measure.parse(measure) for measure in measures]
+    for name in CONVENTIONS:
+        if len({getattr(one, name) for one in parsed if name in one.entry.conventions}) > 1:
+            return list(measures)
+    return [one.name if one.cutoff is None else f"{one.name}@{one.cutoff}" for one in parsed]
+
+
+def runs_in_words(result: StudyResult, measure: str) -> str:
+    """What the means are over: the data, its queries, seeds and folds, and who ran once.
+
+    Args:
+        result: a benchmark.
+        measure: a column; queries that it leaves out are not counted.
+    """
+    counts = counts_in_words(result, measure)
+    return " · ".join([str(result.facts["data"]), counts, _runs(result, measure)])
+
+
+def counts_in_words(result: StudyResult, measure: str) -> str:
+    """How many queries a column's means are over, and what becomes of the others."""
+    facts, means = result.facts, benchmark_table.means(result, [measure])
+    count, folds = int(means["n"].max()), len(facts["folds"])
+    text = f"N = {counted(count, 'query')}"
+    if count < facts["queries"]:
+        text += f" ({facts['queries'] - count} without relevant documents left out)"
+    elif means["mean"].isna().all():
+        text += " (means are undefined: some have no relevant document)"
+    return f"{text} of {counted(folds, 'fold')}" if folds > 1 else text
+
+
+def _runs(result: StudyResult, measure: str) -> str:
+    means, folds = benchmark_table.means(result, [measure]), len(result.facts["folds"])
+    most = int(means["runs"].max())
+    if most == 1:
+        return "1 run of each row"
+    text = f"mean ± standard deviation of {_over(most // folds, folds)}"
+    fewer = means.loc[means["runs"] < most, "runs"]
+    if len(fewer) and int(fewer.max()) > 1:
+        return f"{text}, of {_over(1, folds)} where the seed changes nothing"
+    return f"{text} · rows without ±: 1 run" if len(fewer) else text
+
+
+def _over(seeds: int, folds: int) -> str:
+    """Seeds, folds or both, with how many runs that makes.
+
+    >>> _over(3, 1), _over(1, 5), _over(3, 5)
+    ('3 seeds', '5 folds', '3 seeds × 5 folds = 15 runs')
+    """
+    if folds == 1 or seeds == 1:
+        return counted(seeds, "seed") if folds == 1 else counted(folds, "fold")
+    return f"{counted(seeds, 'seed')} × {counted(folds, 'fold')} = {seeds * folds} runs"
+
+
+def marks_in_words(baselines: Sequence[str], test: str, symbols: str = LETTERS) -> list[str]:
+    """What the marks mean, in one line; none without a baseline.
+
+    >>> marks_in_words(["mart"], "paired t")
+    ['Marks: a above mart, (a) below, at p ≤ .05 (paired t, Holm over rows and measures)']
+    """
+    if not baselines:
+        return []
+    named = ", ".join(
+        f"{mark} above {name}, ({mark}) below"
+        for mark, name in zip(symbols, baselines, strict=False)
+    )
+    return [f"Marks: {named}, at p ≤ .05 ({test}, Holm over rows and measures)"]
+
+
+def remarks(result: StudyResult) -> list[str]:
+    """Rows that failed, with why, that read more initial rankings, or that tie many documents."""
+    failed = result.facts.get("failed", {})
+    lines = [f"{label} failed and is left out. {why}" for label, why in failed.items()]
+    usual = set(result.facts.get("lists", {}).get("initial", ()))
+    there = rankers_of(result)
+    for label, initial in result.facts.get("wider", {}).items():
+        if label in there:
+            more = ", ".join(name for name in initial if name not in usual)
+            lines.append(f"{label} reads, for the same candidates, the ranks by {more} too")
+    return (
+        lines if is_of_runs(result.recipe) else lines + tied_in_words(result.facts.get("tied", {}))
+    )
+
+
+def cells(  # noqa: PLR0913 (each argument is one fact of how the table is printed)
+    result: StudyResult,
+    measures: Sequence[str],
+    baselines: Sequence[str],
+    test: str = "paired t",
+    symbols: str = LETTERS,
+    *,
+    digits: int = DIGITS,
+) -> dict[tuple[str, str], Cell]:
+    """Every (ranker, measure) as it is printed.
+
+    Args:
+        result: a benchmark.
+        measures: the columns.
+        baselines: compared with, the first symbol's the first.
+        test: a name of `core.studies.kinds.ranking_degradation.sections.TESTS`.
+        symbols: the marks, as `core.studies.kinds.benchmark.table.SYMBOLS` has them.
+        digits: decimals.
+    """
+    marked = benchmark_table.marks(result, measures, baselines, test, symbols)
+    letters = {(row["ranker"], row["measure"]): row["marks"] for row in marked.to_dict("records")}
+    found = {}
+    for row in benchmark_table.means(result, measures).to_dict("records"):
+        place = (row["ranker"], row["measure"])
+        found[place] = Cell(
+            text=number(row["mean"], f".{digits}f"),
+            spread="" if pd.isna(row["sd"]) else f"± {number(row['sd'], f'.{digits}f')}",
+            marks=letters.get(place, ""),
+            best=bool(row["best"]),
+        )
+    return found
+
+
+def table(  # noqa: PLR0913 (as `cells`)
+    result: StudyResult,
+    measures: Sequence[str],
+    baselines: Sequence[str],
+    test: str = "paired t",
+    symbols: str = LETTERS,
+    *,
+    digits: int = DIGITS,
+) -> tables.Table:
+    """The table as it is printed: best in bold, marks, groups, with what they mean below."""
+    printed = cells(result, measures, baselines, test, symbols, digits=digits)
+    rows = [(group, label) for group, labels in grouped(result) for label in labels]
+    cells_ = {measure: [printed[label, measure] for _, label in rows] for measure in measures}
+    frame = pd.DataFrame({"ranker": [label for _, label in rows], **cells_})
+    headed = zip(measures, heads(measures), strict=True)
+    columns = [tables.RANKER, *(tables.Column(measure, head) for measure, head in headed)]
+    said = table_notes(result, measures, baselines, test, symbols)
+    said += means_over_folds(result, measures, digits)
+    return tables.Table(frame, columns, "", said, [group for group, _ in rows])
+
+
+def markdown(result: StudyResult, measures: Sequence[str], baselines: Sequence[str]) -> str:
+    """The table in Markdown, its notes below it."""
+    return table_text.markdown(table(result, measures, baselines))
+
+
+def grouped(result: StudyResult) -> list[tuple[str, list[str]]]:
+    """The groups that have rows, in their order, each with its rows in theirs."""
+    labels, groups = benchmark_table.rankers_of(result), groups_of(result.facts)
+    return [
+        (group, [label for label in labels if groups[label] == group])
+        for group in GROUPS
+        if any(groups[label] == group for label in labels)
+    ]

@@ -4,27 +4,34 @@ A cell is one ranker, seed and fold: the ranker is trained (or found), scores th
 lists, and every query's measures are kept, with the scores themselves. A row of the result is
 one ranker and seed; its queries are those of all folds, one fold after the other. A row that
 fails (its training diverges) is left out whole, its reason kept among the facts.
+
+Which lists a row of a benchmark needs, known before anything is trained.
+
+A row that reads more initial rankings than the lists carry (setrank-imsab-multi-init: four) has
+lists of its own: the same candidates in the same order, with LambdaMART, MART, RankSVM and
+RankBoost as further columns, as in the paper's Table 4. All other rows keep the lists as they are.
 """
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from shuffleproof.core.data.lists import JudgedLists
-from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.errors import ShuffleproofError, UsageError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.metrics.tied import tied_share
 from shuffleproof.core.progress import Progress, saying
+from shuffleproof.core.rankers.initial import prepare
 from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.rankers.preset_digests import marked
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import cells, conventions, engine
 from shuffleproof.core.studies.cells import Cell
-from shuffleproof.core.studies.kinds.benchmark import lists as benchmark_lists
 from shuffleproof.core.studies.kinds.benchmark.rows import (
     GROUPS,
     REFERENCES,
@@ -34,12 +41,14 @@ from shuffleproof.core.studies.kinds.benchmark.rows import (
     rows_of,
     trained_at,
 )
+from shuffleproof.core.studies.kinds.multi_ranking.study import FOUR
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL, InitialRanking
 from shuffleproof.core.studies.resolved_rankers import NOT_TRAINED
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import query_ids_of
 from shuffleproof.core.studies.study import Found, Trial
 from shuffleproof.core.studies.workbench import Workbench
+from shuffleproof.core.words import counted
 
 __all__ = [
     "GROUPS", "KIND", "MEASURES", "REFERENCES", "RUNS", "Plan", "Row", "group_of",
@@ -107,7 +116,7 @@ def planned(
     texts = tuple(str(Measure.parse(text)) for text in measures)
     folds = tuple((bench.name, bench.lists_digest) for bench in benches)
     rows = pinned(rows_of(names, benches[0].preset, seeds), benches)
-    rows = benchmark_lists.fitted(rows, benches)
+    rows = fitted(rows, benches)
     return Plan(rows, folds, texts, conventions.stored_measures(texts))
 
 
@@ -149,7 +158,7 @@ def _compute(
 ) -> Generator[Progress, None, Found]:
     bench, label = benches[cell.part], cell.row.ranker
     row = next(row for row in plan.rows if row.label == label)
-    wide = yield from benchmark_lists.widened(bench, row)
+    wide = yield from widened(bench, row)
     test: JudgedLists = bench.prepared.test
     facts: dict[str, Any] = {"queries": len(test.lists), "artefact": ""}
     facts["set_size"] = test.lists.mean_length
@@ -183,11 +192,7 @@ def _facts(benches: Sequence[Workbench], plan: Plan) -> dict[str, Any]:
         "lists": asdict(first.recipe),
         "preset": first.preset,
         "groups": {row.label: row.group for row in plan.rows},
-        "wider": {
-            row.label: row.ranker[benchmark_lists.WIDER]
-            for row in plan.rows
-            if benchmark_lists.WIDER in row.ranker
-        },
+        "wider": {row.label: row.ranker[WIDER] for row in plan.rows if WIDER in row.ranker},
         "sizes": [_sizes(bench) for bench in benches],
     }
 
@@ -226,3 +231,129 @@ def _tied(runs: Mapping[str, np.ndarray]) -> dict[str, float]:
             label, _, part = rest.rsplit("/", 2)
             shares.setdefault(label, []).append(tied_share(runs[f"offsets/{part}"], scores))
     return {label: float(np.mean(found)) for label, found in shares.items()}
+
+
+WIDER = "initial"
+"""In a row's recipe: the initial rankings of its lists, where they are more than the others'."""
+
+
+def fitted(rows: Sequence[Row], benches: Sequence[Workbench]) -> tuple[Row, ...]:
+    """The rows, each with the initial rankings that its lists must have beyond the others'.
+
+    Args:
+        rows: of a benchmark.
+        benches: one a fold, their lists made alike.
+
+    Raises:
+        UsageError: lists longer than a row's ordinals, or a feature that the data has not.
+    """
+    lists = [part.lists for bench in benches for part in _parts(bench)]
+    check_lengths(rows, max((int(one.lengths.max(initial=0)) for one in lists), default=0))
+    for bench in benches:
+        check_features(rows, bench.fold.test.feature_ids)
+    first = benches[0]
+    return tuple(wider(row, first.recipe.initial, first.preset) for row in rows)
+
+
+def wider(row: Row, initial: Sequence[str], preset: str) -> Row:
+    """A row with the initial rankings of its lists, if these are not enough for it.
+
+    Args:
+        row: of a benchmark.
+        initial: the lists' own initial rankers.
+        preset: of those that are added.
+    """
+    needed, _ = limits(row.ranker)
+    if needed <= len(initial):
+        return row
+    return replace(row, ranker={**row.ranker, WIDER: list(extended(initial, needed, preset))})
+
+
+def extended(initial: Sequence[str], needed: int, preset: str) -> tuple[str, ...]:
+    """So many initial rankings: those there are, then the paper's four that are not among them.
+
+    >>> extended(["lambdamart@tuned"], 4, "small")
+    ('lambdamart@tuned', 'mart@small', 'ranksvm@small', 'rankboost@small')
+
+    Raises:
+        UsageError: more are needed than that makes.
+    """
+    there = {RankerName.parse(name).base for name in initial}
+    more = [marked(f"{name}@{preset}") for name in FOUR if name not in there]
+    found = (*initial, *more)[:needed]
+    if len(found) < needed:
+        raise UsageError(f"a row reads {needed} initial rankings: name them with --initial")
+    return found
+
+
+def widened(bench: Workbench, row: Row) -> Generator[Progress, None, Workbench]:
+    """The workbench whose lists a row is trained and scored on; its scores are kept in the store.
+
+    Args:
+        bench: of the fold.
+        row: as `fitted` gives it.
+    """
+    initial = row.ranker.get(WIDER)
+    if not initial:
+        return bench
+    recipe = replace(bench.recipe, initial=tuple(initial))
+    making = saying(prepare(bench.fold, recipe, bench.store), f"for {row.label}")
+    prepared = yield from making
+    return replace(bench, recipe=recipe, prepared=prepared)
+
+
+def limits(recipe: Mapping[str, Any]) -> tuple[int, int | None]:
+    """How many initial rankings a row reads, and the longest list that it can score (None: any).
+
+    Args:
+        recipe: of the row.
+
+    >>> limits({"members": [{"model": {"rankings": 4, "ordinals": 256}}, {"name": "mart"}]})
+    (4, 256)
+    """
+    model = recipe.get("model", {})
+    own = int(model.get("rankings", 0))
+    found = [(own, int(model["ordinals"]) if own else None)]
+    found += [limits(member) for member in recipe.get("members", ())]
+    longest = [ordinals for _, ordinals in found if ordinals is not None]
+    return max(rankings for rankings, _ in found), min(longest, default=None)
+
+
+def check_lengths(rows: Iterable[Row], longest: int) -> None:
+    """Refuse lists that a row has no ordinals for.
+
+    Args:
+        rows: of a benchmark.
+        longest: candidates of the longest list.
+
+    Raises:
+        UsageError: they are longer than a row's table of ordinals.
+    """
+    most = {row.label: limits(row.ranker)[1] for row in rows}
+    short = {label: own for label, own in most.items() if own is not None and own < longest}
+    if short:
+        verb = "reads" if len(short) == 1 else "read"
+        raise UsageError(
+            f"{', '.join(short)} {verb} ranks up to {min(short.values())}, and there are lists of "
+            f"{counted(longest, 'candidate')}: cut them (--depth {min(short.values())}), or leave "
+            f"{'it' if len(short) == 1 else 'them'} out"
+        )
+
+
+def check_features(rows: Iterable[Row], known: Sequence[int]) -> None:
+    """Refuse `feature:<id>` of a feature that the data has not.
+
+    Raises:
+        UsageError: there is no such feature.
+    """
+    for row in rows:
+        for leaf in RankerName.parse(row.label).leaves:
+            if leaf.feature is not None and leaf.feature not in known:
+                bounds = f"{min(known)} … {max(known)}" if known else "none"
+                raise UsageError(
+                    f"{leaf}: the data has no such feature; name one of its ids, {bounds}"
+                )
+
+
+def _parts(bench: Workbench) -> tuple[Any, ...]:
+    return bench.prepared.train, bench.prepared.valid, bench.prepared.test

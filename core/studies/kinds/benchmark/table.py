@@ -2,27 +2,42 @@
 
 All of it follows from the stored per-query values, so another convention is another table at
 once. Tests pair queries: a query's value is its mean over the seeds.
+
+A stored benchmark under measures that do not follow from its values: measured from its scores.
+
+The scores of every row, seed and fold are stored with the table; with the labels they give any
+measure under any convention, and no ranker is asked again.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float32, Float64
+from jaxtyping import Float, Float32, Float64
+from safetensors.numpy import load_file
 
+from shuffleproof.core.data.dataset import Fold, RankingDataset
+from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.errors import UnknownNameError, UsageError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.randomisation import randomised
-from shuffleproof.core.metrics.relevance import mean_of
+from shuffleproof.core.metrics.relevance import evaluate, mean_of
 from shuffleproof.core.metrics.robustness import win_tie_loss
 from shuffleproof.core.metrics.significance import bootstrap_intervals, effect_size, holm, paired_t
 from shuffleproof.core.seeds import generator
+from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.claims_intervals import adjusted
-from shuffleproof.core.studies.kinds.benchmark.query_values import per_query, rankers_of, values_of
+from shuffleproof.core.studies.conventions import derivable
+from shuffleproof.core.studies.kinds.benchmark.outside_runs import as_ranked, is_of_runs
+from shuffleproof.core.studies.kinds.benchmark.query import per_query, rankers_of, values_of
+from shuffleproof.core.studies.kinds.benchmark.retrieved import judged_by, lists_of, made_on
 from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS, groups_of
-from shuffleproof.core.studies.kinds.ranking_degradation.significance import (
+from shuffleproof.core.studies.kinds.benchmark.study import RUNS
+from shuffleproof.core.studies.kinds.ranking_degradation.sections import (
     LEVEL_OF_SIGNIFICANCE,
     TESTS,
 )
@@ -127,7 +142,7 @@ def compared(
         result: a benchmark.
         measure: one that follows from what is stored.
         baseline: the ranker that the others are compared with.
-        test: a name of `core.studies.kinds.ranking_degradation.significance.TESTS`.
+        test: a name of `core.studies.kinds.ranking_degradation.sections.TESTS`.
 
     Raises:
         UnknownNameError: no such ranker in the study, or no such test.
@@ -202,7 +217,7 @@ def marks(
         result: a benchmark.
         measures: the columns.
         baselines: compared with.
-        test: a name of `core.studies.kinds.ranking_degradation.significance.TESTS`.
+        test: a name of `core.studies.kinds.ranking_degradation.sections.TESTS`.
         symbols: the mark of each baseline in turn, as SYMBOLS has them.
 
     Returns:
@@ -308,3 +323,99 @@ def _p_values(
 def _check(name: str, what: str, known: Iterable[str]) -> None:
     if name not in known:
         raise UnknownNameError(what, name, known)
+
+
+def with_measures(
+    result: StudyResult, study: Path, measures: Sequence[str], store: Store
+) -> StudyResult:
+    """The benchmark with the values of these measures; as it is where they follow from them.
+
+    Args:
+        result: the benchmark.
+        study: its directory.
+        measures: as text.
+        store: where its data is kept.
+
+    Raises:
+        DataError: the data is not stored any more, or lacks what a convention needs.
+    """
+    more = tuple(
+        str(Measure.parse(text).under(empty="skip"))
+        for text in measures
+        if not derivable(text, result.stored)
+    )
+    if not more:
+        return result
+    parsed = [Measure.parse(text) for text in dict.fromkeys(more)]
+    rows = list(result.trials[["ranker", "draw"]].itertuples(index=False, name=None))
+    answers = _of_files(study, result, rows) if is_of_runs(result.recipe) else _of_folds(
+        study, made_on(result.facts, store), rows
+    )  # fmt: skip
+    values = np.stack(
+        [np.concatenate([evaluate(parsed, *own) for own in row], axis=1) for row in answers]
+    )
+    stored = [*result.stored, *map(str, parsed)]
+    return replace(
+        result,
+        recipe=dict(result.recipe) | {"stored": stored},
+        values=np.concatenate([result.values, values], axis=1),
+    )
+
+
+_Answer: TypeAlias = tuple[RankingDataset, CandidateLists, Float[np.ndarray, " candidates"]]
+_Rows: TypeAlias = Sequence[tuple[str, int]]
+
+
+def _of_folds(study: Path, folds: Sequence[Fold], rows: _Rows) -> Iterator[list[_Answer]]:
+    """The lists and scores of every row, fold by fold."""
+    arrays = load_file(study / RUNS)
+    lists = [
+        lists_of(arrays[f"rows/{part}"], arrays[f"offsets/{part}"]) for part in range(len(folds))
+    ]
+    for ranker, draw in rows:
+        yield [
+            (fold.test, lists[part], arrays[f"scores/{ranker}/{draw}/{part}"])
+            for part, fold in enumerate(folds)
+        ]
+
+
+def _of_files(study: Path, result: StudyResult, rows: _Rows) -> Iterator[list[_Answer]]:
+    """What every run from a file retrieved."""
+    dataset, arrays = judged_by(study, result.query_ids)
+    for run, _ in rows:
+        lists = lists_of(arrays[f"rows/{run}"], arrays[f"offsets/{run}"])
+        yield [(dataset, lists, as_ranked(lists, arrays[f"scores/{run}"]))]
+
+
+def numbers(
+    result: StudyResult,
+    measures: Sequence[str],
+    baselines: Sequence[str],
+    test: str = "paired t",
+    symbols: str = LETTERS,
+) -> pd.DataFrame:
+    """Means, spread, runs, N, marks, and the comparison with the first baseline.
+
+    Args:
+        result: a benchmark.
+        measures: any that follow from what is stored.
+        baselines: of the marks; without one nothing is compared.
+        test: a name of `core.studies.kinds.ranking_degradation.sections.TESTS`.
+        symbols: the marks.
+
+    Returns:
+        A row a ranker and measure: the columns of `benchmark_table.means`, marks, against (the
+        first baseline), and those of `benchmark_table.compared`; NaN in the baseline's own row.
+    """
+    table = means(result, measures)
+    marked = marks(result, measures, baselines, test, symbols)
+    table = table.merge(marked, how="left", on=["ranker", "measure"]).fillna({"marks": ""})
+    if not baselines:
+        return table
+    tests = [
+        compared(result, measure, baselines[0], test).assign(measure=measure)
+        for measure in measures
+    ]
+    against = pd.concat(tests, ignore_index=True).drop(columns=["group", "n"])
+    against.insert(0, "against", baselines[0])
+    return table.merge(against, how="left", on=["ranker", "measure"])

@@ -69,4 +69,4 @@ class GroupShuffles(Question):
     def printed(self) -> tuple[str, str]:
         """What is found of every ranker."""
         told = f"*(finding(result, ranker) for ranker in {list(self.rankers)!r}), sep='\\n'"
-        return "from shuffleproof.core.studies.kinds.group_shuffles.table import finding", told
+        return "from shuffleproof.core.studies.kinds.group_shuffles.sections import finding", told

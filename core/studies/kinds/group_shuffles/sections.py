@@ -1,40 +1,55 @@
 """A study of GSF's shuffles, told: the picture, a sentence a ranker, the table."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
-from shuffleproof.core.studies.kinds.group_shuffles import table as group_shuffles_table
+import numpy as np
+import pandas as pd
+from jaxtyping import Float64
+from scipy.stats import linregress
+
+from shuffleproof.core.metrics.significance import bootstrap_intervals, student
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.studies import tables
+from shuffleproof.core.studies.kinds.group_shuffles.study import (
+    KIND,
+    MEASURES,
+    PAIRS,
+    REFERENCE,
+    SAMPLED,
+)
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import Convention, Finding, Picture, Section, View
 from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.studies.tables import Table
-from shuffleproof.core.words import counted
+from shuffleproof.core.words import counted, interval, number
 
 TITLE = "Equivariance error of every ranker by the number of shuffles"
 
 
 def sections(result: StudyResult, _view: View) -> Iterator[Section]:
     """What is said of a study, in order."""
-    frame = group_shuffles_table.table(result)
+    frame = table(result)
     yield Picture("group shuffles", (frame,))
     for sentence in _findings(result).values():
         yield Finding(sentence)
-    yield Convention(reading(group_shuffles_table.reference(result)))
-    yield Table(frame, group_shuffles_table.COLUMNS, TITLE)
+    yield Convention(reading(reference(result)))
+    yield Table(frame, COLUMNS, TITLE)
 
 
 def answer(result: StudyResult, _view: View) -> dict[str, Any]:
     """What the command answers in JSON."""
     return {
-        "table": records(group_shuffles_table.table(result)),
-        "said": reading(group_shuffles_table.reference(result)),
+        "table": records(table(result)),
+        "said": reading(reference(result)),
         "findings": _findings(result),
     }
 
 
 def _findings(result: StudyResult) -> dict[str, str]:
     names = dict.fromkeys(map(str, result.trials["ranker"]))
-    return {name: group_shuffles_table.finding(result, name) for name in names}
+    return {name: finding(result, name) for name in names}
 
 
 def reading(reference: int) -> str:
@@ -45,3 +60,162 @@ def reading(reference: int) -> str:
         "divided by the deviation of that list's scores under "
         f"{counted(reference, 'shuffle')}."
     )
+
+
+DUE = -0.5
+"""The exponent of the mean of S independent shuffles."""
+
+LEAST_POINTS = 3
+COLUMNS = (
+    tables.RANKER,
+    tables.Column("grouping", "Groups"),
+    tables.Column("shuffles", "S", tables.COUNT, "Shuffles; 0: all pairs."),
+    tables.Column(
+        "error",
+        "Error",
+        tables.SHORT,
+        "Root mean square change of a score, in its list's deviation.",
+    ),
+    *tables.bounds(spec=tables.SHORT),
+    tables.Column("tau", "τ", tables.TAU, "Kendall τ-b, ranking before and after."),
+    tables.Column("seconds", "seconds", ".1f", "Of scoring, on this machine."),
+    tables.Column("lists", "Lists", tables.COUNT, "Those whose scores differ."),
+)
+
+
+@dataclass(frozen=True)
+class Slope:
+    """The exponent a of error ∝ S^a, by least squares on logarithms.
+
+    Attributes:
+        value: of the means over all lists; NaN where fewer than three numbers S were measured.
+        low: the lower end of its 95 % interval, by Student's t over the points.
+        high: the upper end.
+    """
+
+    value: float
+    low: float
+    high: float
+
+
+def table(result: StudyResult) -> pd.DataFrame:
+    """What another order shown changes: COLUMNS, one row a ranker and way to form groups.
+
+    Errors and τ are means over the lists that have a deviation, and over orders; a single list has
+    no interval.
+    """
+    rows = []
+    for ranker in dict.fromkeys(result.trials.ranker):
+        own = result.trials[result.trials.ranker == ranker]
+        errors, taus = _errors(result, str(ranker))
+        low, high = _intervals(errors)
+        for at, (family, level, seconds) in enumerate(
+            zip(own.family, own.level, own.seconds, strict=True)
+        ):
+            mean = float(errors[at].mean()) if errors.shape[1] else float("nan")
+            tau = float(taus[at].mean()) if errors.shape[1] else float("nan")
+            point = (mean, float(low[at]), float(high[at]), tau)
+            rows.append((ranker, family, int(level), *point, float(seconds), errors.shape[1]))
+    return pd.DataFrame(rows, columns=tables.keys(COLUMNS))
+
+
+def reference(result: StudyResult) -> int:
+    """Under how many shuffles the deviation is taken that changes are divided by.
+
+    Always REFERENCE; in studies stored before that was fixed, the most that were asked for.
+    """
+    fixed = result.recipe["measures"][1] == MEASURES[1]
+    return REFERENCE if fixed else int(max(result.recipe["shuffles"]))
+
+
+def _intervals(
+    errors: Float64[np.ndarray, "ways lists"],
+) -> tuple[Float64[np.ndarray, " ways"], Float64[np.ndarray, " ways"]]:
+    """95 % intervals of the means; one list has none."""
+    if errors.shape[1] > 1:
+        return bootstrap_intervals(errors, generator(0, KIND, "error"))
+    return np.full(len(errors), np.nan), np.full(len(errors), np.nan)
+
+
+def slope(result: StudyResult, ranker: str) -> Slope:
+    """The fitted exponent of a ranker's error, with its interval; −1/2 is due."""
+    frame = table(result)
+    sampled = frame[(frame["ranker"] == ranker) & (frame["grouping"] == SAMPLED)]
+    return fitted(sampled["shuffles"].to_numpy(np.float64), sampled["error"].to_numpy(np.float64))
+
+
+def fitted(
+    shuffles: Float64[np.ndarray, " counts"], errors: Float64[np.ndarray, " counts"]
+) -> Slope:
+    """The exponent of the errors' fall and its interval.
+
+    The interval comes from how far the points lie from the line, so it holds what is shared by all
+    lists too: a shuffle of places is the same for lists of one length.
+
+    >>> found = fitted(np.array([1.0, 4.0, 16.0]), np.array([0.4, 0.2, 0.1]))
+    >>> round(found.value, 6), round(found.low, 6), round(found.high, 6)
+    (-0.5, -0.5, -0.5)
+    """
+    if len(errors) < LEAST_POINTS or not (errors > 0).all():
+        return Slope(float("nan"), float("nan"), float("nan"))
+    found = linregress(np.log(shuffles), np.log(errors))
+    low, high = student(float(found.slope), float(found.stderr), len(errors) - 2)
+    return Slope(float(found.slope), low, high)
+
+
+def finding(result: StudyResult, ranker: str) -> str:
+    """What the numbers of a ranker amount to, in words."""
+    frame = table(result)
+    own = frame[frame["ranker"] == ranker]
+    sampled = own[own["grouping"] == SAMPLED].sort_values("shuffles")
+    if sampled.empty or not int(sampled["lists"].iloc[0]):
+        return f"{ranker}: no list has scores that differ, so there is nothing to measure."
+    first, last = sampled.iloc[0], sampled.iloc[-1]
+    few = counted(int(first["shuffles"]), "shuffle")
+    said = [
+        f"{ranker}: with groups of {few} another order shown changes a score by "
+        f"{first['error']:.3g} of its list's deviation (that under "
+        f"{counted(reference(result), 'shuffle')})"
+        + (f", with {int(last['shuffles'])} by {last['error']:.3g}" if len(sampled) > 1 else "")
+        + "."
+    ]
+    found = slope(result, ranker)
+    if not np.isnan(found.value):
+        said.append(
+            f"The fitted slope is {number(found.value)} (95 % interval "
+            f"{interval(found.low, found.high, '.3f')}), where 1/√S gives {number(DUE)}."
+        )
+    return " ".join([*said, *_as_trained(result, own, ranker), *_of_pairs(own)])
+
+
+def _as_trained(result: StudyResult, own: pd.DataFrame, ranker: str) -> list[str]:
+    grouping, count = result.facts["own"][ranker]
+    if grouping == PAIRS:
+        return ["It was trained on all pairs."]
+    row = own[(own["grouping"] == grouping) & (own["shuffles"] == count)]
+    way = f"As trained ({counted(count, 'shuffle')})"
+    if row.empty:
+        return [f"{way} it was not measured."]
+    error, tau = row["error"].iloc[0], row["tau"].iloc[0]
+    return [f"{way} it is {error:.3g}, and the rankings before and after agree to τ = {tau:.2f}."]
+
+
+def _of_pairs(own: pd.DataFrame) -> list[str]:
+    pairs = own.loc[own["grouping"] == PAIRS, "error"]
+    if pairs.empty:
+        return []
+    return [f"With all pairs it is {pairs.iloc[0]:.1g}: rounding alone."]
+
+
+def _errors(
+    result: StudyResult, ranker: str
+) -> tuple[Float64[np.ndarray, "ways lists"], Float64[np.ndarray, "ways lists"]]:
+    """Every way's errors and τ, of the lists whose scores differ under `reference` shuffles."""
+    rows = np.flatnonzero((result.trials.ranker == ranker).to_numpy())
+    block = np.asarray(result.values[rows], dtype=np.float64)
+    trials = result.trials.iloc[rows]
+    levels = np.where((trials.family == SAMPLED).to_numpy(), trials.level.to_numpy(), -1.0)
+    change, deviation, tau = (block[:, MEASURES.index(name)] for name in MEASURES)
+    spread = deviation[int(levels.argmax())]  # of all ways alike, but in studies of old
+    kept = spread > 0
+    return change[:, kept] / spread[kept], tau[:, kept]

@@ -23,8 +23,13 @@ from shuffleproof.core.metrics.passing import documents_passed, pairs_within, sm
 from shuffleproof.core.metrics.significance import paired_t
 from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.studies import score_floor
-from shuffleproof.core.studies.kinds.invariance.scoring import Asked, Asking, as_in
-from shuffleproof.core.studies.kinds.invariance.systematic_orders import summarised, systematic
+from shuffleproof.core.studies.kinds.invariance.scoring import (
+    Asked,
+    Asking,
+    as_in,
+    summarised,
+    systematic,
+)
 from shuffleproof.core.studies.score_floor import Floor, difference
 
 MEASURES = (

@@ -16,7 +16,7 @@ from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.rankers.theorems import theorem_of
-from shuffleproof.core.studies.kinds.invariance import examination, systematic_orders
+from shuffleproof.core.studies.kinds.invariance import examination, scoring
 from shuffleproof.core.studies.kinds.invariance.certificate import Certificate, certificates
 from shuffleproof.core.studies.kinds.invariance.verdict import most, systematic_of
 from shuffleproof.core.studies.precomputed_scores import refuse
@@ -114,7 +114,7 @@ def _joined(results: Sequence[StudyResult]) -> StudyResult:
     for name in ("numeric_floor", "largest_score", "longest", "noise_more", "noise_lists"):
         trials[name] = max(result.trials[name].max() for result in results)
     trials["own_folders"] = all(result.trials["own_folders"].all() for result in results)
-    systematic = systematic_orders.joined(
+    systematic = scoring.joined(
         [(systematic_of(result.trials) or {}, len(result.query_ids)) for result in results]
     )
     trials["systematic"] = pd.Series([systematic] * len(trials), dtype=object)

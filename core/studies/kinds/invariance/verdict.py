@@ -51,7 +51,7 @@ class Judged:
 
         Args:
             block: what random orders did.
-            systematic: as `core.studies.kinds.invariance.systematic_orders.summarised` has it.
+            systematic: as `core.studies.kinds.invariance.scoring.summarised` has it.
         """
         values = dict(zip(MEASURES, np.moveaxis(block, 1, 0), strict=True))
         share, gap = values["pairs-within-floor"][0], values["smallest-gap"][0]

@@ -73,4 +73,4 @@ class MultiRanking(Question):
     def printed(self) -> tuple[str, str]:
         """What is found under the first measure."""
         told = f"finding(result, {self.measures[0]!r})"
-        return "from shuffleproof.core.studies.kinds.multi_ranking.table import finding", told
+        return "from shuffleproof.core.studies.kinds.multi_ranking.sections import finding", told

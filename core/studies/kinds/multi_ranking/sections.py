@@ -1,40 +1,223 @@
 """A study of several initial rankings, told: conditions, what hurts most, the claim."""
 
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+import pandas as pd
+from jaxtyping import Float64
+
 from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.studies.kinds.multi_ranking import table as multi_ranking_table
+from shuffleproof.core.metrics.significance import bootstrap_intervals
+from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.studies import tables
+from shuffleproof.core.studies.claims import Verdict, rising
+from shuffleproof.core.studies.claims_intervals import ADJUSTED, adjusted
+from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import NONE, TRAINED
+from shuffleproof.core.studies.kinds.multi_ranking.study import TABLE4
+from shuffleproof.core.studies.kinds.ranking_degradation.sections import LEVEL_OF_SIGNIFICANCE
+from shuffleproof.core.studies.query_changes import by_query, most_damaged
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import Convention, Finding, Picture, Section, View
 from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.studies.tables import Table
-from shuffleproof.core.words import counted
+from shuffleproof.core.words import counted, p_value, signed
 
 
 def sections(result: StudyResult, view: View) -> Iterator[Section]:
     """What is said of a study, in order."""
     measure = next(iter(view.measures), str(result.measures[0]))
-    frame = multi_ranking_table.table(result, measure)
+    frame = table(result, measure)
     yield Picture("conditions", (frame, measure))
-    found = multi_ranking_table.sentences(result, measure)
+    found = sentences(result, measure)
     yield Finding(found.rankers)
     yield Finding(found.verdict)
     queries = counted(result.facts["queries"], "query")
     convention = Measure.parse(measure).convention()
     yield Convention(f"{convention} · N = {queries} · 95 % intervals over queries")
     title = f"{measure} of every ranker under every condition"
-    yield Table(frame, multi_ranking_table.COLUMNS, title)
+    yield Table(frame, COLUMNS, title)
 
 
 def answer(result: StudyResult, _view: View) -> dict[str, Any]:
     """What the command answers in JSON."""
     measure = str(result.measures[0])
-    verdict = multi_ranking_table.claim(result, measure)
+    verdict = claim(result, measure)
     return {
-        "table": records(multi_ranking_table.table(result, measure)),
+        "table": records(table(result, measure)),
         "claim": None if verdict is None else asdict(verdict),
-        "finding": multi_ranking_table.finding(result, measure),
+        "finding": finding(result, measure),
         "convention": Measure.parse(measure).convention(),
     }
+
+
+COLUMNS = (
+    tables.RANKER,
+    tables.Column("condition", "Reads"),
+    tables.Column("mean", "Mean", tables.VALUE),
+    *tables.bounds(),
+    tables.Column("change", "− as trained", tables.CHANGE),
+    *tables.bounds("change_low", "change_high", tables.CHANGE, ADJUSTED),
+    tables.Column("change_p", "p", tables.P, "Paired t, Holm over all changes."),
+    tables.QUERIES,
+)
+
+
+def table(result: StudyResult, measure: str) -> pd.DataFrame:
+    """COLUMNS, one row a ranker and condition; a ranker as trained has no change.
+
+    Args:
+        result: a study of initial rankings.
+        measure: one that follows from what is stored.
+    """
+    points = _points(result)
+    values = np.stack([_values(result, *point, measure) for point in points])
+    at = {point: row for row, point in enumerate(points)}
+    before = [at.get((label, TRAINED), row) for row, (label, _) in enumerate(points)]
+    changed = np.array([row != one for row, one in enumerate(before)])
+    changes = np.where(changed[:, None], values - values[before], np.nan)
+    low, high = bootstrap_intervals(values, generator(0, "table"))
+    change_p, change_low, change_high = adjusted(changes)
+    frame = pd.DataFrame(
+        {
+            "ranker": [label for label, _ in points],
+            "condition": [condition for _, condition in points],
+            "mean": [_mean(own) for own in values],
+            "low": low,
+            "high": high,
+            "change": [_mean(own) for own in changes],
+            "change_low": change_low,
+            "change_high": change_high,
+            "change_p": change_p,
+            "n": (~np.isnan(values)).sum(axis=1),
+        }
+    )
+    return frame[tables.keys(COLUMNS)]
+
+
+def queries(result: StudyResult, point: tuple[str, str], measure: str) -> pd.DataFrame:
+    """What a condition does to every query, the most damaged first.
+
+    Args:
+        result: a study of initial rankings.
+        point: ranker and condition.
+        measure: one that follows from what is stored.
+
+    Returns:
+        Columns query, as_trained, here, change; queries that the measure leaves out are left out.
+    """
+    ranker, condition = point
+    before, after = (_values(result, ranker, one, measure) for one in (TRAINED, condition))
+    return by_query(result.query_ids, ("as_trained", before), ("here", after))
+
+
+def by_condition(result: StudyResult, ranker: str, measure: str) -> pd.DataFrame:
+    """The change of every query under every condition from the ranker as trained.
+
+    Returns:
+        A column a condition, a row a query (its id is the index), the most damaged first; queries
+        that the measure leaves out are left out.
+    """
+    before = result.per_query(ranker, TRAINED, 0.0, measure)
+    asked = [condition for label, condition in _points(result) if label == ranker]
+    after = {
+        condition: result.per_query(ranker, condition, 0.0, measure)
+        for condition in asked
+        if condition != TRAINED
+    }
+    return most_damaged(before, after, result.query_ids)
+
+
+def claim(result: StudyResult, measure: str) -> Verdict | None:
+    """The paper's Table 4: one initial ranking beats none, and many beat one; None without them."""
+    points = _points(result)
+    found = []
+    for name in TABLE4:
+        labels = [label for label, _ in points if RankerName.of(label).base == name]
+        if not labels:
+            return None
+        found.append((labels[0], _values(result, labels[0], TRAINED, measure)))
+    return rising(found)
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """What a study says, written from the numbers; empty where it has nothing to say.
+
+    Attributes:
+        rankers: what the initial rankings are worth to every ranker, and what hurts it most.
+        verdict: whether the paper's claim holds.
+    """
+
+    rankers: str
+    verdict: str
+
+
+def sentences(result: StudyResult, measure: str) -> Sentences:
+    """What a study says of its rankers and of the paper's claim."""
+    return claim_sentences(table(result, measure), claim(result, measure))
+
+
+def claim_sentences(frame: pd.DataFrame, found: Verdict | None) -> Sentences:
+    """The sentences from what was computed before: `table` and `claim`."""
+    said = []
+    for label, own in frame.groupby("ranker", sort=False):
+        rows = own.to_dict("records")
+        changed = [row for row in rows if not np.isnan(row["change"])]
+        if not changed:
+            continue
+        (start,) = (row["mean"] for row in rows if row["condition"] == TRAINED)
+        without = [row["change"] for row in changed if row["condition"] == NONE]
+        none = f" without any initial ranking {signed(without[0])};" if without else ""
+        said.append(f"{label} reaches {start:.3f};{none} {_worst(changed)}.")
+    if said:
+        said.append(f"{adjustment(frame)}.")
+    if found is None:
+        return Sentences(" ".join(said), "")
+    claimed = "many initial rankings beat one and one beats none"
+    return Sentences(" ".join(said), f"The paper's claim that {claimed} {found.text}")
+
+
+def adjustment(frame: pd.DataFrame) -> str:
+    """How the changes of `table` are tested, in words.
+
+    >>> adjustment(pd.DataFrame({"change_p": [np.nan, 0.01, 0.2]}))
+    "Changes are tested by paired t after Holm's adjustment for 2 comparisons"
+    """
+    count = counted(int(frame["change_p"].notna().sum()), "comparison")
+    return f"Changes are tested by paired t after Holm's adjustment for {count}"
+
+
+def finding(result: StudyResult, measure: str) -> str:
+    """A paragraph from the numbers: what many give, what the ordinals are worth, what hurts."""
+    said = sentences(result, measure)
+    return " ".join(filter(None, (said.rankers, said.verdict)))
+
+
+def _worst(changed: Sequence[Mapping[Any, Any]]) -> str:
+    """What hurts most, and whether that is more than chance."""
+    worst = min(changed, key=lambda row: row["change"])
+    if worst["change"] >= 0:
+        return "nothing that was left out or exchanged hurts"
+    bounds = f"{signed(worst['change_low'])} to {signed(worst['change_high'])}"
+    chance = "" if worst["change_p"] <= LEVEL_OF_SIGNIFICANCE else ": may be chance"
+    said = f"{signed(worst['change'])}, {bounds}, {p_value(worst['change_p'])}{chance}"
+    return f"what hurts most is {worst['condition']} ({said})"
+
+
+def _mean(values: Float64[np.ndarray, " queries"]) -> float:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else float("nan")
+
+
+def _points(result: StudyResult) -> list[tuple[str, str]]:
+    pairs = zip(result.trials.ranker, result.trials.family, strict=True)
+    return list(dict.fromkeys((str(label), str(condition)) for label, condition in pairs))
+
+
+def _values(
+    result: StudyResult, label: str, condition: str, measure: str
+) -> Float64[np.ndarray, " queries"]:
+    return result.per_query(label, condition, 0.0, measure).astype(np.float64)

@@ -10,8 +10,7 @@ from shuffleproof.core.errors import DataError, ShuffleproofError, UsageError
 from shuffleproof.core.perturb.registry import ATTACK, entry_of
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.name import RankerName
-from shuffleproof.core.studies.kinds.perturbations.retraining import untrainable
-from shuffleproof.core.studies.kinds.perturbations.system import in_words, meaningless
+from shuffleproof.core.studies.kinds.perturbations.system import in_words, meaningless, untrainable
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.precomputed_scores import beyond
 

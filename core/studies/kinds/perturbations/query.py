@@ -27,7 +27,10 @@ from shuffleproof.core.studies.answers.scoring import check_same_data, lists_for
 from shuffleproof.core.studies.answers.shown_order import document_names
 from shuffleproof.core.studies.kinds.perturbations.study import Armed
 from shuffleproof.core.studies.kinds.perturbations.system import answered
-from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL, InitialRanking
+from shuffleproof.core.studies.kinds.ranking_degradation.study import (
+    INITIAL,
+    InitialRanking,
+)
 from shuffleproof.core.studies.kinds.worst_case.orders import READ, Attack
 from shuffleproof.core.studies.kinds.worst_case.study import worst_orders
 from shuffleproof.core.studies.score_reuse import shared_source

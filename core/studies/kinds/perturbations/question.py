@@ -44,7 +44,7 @@ class Perturbations(Question):
     @classmethod
     def of(cls, recipe: Facts, facts: Facts) -> "Perturbations":
         """The question that a stored study has answered."""
-        from shuffleproof.core.studies.kinds.perturbations.answer_changes import OWN  # noqa: PLC0415 (only who reads pays for it)
+        from shuffleproof.core.studies.kinds.perturbations.system import OWN  # noqa: PLC0415 (only who reads pays for it)
 
         del facts
         pairs = tuple((family, float(level)) for family, level in recipe["perturbations"])
@@ -69,4 +69,4 @@ class Perturbations(Question):
     def printed(self) -> tuple[str, str]:
         """What each level costs."""
         told = f"losses(result, {self.measures[0]!r})"
-        return "from shuffleproof.core.studies.kinds.perturbations.table import losses", told
+        return "from shuffleproof.core.studies.kinds.perturbations.sections import losses", told

@@ -1,16 +1,22 @@
 """A study of perturbations, told: losses, whom attacks reach, what is left out."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.perturb.registry import entry_of
+from shuffleproof.core.metrics.relevance import mean_of
+from shuffleproof.core.perturb.registry import ATTACK, attacked, entry_of
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.kinds.perturbations import notes
-from shuffleproof.core.studies.kinds.perturbations import table as perturbations_table
-from shuffleproof.core.studies.kinds.perturbations.answer_changes import OWN
+from shuffleproof.core.studies.conventions import derived
+from shuffleproof.core.studies.kinds.perturbations import applicability
+from shuffleproof.core.studies.kinds.perturbations.study import as_is
+from shuffleproof.core.studies.kinds.perturbations.system import OWN, in_words
+from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
+from shuffleproof.core.studies.query_changes import disturbed, most_damaged
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import (
     Convention,
@@ -20,7 +26,7 @@ from shuffleproof.core.studies.sections import (
     Sentence,
     View,
 )
-from shuffleproof.core.words import counted
+from shuffleproof.core.words import counted, signed
 
 LAST = "last"
 """At each family's last level, where nobody chooses another."""
@@ -29,27 +35,27 @@ LAST = "last"
 def sections(result: StudyResult, view: View) -> Iterator[Section]:
     """What is said of a study, in order."""
     measure = next(iter(view.measures), str(result.measures[0]))
-    frame = perturbations_table.losses(result, measure)
-    cells = perturbations_table.condensed(frame, LAST)
-    groups = perturbations_table.headed(cells["family"])
+    frame = losses(result, measure)
+    cells = condensed(frame, LAST)
+    groups = headed(cells["family"])
     yield Picture("losses", (cells, groups, measure), list(_by_level(result, view)))
     yield Finding(_finding(frame, measure))
-    wide = notes.transfer(frame)
+    wide = transfer(frame)
     if not wide.empty:
-        yield notes.transfer_table(frame, measure)
-        yield Sentence(notes.transferred(wide, measure))
+        yield transfer_table(frame, measure)
+        yield Sentence(transferred(wide, measure))
     for sentence in _notes(result.facts, set(cells["family"])):
         yield Sentence(sentence)
     yield Convention(_convention(result, measure))
     title = "Losses by ranker, family and level"
-    yield tables.Table(frame, perturbations_table.COLUMNS, title, folded=True)
+    yield tables.Table(frame, COLUMNS, title, folded=True)
 
 
 def answer(result: StudyResult, _view: View) -> dict[str, Any]:
     """What the command answers in JSON."""
     measure, facts = str(result.measures[0]), result.facts
-    frame = perturbations_table.losses(result, measure)
-    wide = notes.transfer(frame).to_dict("index")
+    frame = losses(result, measure)
+    wide = transfer(frame).to_dict("index")
     return {
         "transfer": {
             str(row): {str(ranker): float(loss) for ranker, loss in own.items()}
@@ -64,11 +70,11 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
 
 
 def _finding(frame: pd.DataFrame, measure: str) -> str:
-    return perturbations_table.finding(frame, measure, list(frame["ranker"].unique()), LAST)
+    return finding(frame, measure, list(frame["ranker"].unique()), LAST)
 
 
 def _notes(facts: Mapping[str, Any], families: set[str]) -> list[str]:
-    return list(filter(None, [notes.left_out(facts, families), notes.short_of(facts, families)]))
+    return list(filter(None, [left_out(facts, families), short_of(facts, families)]))
 
 
 def _convention(result: StudyResult, measure: str) -> str:
@@ -88,3 +94,332 @@ def _by_level(result: StudyResult, view: View) -> Iterator[tables.Table]:
         spec = tables.SHORT if measure in OWN else tables.VALUE
         yield tables.levels(group, f"{measure} under {family} ({entry.unit})", spec,
                             left=entry.of_input)  # fmt: skip
+
+
+CANNOT = "cannot be "
+"""How a reason begins that is no want of meaning: `cannot be re-scored, …`."""
+
+
+def transfer(frame: pd.DataFrame) -> pd.DataFrame:
+    """What an attack on one network costs every ranker, at the last level of each attack.
+
+    Args:
+        frame: `core.studies.kinds.perturbations.sections.losses`.
+
+    Returns:
+        The loss; a row a network attacked, a column a ranker that was hit: all but the initial
+        ranking, which reads no feature. Empty without attacks.
+    """
+    attacks = frame[frame["family"].map(attacked).astype(bool) & (frame["ranker"] != INITIAL)]
+    last = attacks.groupby(["ranker", "family"], sort=False).tail(1)
+    named = last.assign(attacked=last["family"].map(attacked))
+    wide = named.pivot_table("loss", "attacked", "ranker", sort=False, dropna=False)
+    return wide.rename_axis(index=None, columns=None)
+
+
+def transfer_table(losses: pd.DataFrame, measure: str) -> tables.Table:
+    """`transfer` as it is shown."""
+    wide = transfer(losses)
+    columns = [tables.Column(str(name), str(name), tables.CHANGE) for name in wide]
+    title = f"{measure} lost by attacks at the last level: made on a row, felt by a column"
+    named = wide.rename_axis("attacked").reset_index()
+    return tables.Table(named, [tables.Column("attacked", "Made on"), *columns], title)
+
+
+def transferred(wide: pd.DataFrame, measure: str) -> str:
+    """How much of an attack reaches the rankers that it was not made for, in words.
+
+    Args:
+        wide: `transfer`.
+        measure: that is lost.
+
+    >>> frame = pd.DataFrame({"dlcm": [0.2, 0.05], "gsf": [0.1, 0.3]}, index=["dlcm", "gsf"])
+    >>> print(transferred(frame, "RR"))
+    Attacks cost the network that they are made on 0.250 RR on average and the others 0.075: 30 %.
+    """
+    known = [name for name in wide.index if name in wide.columns]
+    own = [float(wide.loc[name, name]) for name in known]
+    others = wide.to_numpy(float)[wide.index.to_numpy()[:, None] != wide.columns.to_numpy()]
+    others = others[~np.isnan(others)]
+    if not own or not len(others):
+        return ""
+    hit, passed = float(np.mean(own)), float(others.mean())
+    share = f": {100 * passed / hit:.0f} %" if hit > 0 and passed > 0 else ""
+    text = f"Attacks cost the network that they are made on {hit:.3f} {measure} on average and "
+    return f"{text}the others {passed:.3f}{share}.".replace(" -", " −")
+
+
+def left_out(facts: Mapping[str, Any], families: Collection[str]) -> str:
+    """For which rankers families mean nothing or cannot be asked, and why, in words.
+
+    Args:
+        facts: of the study.
+        families: to speak of.
+
+    >>> left_out({"left_out": {"threads": {"mart": "no network"}}}, ["threads", "cut"])
+    'threads means nothing for mart (no network).'
+    >>> left_out({"left_out": {"unit-error": {"scores#01": "cannot be re-scored, a file"}}},
+    ...          ["unit-error"])
+    'unit-error: scores#01 cannot be re-scored (a file).'
+    """
+    return " ".join(
+        sentence
+        for family, reasons in facts.get("left_out", {}).items()
+        if family in families
+        for sentence in _sentences(family, reasons)
+    )
+
+
+def skipped(names: Sequence[str], families: Sequence[str]) -> str:
+    """What a study would leave out, in words, as far as it is known before rankers are trained.
+
+    >>> skipped(["feature:2"], ["label-noise", "cut"])
+    'label-noise means nothing for initial ranking (given, not trained again); feature:2 \
+(learns from no label).'
+    """
+    known = [family for family in families if family != ATTACK]
+    return left_out({"left_out": applicability.left_out(known, [INITIAL, *names])}, known)
+
+
+def short_of(facts: Mapping[str, Any], families: Collection[str]) -> str:
+    """Which levels are more than some lists have, in words.
+
+    Args:
+        facts: of the study.
+        families: to speak of.
+
+    >>> short_of({"reached": {"promote": {"10": 30, "1000": 0}}, "queries": 38}, ["promote"])
+    'promote: 30 of 38 lists reach level 10, none level 1000; the others change as far as they go.'
+    """
+    sentences = []
+    for family, levels in facts.get("reached", {}).items():
+        if family not in families:
+            continue
+        of = f" of {facts['queries']} list{'' if facts['queries'] == 1 else 's'}"
+        parts: list[str] = []
+        for level, count in levels.items():
+            verb = "reaches" if count == 1 else "reach"
+            who = f"{count}{of} {verb} " if not parts else f"{count} "
+            none = f"none{of} reaches " if not parts else "none "
+            parts.append(f"{who if count else none}level {level}")
+        sentences.append(f"{family}: {', '.join(parts)}; the others change as far as they go.")
+    return " ".join(sentences)
+
+
+def _sentences(family: str, reasons: Mapping[str, str]) -> Iterator[str]:
+    """What means nothing; then what cannot be done, by its verb."""
+    nothing = {name: reason for name, reason in reasons.items() if not reason.startswith(CANNOT)}
+    if nothing:
+        yield f"{family} means nothing for {in_words(nothing)}."
+    others: dict[str, list[str]] = {}
+    for name in reasons.keys() - nothing.keys():
+        others.setdefault(reasons[name], []).append(name)
+    for reason, names in sorted(others.items()):
+        verb, _, why = reason.partition(", ")
+        yield f"{family}: {', '.join(sorted(names))} {verb} ({why})."
+
+
+COLUMNS = (
+    tables.RANKER,
+    tables.Column("family", "Family"),
+    tables.Column("level", "Level", tables.LEVEL),
+    tables.Column("tau", "τ left", tables.TAU, "Of what was disturbed."),
+    tables.Column("as_is", "As it is", tables.VALUE),
+    tables.Column("mean", "Disturbed", tables.VALUE),
+    tables.Column("loss", "Loss", tables.CHANGE),
+    tables.Column("answer-tau", "τ of answers", tables.TAU, "Over documents in both lists."),
+    tables.Column("kept-top-1", "top 1 kept", tables.SHARE),
+    tables.Column("kept-top-10", "top 10 kept", tables.SHARE),
+    tables.Column("score-change", "score change", tables.P, "The largest one."),
+)
+STRENGTHS = {
+    "last": "each family's last level",
+    "worst": "the level that hurts most",
+    "mean": "the mean over its levels",
+}
+"""How the levels of a family, which count different things, become one number."""
+
+GROUPS = {
+    "order": "Only the order shown",
+    "ranking": "The initial ranking",
+    "set": "The set of documents",
+    "features": "The features",
+    "labels": "The labels learnt from",
+    "system": "Training and arithmetic",
+    "several": "Several at once",
+}
+"""What a family changes, as headings, from what should not matter to what must."""
+
+ATTACKS = "The features, by an attack on"
+
+
+def group_of(family: str) -> str:
+    """What a family changes, as a name of GROUPS.
+
+    Raises:
+        UnknownNameError: no such family.
+
+    >>> group_of("shuffle"), group_of("shuffle-shown"), group_of("cut:0.5+feature-noise")
+    ('ranking', 'order', 'several')
+    """
+    changed = entry_of(family).changes - {"order"}
+    return "several" if len(changed) > 1 else next(iter(changed), "order")
+
+
+def grouped(families: Iterable[str]) -> dict[str, list[str]]:
+    """Families by what they change; names of GROUPS in their order, those that have any.
+
+    >>> grouped(["cut", "shuffle-shown", "sample"])
+    {'order': ['shuffle-shown'], 'set': ['cut', 'sample']}
+    """
+    found: dict[str, list[str]] = {name: [] for name in GROUPS}
+    for family in dict.fromkeys(families):
+        found[group_of(family)].append(family)
+    return {name: own for name, own in found.items() if own}
+
+
+def headed(families: Iterable[str]) -> dict[str, list[str]]:
+    """As `grouped`, under headings; attacks on one network each have their own.
+
+    >>> list(headed(["label-noise", "cut", "gradient-sign@dlcm"]))
+    ['The set of documents', 'The features, by an attack on', 'The labels learnt from']
+    """
+    found: dict[str, list[str]] = {}
+    for name, own in grouped(families).items():
+        attacks = [*filter(attacked, own)]
+        found[GROUPS[name]] = [family for family in own if family not in attacks]
+        found |= {ATTACKS: attacks} if attacks else {}
+    return {heading: own for heading, own in found.items() if own}
+
+
+def losses(result: StudyResult, measure: str) -> pd.DataFrame:
+    """What every family at every level costs each ranker: COLUMNS, unchanged levels among them.
+
+    Args:
+        result: a study of perturbations, or a card.
+        measure: one that follows from what is stored.
+    """
+    parsed, own = Measure.parse(measure), [name for name in OWN if name in result.stored]
+    cube = {name: derived(name, result.stored, result.values) for name in (measure, *own)}
+    start: dict[str, float] = {}
+    rows = []
+    points: dict[Any, Any] = dict(result.trials.groupby(["ranker", "family", "level"]).indices)
+    taus = result.trials["tau"].to_numpy(float)
+    for (ranker, family, level), at in sorted(points.items(), key=lambda one: int(one[1][0])):
+        if ranker not in start:
+            start[ranker] = mean_of(parsed, as_is(result, ranker, measure))
+        mean = mean_of(parsed, _over_draws(cube[measure][at]))
+        facts = {"ranker": ranker, "family": family, "level": float(level)}
+        facts["tau"] = float(taus[at].mean())
+        numbers = {"as_is": start[ranker], "mean": mean, "loss": start[ranker] - mean}
+        answer = {name: _mean(_over_draws(cube[name][at])) for name in own}
+        rows.append(facts | numbers | answer)
+    return pd.DataFrame(rows, columns=tables.keys(COLUMNS))
+
+
+def condensed(frame: pd.DataFrame, strength: str) -> pd.DataFrame:
+    """One row a ranker and family.
+
+    Args:
+        frame: `losses`.
+        strength: a name of STRENGTHS; the first level, at which nothing changes, has no say
+            where there are others.
+
+    Returns:
+        ranker, family, level (NaN: a mean over levels), loss.
+    """
+    levels, losses_ = frame["level"].to_numpy(float), frame["loss"].to_numpy(float)
+    points: dict[Any, Any] = dict(frame.groupby(["ranker", "family"]).indices)
+    rows = []
+    for (ranker, family), own in sorted(points.items(), key=lambda one: int(one[1][0])):
+        at = own[1:] if len(own) > 1 else own
+        if strength == "mean":
+            known = losses_[at][~np.isnan(losses_[at])]
+            level, loss = float("nan"), float(known.mean()) if len(known) else float("nan")
+        else:
+            worst = int(np.where(np.isnan(losses_[at]), -np.inf, losses_[at]).argmax())
+            chosen = at[worst if strength == "worst" else -1]
+            level, loss = float(levels[chosen]), float(losses_[chosen])
+        rows.append({"ranker": ranker, "family": family, "level": level, "loss": loss})
+    return pd.DataFrame(rows, columns=["ranker", "family", "level", "loss"])
+
+
+def of_family(result: StudyResult, family: str) -> StudyResult:
+    """The same result with the trials of one family alone."""
+    rows = np.flatnonzero((result.trials["family"] == family).to_numpy())
+    trials = result.trials.iloc[rows].reset_index(drop=True)
+    return replace(result, trials=trials, values=result.values[rows])
+
+
+def damage(
+    result: StudyResult, ranker: str, family: str, level: float, measure: str
+) -> pd.DataFrame:
+    """What a perturbation did to every query, the most damaged first.
+
+    Returns:
+        Columns query, unchanged, disturbed (the mean over the draws), change, worst_draw (the
+        draw with the lowest value). Queries that the measure leaves out are left out.
+    """
+    before = as_is(result, ranker, measure)
+    return disturbed(result.query_ids, before, result.draws(ranker, family, level, measure))
+
+
+def by_level(result: StudyResult, ranker: str, family: str, measure: str) -> pd.DataFrame:
+    """The change of every query at every level, the queries that lose most on average first.
+
+    Returns:
+        A column a level, a row a query (its id is the index); NaN where the measure leaves it out.
+    """
+    of = result.trials[(result.trials["family"] == family) & (result.trials["ranker"] == ranker)]
+    after = {
+        level: result.per_query(ranker, family, level, measure)
+        for level in dict.fromkeys(of["level"])
+    }
+    return most_damaged(as_is(result, ranker, measure), after, result.query_ids, every=True)
+
+
+def finding(frame: pd.DataFrame, measure: str, rankers: Sequence[str], strength: str) -> str:
+    """What the losses amount to, in words.
+
+    Args:
+        frame: `losses`.
+        measure: that was lost.
+        rankers: those to speak of; of the initial ranking only where it is alone.
+        strength: a name of STRENGTHS.
+    """
+    own = [name for name in rankers if name != INITIAL] or list(rankers)
+    found = condensed(frame[frame["ranker"].isin(own)], strength).dropna(subset=["loss"])
+    if found.empty:
+        return ""
+    count = len(set(found["family"]))
+    families = f"{count} {'families' if count != 1 else 'family'}"
+    words = f"At {STRENGTHS[strength]}, over {families}: "
+    rows: list[dict[str, Any]] = found.to_dict("records")  # type: ignore[assignment]
+    worst = max(rows, key=lambda row: float(row["loss"]))
+    if worst["loss"] <= 0:
+        return f"{words}no ranker loses {measure} under any of them."
+    at = "" if np.isnan(worst["level"]) else f" at {worst['level']:g}"
+    words += f"the largest loss is {worst['ranker']}'s under {worst['family']}{at} "
+    words += f"({signed(-worst['loss'])} {measure})"
+    lost: dict[str, list[float]] = {}
+    for row in rows:
+        lost.setdefault(str(row["ranker"]), []).append(float(row["loss"]))
+    if len(lost) > 1:
+        means = sorted(lost, key=lambda name: float(np.mean(lost[name])))
+        first, last = means[0], means[-1]
+        words += f"; on average {first} loses least ({signed(-float(np.mean(lost[first])))}) and "
+        words += f"{last} most ({signed(-float(np.mean(lost[last])))})"
+    unharmed = [name for name, each in lost.items() if max(each) <= 0]
+    if unharmed:
+        words += f"; nothing here harms {', '.join(unharmed)}"
+    return f"{words}."
+
+
+def _over_draws(values: Any) -> Any:
+    """A point's value for every query: the mean over its draws."""
+    return values.mean(axis=0, dtype=np.float64).astype(np.float32)
+
+
+def _mean(values: Any) -> float:
+    counted = values[~np.isnan(values)]
+    return float(counted.mean()) if len(counted) else float("nan")

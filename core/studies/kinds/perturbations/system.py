@@ -3,24 +3,219 @@
 The input stays as it is; what moves all the same is arithmetic. Not every ranker has something to
 be changed: a tree has no bfloat16, an initial ranking is not computed at all. Those are named with
 the reason, and have no values; a 0 is always a measured one.
+
+Trials that no disturbed list tells: rankers trained again, or asked in another way.
+
+The lists are those of the study, before and after; what differs is who answers, or how.
+
+Trials whose rankers are trained again: on other labels, in another order, from another seed.
+
+Only the training part changes: what a ranker is selected and tested on keeps its labels, and the
+candidate lists stay what they were.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float32, Int64
 
 from shuffleproof.core.data import ragged
-from shuffleproof.core.data.lists import JudgedLists
-from shuffleproof.core.perturb.registry import entry_of
-from shuffleproof.core.perturb.system import BATCHES, BFLOAT16, ORDER, SEED, THREADS
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.errors import UsageError
+from shuffleproof.core.metrics.agreement import kendall_tau, overlap
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.relevance import evaluate
+from shuffleproof.core.metrics.segments import largest_deviations
+from shuffleproof.core.perturb.base import disturbed
+from shuffleproof.core.perturb.registry import entry_of, perturbation
+from shuffleproof.core.perturb.system import BATCHES, BFLOAT16, ORDER, SEED, THREADS, reordered
+from shuffleproof.core.progress import Progress, saying
 from shuffleproof.core.rankers import registry
-from shuffleproof.core.rankers.base import Ranker
+from shuffleproof.core.rankers.base import Ranker, RankerSpec
+from shuffleproof.core.rankers.canonical import in_file_order
+from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, CachedRanker, fit_or_load
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.rankers.neural.recipes import FIXED
-from shuffleproof.core.studies.kinds.perturbations.retraining import seed_of
-from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.studies.cells import Cell
+from shuffleproof.core.studies.kinds.ranking_degradation.study import (
+    INITIAL,
+    values_of,
+)
+from shuffleproof.core.studies.score_reuse import ScoreCache, shared_source
+from shuffleproof.core.studies.study import Found, Trial
+from shuffleproof.core.studies.workbench import Workbench
+
+OWN = ("answer-tau", "kept-top-1", "kept-top-10", "score-change")
+"""Kendall's τ-b of the two answers, the expected share of the first 1 and 10 that are still
+there, and the largest change of a score."""
+
+
+def measured_by(measures: Sequence[Measure]) -> Callable[..., tuple[list[Any], dict[str, Any]]]:
+    """The study's step: measures of every variant, then what became of the answer (OWN).
+
+    It remembers each ranker's scores of the base lists, so make a new one for every study.
+    """
+    carriers: dict[tuple[int, int], ScoreCache] = {}
+
+    def measured(
+        ranker: Ranker, base: JudgedLists, variants: Sequence[JudgedLists]
+    ) -> tuple[list[Any], dict[str, Any]]:
+        """Values [measures, queries] of each variant, and whether its scores were carried over."""
+        carrier = carriers.setdefault((id(ranker), id(base)), ScoreCache(ranker, base))
+        if all(variant is base for variant in variants):
+            scored, facts = [carrier.scores] * len(variants), (True, 0.0)
+        else:
+            found = carrier.score_judged(variants)
+            scored, facts = found.scores, (found.carried, found.deviation)
+        values = values_of(measures, base, variants, scored)
+        answers = [
+            answer_changes(base, carrier.scores, variant, scores)
+            for variant, scores in zip(variants, scored, strict=True)
+        ]
+        both = [np.concatenate(pair) for pair in zip(values, answers, strict=True)]
+        return both, {"carried": facts[0], "proof_deviation": facts[1]}
+
+    return measured
+
+
+def answer_changes(
+    base: JudgedLists,
+    before: Float32[np.ndarray, " candidates"],
+    variant: JudgedLists,
+    after: Float32[np.ndarray, " others"],
+) -> Float32[np.ndarray, "facts lists"]:
+    """What became of the answer to each list, over the documents that both have.
+
+    Args:
+        base: the lists as they are.
+        before: scores of them.
+        variant: what was made of them.
+        after: scores of that.
+
+    Returns:
+        One row for each of OWN; τ is NaN where an answer ties all documents of a list.
+    """
+    source = shared_source(base, variant)
+    there = np.flatnonzero(source >= 0)
+    owner = ragged.segment_ids(variant.lists.offsets)[there]
+    offsets = ragged.offsets_of(np.bincount(owner, minlength=len(base.lists)))
+    old, new = before[source[there]], after[there]
+    found = [
+        kendall_tau(offsets, old, new),
+        overlap(offsets, old, new, depth=1),
+        overlap(offsets, old, new, depth=10),
+        largest_deviations(offsets, old, new),
+    ]
+    return np.stack(found).astype(np.float32)
+
+
+STEP = 1000
+"""A study's own seed moves the seeds of its trainings by so many, more than a level has draws."""
+
+
+@dataclass(frozen=True)
+class Retraining:
+    """Trains the rankers of a study again, trial by trial.
+
+    Attributes:
+        bench: the data and its lists.
+        seed: master seed of the draws; the rankers' own seeds stay.
+    """
+
+    bench: Workbench
+    seed: int
+
+    def train_lists(self, trial: Trial) -> JudgedLists:
+        """The training lists with the labels of a trial, or from rows in its order."""
+        draws = generator(self.seed, trial.family, float(trial.level), trial.draw)
+        if trial.family == ORDER:
+            return reordered(self.bench.prepared.train, draws)
+        change = perturbation(trial.family, trial.level)
+        return disturbed(change, self.bench.prepared.train, draws)
+
+    def trained(self, trial: Trial) -> Generator[Progress, None, CachedRanker]:
+        """The ranker of a trial, or what was found of it; its name says the recipe.
+
+        Raises:
+            UsageError: what has no recipe, see `check_trainable`.
+        """
+        check_trainable(trial.ranker)
+        spec = self.spec_of(trial)
+        train, valid = self.train_lists(trial), self.bench.prepared.valid
+        if not spec.fits_documents:
+            made = asdict(self.bench.recipe)
+            return (yield from fit_or_load(spec, train, valid, made, self.bench.store))
+        train = replace(train, lists=CandidateLists.everything(train.dataset))
+        valid = replace(valid, lists=CandidateLists.everything(valid.dataset))
+        return (yield from fit_or_load(spec, train, valid, ALL_DOCUMENTS, self.bench.store))
+
+    def spec_of(self, trial: Trial) -> RankerSpec:
+        """The recipe of a trial: with the next seeds after its own where the seed is changed.
+
+        Where the order of the rows is changed, a recipe that fixes one learns them as they come.
+        Draw d of a study with seed s has the recipe's seed + 1 + d + 1000 s, so that what was
+        trained for another study with the next seeds is found.
+        """
+        spec = registry.spec(trial.ranker, self.bench.preset)
+        if trial.family == ORDER:
+            return in_file_order(spec)
+        own = seed_of(spec)
+        if trial.family != SEED or own is None:
+            return spec
+        seed = str(own + 1 + trial.draw + STEP * self.seed)
+        return registry.spec(trial.ranker, self.bench.preset, seed=seed)
+
+
+def seed_of(spec: RankerSpec) -> int | None:
+    """The seed in a ranker's recipe; None: nothing in it is drawn.
+
+    >>> seed_of(registry.spec("random", "paper")), seed_of(registry.spec("feature:3", "paper"))
+    (0, None)
+    """
+    recipe = spec.recipe()
+    found: int | None = recipe.get("training", recipe).get("seed")
+    return found
+
+
+def untrainable(names: Iterable[str]) -> dict[str, str]:
+    """The rankers that have no recipe to be trained by, and why.
+
+    Args:
+        names: as `Workbench.identified` takes them.
+
+    >>> untrainable(["dlcm@small", "dlcm#01", "scores:mine.txt"])
+    {'dlcm#01': 'named by its key, not by a recipe', 'scores:mine.txt': 'from outside'}
+    >>> untrainable(["scores#01", "mine:score", "rrf:dlcm+mart"])["rrf:dlcm+mart"]
+    'a combination'
+    """
+    reasons = {name: _no_recipe(name) for name in names}
+    return {name: reason for name, reason in reasons.items() if reason}
+
+
+def _no_recipe(text: str) -> str:
+    name = RankerName.parse(text)
+    if name.options is not None:
+        return "a combination"
+    if name.is_from_outside:
+        return "from outside"
+    return "named by its key, not by a recipe" if name.digits else ""
+
+
+def check_trainable(name: str) -> None:
+    """Refuse what has no recipe.
+
+    Raises:
+        UsageError: a callable, a file, a stored ranker or a combination of rankers.
+    """
+    for found, reason in untrainable([name]).items():
+        raise UsageError(
+            f"{found} cannot be trained again ({reason}): name a ranker by its recipe, or leave "
+            "the families that change labels, rows or the seed of the training out"
+        )
+
 
 NETWORKS = frozenset({BFLOAT16, THREADS})
 
@@ -117,3 +312,54 @@ def _threaded(ranker: Ranker, base: JudgedLists, count: int) -> Float32[np.ndarr
         return ranker.score(base.dataset, base.lists)
     finally:
         torch.set_num_threads(before)
+
+
+Scores = Float32[np.ndarray, " candidates"]
+
+
+@dataclass(frozen=True)
+class Otherwise:
+    """Computes such trials.
+
+    Attributes:
+        training: trains the study's rankers again.
+        rankers: of the study, by label.
+        measures: that are stored.
+    """
+
+    training: Retraining
+    rankers: Mapping[str, Ranker]
+    measures: Sequence[Measure]
+    _before: dict[str, Scores] = field(default_factory=dict)
+
+    def __call__(self, cell: Cell) -> Generator[Progress, None, Found]:
+        """A trial's facts and values; `artefact` is the ranker that was trained for it."""
+        base, trial = self.training.bench.prepared.test, cell.row
+        before = self._scores(trial.ranker)
+        after, artefact = yield from self._after(trial, before)
+        values = [
+            evaluate(self.measures, base.dataset, base.lists, after),
+            answer_changes(base, before, base, after),
+        ]
+        facts = {"carried": False, "proof_deviation": 0.0, "tau": 1.0, "artefact": artefact}
+        return facts | {"set_size": base.lists.mean_length}, {"values": np.concatenate(values)}
+
+    def _scores(self, label: str) -> Scores:
+        """A ranker's scores of the lists, as it is and as it is usually asked."""
+        if label not in self._before:
+            base = self.training.bench.prepared.test
+            self._before[label] = self.rankers[label].score(base.dataset, base.lists)
+        return self._before[label]
+
+    def _after(self, trial: Trial, before: Scores) -> Generator[Progress, None, tuple[Scores, str]]:
+        """The scores of a trial; an initial ranking has learnt nothing that could be changed."""
+        entry, base = entry_of(trial.family), self.training.bench.prepared.test
+        if trial.level == entry.unchanged or (entry.retrains and trial.ranker == INITIAL):
+            return before, ""
+        if not entry.retrains:
+            draws = generator(self.training.seed, trial.family, float(trial.level), trial.draw)
+            ranker = self.rankers[trial.ranker]
+            return answered(ranker, base, trial.family, trial.level, draws), ""
+        named = f"of {trial.ranker}, {trial.family} {trial.level:g}, draw {trial.draw}"
+        kept = yield from saying(self.training.trained(trial), named)
+        return kept.ranker.score(base.dataset, base.lists), str(kept.artefact.key)

@@ -101,4 +101,4 @@ class SetSize(Question):
     def printed(self) -> tuple[str, str]:
         """What is found under the first measure."""
         told = f"finding(result, {self.measures[0]!r})"
-        return "from shuffleproof.core.studies.kinds.set_size.table import finding", told
+        return "from shuffleproof.core.studies.kinds.set_size.sections import finding", told

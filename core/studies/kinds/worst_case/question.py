@@ -140,9 +140,9 @@ class WorstCase(Question):
     @classmethod
     def planned(cls, recipe: Facts) -> "Plan":
         """The plan of a study that was asked it."""
-        from shuffleproof.core.studies.kinds.worst_case import plan as worst_case_plan  # noqa: PLC0415 (only who reads pays for it)
+        from shuffleproof.core.studies.kinds.worst_case.study import Plan  # noqa: PLC0415 (only who reads pays for it)
 
-        return worst_case_plan.Plan.of(recipe)
+        return Plan.of(recipe)
 
     @classmethod
     def telling(cls) -> "Telling":
@@ -153,4 +153,7 @@ class WorstCase(Question):
 
     def printed(self) -> tuple[str, str]:
         """Random mean against worst found."""
-        return "from shuffleproof.core.studies.kinds.worst_case.table import table", "table(result)"
+        return (
+            "from shuffleproof.core.studies.kinds.worst_case.sections import table",
+            "table(result)",
+        )

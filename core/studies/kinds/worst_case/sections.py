@@ -3,18 +3,25 @@
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+import pandas as pd
+
 from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.studies.kinds.worst_case import table as worst_case_table
-from shuffleproof.core.studies.kinds.worst_case.finding import finding
+from shuffleproof.core.metrics.significance import bootstrap_interval
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.studies import tables
+from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
+from shuffleproof.core.studies.kinds.worst_case.study import RANDOM
+from shuffleproof.core.studies.query_changes import by_query
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import Convention, Finding, Picture, Section, View
 from shuffleproof.core.studies.table_text import records
-from shuffleproof.core.words import counted
+from shuffleproof.core.words import counted, number
 
 
 def sections(result: StudyResult, _view: View) -> Iterator[Section]:
     """What is said of a study, in order."""
-    frame, measure = worst_case_table.table(result), str(result.measures[0])
+    frame, measure = table(result), str(result.measures[0])
     recipe = result.recipe
     unit = str(recipe["search"]["unit"])
     yield Picture("worst case", (frame, measure, unit))
@@ -26,13 +33,153 @@ def sections(result: StudyResult, _view: View) -> Iterator[Section]:
         f"{unit} of the {recipe['target']}",
     )
     yield Convention(" · ".join(convention))
-    yield worst_case_table.told(frame, unit)
+    yield told(frame, unit)
 
 
 def answer(result: StudyResult, _view: View) -> dict[str, Any]:
     """What the command answers in JSON."""
     return {
-        "table": records(worst_case_table.table(result)),
+        "table": records(table(result)),
         "certificates": result.facts["certificates"],
         "convention": Measure.parse(result.measures[0]).convention(),
     }
+
+
+def columns(unit: str = "") -> tuple[tables.Column, ...]:
+    """The columns of `table`; the unit is what budgets count."""
+    return (
+        tables.RANKER,
+        tables.Column("budget", f"Budget ({unit})", tables.COUNT),
+        tables.Column("as_is", "As it is", tables.VALUE, "Mean on the lists as they are."),
+        tables.Column("random", "Random", tables.VALUE, "Mean of random orders of the budget."),
+        tables.Column("worst", "Worst found", tables.VALUE, "Mean at the worst order found."),
+        tables.Column("random_damage", "lost at random", tables.CHANGE),
+        tables.Column("worst_damage", "lost at worst", tables.CHANGE),
+        *tables.bounds(spec=tables.CHANGE),
+        tables.Column(
+            "certified", "Certified 0", tables.FLAG,
+            "It reads nothing of what is rearranged, and it was tried.",
+        ),
+    )  # fmt: skip
+
+
+def told(frame: pd.DataFrame, unit: str) -> tables.Table:
+    """`table` as it is shown; the unit is what budgets count."""
+    title = "Means as they are, over random orders and at the worst order found"
+    return tables.Table(frame, columns(unit), title)
+
+
+def table(result: StudyResult) -> pd.DataFrame:
+    """Random mean against worst found: `columns`, a row for every ranker and budget.
+
+    Damages are what is lost from the lists as they are; `certified`: proven to be 0 without a
+    search. While a ranker is being searched its worst order is NaN.
+    """
+    method, measure = result.recipe["search"]["method"], result.recipe["measure"]
+    summary = result.summary([measure])
+    means = dict(
+        zip(
+            zip(summary.ranker, summary.family, summary.level, strict=True),
+            summary["mean"],
+            strict=True,
+        )
+    )
+    rows = []
+    for ranker, budget in [
+        (ranker, budget)
+        for ranker, _ in result.recipe["rankers"]
+        for budget in result.recipe["budgets"]
+    ]:
+        if (ranker, RANDOM, float(budget)) not in means:
+            continue
+        points = [(RANDOM, 0.0), (RANDOM, float(budget)), (method, float(budget))]
+        as_is, random, worst = (float(means.get((ranker, *point), np.nan)) for point in points)
+        damage = _damage(result, (ranker, method, float(budget)))
+        low, high = bootstrap_interval(damage, generator(0, "worst-case"))
+        rows.append(
+            {
+                "ranker": ranker, "budget": budget, "as_is": as_is,
+                "random": random, "worst": worst,
+                "random_damage": as_is - random,
+                "worst_damage": as_is - worst, "low": low, "high": high,
+                "certified": bool(result.facts["certificates"].get(ranker, {}).get("proven")),
+            }
+        )  # fmt: skip
+    return pd.DataFrame(rows, columns=tables.keys(columns()))
+
+
+def _damage(result: StudyResult, point: tuple[str, str, float]) -> np.ndarray:
+    """What is lost at a point, query by query; nothing while it is being searched."""
+    ranker, method, budget = point
+    rows = result.trials[(result.trials["ranker"] == ranker) & (result.trials["family"] == method)]
+    if rows.empty:
+        return np.zeros(0)
+    measure = result.recipe["measure"]
+    before, after = (result.per_query(ranker, method, level, measure) for level in (0.0, budget))
+    return before - after
+
+
+def queries(result: StudyResult, ranker: str, budget: int) -> pd.DataFrame:
+    """Every query as it is, over random orders and at the worst found, the most damaged first.
+
+    Returns:
+        Columns query, as_is, random, worst, change; queries that the measure leaves out are left
+        out.
+    """
+    method, measure = result.recipe["search"]["method"], result.recipe["measure"]
+    points = ((RANDOM, 0.0), (RANDOM, float(budget)), (method, float(budget)))
+    as_is, random, worst = (
+        result.per_query(ranker, family, level, measure) for family, level in points
+    )
+    found = by_query(result.query_ids, ("as_is", as_is), ("worst", worst), more={"random": random})
+    return found[["query", "as_is", "random", "worst", "change"]]
+
+
+def finding(table: pd.DataFrame, measure: str, unit: str) -> str:
+    """Who is hurt most and least at the largest budget, and who cannot be hurt at all.
+
+    Args:
+        table: as `core.studies.kinds.worst_case.sections.table` gives it.
+        measure: what was hurt.
+        unit: what the budget counts.
+
+    >>> row = {"ranker": "dlcm", "budget": 5, "as_is": 0.5, "worst": 0.25, "low": 0.2, "high": 0.3,
+    ...        "worst_damage": 0.25, "random_damage": 0.05, "certified": False}
+    >>> finding(pd.DataFrame([row]), "RR", "inversions")
+    'The worst 5 inversions found cost dlcm 0.250 RR (0.500 → 0.250), at random 0.050.'
+    """
+    table = table[table["worst"].notna()]
+    trained = table[table["ranker"] != INITIAL]
+    own = table if trained.empty else trained
+    if own.empty:
+        return ""
+    budget = int(own["budget"].max())
+    rows: list[Any] = own[own["budget"] == budget].to_dict("records")
+    certified = [str(row["ranker"]) for row in rows if row["certified"]]
+    hurt = sorted(
+        (row for row in rows if not row["certified"]), key=lambda row: -row["worst_damage"]
+    )
+    sentences = []
+    if hurt:
+        first = hurt[0]
+        text = f"The worst {steps(budget, unit)} found cost {first['ranker']} "
+        text += f"{first['worst_damage']:.3f} {measure} ({first['as_is']:.3f} → "
+        text += f"{first['worst']:.3f}), at random {number(first['random_damage'])}"
+        if len(hurt) > 1:
+            last = hurt[-1]
+            text += f"; {last['ranker']} loses least of those that can be hurt: "
+            text += f"{number(last['worst_damage'])}, at random {number(last['random_damage'])}"
+        sentences.append(f"{text}.")
+    if certified:
+        verb = "are" if len(certified) > 1 else "is"
+        sentences.append(f"{', '.join(certified)} {verb} certified: no order costs anything.")
+    return " ".join(sentences)
+
+
+def steps(budget: int, unit: str) -> str:
+    """A budget in words.
+
+    >>> steps(1, "inversions"), steps(10, "exchanges")
+    ('1 inversion', '10 exchanges')
+    """
+    return f"{budget} {unit if budget != 1 else unit.removesuffix('s')}"

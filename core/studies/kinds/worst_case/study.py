@@ -7,28 +7,158 @@ rearranged needs no search: its damage is 0, and real permutations prove that it
 """
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
+from jaxtyping import Float64, Int64
 from safetensors.numpy import load_file
 
+from shuffleproof.core.data import ragged
 from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.perturb.worst_case import Search
+from shuffleproof.core.perturb.worst_case import Search, Worst
+from shuffleproof.core.perturb.worst_moves import inversions
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import Ranker
+from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import cells, engine
 from shuffleproof.core.studies.cells import Cell
-from shuffleproof.core.studies.kinds.worst_case.cells import computed
-from shuffleproof.core.studies.kinds.worst_case.orders import Attack
-from shuffleproof.core.studies.kinds.worst_case.plan import BUDGETS, RANDOM, Plan, check_budgets
+from shuffleproof.core.studies.codec import Described
+from shuffleproof.core.studies.kinds.worst_case.orders import TARGETS, Attack
 from shuffleproof.core.studies.precomputed_scores import refuse
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import query_ids_of
-from shuffleproof.core.studies.study import Found, TrialRecords
+from shuffleproof.core.studies.study import Found, Trial, TrialRecords
 from shuffleproof.core.studies.workbench import Workbench, digests_of, with_initial
+
+KIND = "worst-case"
+RANDOM = "random"
+BUDGETS = (1, 2, 5, 10)
+PART = 25
+"""Queries of a cell: what a killed search repeats at most."""
+
+
+def check_budgets(budgets: Sequence[int], name: str = "budgets") -> None:
+    """Refuse budgets of no steps.
+
+    Raises:
+        ParameterError: none, or one below 1.
+    """
+    if not budgets or min(budgets) < 1:
+        raise ParameterError(name, ",".join(map(str, budgets)), "whole numbers from 1 on")
+
+
+@dataclass(frozen=True)
+class Plan(Described):
+    """A study's full description; equal descriptions give equal results.
+
+    Attributes:
+        rankers: (label, digest).
+        lists: digest of the candidate lists.
+        initial: the initial rankers' names, for people.
+        target: what is rearranged: `ranking` (and with it the order shown) or `shown`.
+        measure: what is hurt, as text.
+        budgets: numbers of steps, rising.
+        search: how the worst order is looked for; its budget is the largest one.
+        draws: random orders a budget, to compare with.
+        seed: of the draws and of the annealing.
+        queries: only the first so many test queries; None: all.
+    """
+
+    rankers: tuple[tuple[str, str], ...]
+    lists: str
+    initial: tuple[str, ...]
+    target: str
+    measure: str
+    budgets: tuple[int, ...]
+    search: Search
+    draws: int = 10
+    seed: int = 0
+    queries: int | None = None
+    kind: str = field(default=KIND, init=False)
+    measures: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Check what the parameters of a search do not."""
+        object.__setattr__(self, "measures", (self.measure,))
+        if self.target not in TARGETS:
+            raise ParameterError("target", self.target, f"one of {', '.join(TARGETS)}")
+        check_budgets(self.budgets)
+
+    def cells(self, lists: int) -> list[Cell]:
+        """Ranker by ranker, random orders before the search, in parts of the queries."""
+        parts = range(-(-lists // PART))
+        return [
+            Cell(Trial(label, family, float(self.budgets[-1]), 0), part, self._digest(*one))
+            for label, digest in self.rankers
+            for family in (RANDOM, self.search.method)
+            for part in parts
+            for one in [(digest, family, part)]
+        ]
+
+    def digests(self, lists: int) -> list[str]:
+        """The keys of its cells, on so many lists."""
+        return [cell.digest for cell in self.cells(lists)]
+
+    def assembled(
+        self, found: Mapping[str, Found], query_ids: Sequence[str], facts: Mapping[str, Any]
+    ) -> StudyResult | None:
+        """The rows of rankers and families of which every part is there; None before the first.
+
+        Args:
+            found: finished cells by digest.
+            query_ids: one a list.
+            facts: of the result; `certificates` and `effort` of the rankers are added.
+        """
+        parts_of: dict[Trial, list[Found | None]] = {}
+        for cell in self.cells(len(query_ids)):
+            parts_of.setdefault(cell.row, []).append(found.get(cell.digest))
+        rows: list[dict[str, Any]] = []
+        values: list[np.ndarray] = []
+        proofs: dict[str, Any] = {}
+        effort: dict[str, Any] = {}
+        for row, parts in parts_of.items():
+            whole = [part for part in parts if part is not None]
+            if len(whole) < len(parts):
+                continue
+            first, seconds = whole[0][0], sum(part[0]["seconds"] for part in whole)
+            proofs[row.ranker] = {
+                name: first[name] for name in ("proven", "deviation", "permutations")
+            }
+            if row.family != RANDOM:
+                evaluated = sum(part[0]["evaluated"] for part in whole)
+                effort[row.ranker] = {"evaluated": evaluated, "seconds": seconds}
+            cube, tau = (
+                np.concatenate([part[1][name] for part in whole], axis=-1)
+                for name in ("values", "tau")
+            )
+            size = {"set_size": facts["set_size"], "seconds": seconds / len(cube)}
+            for at, level in enumerate((0, *self.budgets)):
+                for draw in range(1 if level == 0 else cube.shape[1]):
+                    named = {"ranker": row.ranker, "family": row.family, "level": float(level)}
+                    left = {"tau": float(tau[at, draw].mean(dtype=np.float64))}
+                    rows.append(named | {"draw": draw} | left | size)
+                    values.append(cube[at, draw][None])
+        if not rows:
+            return None
+        more = dict(facts) | {"certificates": proofs, "effort": effort}
+        cube = np.stack(values).astype(np.float32)
+        return StudyResult(self.recipe(), pd.DataFrame(rows), cube, tuple(query_ids), more)
+
+    def _digest(self, ranker: str, family: str, part: int) -> str:
+        facts = {
+            "kind": KIND, "ranker": ranker, "lists": self.lists, "part": [part, PART, self.queries],
+            "target": self.target, "measure": self.measure, "budgets": list(self.budgets),
+            "family": family, "unit": self.search.unit, "seed": self.seed,
+        }  # fmt: skip
+        facts |= {"draws": self.draws} | (
+            {} if family == RANDOM else {"search": asdict(self.search)}
+        )
+        return key_of("trial", facts).digest
+
 
 ORDERS = "orders.safetensors"
 
@@ -160,3 +290,74 @@ def _orders(work: Sequence[Cell], done: Mapping[str, Found]) -> dict[str, np.nda
             before = sum(part.shape[1] for part in parts)
             parts.append(done[cell.digest][1]["orders"] + np.int32(before))
     return {label: np.concatenate(parts, axis=1) for label, parts in found.items()}
+
+
+def computed(attack: Attack, plan: Plan, cell: Cell) -> Generator[Progress, None, Found]:
+    """Values and Kendall τ [budgets + 1, draws, queries] of a part, and the worst orders found.
+
+    Args:
+        attack: on one ranker, over all queries.
+        plan: of the study.
+        cell: which part, of random orders or of the search.
+    """
+    count = len(attack.base.lists)
+    few = attack.part(np.arange(cell.part * PART, min(cell.part * PART + PART, count)))
+    proof = attack.certificate
+    facts: dict[str, Any] = {"queries": len(few.base.lists), **asdict(proof), "evaluated": 0}
+    same = np.arange(int(few.base.lists.offsets[-1]))[None]
+    as_is = few.values(same)[0]
+    if cell.row.family == RANDOM:
+        return facts, _random(few, plan, cell, as_is, proven=proof.proven)
+    if proof.proven:
+        values = np.repeat(as_is, len(plan.budgets) + 1, axis=0)
+        orders = np.repeat(same, len(plan.budgets) + 1, axis=0)
+    else:
+        worst = yield from few.worst(plan.search, plan.seed + cell.part)
+        values, orders = _with_random(few, plan, cell, worst)
+        facts["evaluated"] = worst.evaluated
+    return facts, {
+        "values": values[:, None].astype(np.float32),
+        "tau": _tau(orders, few.base.lists.offsets)[:, None].astype(np.float32),
+        "orders": orders.astype(np.int32),
+    }
+
+
+def _random(
+    few: Attack, plan: Plan, cell: Cell, as_is: Float64[np.ndarray, "one lists"], *, proven: bool
+) -> dict[str, np.ndarray]:
+    """Random orders of every budget; scored, unless it is proven that they change nothing."""
+    values, taus = [np.repeat(as_is, plan.draws, axis=0)], [np.ones((plan.draws, as_is.shape[1]))]
+    for budget in plan.budgets:
+        orders = few.random_orders(plan.search.unit, budget, plan.draws, plan.seed + cell.part)
+        values.append(values[0] if proven else few.values(orders)[0])
+        taus.append(_tau(orders, few.base.lists.offsets))
+    return {
+        "values": np.stack(values).astype(np.float32),
+        "tau": np.stack(taus).astype(np.float32),
+    }
+
+
+def _with_random(
+    few: Attack, plan: Plan, cell: Cell, worst: Worst
+) -> tuple[Float64[np.ndarray, "budgets lists"], Int64[np.ndarray, "budgets places"]]:
+    """The worst orders of the budgets, random ones among them where they are worse than found."""
+    steps = np.minimum([0, *plan.budgets], len(worst.values) - 1)
+    values, orders = worst.values[steps], worst.orders[steps]
+    owner = ragged.segment_ids(few.base.lists.offsets)
+    for at, budget in enumerate(plan.budgets, start=1):
+        drawn = few.random_orders(plan.search.unit, budget, plan.draws, plan.seed + cell.part)
+        tried = zip([values[at - 1], *few.values(drawn)[0]], [orders[at - 1], *drawn], strict=True)
+        for value, order in tried:
+            better = value < values[at]
+            values[at] = np.where(better, value, values[at])
+            orders[at] = np.where(better[owner], order, orders[at])
+    return values, orders
+
+
+def _tau(
+    orders: Int64[np.ndarray, "orders places"], offsets: Int64[np.ndarray, " bounds"]
+) -> Float64[np.ndarray, "orders lists"]:
+    """Kendall τ of each order with the first one; 1 for lists of fewer than two."""
+    lengths = np.diff(offsets)
+    pairs = np.maximum(lengths * (lengths - 1) / 2, 1)
+    return 1 - 2 * inversions(orders, offsets) / pairs
