@@ -2,7 +2,7 @@
 
 from shuffleproof.app.opened import day, door
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.kinds.ablation import sections as ablation_finding
+from shuffleproof.core.studies.kinds.ablation import sections
 from shuffleproof.core.studies.kinds.ablation import study as ablation
 from shuffleproof.core.words import counted
 
@@ -28,8 +28,8 @@ def words(artefact: Artefact) -> str:
 table = door(ablation.table)
 """What every variant does to quality, to robustness and to cost."""
 
-finding = door(ablation_finding.finding)
+finding = door(sections.finding)
 """What the numbers amount to, in words."""
 
-by_query = door(ablation_finding.by_query)
+by_query = door(sections.by_query)
 """A variant beside the first one, query by query, the greatest gain first."""

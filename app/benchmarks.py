@@ -20,7 +20,7 @@ from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.benchmark import published as benchmark_published
 from shuffleproof.core.studies.kinds.benchmark import query as benchmark_query
 from shuffleproof.core.studies.kinds.benchmark import retrieved as benchmark_retrieved
-from shuffleproof.core.studies.kinds.benchmark import sections as benchmark_finding
+from shuffleproof.core.studies.kinds.benchmark import sections
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
@@ -140,10 +140,10 @@ def cells(
     key: str, measures: tuple[str, ...], marked: tuple[tuple[str, ...], str], test: str
 ) -> dict[tuple[str, str], Cell]:
     """The table as it is printed; `marked`: the baselines and their symbols."""
-    return benchmark_finding.cells(result(key), measures, marked[0], test, marked[1])
+    return sections.cells(result(key), measures, marked[0], test, marked[1])
 
 
-runs_in_words = door(benchmark_finding.runs_in_words)
+runs_in_words = door(sections.runs_in_words)
 """What the means are over."""
 
 
@@ -152,7 +152,7 @@ def notes(
     key: str, measures: tuple[str, ...], marked: tuple[tuple[str, ...], str], test: str
 ) -> list[str]:
     """The lines under the table; arguments as those of `cells`."""
-    return benchmark_finding.table_notes(result(key), measures, marked[0], test, marked[1])
+    return sections.table_notes(result(key), measures, marked[0], test, marked[1])
 
 
 means = door(benchmark_table.means)
@@ -171,7 +171,7 @@ def deltas(key: str, pair: tuple[str, str], measure: str) -> pd.DataFrame:
 ranks = door(benchmark_published.critical_difference)
 """Which rankers cannot be told apart by their ranks."""
 
-finding = door(benchmark_finding.finding)
+finding = door(sections.finding)
 """What the numbers amount to, in words."""
 
 

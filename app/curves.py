@@ -12,7 +12,7 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.perturb.registry import entry_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.conventions import derivable
-from shuffleproof.core.studies.kinds.ranking_degradation import sections as table
+from shuffleproof.core.studies.kinds.ranking_degradation import sections
 from shuffleproof.core.studies.kinds.ranking_degradation import study as ranking_degradation
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.words import counted
@@ -91,7 +91,7 @@ claim = door(ranking_degradation.claim)
 finding = door(ranking_degradation.finding)
 """What the numbers of these rankers amount to, in words."""
 
-marks = door(table.marks)
+marks = door(sections.marks)
 """The significance table."""
 
 
@@ -99,7 +99,7 @@ marks = door(table.marks)
 def damage(key: str, point: tuple[str, float], family: str, measure: str) -> pd.DataFrame:
     """What one point (ranker, level) did to every query, worst first."""
     ranker, level = point
-    return table.damage(result(key), ranker, family, level, measure)
+    return sections.damage(result(key), ranker, family, level, measure)
 
 
 def replayed(

@@ -17,10 +17,10 @@ from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.answers.scoring import documents_moved
 from shuffleproof.core.studies.kinds.card import study as card
 from shuffleproof.core.studies.kinds.card import table as card_table
-from shuffleproof.core.studies.kinds.perturbations import sections as perturbations_notes
+from shuffleproof.core.studies.kinds.perturbations import sections as perturbations_sections
 from shuffleproof.core.studies.kinds.perturbations import study as perturbations
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
-from shuffleproof.core.studies.kinds.worst_case import sections as worst_case_table
+from shuffleproof.core.studies.kinds.worst_case import sections as worst_case_sections
 from shuffleproof.core.studies.kinds.worst_case.study import KIND as WORST_CASE
 from shuffleproof.core.studies.result import stored_summary
 from shuffleproof.core.studies.score_floor import of_scores
@@ -79,7 +79,7 @@ def cards(key: str, family: str, measure: str) -> pd.DataFrame:
     return card_table.pareto(card_table.cards(result(key), family, measure))
 
 
-losses = door(perturbations_notes.losses)
+losses = door(perturbations_sections.losses)
 """What every family at every level costs each ranker."""
 
 
@@ -96,23 +96,23 @@ def summary(key: str, family: str, measure: str) -> pd.DataFrame:
     own = stored[(stored["family"] == family) & (stored["measure"] == measure)]
     if len(own):
         return own.reset_index(drop=True)
-    return perturbations_notes.of_family(result(key), family).summary([measure])
+    return perturbations_sections.of_family(result(key), family).summary([measure])
 
 
 @st.cache_data(max_entries=256, show_spinner=False)
 def damage(key: str, point: tuple[str, str, float], measure: str) -> pd.DataFrame:
     """What one point (ranker, family, level) did to every query, the most damaged first."""
     ranker, family, level = point
-    return perturbations_notes.damage(result(key), ranker, family, level, measure)
+    return perturbations_sections.damage(result(key), ranker, family, level, measure)
 
 
-by_level = door(perturbations_notes.by_level)
+by_level = door(perturbations_sections.by_level)
 """The change of every query at every level, the most damaged first."""
 
-worst = door(worst_case_table.table)
+worst = door(worst_case_sections.table)
 """Random mean against worst found, a row a ranker and budget."""
 
-worst_queries = door(worst_case_table.queries)
+worst_queries = door(worst_case_sections.queries)
 """Every query as it is, over random orders and at the worst found, the most damaged first."""
 
 
@@ -175,12 +175,12 @@ def _trained(key: str, point: tuple[str, str, float], draw: int) -> str:
 
 def left_out(artefact: Artefact, families: Collection[str]) -> str:
     """For which rankers families of a study mean nothing, and why, in words."""
-    return perturbations_notes.left_out(artefact.facts, families)
+    return perturbations_sections.left_out(artefact.facts, families)
 
 
 def short_of(artefact: Artefact, families: Collection[str]) -> str:
     """Which levels are more than some lists of a study have, in words."""
-    return perturbations_notes.short_of(artefact.facts, families)
+    return perturbations_sections.short_of(artefact.facts, families)
 
 
 def no_values(artefact: Artefact) -> list[tuple[str, str]]:

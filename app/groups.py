@@ -2,7 +2,7 @@
 
 from shuffleproof.app.opened import day, door
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.kinds.group_shuffles import sections as group_shuffles_table
+from shuffleproof.core.studies.kinds.group_shuffles import sections
 from shuffleproof.core.studies.kinds.group_shuffles import study as group_shuffles
 from shuffleproof.core.words import counted
 
@@ -29,11 +29,11 @@ def words(artefact: Artefact) -> str:
     )
 
 
-table = door(group_shuffles_table.table)
+table = door(sections.table)
 """The error by the number of shuffles, of every ranker."""
 
-reference = door(group_shuffles_table.reference)
+reference = door(sections.reference)
 """Under how many shuffles the deviation is taken that errors are given in."""
 
-finding = door(group_shuffles_table.finding)
+finding = door(sections.finding)
 """What the numbers of a ranker amount to, in words."""

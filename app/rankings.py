@@ -14,7 +14,7 @@ from shuffleproof.core.rankers.neural.ordinal_geometry import OrdinalGeometry, g
 from shuffleproof.core.rankers.neural.recipes import rankings_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.answers.trained import as_they_came
-from shuffleproof.core.studies.kinds.multi_ranking import sections as multi_ranking_table
+from shuffleproof.core.studies.kinds.multi_ranking import sections
 from shuffleproof.core.studies.kinds.multi_ranking import study as multi_ranking
 from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import TRAINED
 from shuffleproof.core.studies.kinds.multi_ranking.sections import Sentences
@@ -63,23 +63,23 @@ def words(artefact: Artefact) -> str:
     return f"{text} · top {depth or 'all'} · {counted(seeds, 'seed')}"
 
 
-table = door(multi_ranking_table.table)
+table = door(sections.table)
 """Every ranker under every condition."""
 
-claim = door(multi_ranking_table.claim)
+claim = door(sections.claim)
 """Whether the paper's claim holds here; None where its three rankers are not there."""
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
 def sentences(key: str, measure: str) -> Sentences:
     """What the numbers amount to, in words."""
-    return multi_ranking_table.claim_sentences(table(key, measure), claim(key, measure))
+    return sections.claim_sentences(table(key, measure), claim(key, measure))
 
 
-queries = door(multi_ranking_table.queries)
+queries = door(sections.queries)
 """What a condition did to every query of a ranker."""
 
-by_condition = door(multi_ranking_table.by_condition)
+by_condition = door(sections.by_condition)
 """The change of every query under every condition, the most damaged first."""
 
 

@@ -16,7 +16,7 @@ from shuffleproof.core.data.catalogue import find
 from shuffleproof.core.errors import ArtefactError
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
-from shuffleproof.core.studies.kinds.set_size import sections as set_size_table
+from shuffleproof.core.studies.kinds.set_size import sections
 from shuffleproof.core.studies.kinds.set_size import study as set_size
 from shuffleproof.core.studies.kinds.set_size.sections import Drop, Sentences
 from shuffleproof.core.studies.kinds.set_size.study import ANY, CEILING
@@ -79,7 +79,7 @@ def _lengths(data: str, root: str, named: str) -> NDArray[np.int64]:
         raise ArtefactError(data, f"cannot be opened ({error})", "Bring it in again.") from error
 
 
-curves = door(set_size_table.curves)
+curves = door(sections.curves)
 """Every ranker at every N0 and N1."""
 
 
@@ -91,25 +91,23 @@ def drops(key: str, measure: str) -> pd.DataFrame:
 
 @st.cache_data(max_entries=64, show_spinner=False)
 def _drops(key: str, measure: str) -> list[Drop]:
-    return set_size_table.drops(result(key), measure)
+    return sections.drops(result(key), measure)
 
 
-claim = door(set_size_table.claim)
+claim = door(sections.claim)
 """Whether the paper's claim holds here; empty where its three rankers are not there."""
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
 def sentences(key: str, measure: str) -> Sentences:
     """What the numbers amount to, in words."""
-    return set_size_table.claim_sentences(
-        curves(key, measure), _drops(key, measure), claim(key, measure)
-    )
+    return sections.claim_sentences(curves(key, measure), _drops(key, measure), claim(key, measure))
 
 
-queries = door(set_size_table.queries)
+queries = door(sections.queries)
 """What another size did to every query (ranker, N0, N1), and the N0 and N1 compared with."""
 
-by_size = door(set_size_table.by_size)
+by_size = door(sections.by_size)
 """The change of every query at every N1, the most damaged first."""
 
 

@@ -1,4 +1,4 @@
-"""The choice of what happens to an input: families by what they change, and their levels."""
+"""Families and their levels, chosen in a form."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial

@@ -11,18 +11,27 @@ from typing import Any
 
 import streamlit as st
 
-from shuffleproof.app import forms, proposals, services, training
+from shuffleproof.app import forms, opened, proposals, services, state, training
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.proposals import Proposal
-from shuffleproof.app.study import job_panel, parts, trainings
+from shuffleproof.app.study import choice, job_panel, parts
 from shuffleproof.core.errors import ShuffleproofError, UsageError
 from shuffleproof.core.parameters import Parameter, parameters, parsed, text_of, value_of
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.question import Question, Scope
+from shuffleproof.core.studies.ranker_sets import expanded
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.reproduce import command_of, question_of
+
+
+def plain(names: Sequence[str]) -> list[str]:
+    """Those that are trained and named without a preset, combinations taken apart."""
+    leaves = [leaf for name in expanded(names) for leaf in RankerName.of(name).leaves]
+    return [str(leaf) for leaf in leaves if str(leaf) in training.FITTED]
+
 
 Widget = Callable[[Parameter, Any], Any]
 """Draws a field that begins with a value; its value as the question takes it, or what reads it."""
@@ -314,7 +323,7 @@ class _Page:
 
 
 def _preset(names: Sequence[str], usual: str) -> str:
-    presets = training.presets(trainings.plain(names)) or list(training.PRESETS)
+    presets = training.presets(plain(names)) or list(training.PRESETS)
     return str(
         st.selectbox(
             "Preset", presets, index=presets.index(usual) if usual in presets else 0,
@@ -336,3 +345,36 @@ def _initial(data: str, usual: ListRecipe) -> list[str]:
         "feature:<id> takes any feature.",
     )  # fmt: skip
     return found
+
+
+def page(
+    form: Form,
+    title: str,
+    study: Callable[[Mapping[str, Artefact]], None],
+    *,
+    missing: str,
+    remedy: str,
+) -> bool:
+    """Draw a stored study of the data set in use, what is at work, and the form.
+
+    Args:
+        form: of the kind of study.
+        title: of the page.
+        study: draws one of the stored studies.
+        missing: what is not stored yet, `{data}` being the data set.
+        remedy: what the form does about it.
+
+    Returns:
+        Whether a study is stored.
+    """
+    data = state.data()
+    parts.header(title, form.question.title)
+    stored = opened.stored(form.panel.kind, data)
+    at_work = job_panel.progress(form.panel, (data,))
+    if stored:
+        study(stored)
+    elif not at_work:
+        parts.not_yet(missing.format(data=data), f"{remedy} Or on the command line:")
+        parts.command(lambda: proposed(form, data))
+    draw(form, data, choice.shown(stored), opened=not stored and not at_work)
+    return bool(stored)

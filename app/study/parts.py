@@ -8,11 +8,13 @@ from urllib.parse import urlencode
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from shuffleproof.app import address
+from shuffleproof.app import address, curves
 from shuffleproof.app.exports import File
 from shuffleproof.app.figures.text import unescaped
 from shuffleproof.app.plain import escaped
+from shuffleproof.app.study import benchmark_table as conventions
 from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.metrics.measure import Measure
 
 CLICKABLE = {"displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso2d"]}
 """Of every picture that takes clicks."""
@@ -178,3 +180,19 @@ def _downloads(files: Sequence[File], key: str) -> None:
 
 def _address() -> str:
     return str(st.context.url or "").partition("?")[0]
+
+
+def choice(recipe: Mapping[str, Any]) -> Measure:
+    """Draw the measure and the switches of its conventions; what was chosen.
+
+    Args:
+        recipe: of the study; what it keeps beside measures of relevance is not offered.
+    """
+    stored = [text for text in recipe["stored"] if text[:1].isupper()]
+    found = curves.offered({"measures": recipe["measures"], "stored": stored})
+    offered = {str(one): one for one in found}
+    usual = Measure.parse(recipe["measures"][0])
+    first = str(Measure(usual.name, usual.cutoff))
+    address.one("measure", address.named(*offered), first)
+    name = st.selectbox("Measure", list(offered), key="measure")
+    return conventions.measures(recipe, offered)[name]

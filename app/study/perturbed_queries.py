@@ -8,7 +8,7 @@ import streamlit as st
 from shuffleproof.app import disturbed
 from shuffleproof.app.figures import perturbations as figure
 from shuffleproof.app.plain import escaped
-from shuffleproof.app.study import parts, query_rows, rescored_list
+from shuffleproof.app.study import parts, query_comparison, rescored_list
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.query_changes import in_words
@@ -77,17 +77,19 @@ def _rows(frame: pd.DataFrame) -> None:
         tables.Column("worst_draw", "Worst draw", tables.COUNT, "The draw with the lowest value."),
     ]
     alt = "Queries, the most damaged first; choose a row to see its list"
-    query_rows.rows(frame, columns, alt, height=300)
+    query_comparison.rows(frame, columns, alt, height=300)
 
 
 def _one_list(artefact: Artefact, point: tuple[str, str, float], frame: pd.DataFrame) -> None:
     left, right = st.columns(2)
-    query = query_rows.query(frame["query"], "Choose a row or a cell above, or a query here", left)
+    query = query_comparison.query(
+        frame["query"], "Choose a row or a cell above, or a query here", left
+    )
     if query is None:
         return
     entry = disturbed.entry(point[1])
     draws = entry.draws(point[2], int(artefact.recipe["draws"])) if entry else 1
-    draw = query_rows.draw(frame, query, draws, right)
+    draw = query_comparison.draw(frame, query, draws, right)
     moves = rescored_list.rescored(
         lambda: disturbed.replayed(artefact, point, query, draw, rescored_list.features())
     )

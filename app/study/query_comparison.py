@@ -1,14 +1,16 @@
 """One query as a study answered it twice: choosing it, both answers as a bump chart, documents."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from shuffleproof.app import address
+from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.plain import escaped
-from shuffleproof.app.study import query_rows, rescored_list
+from shuffleproof.app.study import rescored_list
 from shuffleproof.core.studies import tables
 
 LONG, FIRST = 100, 10
@@ -50,8 +52,8 @@ def one_query(ids: Sequence[str], seeds: Sequence[int], compared: Compared, repl
     if st.session_state.get("of") not in {None, *ids}:  # of another study
         del st.session_state["of"]
     left, right = st.columns(2)
-    query = query_rows.query(ids, "Choose a row or a cell above, or a query here", left)
-    if query is None:
+    chosen = query(ids, "Choose a row or a cell above, or a query here", left)
+    if chosen is None:
         return
     seed = seeds[0] if seeds else 0
     if len(seeds) > 1:
@@ -60,9 +62,9 @@ def one_query(ids: Sequence[str], seeds: Sequence[int], compared: Compared, repl
             "Seed", list(seeds), key="seed",
             help="The numbers above are means over all of them.",
         )  # fmt: skip
-    moves = rescored_list.rescored(lambda: replay(query, int(seed or 0), rescored_list.features()))
+    moves = rescored_list.rescored(lambda: replay(chosen, int(seed or 0), rescored_list.features()))
     if moves is not None:
-        _drawn(moves, f"Query {query}", compared)
+        _drawn(moves, f"Query {chosen}", compared)
 
 
 def _drawn(moves: pd.DataFrame, query: str, compared: Compared) -> None:
@@ -112,3 +114,58 @@ def _once(moves: pd.DataFrame) -> pd.DataFrame:
     there = [name for name in names if name not in kept and not name.endswith(" as it is")]
     features = {name: moves[name].combine_first(moves[f"{name} as it is"]) for name in there}
     return moves[kept].assign(**features)
+
+
+def rows(
+    frame: pd.DataFrame,
+    columns: Sequence[tables.Column],
+    alt: str,
+    *,
+    height: int,
+    key: str = "behind",
+) -> None:
+    """Draw the queries, the most telling first; a click on a row chooses its query.
+
+    Args:
+        frame: query and its numbers; where queries are told apart by their folds too, fold.
+        columns: its columns, but for the query.
+        alt: the table in words.
+        height: of the table in pixels.
+        key: of the widget.
+    """
+    chosen = {"of": "query"} | ({"fold of": "fold"} if "fold" in frame else {})
+    ids = {name: frame[column].astype(str) for name, column in chosen.items()}
+
+    def take() -> None:
+        for row in st.session_state[key]["selection"]["rows"]:
+            for name, own in ids.items():
+                st.session_state[name] = own.iloc[row]
+
+    table = tables.inferred(frame, alt, (tables.Column("query", "Query"), *columns))
+    data_frame(table, key, on_select=take, selection_mode="single-row", height=height)
+
+
+def query(queries: Iterable[object], placeholder: str, place: Any = st) -> str | None:
+    """Draw the choice of a query; a click on a row or a mark sets it too."""
+    found = place.selectbox(
+        "Query", list(dict.fromkeys(map(str, queries))), index=None, key="of",
+        bind="query-params", placeholder=placeholder,
+    )  # fmt: skip
+    return None if found is None else str(found)
+
+
+def draw(frame: pd.DataFrame, chosen: str, draws: int, place: Any) -> int:
+    """Draw the choice of one of the draws of a query.
+
+    Args:
+        frame: query and worst_draw.
+        chosen: the query.
+        draws: how many there are.
+        place: where it is drawn.
+    """
+    worst = int(frame.loc[frame["query"].astype(str) == chosen, "worst_draw"].iloc[0])
+    found = place.selectbox(
+        "Draw", ["worst", *map(str, range(draws))], key="draw", bind="query-params",
+        help=f"Worst: the draw with the lowest value for this query, here draw {worst}.",
+    )  # fmt: skip
+    return worst if found in {None, "worst"} else int(found)

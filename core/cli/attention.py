@@ -17,7 +17,7 @@ from shuffleproof.core.rankers.attention.summary import MEASURES, POINT
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.answers.shown_order import document_names
-from shuffleproof.core.studies.kinds.attention import sections as attention_text
+from shuffleproof.core.studies.kinds.attention import sections
 from shuffleproof.core.studies.kinds.attention import study as attention
 from shuffleproof.core.studies.kinds.attention.study import NO_CHANGE, ListEdit, Look, looked
 from shuffleproof.core.studies.table_text import terminal
@@ -56,7 +56,7 @@ def _list(bench: Workbench, names: Sequence[str], arguments: argparse.Namespace)
         before = looked(ranker, one, ListEdit.parse(NO_CHANGE))
         after = looked(ranker, one, change)
         changes = before.changes(after)
-        said = attention_text.verdict(name, sorted(ranker.reads), change, changes)
+        said = sections.verdict(name, sorted(ranker.reads), change, changes)
         frame = _heads(before)
         answers.append(
             {
@@ -66,7 +66,7 @@ def _list(bench: Workbench, names: Sequence[str], arguments: argparse.Namespace)
                 **_map(before.record, after.record, arguments),
             }
         )  # fmt: skip
-        table = tables.inferred(frame, "", attention_text.COLUMNS)
+        table = tables.inferred(frame, "", sections.COLUMNS)
         parts += [terminal(table), said, ""]
     return Answer(answers, "\n".join(parts).rstrip())
 

@@ -12,8 +12,7 @@ from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import table_text
 from shuffleproof.core.studies.kinds.ablation import study as ablation
-from shuffleproof.core.studies.kinds.benchmark import retrieved as benchmark_runs
-from shuffleproof.core.studies.kinds.benchmark import sections as benchmark_text
+from shuffleproof.core.studies.kinds.benchmark import retrieved, sections
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
@@ -81,8 +80,8 @@ def write(artefact: Artefact, chosen: str, store: Store, out: Path, view: View) 
             raise UsageError(
                 "these runs came from files: use those, nothing of them is written again"
             )
-        folds = benchmark_runs.made_on(artefact.facts, store)
-        benchmark_runs.write(artefact.path, folds, out)
+        folds = retrieved.made_on(artefact.facts, store)
+        retrieved.write(artefact.path, folds, out)
         return
     result = StudyResult.open(artefact.path)
     if artefact.recipe["kind"] == ablation.KIND:
@@ -103,7 +102,7 @@ def write(artefact: Artefact, chosen: str, store: Store, out: Path, view: View) 
         frame = benchmark_table.numbers(result, *how)
         out.write_bytes(table_text.exact(frame, ENDINGS[chosen]))
         return
-    written(benchmark_text.table(result, *how, digits=view.digits), chosen, out, view.digits)
+    written(sections.table(result, *how, digits=view.digits), chosen, out, view.digits)
 
 
 def written(table: Table, chosen: str, out: Path, digits: int = DIGITS) -> None:

@@ -11,7 +11,7 @@ from shuffleproof.core.cli.open import asked, done, rankers_in
 from shuffleproof.core.cli.studies import answered
 from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL, InitialRanking
-from shuffleproof.core.studies.kinds.worst_case import study as search
+from shuffleproof.core.studies.kinds.worst_case import study as worst_case_study
 from shuffleproof.core.studies.workbench import Workbench
 from shuffleproof.core.words import number
 
@@ -24,7 +24,7 @@ def study(arguments: argparse.Namespace) -> Answer:
     question, scope = asked("worst-case", arguments)
     if arguments.map is None:
         return answered(done("worst case", question.study(scope)), arguments)
-    search.check_query(done("lists", scope.opened()), arguments.map)
+    worst_case_study.check_query(done("lists", scope.opened()), arguments.map)
     artefact = done("worst case", question.study(scope))
     bench = done("lists", scope.opened())
     maps = _maps(bench, rankers_in(question), arguments.map, artefact.recipe)
@@ -41,7 +41,9 @@ def _maps(
     rankers: dict[str, Ranker] = {INITIAL: InitialRanking()}
     rankers |= {name: done(name, bench.identified(name)).ranker for name in names}
     how = (query, recipe["target"], recipe["measure"])
-    return {label: search.swap_map(bench, ranker, *how) for label, ranker in rankers.items()}
+    return {
+        label: worst_case_study.swap_map(bench, ranker, *how) for label, ranker in rankers.items()
+    }
 
 
 def _dearest(ranker: str, costs: np.ndarray) -> list[str]:

@@ -8,12 +8,11 @@ from streamlit.testing.v1 import AppTest
 
 from shuffleproof.app import ablations, report
 from shuffleproof.app.plain import escaped
-from shuffleproof.app.views.ablation import form as ablation_run
 from shuffleproof.app.views.ablation import page as view
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies import jobs
-from shuffleproof.core.studies.kinds.ablation import sections as ablation_finding
+from shuffleproof.core.studies.kinds.ablation import sections
 from shuffleproof.core.studies.kinds.ablation import study as ablation
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.study import Study, plan
@@ -72,7 +71,7 @@ def plain(test):
 def test_a_stored_ablation_is_drawn_said_and_sourced(stored):
     test = opened()
     result = StudyResult.open(stored.path)
-    assert escaped(ablation_finding.finding(result)) in words(test)
+    assert escaped(sections.finding(result)) in words(test)
     assert str(stored.key) in test.query_params["study"]
     assert "Dot plot, NDCG@10 minus that of paper" in test.get("plotly_chart")[0].proto.alt
     frame = test.dataframe[0].value
@@ -205,7 +204,5 @@ def test_a_running_ablation_shows_its_first_variants_and_is_cancelled(store, fol
 
 
 def test_every_network_with_three_recipes_is_offered():
-    assert {"setrank-imsab-init", "setrank-msab", "dlcm", "gsf", "ranknet"} <= set(
-        ablation_run.RANKERS
-    )
+    assert {"setrank-imsab-init", "setrank-msab", "dlcm", "gsf", "ranknet"} <= set(view.RANKERS)
     assert ablation.BASE == "paper"

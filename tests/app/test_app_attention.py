@@ -16,10 +16,9 @@ from streamlit.testing.v1 import AppTest
 from shuffleproof.app import exports, scoring, services
 from shuffleproof.app.figures import attention as figure
 from shuffleproof.app.figures import attention_heads
-from shuffleproof.app.views.attention import cell as attention_cell
-from shuffleproof.app.views.attention import export as attention_export
 from shuffleproof.app.views.attention import map as attention_map
-from shuffleproof.app.views.attention.answers import Overview, Wanted
+from shuffleproof.app.views.attention import study as attention_export
+from shuffleproof.app.views.attention.map import Overview, Wanted
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import ParameterError, ScoringError, UsageError
@@ -28,8 +27,7 @@ from shuffleproof.core.rankers.attention.kinds import KINDS
 from shuffleproof.core.rankers.attention.maps import by_document, recorded
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import jobs, running
-from shuffleproof.core.studies.kinds.attention import one_list as attention_list
-from shuffleproof.core.studies.kinds.attention import sections as attention_text
+from shuffleproof.core.studies.kinds.attention import one_list, sections
 from shuffleproof.core.studies.kinds.attention import study as attention
 from shuffleproof.core.studies.kinds.attention.one_list import (
     list_command,
@@ -332,7 +330,7 @@ def test_a_document_that_is_gone_is_empty_and_said_to_be():
     assert found.cells.limits == pytest.approx((-0.01 * before.max(), 0.01 * before.max()))
     assert figure.MISSING in figure.heat(found.cells).data[1].text[1]
     assert "nan" not in figure.alt_text(found.cells)
-    table = attention_cell.documents_table(list_, [0, 1, 2])
+    table = attention_map.documents_table(list_, [0, 1, 2])
     assert table["initial rank after"].isna().tolist() == [False, True, False]
     assert table["initial rank after"].tolist()[2] == 2
     assert table["ranked after"].isna().tolist() == [False, True, False]
@@ -409,7 +407,7 @@ def question(trained_sample, ranker, **more):
 @pytest.mark.parametrize("name", ["dlcm", "setrank-imsab-init"])
 def test_answers_by_json_are_the_record_itself(trained_sample, name):
     item, ranker, bench = question(trained_sample, name)
-    told = json.loads(json.dumps(attention_list.overview(item)))
+    told = json.loads(json.dumps(one_list.overview(item)))
     test = bench.prepared.test
     at = test.dataset.query_ids.index("503")
     one = JudgedLists(test.dataset, test.lists.select(np.array([at])))
@@ -423,7 +421,7 @@ def test_answers_by_json_are_the_record_itself(trained_sample, name):
     np.testing.assert_allclose(told["scores"], [before.scores, after.scores], rtol=1e-5)
     for kind, blocks, heads in told["kinds"]:
         asked_for = item | {"kind": kind, "block": blocks - 1, "head": heads - 1}
-        answer = json.loads(json.dumps(attention_list.chosen_map(asked_for)))
+        answer = json.loads(json.dumps(one_list.chosen_map(asked_for)))
         np.testing.assert_allclose(
             unpacked(answer["before"]), before.map_of(kind, blocks - 1, heads - 1), atol=1e-6
         )
@@ -439,11 +437,11 @@ def test_what_a_change_left_is_matched_by_document(trained_sample, text):
     one = JudgedLists(
         test.dataset, test.lists.select(np.array([test.dataset.query_ids.index("503")]))
     )
-    told = attention_list.overview(item)
+    told = one_list.overview(item)
     changed = ListEdit.parse(text).of(one)
     record, own = recorded(ranker, changed), origins(one, changed).tolist()
     weights = unpacked(
-        attention_list.chosen_map(item | {"kind": "spread", "block": 0, "head": 1})["after"]
+        one_list.chosen_map(item | {"kind": "spread", "block": 0, "head": 1})["after"]
     )
     for at, row in enumerate(one.lists.rows.tolist()):
         if row in own:
@@ -460,7 +458,7 @@ def test_what_a_change_left_is_matched_by_document(trained_sample, text):
 
 def test_a_pair_of_documents_by_json(trained_sample):
     item, _, bench = question(trained_sample, "dlcm", documents=[0, 2])
-    found = attention_list.pair(item)["features"]
+    found = one_list.pair(item)["features"]
     test = bench.prepared.test
     lists = test.lists.select(np.array([test.dataset.query_ids.index("503")]))
     values = test.dataset.features[lists.rows].astype(np.float64)
@@ -470,7 +468,7 @@ def test_a_pair_of_documents_by_json(trained_sample):
         if feature in by_id:
             assert by_id[feature] == pytest.approx(due[at], rel=1e-5)
     assert abs(found[0][3]) == pytest.approx(np.abs(due).max(), rel=1e-5)
-    alone = attention_list.pair(item | {"documents": [1, 1]})["features"]
+    alone = one_list.pair(item | {"documents": [1, 1]})["features"]
     due = (values[1] - values.mean(axis=0)) / values.std(axis=0)
     assert abs(alone[0][3]) == pytest.approx(np.abs(due).max(), rel=1e-5)
 
@@ -520,11 +518,11 @@ def test_verdicts():
     shown, ranking = ListEdit.parse("shuffled:1"), ListEdit.parse("transpositions:5:0")
     flat, moved = [("documents", 0, 1e-8)], [("documents", 1, 0.2), ("phi", 0, 9.0)]
     reads = ("features", "neighbours", "ranks")
-    assert "plays no part" in attention_text.verdict("setrank-msab", (), shown, flat)
-    assert "is part of what" in attention_text.verdict("setrank-msab-init", reads, ranking, moved)
-    assert "0.200" in attention_text.verdict("setrank-msab-init", reads, ranking, moved)
-    assert "code is wrong" in attention_text.verdict("setrank-msab", reads, shown, moved)
-    assert "changes nothing here" in attention_text.verdict("dlcm", ("order",), shown, flat)
+    assert "plays no part" in sections.verdict("setrank-msab", (), shown, flat)
+    assert "is part of what" in sections.verdict("setrank-msab-init", reads, ranking, moved)
+    assert "0.200" in sections.verdict("setrank-msab-init", reads, ranking, moved)
+    assert "code is wrong" in sections.verdict("setrank-msab", reads, shown, moved)
+    assert "changes nothing here" in sections.verdict("dlcm", ("order",), shown, flat)
 
 
 @pytest.fixture(scope="module")
@@ -597,16 +595,16 @@ def test_the_study_agrees_with_every_single_list(study):
 def test_its_table_summary_and_sentences(study):
     _, artefact, _, names = study
     result = StudyResult.open(artefact.path)
-    frame = attention_text.table(result)
+    frame = sections.table(result)
     assert (frame["lift"].dropna() > 0).all()
     summary = stored_summary(artefact.path)
     assert {"mean", "low", "high", "n"} <= set(summary.columns)
     assert (summary["low"] <= summary["mean"]).all()
     for name in names:
-        words = attention_text.finding(result, name)
+        words = sections.finding(result, name)
         assert "n = " in words
         assert ("induced points" in words) == name.startswith("setrank")
-    points = attention_text.points(result, names[1])
+    points = sections.points(result, names[1])
     assert len(points) == 16
     assert points.groupby("block")["received"].sum().tolist() == pytest.approx([1, 1], rel=1e-3)
 
@@ -647,10 +645,10 @@ def test_the_command_tells_one_list_as_the_page_does(study, capsys):
     assert main([*words, "--store", str(bench.store.root), "--json"]) == 0
     (told,) = json.loads(capsys.readouterr().out)["rows"]
     item = question((bench.store, bench), "setrank-imsab-init", **which)[0]
-    drawn = attention_list.chosen_map(item)
+    drawn = one_list.chosen_map(item)
     np.testing.assert_allclose(told["before"], unpacked(drawn["before"]), atol=1e-6)
     np.testing.assert_allclose(told["after"], unpacked(drawn["after"]), atol=1e-6)
-    assert told["documents"] == attention_list.overview(item)["documents"]
+    assert told["documents"] == one_list.overview(item)["documents"]
     assert "plays no part in" in told["said"]
     assert {head["map"] for head in told["heads"]} == {"through", "gather", "spread", "rollout"}
     assert main([*words, "--block", "3", "--store", str(bench.store.root)]) == 2

@@ -12,17 +12,15 @@ from streamlit.testing.v1 import AppTest
 
 from shuffleproof.app import benchmarks, exports, report
 from shuffleproof.app.plain import escaped
-from shuffleproof.app.views.benchmark import export as benchmark_taken
 from shuffleproof.app.views.benchmark import form as benchmark_run
 from shuffleproof.app.views.benchmark import page as view
 from shuffleproof.app.views.benchmark import queries as benchmark_queries
-from shuffleproof.app.views.benchmark.chosen import Chosen, Marked
+from shuffleproof.app.views.benchmark.queries import Chosen, Marked
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies import jobs
-from shuffleproof.core.studies.kinds.benchmark import outside_runs
-from shuffleproof.core.studies.kinds.benchmark import sections as benchmark_finding
+from shuffleproof.core.studies.kinds.benchmark import outside_runs, sections
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
 from shuffleproof.core.studies.result import StudyResult
 from tests import app_folded as folded
@@ -80,7 +78,7 @@ def plain(test):
 def test_a_stored_benchmark_is_drawn_said_and_tabulated(stored):
     test = opened()
     result = StudyResult.open(stored.path)
-    assert escaped(benchmark_finding.finding(result, "NDCG@10")) in words(test)
+    assert escaped(sections.finding(result, "NDCG@10")) in words(test)
     assert str(stored.key) in test.query_params["study"]
     picture, bars, ranks = test.get("plotly_chart")
     assert "Dot plot of NDCG@10 minus that of initial ranking" in picture.proto.alt
@@ -281,9 +279,7 @@ def chosen_of(artefact):
 def test_files_hold_the_table_and_the_runs(stored):
     services_store = benchmarks.path(str(stored.key))
     assert services_store == stored.path
-    files = {
-        file.label: file for file in benchmark_taken.tables(chosen_of(stored), Marked(("random",)))
-    }
+    files = {file.label: file for file in view.tables(chosen_of(stored), Marked(("random",)))}
     latex = files["LaTeX"].make().decode()
     assert r"\toprule" in latex
     assert latex.count(r"\textbf") == 2
@@ -303,7 +299,7 @@ def test_files_hold_the_table_and_the_runs(stored):
 def test_the_report_holds_picture_finding_and_table(stored):
     text = report.report([stored.path])
     result = StudyResult.open(stored.path)
-    assert benchmark_finding.finding(result, "NDCG@10").partition(":")[0] in text
+    assert sections.finding(result, "NDCG@10").partition(":")[0] in text
     assert "Dot plot of NDCG@10 minus that of initial ranking" in text
     assert "<b>" in text
     assert "question = Benchmark(" in text

@@ -12,7 +12,7 @@ from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies import jobs, running
-from shuffleproof.core.studies.kinds.group_shuffles import sections as group_shuffles_table
+from shuffleproof.core.studies.kinds.group_shuffles import sections
 from shuffleproof.core.studies.kinds.group_shuffles import study as group_shuffles
 from shuffleproof.core.studies.result import StudyResult
 from tests import app_folded as folded
@@ -125,7 +125,7 @@ def test_a_stored_study_is_drawn_said_and_taken_away(stored):
     assert "gsf@tuned: another order shown changes a score" in chart.proto.alt
     said = " ".join(element.value for element in test.markdown)
     for name in NAMES:
-        assert escaped(group_shuffles_table.finding(result, name)) in said
+        assert escaped(sections.finding(result, name)) in said
     own = test.dataframe[0].value.query("ranker == 'gsf@small' and shuffles == 4")
     assert own["error"].item() == pytest.approx(0.5, rel=0.05)  # 1/√4
     assert f"As trained (4 shuffles) it is {own['error'].item():.3g}" in plain(test)
@@ -157,10 +157,10 @@ def test_first_points_are_drawn_while_it_runs(store):
     store.records.put(plan.cells()[0].digest, done, {"values": values})
 
     def drawn():
-        from shuffleproof.app.views.group_shuffles import form
+        from shuffleproof.app.views.group_shuffles import page
         from shuffleproof.core.studies.running import running_studies as all_of
 
-        form.first(next(all_of(form.services.store(), "group-shuffles")))
+        page.first(next(all_of(page.services.store(), "group-shuffles")))
 
     test = AppTest.from_function(drawn, default_timeout=60).run()
     assert not test.exception

@@ -12,7 +12,6 @@ from streamlit.testing.v1 import AppTest
 
 from shuffleproof.app import curves, services
 from shuffleproof.app.plain import escaped
-from shuffleproof.app.views.ranking_degradation import form as run
 from shuffleproof.app.views.ranking_degradation import page as view
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.data.synthetic import planted
@@ -277,14 +276,14 @@ def test_what_this_session_handed_in_is_shown_when_it_is_done(store, stored, mad
     test.query_params["study"] = str(key)
     test.button(key="new.run").click().run()
     (job,) = jobs.jobs_of(store).list()
-    assert test.session_state[run.FORM.panel.mine] == job.id
+    assert test.session_state[view.FORM.panel.mine] == job.id
     result = f'{{"artefact": "{stored.key.kind}-{stored.key.digest}"}}'
     state_of(store, job, state="done", finished=2.0, result=result)
     assert str(key) in test.query_params["study"]
     test.run()
     assert not test.exception
     assert str(stored.key) in test.query_params["study"]
-    assert run.FORM.panel.mine not in test.session_state
+    assert view.FORM.panel.mine not in test.session_state
     assert test.get("plotly_chart")
 
 
@@ -296,7 +295,7 @@ def test_a_click_on_the_figure_chooses_its_point(monkeypatch):
 
 
 def test_only_rankings_are_disturbed():
-    offered = set(run.DISTURBING)
+    offered = set(view.DISTURBING)
     assert {"transpositions", "adjacent-inversions", "shuffle", "reverse", "mallows"} <= offered
     assert not {name for name in offered if "ranking" not in PERTURBATIONS[name].changes}
     assert not {name for name in offered if name.endswith("-shown")}

@@ -15,7 +15,7 @@ from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies import jobs
-from shuffleproof.core.studies.kinds.multi_ranking import sections as multi_ranking_table
+from shuffleproof.core.studies.kinds.multi_ranking import sections
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.words import signed
 from tests import app_folded as folded
@@ -100,12 +100,12 @@ def words(test):
 def test_dots_finding_verdict_and_exports(stored):
     test = opened()
     result = StudyResult.open(stored.path)
-    said = multi_ranking_table.sentences(result, "NDCG@5")
+    said = sections.sentences(result, "NDCG@5")
     assert said.rankers in words(test)
     assert said.verdict in words(test)
     assert "NDCG@5 · gain: 2^y − 1 · ideal: judged" in words(test)
     dots = test.get("plotly_chart")[0]
-    table = multi_ranking_table.table(result, "NDCG@5").set_index(["ranker", "condition"])
+    table = sections.table(result, "NDCG@5").set_index(["ranker", "condition"])
     mean = table["mean"]["setrank-imsab-init", "as trained"]
     assert f"setrank-imsab-init {mean:.3f} (lowest: without any" in dots.proto.alt
     assert "initial: mart" not in dots.proto.alt

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from shuffleproof.app import library as doors
 from shuffleproof.app.library import Filter
-from shuffleproof.app.views.library import delete, export, import_archive
+from shuffleproof.app.views.library import chosen as delete
 from shuffleproof.app.views.library import page as view
 from shuffleproof.core.execution.jobs import Jobs
 from shuffleproof.core.progress import finished
@@ -289,7 +289,7 @@ def test_a_large_archive_is_written_by_a_job(own, monkeypatch):
     test.button(key="write archive").click().run()
     assert not test.exception
     (job,) = jobs.jobs_of(store).list()
-    assert (job.kind, job.parameters["keys"]) == (export.KIND, keys(studies[0]))
+    assert (job.kind, job.parameters["keys"]) == (delete.EXPORT, keys(studies[0]))
     assert "waiting" in test.get("progress")[0].proto.text
     result = finished(jobs_library.export(store, **job.parameters))
     out = jobs_library.exported(store, keys(studies[0]))
@@ -305,12 +305,12 @@ def test_a_large_archive_is_written_by_a_job(own, monkeypatch):
 def test_an_archive_is_spooled_handed_in_and_taken(own, shown_archive, monkeypatch):
     store, *_ = own
     file = io.BytesIO(shown_archive)
-    monkeypatch.setattr(import_archive.st, "session_state", state := {})
-    monkeypatch.setattr(import_archive.st, "rerun", lambda: None)
-    import_archive._hand_in("from elsewhere.zip", file)
+    monkeypatch.setattr(view.st, "session_state", state := {})
+    monkeypatch.setattr(view.st, "rerun", lambda: None)
+    view._hand_in("from elsewhere.zip", file)
     (job,) = jobs.jobs_of(store).list()
-    assert state[import_archive.MINE] == job.id
-    assert job.kind == import_archive.KIND
+    assert state[view.MINE] == job.id
+    assert job.kind == view.IMPORT
     result = finished(jobs_library.import_archive(store, **job.parameters))
     assert len(result["artefacts"]) == 2
     with pytest.raises(Exception, match="not in the store any more"):
@@ -338,11 +338,11 @@ def shown_archive(home, tmp_path):
 def test_what_became_of_an_archive_is_said(own, ending, said):
     store, *_ = own
     upload = uploads.spooled(store, [("a.zip", io.BytesIO(b"no archive"))])
-    job = jobs.submit(store, import_archive.KIND, {"upload": upload, "name": "a.zip"})
-    test = opened(**{import_archive.MINE: job.id})
+    job = jobs.submit(store, view.IMPORT, {"upload": upload, "name": "a.zip"})
+    test = opened(**{view.MINE: job.id})
     assert "Taking in a.zip: waiting" in test.get("progress")[0].proto.text
     state_of(store, job, finished=2.0, **ending)
-    assert said in words(opened(**{import_archive.MINE: job.id}))
+    assert said in words(opened(**{view.MINE: job.id}))
 
 
 def test_no_archive_is_refused_without_saying_where_it_lies(own):

@@ -11,13 +11,11 @@ from shuffleproof.app import disturbed, report
 from shuffleproof.app.figures import initial_ranking
 from shuffleproof.app.figures import perturbations as figure
 from shuffleproof.app.study import perturbed_queries as queries
-from shuffleproof.app.views.perturbations import details
-from shuffleproof.app.views.perturbations import form as run
 from shuffleproof.app.views.perturbations import page as view
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.perturb.registry import PERTURBATIONS
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies.kinds.perturbations import sections as perturbations_notes
+from shuffleproof.core.studies.kinds.perturbations import sections
 from shuffleproof.core.studies.kinds.perturbations import study as perturbations
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.reproduce import study_command, study_python
@@ -70,7 +68,7 @@ def test_a_stored_study_is_drawn_with_its_finding_and_numbers(desk, stored):
     page = made.opened("perturbations")
     frame = disturbed.losses(str(stored.key), "NDCG@10")
     rankers = [INITIAL, *made.RANKERS]
-    said = perturbations_notes.finding(frame, "NDCG@10", rankers, "last")
+    said = sections.finding(frame, "NDCG@10", rankers, "last")
     assert said in made.words(page)
     map_, curves = made.alts(page)
     assert "4 families by 3 rankers" in map_
@@ -85,7 +83,7 @@ def test_a_stored_study_is_drawn_with_its_finding_and_numbers(desk, stored):
 
 
 def test_losses_are_from_the_lists_as_they_are(result):
-    frame = perturbations_notes.losses(result, "NDCG@10").set_index(["ranker", "family", "level"])
+    frame = sections.losses(result, "NDCG@10").set_index(["ranker", "family", "level"])
     start = result.per_query(INITIAL, "cut", 0.0, "NDCG@10").mean()
     after = result.per_query(INITIAL, CHAIN, 1.0, "NDCG@10").mean()
     row = frame.loc[INITIAL, CHAIN, 1.0]
@@ -96,12 +94,9 @@ def test_losses_are_from_the_lists_as_they_are(result):
 
 
 def test_levels_become_one_number_in_three_ways(result):
-    frame = perturbations_notes.losses(result, "NDCG@10")
+    frame = sections.losses(result, "NDCG@10")
     own = frame[(frame["ranker"] == INITIAL) & (frame["family"] == "shuffle")]
-    found = {
-        how: perturbations_notes.condensed(own, how).iloc[0]
-        for how in perturbations_notes.STRENGTHS
-    }
+    found = {how: sections.condensed(own, how).iloc[0] for how in sections.STRENGTHS}
     assert (found["last"]["level"], found["last"]["loss"]) == (1.0, own["loss"].iloc[-1])
     assert found["worst"]["loss"] == own["loss"].iloc[1:].max()
     assert found["mean"]["loss"] == pytest.approx(own["loss"].iloc[1:].mean())
@@ -160,11 +155,11 @@ def test_features_of_documents_stand_as_they_were_and_as_they_are(desk, stored):
 
 
 def test_clicks_choose_cell_point_and_query(monkeypatch):
-    session = made.clicked(details, monkeypatch, details.MAP, "dlcm", "cut", 0.1, "level 1", -0.1)
-    details.take_cell()
+    session = made.clicked(view, monkeypatch, view.MAP, "dlcm", "cut", 0.1, "level 1", -0.1)
+    view.take_cell()
     assert (session["point"], session["family"]) == ("dlcm", "cut")
-    session = made.clicked(details, monkeypatch, details.CURVES, "gsf", 0.5)
-    details._take_point()
+    session = made.clicked(view, monkeypatch, view.CURVES, "gsf", 0.5)
+    view._take_point()
     assert (session["point"], session["at"]) == ("gsf", 0.5)
     session = made.clicked(queries, monkeypatch, queries.MAP, "q7", 2, -0.1)
     queries._take_cell()
@@ -176,7 +171,7 @@ def test_the_form_groups_families_says_the_cost_and_hands_in(desk, stored):
     assert page.multiselect(key="new.set").value == ["cut", "distractors"]
     assert page.multiselect(key="new.chains").value == [CHAIN]
     assert set(page.multiselect(key="new.order").options) == {
-        name for name in PERTURBATIONS if perturbations_notes.group_of(name) == "order"
+        name for name in PERTURBATIONS if sections.group_of(name) == "order"
     }
     page.multiselect(key="new.rankers").set_value(list(made.RANKERS))
     for name in ("ranking", "chains"):
@@ -231,7 +226,7 @@ def test_a_running_study_shows_its_first_cells(desk, bench):
 
 def test_the_report_has_picture_sentence_and_numbers(desk, stored):
     page = report.report([stored.path])
-    said = perturbations_notes.finding(
+    said = sections.finding(
         disturbed.losses(str(stored.key), "NDCG@10"), "NDCG@10", made.RANKERS, "last"
     )
     assert f"<b>{html.escape(said)}</b>" in page
@@ -309,7 +304,7 @@ def test_the_map_holds_every_cell_and_says_which_mean_nothing():
 
 
 def test_the_map_of_queries_is_worst_first_and_says_how_many(result):
-    frame = perturbations_notes.by_level(result, INITIAL, "shuffle", "NDCG@10")
+    frame = sections.by_level(result, INITIAL, "shuffle", "NDCG@10")
     means = frame.mean(axis=1).to_numpy()
     assert (np.diff(means) >= -1e-9).all()
     assert (frame[0.0] == 0).all()
@@ -317,9 +312,9 @@ def test_the_map_of_queries_is_worst_first_and_says_how_many(result):
 
 
 def test_every_family_belongs_to_a_group():
-    assert set(run.FIRST) <= set(PERTURBATIONS)
+    assert set(view.FIRST) <= set(PERTURBATIONS)
     for name, entry in PERTURBATIONS.items():
-        group = perturbations_notes.group_of(name)
+        group = sections.group_of(name)
         assert group in entry.changes
 
 
@@ -334,13 +329,11 @@ def test_attacks_are_told_by_network_attacked_and_ranker_hit():
     ]  # fmt: skip
     frame = pd.DataFrame([*rows, ("gsf", "cut", 0.5, 0.9)])
     frame.columns = ["ranker", "family", "level", "loss"]
-    wide = perturbations_notes.transfer(frame)
+    wide = sections.transfer(frame)
     assert (list(wide.index), list(wide.columns)) == (["dlcm", "gsf"], ["dlcm", "gsf"])
     assert wide.to_numpy().tolist() == [[0.2, 0.05], [0.1, 0.15]]
-    assert "0.175 RR on average and the others 0.075: 43 %" in (
-        perturbations_notes.transferred(wide, "RR")
-    )
-    assert perturbations_notes.transfer(frame[frame["family"] == "cut"]).empty
+    assert "0.175 RR on average and the others 0.075: 43 %" in (sections.transferred(wide, "RR"))
+    assert sections.transfer(frame[frame["family"] == "cut"]).empty
 
 
 def test_the_axis_of_an_attack_has_room_on_a_telephone():

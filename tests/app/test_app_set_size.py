@@ -7,12 +7,12 @@ from streamlit.testing.v1 import AppTest
 
 from shuffleproof.app import disturbed, report, set_sizes
 from shuffleproof.app.plain import escaped
-from shuffleproof.app.views.set_size import details
-from shuffleproof.app.views.set_size import form as run
+from shuffleproof.app.views.set_size import page as run
+from shuffleproof.app.views.set_size import queries
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies import jobs
-from shuffleproof.core.studies.kinds.set_size import sections as set_size_table
+from shuffleproof.core.studies.kinds.set_size import sections
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.words import signed
 from tests import app_folded as folded
@@ -80,13 +80,13 @@ def words(test):
 def test_curves_map_finding_verdict_and_exports(stored):
     test = opened()
     result = StudyResult.open(stored.path)
-    said = set_size_table.sentences(result, "NDCG@5")
+    said = sections.sentences(result, "NDCG@5")
     assert said.losses in words(test)
     assert said.candidates in words(test)
     assert said.verdict in words(test)
     assert str(stored.key) in test.query_params["study"]
     curves, cells = test.get("plotly_chart")
-    frame = set_size_table.curves(result, "NDCG@5").set_index(["ranker", "trained_on", "size"])
+    frame = sections.curves(result, "NDCG@5").set_index(["ranker", "trained_on", "size"])
     ends = [frame["mean"]["dlcm-without-init", "3", size] for size in (3, 12)]
     assert f"dlcm-without-init trained on 3 from {ends[0]:.3f} to {ends[1]:.3f}" in curves.proto.alt
     assert "best possible order" in curves.proto.alt
@@ -160,9 +160,9 @@ def test_behind_a_query_stand_both_answers(stored, monkeypatch):
 
 def test_a_click_chooses_its_cell(monkeypatch):
     points = [{"customdata": ["dlcm", "3", 12, 0.5]}]
-    state = {details.MAP: {"selection": {"points": points}}}
-    monkeypatch.setattr(details.st, "session_state", state)
-    details.take(details.MAP)
+    state = {queries.SIZES_MAP: {"selection": {"points": points}}}
+    monkeypatch.setattr(queries.st, "session_state", state)
+    queries.take(queries.SIZES_MAP)
     assert state["cell"] == "dlcm|3|12"
 
 

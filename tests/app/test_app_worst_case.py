@@ -10,8 +10,7 @@ import pytest
 
 from shuffleproof.app import disturbed, report
 from shuffleproof.app.figures import worst_case as figure
-from shuffleproof.app.views.worst_case import form as run
-from shuffleproof.app.views.worst_case import queries
+from shuffleproof.app.views.worst_case import page as run
 from shuffleproof.core.perturb.worst_case import Search
 from shuffleproof.core.perturb.worst_case import search as worst_order
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
@@ -86,11 +85,11 @@ def test_the_map_of_exchanges_is_scored_when_asked_for(desk, stored):
 
 
 def test_a_click_chooses_ranker_and_budget_but_not_the_start(monkeypatch):
-    session = made.clicked(queries, monkeypatch, queries.CHART, "dlcm", 0, 0.0)
-    queries.take_point()
+    session = made.clicked(run, monkeypatch, run.CHART, "dlcm", 0, 0.0)
+    run.take_point()
     assert "point" not in session
-    session = made.clicked(queries, monkeypatch, queries.CHART, "dlcm", 5, 0.1)
-    queries.take_point()
+    session = made.clicked(run, monkeypatch, run.CHART, "dlcm", 5, 0.1)
+    run.take_point()
     assert (session["point"], session["at"]) == ("dlcm", 5)
 
 

@@ -7,8 +7,7 @@ import streamlit as st
 from shuffleproof.app import address, proposals, scoring, services
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study.shown_list import recipe_words
-from shuffleproof.app.views.attention.answers import Overview, Wanted
-from shuffleproof.app.views.attention.map import LOOKS, SORTED
+from shuffleproof.app.views.attention.map import LOOKS, SORTED, Overview, Wanted
 from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.rankers.attention.kinds import KINDS
 from shuffleproof.core.rankers.attention.order import Sorting

@@ -3,13 +3,18 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 
+from shuffleproof.app import scoring, services
 from shuffleproof.app.figures.attention import Cells, Side
-from shuffleproof.app.views.attention.answers import Overview, Wanted
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.scoring import List
 from shuffleproof.core.numerals import is_count
+from shuffleproof.core.rankers.attention.kinds import KINDS, MapKind
 from shuffleproof.core.rankers.attention.order import (
     MOST_CELLS,
     Sorting,
@@ -18,6 +23,174 @@ from shuffleproof.core.rankers.attention.order import (
     sorted_documents,
     window,
 )
+from shuffleproof.core.studies.kinds.attention.one_list import unpacked
+from shuffleproof.core.words import number
+
+WORK = "shuffleproof.core.studies.kinds.attention.one_list"
+
+
+@dataclass(frozen=True, eq=False)
+class Overview:
+    """A list's weights before and after a change, but the maps themselves.
+
+    Attributes:
+        kinds: (name, blocks, heads) of every map that there is.
+        documents: names, in the order of the initial ranking; so is everything by document.
+        labels: grades.
+        ranks: under the initial ranking before and after, from 0; −1: taken out.
+        scores: before and after; NaN: taken out.
+        shown: the document at each position, before and after.
+        changes: (kind, block, largest change).
+        reads: what the ranker declares to read.
+        came: how many documents the change added.
+        seconds: what the answer took.
+    """
+
+    kinds: tuple[tuple[str, int, int], ...]
+    documents: tuple[str, ...]
+    labels: np.ndarray
+    ranks: np.ndarray
+    scores: np.ndarray
+    shown: np.ndarray
+    changes: tuple[tuple[str, int, float], ...]
+    reads: tuple[str, ...]
+    came: int
+    seconds: float
+
+    @property
+    def gone(self) -> int:
+        """How many documents the change took out."""
+        return int((self.ranks[1] < 0).sum())
+
+    def size(self, kind: str) -> tuple[int, int]:
+        """Blocks and heads of a kind."""
+        return next((blocks, heads) for name, blocks, heads in self.kinds if name == kind)
+
+
+def overview(one: List, ranker: str, change: str) -> Overview:
+    """What there is to see of a list.
+
+    Args:
+        one: the list.
+        ranker: an artefact key.
+        change: a text of `core.studies.kinds.attention.one_list.Change`.
+
+    Raises:
+        ScoringError: the process has no answer.
+    """
+    return _overview(repr(one), str(services.store().root), ranker, change, one)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _overview(asked: str, root: str, ranker: str, change: str, _one: List) -> Overview:
+    del asked, root  # parts of the memory's key alone
+    question = _one.question() | {"ranker": ranker, "change": change}
+    found = scoring.resident().ask(f"{WORK}:overview", question)
+    return Overview(
+        kinds=tuple((name, blocks, heads) for name, blocks, heads in found["kinds"]),
+        documents=tuple(found["documents"]),
+        labels=np.array(found["labels"], dtype=np.float32),
+        ranks=np.array(found["ranks"], dtype=np.int64),
+        scores=np.array(found["scores"], dtype=np.float32),
+        shown=np.array(found["shown"], dtype=np.int64),
+        changes=tuple((kind, block, change) for kind, block, change in found["changes"]),
+        reads=tuple(found["reads"]),
+        came=int(found["came"]),
+        seconds=float(found["seconds"]),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Heads:
+    """Every head of a list at a glance.
+
+    Attributes:
+        numbers: kind, block, head and then the numbers of `core.rankers.attention.summary`.
+        small: a picture of each head of the first kind, by block.
+    """
+
+    numbers: tuple[tuple[Any, ...], ...]
+    small: tuple[np.ndarray, ...]
+
+
+def heads(one: List, ranker: str) -> Heads:
+    """Every head of a list as it is.
+
+    Raises:
+        ScoringError: the process has no answer.
+    """
+    return _heads(repr(one), str(services.store().root), ranker, one)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _heads(asked: str, root: str, ranker: str, _one: List) -> Heads:
+    del asked, root  # parts of the memory's key alone
+    found = scoring.resident().ask(f"{WORK}:heads", _one.question() | {"ranker": ranker})
+    return Heads(tuple(map(tuple, found["numbers"])), tuple(map(unpacked, found["small"])))
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which map: kind, block and head (None: the mean over the heads), from 0."""
+
+    kind: str
+    block: int
+    head: int | None
+
+    @property
+    def of(self) -> MapKind:
+        """What the kind is."""
+        return KINDS[self.kind]
+
+    def words(self, blocks: int, heads: int) -> str:
+        """The map in words, as far as there is a choice."""
+        parts = [self.of.words]
+        parts += [f"block {self.block + 1}"] if blocks > 1 else []
+        if heads > 1:
+            parts.append("mean of the heads" if self.head is None else f"head {self.head + 1}")
+        return ", ".join(parts)
+
+
+def maps(one: List, ranker: str, change: str, wanted: Wanted) -> tuple[np.ndarray, np.ndarray]:
+    """One map before and after the change, by document.
+
+    Raises:
+        ScoringError: the process has no answer.
+    """
+    return _maps(repr(one), str(services.store().root), ranker, change, repr(wanted), one, wanted)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _maps(
+    asked: str, root: str, ranker: str, change: str, which: str, _one: List, _wanted: Wanted
+) -> tuple[np.ndarray, np.ndarray]:
+    del asked, root, which  # parts of the memory's key alone
+    question = _one.question() | {
+        "ranker": ranker, "change": change,
+        "kind": _wanted.kind, "block": _wanted.block, "head": _wanted.head,
+    }  # fmt: skip
+    found = scoring.resident().ask(f"{WORK}:chosen_map", question)
+    return unpacked(found["before"]), unpacked(found["after"])
+
+
+def differing_features(one: List, first: int, second: int) -> list[list[float]]:
+    """Features of two documents: id, both values, difference in standard deviations of the list.
+
+    One document twice is compared with the mean of the list.
+
+    Raises:
+        ScoringError: the process has no answer.
+    """
+    return _features(repr(one), str(services.store().root), first, second, one)
+
+
+@st.cache_data(max_entries=256, show_spinner=False)
+def _features(asked: str, root: str, first: int, second: int, _one: List) -> list[list[float]]:
+    del asked, root  # parts of the memory's key alone
+    question = _one.question() | {"documents": [first, second]}
+    found: list[list[float]] = scoring.resident().ask(f"{WORK}:pair", question)["features"]
+    return found
+
 
 CHART = "attention map"
 LOOKS = {"before": "as it is", "after": "after the change", "difference": "difference"}
@@ -227,3 +400,100 @@ def pair_in_address(name: str, limits: tuple[int, int]) -> tuple[int, int] | Non
             return pair
     st.query_params.pop(name, None)
     return None
+
+
+def opened_cell(
+    one: List, seen: Overview, maps: tuple[np.ndarray, np.ndarray], wanted: Wanted,
+    cell: tuple[int, int],
+) -> None:  # fmt: skip
+    """Draw what is behind a cell: both documents, their ranks, their features that differ most."""
+    row, column = cell
+    kind = wanted.of
+    names = [_called(seen, kind.rows, row), _called(seen, kind.columns, column)]
+    before, after = (float(one_map[row, column]) for one_map in maps)
+    st.subheader("The cell")
+    said = f"{before:.4f}, after the change {after:.4f} ({number(after - before, '+.2g')})"
+    if not np.isfinite(after):
+        said = f"{before:.4f}; the change took a document out"
+    st.markdown(f"**{escaped(names[0])}** ← **{escaped(names[1])}**: {said}.")
+    items = [
+        item for item, what in ((row, kind.rows), (column, kind.columns)) if what == "documents"
+    ]
+    left, right = st.columns(2, gap="medium")
+    left.dataframe(_side_by_side(seen, items), alt="The documents of the cell")
+    if not items:
+        return
+    same = items[0] == items[-1]
+    first, other = seen.documents[items[0]], seen.documents[items[-1]]
+    other = "mean of the list" if same else _apart(first, other)
+    table = pd.DataFrame(
+        differing_features(one, items[0], items[-1]),
+        columns=["feature", first, other, "apart (σ)"],
+    ).astype({"feature": int})
+    right.dataframe(
+        table.map(_text), hide_index=True, alt="Features in which both documents differ most"
+    )
+    right.caption(
+        "Features in which the document differs most from the list’s mean, in standard deviations "
+        "of this list."
+        if same
+        else "Features that differ most, in standard deviations of this list."
+    )
+
+
+def _side_by_side(seen: Overview, items: list[int]) -> pd.DataFrame:
+    """The documents of a cell as columns, so that both fit on a phone."""
+    table = documents_table(seen, list(dict.fromkeys(items)))
+    if len(table) == 2:
+        table.loc[1, "document"] = _apart(*table["document"])
+    table = table.set_index("document")
+    return table.map(_text).T
+
+
+def _apart(first: str, other: str) -> str:
+    """The other document's name, told from the first one's: columns have names of their own.
+
+    >>> _apart("a", "b"), _apart("a", "a")
+    ('b', 'a (2)')
+    """
+    return f"{other} (2)" if first == other else other
+
+
+def _text(value: Any) -> str:
+    """A value of the table, or a dash where there is none."""
+    if value is None or isinstance(value, float):
+        return number(value, ".4g")
+    return str(value)
+
+
+def documents_table(seen: Overview, items: list[int]) -> pd.DataFrame:
+    """Label, initial rank, and score and rank of the ranker before and after, from 1.
+
+    Missing where the change took a document out.
+    """
+    initial = [[place + 1 if place >= 0 else None for place in ranks] for ranks in seen.ranks]
+    ranked = [_ranks(scores) for scores in seen.scores]
+    columns: dict[str, list[Any]] = {
+        "document": list(seen.documents), "label": seen.labels.tolist(),
+        "initial rank": initial[0], "ranked": ranked[0], "score": seen.scores[0].tolist(),
+        "ranked after": ranked[1], "score after": seen.scores[1].tolist(),
+    }  # fmt: skip
+    if initial[0] != initial[1]:
+        columns["initial rank after"] = initial[1]
+    frame = pd.DataFrame({name: [values[at] for at in items] for name, values in columns.items()})
+    whole = [name for name in columns if "rank" in name]
+    return frame.astype(dict.fromkeys(whole, "Int64"))
+
+
+def _ranks(scores: np.ndarray) -> list[int | None]:
+    order = np.argsort(-scores, kind="stable").tolist()
+    places = {document: place for place, document in enumerate(order, 1)}
+    return [places[at] if np.isfinite(scores[at]) else None for at in range(len(scores))]
+
+
+def _called(seen: Overview, what: str, item: int) -> str:
+    if what == "documents":
+        return seen.documents[item]
+    return {"points": "induced point", "units": "unit", "heads": "hidden unit"}[
+        what
+    ] + f" {item + 1}"

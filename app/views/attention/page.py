@@ -12,17 +12,18 @@ from shuffleproof.app.figures import attention as figure
 from shuffleproof.app.figures import attention_heads as heads_figure
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import parts
-from shuffleproof.app.views.attention import answers as attention_asked
 from shuffleproof.app.views.attention import controls as attention_controls
-from shuffleproof.app.views.attention import export as attention_export
+from shuffleproof.app.views.attention import map as attention_asked
 from shuffleproof.app.views.attention import study as attention_study
-from shuffleproof.app.views.attention.answers import Heads, Overview, Wanted
-from shuffleproof.app.views.attention.cell import opened_cell
 from shuffleproof.app.views.attention.map import (
     CHART,
+    Heads,
     Laid,
+    Overview,
     View,
+    Wanted,
     laid,
+    opened_cell,
     pair_in_address,
     take,
 )
@@ -127,8 +128,8 @@ def _study(data: scoring.Described, rankers: list[TrainedRanker]) -> None:
         opened_cell(one, seen, maps, wanted, cell)
     _heads(attention_asked.heads(one, ranker.key), wanted)
     attention_study.section(data, one, ranker, seen.seconds)
-    taken = attention_export.Exported(one, ranker, wanted, str(change), view)
-    attention_export.row(taken, seen, drawn, found, said)
+    taken = attention_study.Exported(one, ranker, wanted, str(change), view)
+    attention_study.row(taken, seen, drawn, found, said)
 
 
 def _picture(drawn: go.Figure, found: Laid, view: View) -> None:

@@ -22,7 +22,7 @@ from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies import cost
 from shuffleproof.core.studies.kinds.benchmark import rows as benchmark_rows
-from shuffleproof.core.studies.kinds.benchmark import sections as benchmark_text
+from shuffleproof.core.studies.kinds.benchmark import sections
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
 from shuffleproof.core.studies.ranker_sets import NAMED, expanded
@@ -68,7 +68,7 @@ def _so_far(digest: str, done: int, _found: RunningStudy) -> pd.DataFrame | None
     if result is None:
         return None
     labels = benchmark_table.rankers_of(result)
-    cells = benchmark_text.cells(result, result.measures, ())
+    cells = sections.cells(result, result.measures, ())
     return printed.frame(cells, labels, benchmark_rows.groups_of(result.facts), result.measures)
 
 

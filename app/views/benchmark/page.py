@@ -1,24 +1,27 @@
 """The page of Table 2: which ranker is best here, by how much, and is it more than chance."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
 
-from shuffleproof.app import address, benchmarks, curves, state
+from shuffleproof.app import address, benchmarks, curves, exports, opened, state
 from shuffleproof.app.figures import benchmark as figure
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import benchmark_table as printed
 from shuffleproof.app.study import choice, form, job_panel, parts
-from shuffleproof.app.views.benchmark import details
-from shuffleproof.app.views.benchmark import export as taken
 from shuffleproof.app.views.benchmark import form as run
-from shuffleproof.app.views.benchmark.chosen import Chosen, Marked
+from shuffleproof.app.views.benchmark import queries
+from shuffleproof.app.views.benchmark.queries import Chosen, Marked
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import table_text
+from shuffleproof.core.studies.kinds.benchmark import sections
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs, warnings
 from shuffleproof.core.studies.kinds.benchmark.rows import groups_of
+from shuffleproof.core.studies.kinds.benchmark.table import numbers
 from shuffleproof.core.studies.kinds.ranking_degradation.sections import TESTS
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.registry import STUDIES
@@ -100,8 +103,8 @@ def _drawn_of(stored: Mapping[str, Artefact]) -> None:
     drawn = _picture(chosen, drawing)
     with said:
         parts.finding(benchmarks.finding(chosen.key, str(measure), test))
-    details.section(chosen)
-    taken.row(chosen, drawn)
+    queries.details(chosen)
+    row(chosen, drawn)
 
 
 def _against(labels: list[str]) -> tuple[str, str]:
@@ -220,3 +223,35 @@ def _table(chosen: Chosen) -> None:
 def _missing(chosen: Chosen) -> list[str]:
     """Topics that only the judgments or only a run has, and runs with many tied pairs."""
     return warnings(chosen.artefact.facts) if chosen.of_runs else []
+
+
+def row(chosen: Chosen, drawn: Any) -> None:
+    """Draw the row of menus.
+
+    Args:
+        chosen: what is shown.
+        drawn: the page's picture.
+    """
+    key = str(chosen.key)
+    runs = exports.File(
+        "TREC runs and qrels (zip)", f"{key}-runs.zip", lambda: benchmarks.runs(key)
+    )
+    shared = choice.shared(chosen.artefact, drawn, lambda: tables(chosen, Marked.now(chosen)))
+    parts.exports_row(replace(shared, more=() if chosen.of_runs else (runs,)), "take")
+
+
+def tables(chosen: Chosen, marked: Marked) -> list[exports.File]:
+    """The table as LaTeX and Markdown as it is printed, as CSV and Parquet with every number."""
+    measures, stem = list(chosen.columns), f"{chosen.key}-table"
+    how = (measures, marked.baselines, chosen.test, marked.symbols)
+
+    def make(ending: str) -> bytes:
+        result = opened.result(chosen.key)
+        if ending in table_text.WRITERS:
+            return table_text.written(sections.table(result, *how), ending)
+        return table_text.exact(numbers(result, *how), ending)
+
+    return [
+        exports.File(words, f"{stem}.{ending}", lambda ending=ending: make(ending))  # type: ignore[misc]
+        for ending, words in exports.TABLES.items()
+    ]

@@ -1,5 +1,7 @@
 """Two rows of a benchmark query by query: who wins where, and one query as both answered it."""
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import pandas as pd
@@ -7,15 +9,92 @@ import streamlit as st
 
 from shuffleproof.app import address, benchmarks
 from shuffleproof.app.data_frame import data_frame
-from shuffleproof.app.figures import benchmark_deltas, benchmark_query, query_bars
+from shuffleproof.app.figures import benchmark_deltas, benchmark_query, benchmark_ranks, query_bars
 from shuffleproof.app.plain import escaped
-from shuffleproof.app.study import parts, query_rows, rescored_list
-from shuffleproof.app.views.benchmark.chosen import Chosen
+from shuffleproof.app.study import parts, query_comparison, rescored_list
 from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import tables
+from shuffleproof.core.studies.kinds.benchmark import sections
+from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
+from shuffleproof.core.studies.kinds.benchmark.published import in_words as published_in_words
+from shuffleproof.core.studies.kinds.benchmark.published import warning
 from shuffleproof.core.studies.kinds.benchmark.rows import REFERENCES
+from shuffleproof.core.studies.kinds.benchmark.table import LETTERS, MEANS, SYMBOLS, comparison
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.query_changes import in_words
+from shuffleproof.core.studies.tables import Table
+from shuffleproof.core.words import p_value
+
+UNDRAWN = ("ideal", "random")
+"""References so far away that the picture would show nothing else."""
+
+
+@dataclass(frozen=True)
+class Marked:
+    """Whom the table's marks compare with.
+
+    Attributes:
+        baselines: the rows.
+        symbols: the mark of each in turn.
+    """
+
+    baselines: tuple[str, ...] = ()
+    symbols: str = LETTERS
+
+    @classmethod
+    def now(cls, chosen: "Chosen") -> "Marked":
+        """What is chosen on the page: no more baselines than the style has symbols."""
+        symbols = SYMBOLS[st.session_state.get("marks") or "letters"]
+        asked = st.session_state.get("letters", ())
+        baselines = tuple(label for label in asked if label in chosen.labels)
+        return cls(baselines[: len(symbols)], symbols)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What is drawn of a stored benchmark.
+
+    Attributes:
+        artefact: the benchmark.
+        measure: of the picture and of the comparisons, under the conventions chosen.
+        columns: measures of the table, under the same.
+        baseline: who the picture compares with.
+        test: a name of TESTS.
+    """
+
+    artefact: Artefact
+    measure: Measure
+    columns: tuple[str, ...]
+    baseline: str
+    test: str
+
+    @property
+    def key(self) -> str:
+        """The benchmark's key."""
+        return str(self.artefact.key)
+
+    @property
+    def of_runs(self) -> bool:
+        """Whether it compares runs from files: nothing was trained, and there are no features."""
+        return is_of_runs(self.artefact.recipe)
+
+    @property
+    def labels(self) -> list[str]:
+        """The rows in the table's order."""
+        return benchmarks.labels(self.key)
+
+    @cached_property
+    def compared(self) -> pd.DataFrame:
+        """Every row against the baseline."""
+        return benchmarks.compared(self.key, str(self.measure), self.baseline, self.test)
+
+    @property
+    def drawn(self) -> pd.DataFrame:
+        """The rows that the picture shows."""
+        return self.compared[~self.compared["ranker"].isin(UNDRAWN)]
+
 
 BARS, ROWS, BUMP, FEATURES = "deltas", "queries", "answers", "features"
 
@@ -94,7 +173,7 @@ def _rows(frame: pd.DataFrame, pair: Pair) -> None:
         tables.Column("ranker", pair[0], tables.VALUE),
         tables.Column("baseline", pair[1], tables.VALUE),
     )
-    query_rows.rows(
+    query_comparison.rows(
         frame[["query", *folds, "difference", "ranker", "baseline"]], columns,
         "Queries by difference; choose a row to see its documents",
         height=query_bars.HEIGHT, key=ROWS,
@@ -103,7 +182,7 @@ def _rows(frame: pd.DataFrame, pair: Pair) -> None:
 
 def _one_query(chosen: Chosen, pair: Pair, frame: pd.DataFrame) -> None:
     left, right = st.columns(2)
-    query = query_rows.query(frame["query"], "Click a bar or a row, or choose a query", left)
+    query = query_comparison.query(frame["query"], "Click a bar or a row, or choose a query", left)
     if query is None:
         return
     own = frame[frame["query"].astype(str) == query]
@@ -174,3 +253,99 @@ def _documents(frame: pd.DataFrame, pair: Pair) -> Any:
         title = "Every document of the list with its label, places and scores"
         data_frame(tables.inferred(frame, title, known), "documents", more)
     return more
+
+
+def details(chosen: Chosen) -> None:
+    """Draw everything between the table and what can be taken away."""
+    _as_printed(chosen)
+    _numbers(chosen)
+    section(chosen)
+    _alike(chosen)
+    place = parts.folded("Every number of the table", "every number")
+    if place is not None:
+        frame = benchmarks.means(chosen.key, chosen.columns)
+        data_frame(Table(frame, MEANS, "Means by ranker and measure"), "numbers", place)
+
+
+def _numbers(chosen: Chosen) -> None:
+    st.subheader("Is it more than chance?")
+    title = f"Differences of {chosen.measure} from {chosen.baseline} by ranker"
+    compared = Table(chosen.compared, comparison(chosen.baseline), title)
+    data_frame(compared.without("group"), "compared")
+    parts.convention(
+        escaped(chosen.measure.convention()), f"{chosen.test}, Holm over the rows",
+        "d: Cohen's d of the differences",
+    )  # fmt: skip
+
+
+def _alike(chosen: Chosen) -> None:
+    ranked = [label for label in chosen.labels if label not in REFERENCES]
+    if len(ranked) < 2:
+        return
+    st.subheader("Who cannot be told apart?")
+    found = benchmarks.ranks(chosen.key, str(chosen.measure))
+    if not found.queries:
+        st.caption("No mean rank is defined: queries have no relevant document.")
+        return
+    places = [(str(name), float(place)) for name, place in found.ranks.items()]
+    st.plotly_chart(
+        _ranks(places, found.cliques, found.difference),
+        key="ranks",
+        config=parts.PLAIN,
+        alt=benchmark_ranks.alt_text(places, found.cliques),
+    )
+    seeded = max(benchmarks.seeds(chosen.artefact.recipe).values(), default=1) > 1
+    over_seeds = ", each the mean over seeds" if seeded else ""
+    st.caption(
+        escaped(
+            f"Mean ranks over {found.queries} queries ({chosen.measure}){over_seeds} · "
+            f"a thick line joins rankers that differ by less than Nemenyi's critical "
+            f"difference {found.difference:.2f} (α = .05) · Friedman's χ² = {found.statistic:.1f}, "
+            f"{p_value(found.p_value)} · ranks say how often a ranker is ahead, not by how much"
+        )
+    )
+
+
+@st.cache_resource(max_entries=128, show_spinner=False)
+def _ranks(
+    places: list[tuple[str, float]], cliques: tuple[tuple[str, ...], ...], difference: float
+) -> Any:
+    """The figure; shared between sessions and never changed."""
+    return benchmark_ranks.ranks(places, cliques, difference)
+
+
+def _as_printed(chosen: Chosen) -> None:
+    """The paper's own rows: not measured here, and compared with nothing."""
+    found: Any = benchmarks.printed(chosen.key)
+    if found is None:
+        return
+    printed, frame = found
+    st.subheader("As the paper printed it")
+    st.markdown(
+        "Printed, not measured: these rows take no part in ranks, marks or bold type. Small: what "
+        "the same ranker reached here under the paper's convention."
+    )
+    st.table(_wide(frame))
+    st.caption(
+        escaped(
+            f"{published_in_words(printed)} {warning(chosen.artefact.facts, chosen.columns)} Here: "
+            f"{sections.convention('NDCG')} · "
+            f"{benchmarks.on_lists(chosen.artefact.facts)}."
+        )
+    )
+
+
+def _wide(frame: pd.DataFrame) -> pd.DataFrame:
+    """A row a printed ranker, a column a measure, ours small beside."""
+    columns = list(dict.fromkeys(frame["measure"]))
+    rows = {
+        ranker: [_beside(one) for one in own.to_dict("records")]
+        for ranker, own in frame.groupby("ranker", sort=False)
+    }
+    index = pd.Index([escaped(str(name)) for name in rows], name="As printed")
+    return pd.DataFrame(rows.values(), columns=columns, index=index)
+
+
+def _beside(one: Any) -> str:
+    ours = "" if pd.isna(one["here"]) else f" :gray[:small[here {one['here']:.4f}]]"
+    return f"{one['printed']:.4f}{ours}".replace("here ", "here\u00a0")

@@ -8,19 +8,25 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import disturbed
+from shuffleproof.app import disturbed, opened, services
+from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import card as figure
 from shuffleproof.app.plain import escaped
-from shuffleproof.app.study import choice, parts
-from shuffleproof.app.study import page as shell
+from shuffleproof.app.study import choice, families, parts, trial_cost
+from shuffleproof.app.study import form as shell
 from shuffleproof.app.study import perturbed_queries as queries
-from shuffleproof.app.study.measure_menu import choice as measure_choice
-from shuffleproof.app.views.card import table
-from shuffleproof.app.views.card.form import FORM
+from shuffleproof.app.study.form import Asked, Form
+from shuffleproof.app.study.job_panel import Panel
+from shuffleproof.app.study.parts import choice as measure_choice
 from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.parameters import Parameter
+from shuffleproof.core.perturb.registry import PERTURBATIONS
 from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.kinds.card import study as card
 from shuffleproof.core.studies.kinds.card import table as card_table
+from shuffleproof.core.studies.kinds.card.study import MOVED
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
+from shuffleproof.core.studies.running import RunningStudy
 from shuffleproof.core.words import counted
 
 CHART = "pareto"
@@ -84,7 +90,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     drawn = _picture(chosen, drawing)
     with said:
         parts.finding(card_table.finding(chosen.cards, family, str(measure)))
-    table.section(chosen.cards, chosen.key, family, str(measure))
+    section(chosen.cards, chosen.key, family, str(measure))
     _queries(chosen)
     choice.export_row(artefact, drawn, card_table.told(chosen.cards, family))
 
@@ -163,3 +169,68 @@ def _ranker(chosen: Chosen) -> str | None:
         placeholder=f"Click a mark of the picture, or choose ({INITIAL} too)",
     )  # fmt: skip
     return None if found is None else str(found)
+
+
+def section(cards: pd.DataFrame, key: str, family: str, measure: str) -> None:
+    """Draw the cards of all rankers.
+
+    Args:
+        cards: as `app.disturbed.cards` gives them.
+        key: of the study.
+        family: of perturbations.
+        measure: that they are of.
+    """
+    st.subheader("The cards", anchor=False)
+    data_frame(card_table.told(cards, family).without(*MOVED), "cards")
+    convention = card_table.convention(opened.result(key), measure)
+    parts.convention(convention, "empty: it never happens, or there is nothing to compare with")
+    st.subheader("Who is moved: relevant documents or others?", anchor=False)
+    data_frame(card_table.moves(cards, family), "moves")
+    st.caption(
+        "Mean number of positions that documents of a grade moved in the ranker's own answer, from "
+        "the lists as they are to the last level; a mean over the queries that have the grade."
+    )
+
+
+OFFERED = [name for name, entry in PERTURBATIONS.items() if entry.changes <= card.ALLOWED]
+
+
+def first(found: RunningStudy) -> None:
+    """Draw the marks that are there."""
+    result = found.result(services.store())
+    if result is None:
+        return
+    family, measure = str(result.trials["family"].iloc[0]), str(found.recipe["measures"][0])
+    frame = card_table.pareto(card_table.cards(result, family, measure))
+    if frame["start"].notna().any():
+        last = result.trials[result.trials["family"] == family]["level"].iloc[-1]
+        st.plotly_chart(
+            figure.pareto(frame, measure, f"{family} {last:g}"), key="first results",
+            alt=figure.alt_text(frame, measure),
+        )  # fmt: skip
+    st.caption(f"First results: {counted(len(result.trials), 'trial')} so far.")
+
+
+def disturbing(_declared: Parameter, now: Any) -> tuple[str, ...]:
+    """Draw the families."""
+    return tuple(families.choice(OFFERED, [name for name in now if name in OFFERED]))
+
+
+def cost(asked: Asked) -> str:
+    """What the button will cost, from what a trial took in the study shown."""
+    pairs = []
+    for family in asked.question.families:
+        entry = PERTURBATIONS[family]
+        pairs += [(family, level) for level in sorted({entry.unchanged, *entry.default_levels})]
+    return trial_cost.trials(asked, pairs)
+
+
+FORM = Form(
+    Panel(card.KIND, "robustness card", first),
+    "Run a robustness card",
+    "Run this card",
+    rows=(("rankers",), ("families", "draws")),
+    cost=cost,
+    kept=("families",),
+    widgets={"families": disturbing},
+)

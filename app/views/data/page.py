@@ -1,20 +1,30 @@
 """The page about data: what it holds, what is wrong with it, and how more of it comes in."""
 
+import json
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import data_sets, services, state
+from shuffleproof.app import address, data_sets, services, state, uploads
 from shuffleproof.app.figures import distributions
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.views.data import browser as data_browser
-from shuffleproof.app.views.data import manage as data_manage
 from shuffleproof.app.views.data import upload as data_upload
-from shuffleproof.core.data import examination
+from shuffleproof.core.data import examination, trec
+from shuffleproof.core.data.catalogue import SAMPLE
+from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.doctor import Finding
 from shuffleproof.core.data.examination import Examination
+from shuffleproof.core.data.letor import read as letor
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import jobs
+from shuffleproof.core.studies.answers.trained import studied_on, trained_on
 from shuffleproof.core.studies.workbench import finished
+from shuffleproof.core.words import counted
 
 QUESTION = "What is in this data, and what in it could mislead a study?"
 TABS = ("Facts", "Queries", "Features", "Side by side", "Add data", "Manage")
@@ -43,14 +53,14 @@ def _explained(title: str) -> None:
         if title == "Add data":
             data_upload.section()
         elif title == "Side by side":
-            data_manage.side_by_side(state.data_sets(), state.data())
+            side_by_side(state.data_sets(), state.data())
         else:
             name = state.data()
             own = {
                 "Facts": _facts,
                 "Queries": data_browser.queries,
                 "Features": data_browser.features,
-                "Manage": data_manage.section,
+                "Manage": section,
             }
             own[title](name, services.data_set(name))
     except ShuffleproofError as error:
@@ -141,3 +151,198 @@ def _finding(finding: Finding, key: str) -> None:
             help="Show the queries behind this finding",
             width="stretch",
         )
+
+
+DIFFERS = "background-color: rgba(230, 159, 0, 0.22)"
+
+
+def side_by_side(names: Sequence[str], used: str) -> None:
+    """Draw the facts of several data sets; only what differs is marked."""
+    came = sorted(names, key=lambda name: services.arrived(services.data_set(name)))
+    others = [name for name in came if name != used]
+    address.several("sets", address.named(*names), [used, *others[:1]], of=used)
+    chosen = st.multiselect("Data sets", list(names), key="sets")
+    if len(chosen) < 2:
+        st.info("Choose two or more data sets; more of them come in under Add data.")
+        return
+    found = {name: services.data_set(name) for name in chosen}
+    table = pd.DataFrame(
+        {name: data_sets.facts(each, data_sets.examined(each)) for name, each in found.items()}
+    ).fillna("–")
+    table = table.loc[_ordered(list(table.index))]
+    unlike = table.ne(table.iloc[:, 0], axis=0).any(axis=1)
+    only = st.toggle("Only what differs", key="only", bind="query-params")
+    table.insert(0, "fact", table.index)
+    table.insert(1, "differs", ["≠" if each else "" for each in unlike])
+    shown = table[unlike] if only else table
+    styled = shown.style.apply(
+        lambda line: [DIFFERS if line["differs"] else ""] * len(line), axis="columns"
+    )
+    st.dataframe(
+        styled,
+        hide_index=True,
+        height="content",
+        column_config={
+            "fact": st.column_config.TextColumn("", width="medium"),
+            "differs": st.column_config.TextColumn("", width=30),
+        },
+    )
+    count = f"{unlike.sum()} of {len(table)} facts differ (marked ≠)."
+    st.markdown(f"**{count}**" if unlike.any() else "**These sets do not differ in any fact.**")
+
+
+def _ordered(facts: Sequence[str]) -> list[str]:
+    """Facts as they came, those of the labels together where the first of them stands.
+
+    >>> _ordered(["queries", "label 0", "label 2", "size", "label 1"])
+    ['queries', 'label 0', 'label 1', 'label 2', 'size']
+    """
+    shares = sorted(
+        (fact for fact in facts if fact.startswith("label ")),
+        key=lambda fact: float(fact.removeprefix("label ")),
+    )
+    rest = [fact for fact in facts if fact not in shares]
+    at = facts.index(next(iter(fact for fact in facts if fact in shares))) if shares else 0
+    return [*rest[:at], *shares, *rest[at:]]
+
+
+def section(name: str, artefact: Artefact) -> None:
+    """Draw export, renaming and deleting of the data set in use."""
+    st.subheader(escaped(f"Export {name}"), anchor=False)
+    _export(name, artefact)
+    for error in st.session_state.pop("manage errors", []):
+        st.error(escaped(error))
+    if name == SAMPLE:
+        st.caption("The sample comes with the program: it can be neither renamed nor deleted.")
+        return
+    st.subheader("Rename", anchor=False)
+    with st.form("rename", border=False):
+        new = st.text_input("New name", value=name, max_chars=60, key=f"rename {name}")
+        st.caption(
+            "Rankers and studies belong to the data by its content: they follow it under any name."
+        )
+        if st.form_submit_button("Rename"):
+            _renamed(name, new.strip(), artefact)
+    st.subheader("Delete", anchor=False)
+    if st.button("Delete …", icon=":material/delete:"):
+        _ask(name, artefact)
+
+
+def _export(name: str, artefact: Artefact) -> None:
+    words = st.segmented_control(
+        "Part", list(data_sets.PART_OF), default="test", required=True, key="part",
+        bind="query-params",
+    )  # fmt: skip
+    part = data_sets.PART_OF[str(words or "test")]
+    with st.container(horizontal=True):
+        for ending, label, write in (
+            ("txt.gz", "LETOR text", letor.write),
+            ("qrels", "Judgments (TREC qrels)", lambda data, path: trec.write_qrels(path, data)),
+        ):
+            large = artefact.size > data_sets.AT_ONCE
+            st.download_button(
+                label,
+                _file(artefact, part, ending, write),
+                file_name=f"{name}-{part}.{ending}",
+                mime="application/octet-stream",
+                on_click="ignore",
+                disabled=large,
+                key=f"download {ending}",
+            )
+        facts = data_sets.facts(artefact, data_sets.examined(artefact))
+        st.download_button(
+            "Facts (JSON)",
+            json.dumps({"name": name, "key": str(artefact.key), **facts}, indent=1),
+            file_name=f"{name}.json",
+            mime="application/json",
+            on_click="ignore",
+        )
+    st.caption("On the command line, for sets of any size:")
+    st.code(
+        f"shuffleproof export '{name}' {part}.txt.gz --part {part}", language="bash",
+        wrap_lines=True,
+    )  # fmt: skip
+
+
+def _file(
+    artefact: Artefact, part: str, ending: str, write: Callable[[RankingDataset, Path], None]
+) -> Callable[[], bytes]:
+    """The bytes of an export, written when they are asked for."""
+
+    def made() -> bytes:
+        dataset = getattr(services.fold(str(artefact.key)), part)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / f"{part}.{ending}"
+            write(dataset, path)
+            return path.read_bytes()
+
+    return made
+
+
+def _renamed(old: str, new: str, artefact: Artefact) -> None:
+    store = services.store()
+    if new == old:
+        return
+    try:
+        uploads.check_name(new, store)
+        store.set_name(new, artefact.key)
+        store.remove_name(old)
+    except ShuffleproofError as error:
+        st.error(escaped(str(error)))
+        return
+    state.use_data(new)
+
+
+@st.dialog("Delete this data set?")
+def _ask(name: str, artefact: Artefact) -> None:
+    store = services.store()
+    fold = services.fold(str(artefact.key))
+    rankers = trained_on(store, fold.train.fingerprint, fold.valid.fingerprint)
+    studies = studied_on(store, str(artefact.facts["fingerprint"]))
+    running = [
+        job
+        for job in jobs.jobs_of(store).list("waiting", "running")
+        if job.parameters.get("pinned") == f"{artefact.key.kind}-{artefact.key.digest}"
+    ]
+    names = [text for text, key in store.names().items() if key == artefact.key and text != name]
+    st.markdown(f"**{escaped(name)}**, {artefact.size / 1e6:,.1f} MB, is removed for good.")
+    depend = "No trained ranker and no study depends on it."
+    if rankers or studies:
+        depend = (
+            f"{len(rankers)} trained rankers and {len(studies)} studies depend on it: they stay "
+            "stored, but can be neither opened query by query nor added to until the same files "
+            "are read in again."
+        )
+    st.markdown(depend)
+    if names:
+        st.markdown(f"It is also called {escaped(', '.join(names))}: these names go too.")
+    if running:
+        several = len(running) > 1
+        verb = (
+            "are working on it: cancel them first." if several else "is working on it: cancel it."
+        )
+        st.error(f"{counted(len(running), 'job')} {verb}")
+    keep, remove = st.columns(2)
+    if keep.button("Keep it", width="stretch"):
+        st.rerun()
+    if remove.button(
+        "Delete it",
+        type="primary",
+        key="delete now",
+        width="stretch",
+        disabled=bool(running),
+        on_click=_delete,
+        args=(artefact,),
+    ):
+        st.rerun()
+
+
+def _delete(artefact: Artefact) -> None:
+    store = services.store()
+    try:
+        store.remove(artefact.key)
+        examination.forget(str(artefact.facts["fingerprint"]), store)
+    except ShuffleproofError as error:
+        st.session_state["manage errors"] = [str(error)]
+    else:
+        st.session_state["data"] = SAMPLE

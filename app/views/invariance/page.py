@@ -1,23 +1,26 @@
 """Permutation invariance by hand: one query, another order shown, and what each ranker answers."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from itertools import chain
+from pathlib import Path
 
+import pandas as pd
+import plotly.graph_objects as go
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from shuffleproof.app import address, proposals, scoring, services, state
+from shuffleproof.app import address, exports, proposals, report, scoring, services, state
 from shuffleproof.app.figures import bump, scatter
 from shuffleproof.app.plain import escaped
+from shuffleproof.app.proposals import as_asked
+from shuffleproof.app.scoring import List
 from shuffleproof.app.study import parts, shown_list
 from shuffleproof.app.study.shown_list import Shown
 from shuffleproof.app.views.invariance import certificates
-from shuffleproof.app.views.invariance import export as invariance_taken
-from shuffleproof.app.views.invariance.answers import Answered, answered
-from shuffleproof.app.views.invariance.export import numbers
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.rankers.initial import ListRecipe
-from shuffleproof.core.studies.answers.one_list import explanation, verdicts
+from shuffleproof.core.studies.answers.one_list import Answer, explanation, moves, verdicts
 from shuffleproof.core.studies.answers.trained import (
     CONTRAST,
     TrainedRanker,
@@ -26,6 +29,72 @@ from shuffleproof.core.studies.answers.trained import (
     contrasting,
     list_recipes,
 )
+from shuffleproof.core.studies.kinds.invariance.question import Invariance
+from shuffleproof.core.studies.reproduce import command_of, python_of
+from shuffleproof.core.studies.tables import inferred
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A ranker's answer to a list, ready to be shown.
+
+    Attributes:
+        ranker: who answered.
+        answer: its scores before and now.
+        moves: one row a document; see `core.studies.answers.one_list.moves`.
+        bump: where documents are shown and answered.
+        scatter: scores before and now.
+    """
+
+    ranker: TrainedRanker
+    answer: Answer
+    moves: pd.DataFrame
+    bump: go.Figure
+    scatter: go.Figure
+
+    @property
+    def label(self) -> str:
+        """What the ranker is called on this page."""
+        return self.ranker.label
+
+
+def answered(
+    one: scoring.List, rankers: Sequence[TrainedRanker], shown: Shown
+) -> tuple[Answered, ...]:
+    """What each ranker answered to a list as it is shown, beside what it answered before.
+
+    Raises:
+        ScoringError: the scoring process has no answer.
+    """
+    found = scoring.answers(one, tuple(rankers), shown.before, shown.now)
+    ready = []
+    for ranker, answer in zip(rankers, found, strict=True):
+        frame = moves(shown.documents, shown.arranged_before, shown.arranged, answer)
+        asked = f"{one!r} {ranker.key} {shown.before} {shown.now}"
+        ready.append(
+            Answered(
+                ranker=ranker,
+                answer=answer,
+                moves=frame,
+                bump=_bump(asked, ranker.label, shown.chosen, frame),
+                scatter=_scatter(asked, ranker.label, frame),
+            )
+        )
+    return tuple(ready)
+
+
+@st.cache_resource(max_entries=128, show_spinner=False)
+def _bump(asked: str, label: str, chosen: int | None, _frame: pd.DataFrame) -> go.Figure:
+    """The figure by what was asked, which determines the frame; sessions share it, none writes."""
+    del asked
+    return bump.bump(_frame, label, chosen=chosen)
+
+
+@st.cache_resource(max_entries=128, show_spinner=False)
+def _scatter(asked: str, label: str, _frame: pd.DataFrame) -> go.Figure:
+    del asked
+    return scatter.scatter(_frame, label)
+
 
 QUESTION = "Does the order in which documents are shown change a ranker's answer?"
 CHART = {"displayModeBar": False}
@@ -93,7 +162,7 @@ def _study(data: scoring.Described, rankers: list[TrainedRanker]) -> None:
     place = parts.folded("Every number of this list", "every number")
     if place is not None:
         place.dataframe(numbers(found), hide_index=True, alt="Every document, ranker by ranker")
-    invariance_taken.row(one, shown, found)
+    row(one, shown, found)
 
 
 def _said(found: Sequence[Answered], shown: Shown, *, changed: bool) -> None:
@@ -217,3 +286,53 @@ def _beside(found: Sequence[Answered], across: int) -> Iterator[tuple[DeltaGener
     """A column for each answer, so many beside each other."""
     for at in range(0, len(found), across):
         yield from zip(st.columns(across), found[at : at + across], strict=False)
+
+
+def row(one: List, shown: Shown, found: Sequence[Answered]) -> None:
+    """Draw the row of exports of this list."""
+    stem = f"invariance-{len(found)}-rankers"
+    rankers = [answer.ranker for answer in found]
+    question = Invariance(tuple(as_asked(ranker, one.data) for ranker in rankers))
+    facts = {"data": one.data, "lists": asdict(one.recipe)}
+    said = {
+        "data": one.data,
+        "query": one.query,
+        "rankers": [ranker.label for ranker in rankers],
+        "before": shown.before,
+        "order": shown.now,
+    }
+    figures = [
+        file
+        for answer in found
+        for file in exports.figure_files(answer.bump, f"{answer.label}-bump")
+    ]
+    parts.exports_row(
+        parts.Shared(
+            figures=figures,
+            tables=lambda: exports.table_files(inferred(numbers(found), stem), stem),
+            recipe=exports.recipe_file(said, facts, stem),
+            report=_report(one.data, rankers),
+            link=lambda: parts.here(data=one.data),
+            command=lambda: command_of(question, facts),
+            python=lambda: python_of(question, facts),
+        ),
+        "invariance",
+    )
+
+
+def numbers(found: Sequence[Answered]) -> pd.DataFrame:
+    """Every number of the list: one row a ranker and document, in the order shown."""
+    tables = [one.moves.assign(ranker=one.label).sort_values("shown") for one in found]
+    table = pd.concat(tables, ignore_index=True)
+    return table[["ranker", *(name for name in table.columns if name != "ranker")]]
+
+
+def _report(data: str, rankers: Sequence[TrainedRanker]) -> exports.File:
+    """The certificates of these rankers as a page of their own."""
+    found = services.certified(data, address.says("study"))
+    studies = {found[ranker.digest].study for ranker in rankers if ranker.digest in found}
+    paths: list[Path] = [services.store().resolve(key, "study").path for key in sorted(studies)]
+    missing = "" if paths else "A report needs certificates: examine all test queries first."
+    return exports.File(
+        "Report (HTML)", "certificates.html", lambda: report.report(paths).encode(), missing
+    )

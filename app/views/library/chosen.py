@@ -1,17 +1,21 @@
 """What can be done with chosen entries of the library: open, compare, name, tag, take, delete."""
 
+import shlex
+from collections import Counter
 from collections.abc import Sequence
 
 import streamlit as st
 
-from shuffleproof.app import exports, library, report, services, state, uploads
+from shuffleproof.app import exports, jobs, library, report, services, state, uploads
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.exports import File
 from shuffleproof.app.jobs import duration
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import parts
-from shuffleproof.app.views.library import delete, export
+from shuffleproof.core.data import examination
+from shuffleproof.core.data.catalogue import SAMPLE
 from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.studies import jobs_library
 from shuffleproof.core.studies.library import entries as shelf
 from shuffleproof.core.studies.library.entries import KINDS, Entry
 from shuffleproof.core.studies.methods import paragraph, references
@@ -36,11 +40,11 @@ def section(chosen: Sequence[Entry], every: Sequence[Entry]) -> None:
             with st.popover("Rename", icon=":material/edit:", disabled=chosen[0].bundled):
                 _rename(chosen[0])
         with st.popover("Take along", icon=":material/archive:"):
-            export.section(chosen)
+            exporting(chosen)
         if any(entry.key.kind == "study" for entry in chosen):
             with st.popover("Report", icon=":material/description:"):
                 _report(chosen)
-        delete.button(chosen, every)
+        button(chosen, every)
     studies = [entry for entry in chosen if entry.key.kind in {"study", "ranker"}]
     if len(chosen) == 1 and studies:
         _again(studies[0])
@@ -174,3 +178,140 @@ def _again(entry: Entry) -> None:
             st.code(library.python(entry), language="python", wrap_lines=True)
         except ShuffleproofError as error:
             st.caption(escaped(str(error)))
+
+
+PLURAL = {"data set": "data sets", "ranker": "rankers", "study": "studies", "scores": "scores"}
+
+
+def button(chosen: Sequence[Entry], every: Sequence[Entry]) -> None:
+    """Draw the button that asks before anything is deleted."""
+    own = [entry for entry in chosen if not entry.bundled]
+    if st.button(
+        "Delete …", icon=":material/delete:", disabled=not own, key="delete",
+        help="" if own else "What comes with the program cannot be deleted.",
+    ):  # fmt: skip
+        _ask(own, every)
+
+
+@st.dialog("Delete from the library?")
+def _ask(chosen: Sequence[Entry], every: Sequence[Entry]) -> None:
+    keys = {entry.key for entry in chosen}
+    found = {one.key: one for key in keys for one in shelf.dependents(every, key)}
+    made = [one for key, one in found.items() if key not in keys and not one.bundled]
+    size = sum(entry.artefact.size for entry in chosen) / 1e6
+    names = ", ".join(entry.name for entry in chosen)
+    st.markdown(f"**{escaped(names)}**, {size:,.1f} MB, is removed for good.")
+    if made:
+        counts = Counter(KINDS[one.key.kind] for one in made)
+        said = ", ".join(
+            f"{count} {kind if count == 1 else PLURAL[kind]}" for kind, count in counts.items()
+        )
+        st.markdown(escaped(f"Made from it, directly or not: {said}."))
+        st.dataframe(
+            library.table(made, every)[["name", "kind", "what", "megabytes"]],
+            hide_index=True, key="made from it", height=200,
+            alt="What was made from the entries to be deleted",
+        )  # fmt: skip
+        st.caption(
+            "Kept, they stay readable; what was made from data or an initial ranking that is gone "
+            "can be neither opened query by query nor added to."
+        )
+    else:
+        st.markdown("Nothing was made from it.")
+    whole = bool(made) and st.toggle(f"Delete these {len(made)} too", key="with dependents")
+    gone = [*made, *chosen] if whole else list(chosen)
+    running = library.working(gone)
+    if running:
+        st.error(f"{running} job{' is' if running == 1 else 's are'} working on it: cancel first.")
+    keep, remove = st.columns(2)
+    if keep.button("Keep", width="stretch", key="keep"):
+        st.rerun()
+    if remove.button(
+        f"Delete {len(gone)}", type="primary", key="delete now", width="stretch",
+        disabled=bool(running), on_click=_delete, args=(gone,),
+    ):  # fmt: skip
+        st.rerun()
+
+
+def _delete(gone: Sequence[Entry]) -> None:
+    store = services.store()
+    try:
+        shelf.remove(store, gone)
+        for entry in gone:
+            if entry.key.kind == "data" and "fingerprint" in entry.artefact.facts:
+                examination.forget(str(entry.artefact.facts["fingerprint"]), store)
+    except ShuffleproofError as error:
+        st.session_state["library errors"] = [str(error)]
+    st.session_state["chosen"] = []
+    if state.data() not in state.data_sets():
+        st.session_state["data"] = SAMPLE
+
+
+EXPORT = "library-export"
+LARGEST = 500_000_000
+"""Bytes of an archive up to which the browser is handed it; larger ones stay where they lie."""
+
+
+def exporting(chosen: Sequence[Entry]) -> None:
+    """Draw what goes along, how large it is, and how to get it."""
+    whole = library.taken_along(chosen)
+    size = sum(entry.artefact.size for entry in whole)
+    names = ", ".join(dict.fromkeys(entry.name for entry in whole))
+    st.markdown(
+        escaped(f"{len(whole)} entries with all that they need, at most {size / 1e6:,.1f} MB:")
+    )
+    st.caption(escaped(names))
+    keys = [str(entry.key) for entry in chosen]
+    if size <= library.AT_ONCE:
+        st.download_button(
+            "Archive (zip)", lambda: library.archive_of(chosen),
+            file_name="shuffleproof-library.zip", mime="application/zip", on_click="ignore",
+            key="library archive", width="stretch",
+        )  # fmt: skip
+    else:
+        _by_job(keys)
+    st.caption("Another machine reads it below this page's table, or on the command line:")
+    st.code(
+        f"shuffleproof library export library.zip {shlex.join(keys)}\n"
+        "shuffleproof library import library.zip", language="bash", wrap_lines=True,
+    )  # fmt: skip
+
+
+def _by_job(keys: list[str]) -> None:
+    """A large archive is written outside the web process."""
+    store = services.store()
+    out = jobs_library.exported(store, keys)
+    try:
+        found = [job for job in jobs.table().list() if job.kind == EXPORT
+                 and job.parameters["keys"] == keys]  # fmt: skip
+    except ShuffleproofError as error:
+        st.error(escaped(str(error)))
+        return
+    job = found[0] if found else None
+    if job is not None and not job.ended:
+        st.progress(jobs.far(job).share, escaped(f"Writing it: {jobs.far(job).words}"))
+        return
+    if job is not None and job.state == "done" and out.is_file():
+        size = out.stat().st_size
+        st.caption(escaped(f"Written: {out}, {size / 1e6:,.1f} MB"))
+        if size <= LARGEST:
+            st.download_button(
+                "Archive (zip)", out.read_bytes, file_name=out.name, mime="application/zip",
+                on_click="ignore", key="library archive", width="stretch",
+            )  # fmt: skip
+        return
+    if job is not None and job.state == "failed":
+        st.error(escaped(f"It could not be written: {job.reason}"))
+    if st.button("Write the archive", key="write archive", width="stretch"):
+        _hand_in(keys)
+
+
+def _hand_in(keys: list[str]) -> None:
+    try:
+        job = jobs.submit(EXPORT, {"keys": keys})
+        if job.state == "done":  # its file was removed since
+            jobs.act("retry", job.id)
+    except ShuffleproofError as error:
+        st.error(escaped(str(error)))
+        return
+    st.rerun()

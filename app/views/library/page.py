@@ -1,17 +1,19 @@
 """The page of everything that is stored: what it is, what made it, what needs it."""
 
+from collections.abc import Sequence
 from functools import partial
 
 import streamlit as st
 
-from shuffleproof.app import library, state
+from shuffleproof.app import jobs, library, received, services, state
 from shuffleproof.app.library import Filter
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import parts
 from shuffleproof.app.views.library import chosen as chosen_entries
-from shuffleproof.app.views.library import import_archive
-from shuffleproof.app.views.library import store as store_care
 from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.execution.jobs import Job
+from shuffleproof.core.store.damaged import Damaged, remove
+from shuffleproof.core.studies.library import cleaning, uploads
 from shuffleproof.core.studies.library.entries import KINDS, Entry
 from shuffleproof.core.words import counted
 
@@ -34,7 +36,7 @@ def page() -> None:
         every = library.entries()
     except ShuffleproofError as error:
         st.error(escaped(str(error)))
-        import_archive.section()
+        importing()
         return
     wanted = _filter(every)
     shown = library.filtered(every, wanted)
@@ -51,8 +53,8 @@ def page() -> None:
         _said(shown, every)
         chosen = _table(shown, every)
         chosen_entries.section(chosen, every)
-    store_care.section()
-    import_archive.section()
+    section()
+    importing()
 
 
 def _filter(every: list[Entry]) -> Filter:
@@ -138,3 +140,162 @@ def _take(table: str, keys: list[str]) -> None:
     """What is ticked in the table is what is chosen."""
     rows = st.session_state[table]["selection"]["rows"]
     st.session_state["chosen"] = [keys[row] for row in rows if row < len(keys)]
+
+
+MOST_SHOWN = 50
+
+
+def section() -> None:
+    """Draw what is damaged, if anything is, the store's size, and what could go."""
+    verification = library.verification()
+    seen = library.damaged()
+    names = {one.name for one in seen}
+    _broken([*seen, *(one for one in verification.damaged if one.name not in names)])
+    large = counted(verification.total, "large artefact")
+    read = f"; {verification.done} of {large} verified" if verification.total else ""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(
+            escaped(f"The store holds {library.size() / 1e6:,.1f} MB on this disk{read}."),
+            width="stretch",
+            help="Files above 1 MiB are digested in the background, once a day.",
+        )
+        with st.popover("Clean up", icon=":material/cleaning_services:"):
+            _clean()
+
+
+def _clean() -> None:
+    if not st.button("Look for what nobody needs", key="look for waste", width="stretch"):
+        st.caption("Trials of deleted studies, files of killed processes, uploads, old archives.")
+        return
+    found = cleaning.waste(services.store())
+    if not found:
+        st.success("Nothing: everything in the store is needed.")
+        return
+    st.dataframe(
+        library.waste_table(found), hide_index=True, key="waste",
+        alt="What nobody needs, by kind, with its size",
+    )  # fmt: skip
+    freed = sum(one.size for one in found)
+    st.button(
+        f"Free {freed / 1e6:,.1f} MB", type="primary", key="clean now", width="stretch",
+        on_click=_cleaned, args=(found,),
+    )  # fmt: skip
+
+
+def _cleaned(found: list[cleaning.Waste]) -> None:
+    try:
+        cleaning.clean(found, services.store())
+    except ShuffleproofError as error:
+        st.session_state["library errors"] = [str(error)]
+    library.measured_again()
+
+
+def _broken(found: Sequence[Damaged]) -> None:
+    if not found:
+        return
+    stand, stop = ("stands", "stops") if len(found) == 1 else ("stand", "stop")
+    st.warning(
+        f"**{counted(len(found), 'damaged file')}** {stand} apart from the library and {stop} "
+        "nothing else. What is removed here is made again when it is needed.",
+        icon=":material/broken_image:",
+    )
+    for one in found[:MOST_SHOWN]:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(escaped(f"{one.what} {one.name}: {one.found}"), width="stretch")
+            st.button(
+                "Remove", icon=":material/delete:", key=f"damaged {one.what} {one.name}",
+                on_click=_remove, args=(one,),
+            )  # fmt: skip
+    if len(found) > MOST_SHOWN:
+        st.caption(f"and {len(found) - MOST_SHOWN:,} more: `shuffleproof library list` names them.")
+
+
+def _remove(one: Damaged) -> None:
+    try:
+        remove(services.store(), one)
+        library.verification().damaged[:] = [
+            other for other in library.verification().damaged if other.path != one.path
+        ]
+    except ShuffleproofError as error:
+        st.session_state["library errors"] = [str(error)]
+
+
+IMPORT = "library-import"
+MINE, TURN = "archive handed in", "archive turn"
+EVERY_SECONDS = 1.0
+
+
+def importing() -> None:
+    """Draw the uploader and what became of the last archive."""
+    with st.expander("Bring in an archive", icon=":material/unarchive:", expanded=_active()):
+        st.markdown(
+            "A file that a library exported, here or elsewhere. Every file in it must have the "
+            "digest that its manifest says, and every key must follow from its recipe, or the "
+            "archive is refused as a whole; what is here already is kept. What comes in says from "
+            "which archive it came."
+        )
+        _watch()
+        turn = st.session_state.get(TURN, 0)
+        file = st.file_uploader(
+            "Archive (zip)", type=["zip"], key=f"archive {turn}", max_upload_size=received.limit()
+        )
+        if file is not None:
+            _hand_in(file.name, file)
+        st.caption("Larger ones: `shuffleproof library import archive.zip`")
+
+
+def _active() -> bool:
+    return MINE in st.session_state
+
+
+def _hand_in(name: str, file: uploads.Readable) -> None:
+    """Spool the file, hand it in, and let go of its bytes."""
+    st.session_state[TURN] = st.session_state.get(TURN, 0) + 1
+    try:
+        upload = uploads.spooled(services.store(), [(name, file)])
+        job = jobs.submit(IMPORT, {"upload": upload, "name": name})
+        if job.state == "done":  # it may have been deleted since
+            jobs.act("retry", job.id)
+    except ShuffleproofError as error:
+        st.session_state["library errors"] = [str(error)]
+    else:
+        st.session_state[MINE] = job.id
+    st.rerun()
+
+
+def _watch() -> None:
+    identifier = st.session_state.get(MINE)
+    if identifier is None:
+        return
+    try:
+        job = jobs.table().get(identifier)
+    except ShuffleproofError:  # it was removed from the list in another tab
+        del st.session_state[MINE]
+        return
+    if job.ended:
+        _ended(job)
+    else:
+        st.fragment(_running, run_every=EVERY_SECONDS)(identifier)
+
+
+def _running(identifier: str) -> None:
+    try:
+        job = jobs.table().get(identifier)
+    except ShuffleproofError:
+        st.rerun()
+    if job.ended:
+        st.rerun()
+    told = jobs.far(job)
+    st.progress(told.share, escaped(f"Taking in {job.parameters['name']}: {told.words}"))
+    st.button("Cancel", key="cancel archive", on_click=jobs.act, args=("cancel", identifier))
+
+
+def _ended(job: Job) -> None:
+    name = str(job.parameters["name"])
+    if job.state == "done":
+        count = len(job.result["artefacts"])
+        st.success(escaped(f"{name}: {count} entr{'y' if count == 1 else 'ies'} taken in."))
+    elif job.state == "failed":
+        st.error(escaped(f"Refused. {job.reason}"))
+    else:
+        st.info(escaped(f"{name}: cancelled."))

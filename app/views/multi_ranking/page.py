@@ -1,25 +1,38 @@
 """The page of Table 4: none, one or many initial rankings, left out and exchanged."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import rankings, state
+from shuffleproof.app import proposals, rankings, services, state, training
+from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import initial_rankings as figure
 from shuffleproof.app.plain import escaped
-from shuffleproof.app.study import choice, parts
-from shuffleproof.app.study import page as shell
-from shuffleproof.app.study.measure_menu import choice as measure_choice
-from shuffleproof.app.views.multi_ranking import details, geometry, queries
-from shuffleproof.app.views.multi_ranking.form import FORM
+from shuffleproof.app.proposals import Proposal
+from shuffleproof.app.study import choice, parts, trial_cost
+from shuffleproof.app.study import form as shell
+from shuffleproof.app.study.form import Asked, Form
+from shuffleproof.app.study.job_panel import Panel
+from shuffleproof.app.study.parts import choice as measure_choice
+from shuffleproof.app.views.multi_ranking import queries
+from shuffleproof.core.errors import MissingRankingError
 from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.parameters import Parameter
+from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.claims import STEPS
+from shuffleproof.core.studies.kinds.multi_ranking import sections
+from shuffleproof.core.studies.kinds.multi_ranking.question import MultiRanking
+from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import SWAPS, swap_named
 from shuffleproof.core.studies.kinds.multi_ranking.sections import COLUMNS
+from shuffleproof.core.studies.running import RunningStudy
 from shuffleproof.core.studies.tables import Table
+from shuffleproof.core.words import counted
 
 CHART = "conditions"
 AXES: dict[figure.Shown, str] = {"mean": "Measure", "change": "Change"}
@@ -73,7 +86,7 @@ def page() -> None:
         "initial rankings; then they are left out and exchanged.",
     )
     if not there:
-        geometry.section(state.data(), None, None)
+        queries.geometry(state.data(), None, None)
 
 
 @st.fragment
@@ -91,8 +104,8 @@ def _study(data: str, stored: Mapping[str, Artefact]) -> None:
     drawn = _picture(chosen, drawing)
     with said:
         _said(chosen)
-    details.section(artefact, str(measure))
-    geometry.section(data, chosen.key, artefact.facts["lists"]["depth"])
+    section(artefact, str(measure))
+    queries.geometry(data, chosen.key, artefact.facts["lists"]["depth"])
     frame = rankings.table(chosen.key, str(measure))
     table = Table(frame, COLUMNS, f"{measure} of every ranker under every condition")
     choice.export_row(artefact, drawn, table)
@@ -141,7 +154,7 @@ def _picture(chosen: Chosen, place: Any) -> Any:
     )
     place.caption(
         "Full dots under a ranker: the change is more than chance (p ≤ .05 after Holm's "
-        f"adjustment). {details.ADJUSTED if chosen.shown == 'change' else ''} Click one."
+        f"adjustment). {ADJUSTED if chosen.shown == 'change' else ''} Click one."
     )
     return drawn
 
@@ -171,3 +184,125 @@ def _said(chosen: Chosen) -> None:
             "The paper's claim is about setrank-imsab, setrank-imsab-init and "
             "setrank-imsab-multi-init: with all three in a study, the verdict stands here."
         )
+
+
+GIVEN = {registry.FEATURE, "random", "ideal", "file-order"}
+SAID = {
+    "oracle": "the judgments themselves",
+    "anti-oracle": "the judgments upside down",
+    "random": "chance",
+}
+
+
+def first(found: RunningStudy) -> None:
+    """Draw the dots that are there."""
+    result = found.result(services.store())
+    if result is None:
+        return
+    measure = str(found.recipe["measures"][0])
+    frame = sections.table(result, measure)
+    st.plotly_chart(
+        figure.conditions(frame, measure),
+        key="first results",
+        alt=figure.alt_text(frame, measure),
+    )
+    st.caption(f"First results: {len(result.trials)} rankers and conditions so far.")
+
+
+def proposed(_data: str, shown: Artefact | None) -> Proposal:
+    """The question's own rankers; the initial rankings of the study shown, else the paper's."""
+    preset, lists = proposals.for_training()
+    initial = [f"{name}@{preset}" for name in MultiRanking.initial]
+    if shown is not None:
+        initial = list(shown.facts["lists"]["initial"])
+    return Proposal((), ListRecipe(tuple(initial), lists.depth, lists.scores, lists.folds))
+
+
+def swaps(declared: Parameter, now: tuple[str, ...]) -> tuple[str, ...]:
+    """Draw what is put in the first initial ranking's place."""
+    found = st.multiselect(
+        "Exchanged at test time for", list(dict.fromkeys([*now, *SWAPS])), default=list(now),
+        accept_new_options=True, key="new.swaps", wrap=True,
+        format_func=lambda name: f"{name}: {SAID[name]}" if name in SAID else name,
+        help=f"{declared.help}, once the ranker is trained; any initial ranker can be named.",
+    )  # fmt: skip
+    return tuple(found)
+
+
+def cost(asked: Asked) -> str:
+    """What the button will cost: trainings that are not stored yet, and their seconds.
+
+    Raises:
+        ShuffleproofError: a data set that cannot be read, a ranker that there is not, or one
+            that reads more initial rankings than are chosen.
+    """
+    fitting, question, preset = training.fitting(asked.data), asked.question, asked.preset
+    plans = []
+    for name, seeds in trial_cost.fitted(question.rankers, question.seeds):
+        reads = registry.spec(name, preset).rankings
+        if reads > len(asked.lists.initial):
+            raise MissingRankingError(str(name), reads, len(asked.lists.initial))
+        for seed in range(seeds):
+            changes = {"rankings": str(reads)} if reads else {}
+            changes |= {"seed": str(seed)} if seeds > 1 else {}
+            plans.append(training.planned(fitting, asked.lists, name, preset, changes))
+    for swap in question.swaps:
+        swap_named(swap, preset)
+    text = trial_cost.in_words(plans, training.preparing(fitting, asked.lists), fits=True)
+    return f"{counted(len(question.rankers), 'ranker')}: {text}"
+
+
+FORM = Form(
+    Panel(rankings.KIND, "study of several rankings", first),
+    "Run a study of several rankings",
+    "Run this study",
+    rows=(("rankers",), ("initial", "swaps")),
+    cost=cost,
+    kept=("rankers", "swaps"),
+    proposed=proposed,
+    trains=True,
+    widgets={"swaps": swaps},
+    offered=lambda name: name not in GIVEN,
+    note="Those that read no initial ranking are measured once; DLCM is fed in the order of what "
+    "stands in its place.",
+    list_fields=("depth", "scores", "folds", "seed"),
+)
+
+
+ADJUSTED = "Intervals of changes are adjusted as p is: they leave out 0 where p ≤ .05."
+
+
+def section(artefact: Artefact, measure: str) -> None:
+    """Draw the queries behind a dot to be chosen, then the table and the claim's steps."""
+    key = str(artefact.key)
+    queries.section(artefact, measure)
+    _numbers(key, measure)
+    _claim(key, measure)
+
+
+def _numbers(key: str, measure: str) -> None:
+    st.subheader("Is it more than chance?")
+    frame = rankings.table(key, measure)
+    title = f"{measure} of every ranker under every condition"
+    data_frame(Table(frame, sections.COLUMNS, title), "numbers")
+    parts.convention(
+        "Every condition is scored on the same candidates; DLCM is fed in the order of what stands "
+        "in the initial ranking's place",
+        escaped(sections.adjustment(frame)),
+        ADJUSTED,
+    )
+
+
+def _claim(key: str, measure: str) -> None:
+    found = rankings.claim(key, measure)
+    if found is None:
+        return
+    st.subheader("The paper's claim, step by step")
+    title = "The two steps of the paper's claim with intervals and p"
+    data_frame(Table(pd.DataFrame([asdict(step) for step in found.steps]), STEPS, title), "steps")
+    st.caption(
+        escaped(
+            f"Many initial rankings beat one, and one beats none (SetRank, Table 4): {found.word} "
+            "here. It holds where both steps are above 0 at p ≤ .05."
+        )
+    )

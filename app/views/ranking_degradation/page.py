@@ -8,23 +8,35 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import address, curves, state
+from shuffleproof.app import address, curves, services, state
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import initial_ranking as figure
 from shuffleproof.app.plain import escaped
-from shuffleproof.app.study import choice, parts
-from shuffleproof.app.study import page as shell
-from shuffleproof.app.views.ranking_degradation import point as behind
-from shuffleproof.app.views.ranking_degradation.form import FORM
+from shuffleproof.app.study import (
+    choice,
+    families,
+    parts,
+    query_comparison,
+    rescored_list,
+    trial_cost,
+)
+from shuffleproof.app.study import form as shell
+from shuffleproof.app.study.form import Form
+from shuffleproof.app.study.job_panel import Panel
 from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.parameters import parameters
+from shuffleproof.core.parameters import Parameter, parameters
+from shuffleproof.core.perturb.registry import PERTURBATIONS
 from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.conventions import SWITCHED
 from shuffleproof.core.studies.kinds.ranking_degradation.sections import TESTS, columns
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
+from shuffleproof.core.studies.query_changes import in_words
 from shuffleproof.core.studies.result import SUMMARY
+from shuffleproof.core.studies.running import RunningStudy
+from shuffleproof.core.studies.study import pairs_of
 from shuffleproof.core.studies.tables import Table
-from shuffleproof.core.words import interval, p_value, signed
+from shuffleproof.core.words import counted, interval, p_value, signed
 
 CHOOSABLE = ("ideal", "empty", "ties", "discount", "gain")
 WORDS_WIDTH = 330
@@ -103,7 +115,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     drawn = _picture(chosen, drawing)
     with said:
         _finding(chosen)
-    behind.section(artefact, family, str(measure), rankers)
+    section(artefact, family, str(measure), rankers)
     table = _details(chosen)
     choice.export_row(artefact, drawn, table)
 
@@ -178,9 +190,9 @@ def _picture(chosen: Chosen, place: Any) -> Any:
     drawn = _drawn(chosen, chosen.identity)
     place.plotly_chart(
         drawn,
-        key=behind.CHART,
+        key=CHART,
         alt=figure.alt_text(summary, chosen.family, str(chosen.measure)),
-        on_select=behind.take_point,
+        on_select=take_point,
         selection_mode="points",
         config=parts.CLICKABLE,
     )
@@ -236,3 +248,142 @@ def _details(chosen: Chosen) -> Table:
     if place is not None:
         data_frame(Table(chosen.summary, SUMMARY, "Every number of the picture"), "numbers", place)
     return declared
+
+
+DISTURBING = [name for name, entry in PERTURBATIONS.items() if "ranking" in entry.changes]
+FIRST = ["transpositions"]
+
+
+def first(found: RunningStudy) -> None:
+    """Draw the curves that are there."""
+    result = found.result(services.store())
+    if result is None:
+        return
+    summary = result.summary()
+    family, measure = summary.family.iloc[-1], summary.measure.iloc[0]
+    st.plotly_chart(
+        figure.curves(summary, family, measure, curves.unit(family)),
+        key="first results",
+        alt=figure.alt_text(summary, family, measure),
+    )
+    st.caption(f"First results: {counted(len(result.trials), 'trial')} so far.")
+
+
+def disturbed(declared: Parameter, now: Any) -> Any:
+    """Draw the families and their levels; what reads the pairs."""
+    before = [name for name in families.of_pairs(now) if name in DISTURBING]
+    return families.levels(declared, families.choice(DISTURBING, before))
+
+
+def usual(_data: str) -> Mapping[str, Any]:
+    """The paper's family at its own levels, under the measure that the page was asked for."""
+    measure = st.session_state.get("wanted measure", "NDCG@10")
+    return {"perturbations": pairs_of(FIRST), "measures": (measure,)}
+
+
+FORM = Form(
+    Panel(curves.KIND, "study", first),
+    "Run a study",
+    "Run this study",
+    rows=(("rankers",), ("perturbations",), ("draws", "measures")),
+    cost=lambda asked: trial_cost.trials(asked, asked.question.perturbations),
+    kept=("perturbations",),
+    usual=usual,
+    widgets={"perturbations": disturbed},
+)
+
+
+CHART = "curves"
+
+
+def take_point() -> None:
+    """A click on the figure chooses its point."""
+    facts = parts.clicked(CHART)
+    if facts:
+        st.session_state["point"], st.session_state["at"] = str(facts[0]), float(facts[1])
+
+
+@st.fragment
+def section(artefact: Artefact, family: str, measure: str, rankers: tuple[str, ...]) -> None:
+    """Draw the choice of a point; once there is one, its queries by damage and one's list."""
+    point = _choice(artefact, family, rankers)
+    if point is not None:
+        _behind(artefact, family, measure, point)
+
+
+def _choice(artefact: Artefact, family: str, rankers: tuple[str, ...]) -> tuple[str, float] | None:
+    """The point; a click on the figure sets it too."""
+    st.subheader("Queries behind a point")
+    levels = curves.families(artefact.recipe)[family]
+    left, right = st.columns(2)
+    ranker = left.selectbox(
+        "Ranker", rankers, index=None, key="point", bind="query-params",
+        placeholder="Click a point of the picture, or choose",
+    )  # fmt: skip
+    level = right.selectbox(
+        f"Level ({curves.unit(family)})", levels, index=len(levels) - 1, key="at",
+        bind="query-params", format_func=lambda level: f"{level:g}",
+    )  # fmt: skip
+    return None if ranker is None or level is None else (ranker, float(level))
+
+
+def _behind(artefact: Artefact, family: str, measure: str, point: tuple[str, float]) -> None:
+    """The queries behind a point by damage, and one query's list."""
+    ranker, level = point
+    frame = curves.damage(str(artefact.key), point, family, measure)
+    if not len(frame):
+        st.caption("Every query is left out by this measure.")
+        return
+    start = f"By {family} at {level:g}, {ranker}"
+    st.markdown(escaped(in_words(frame, start, measure, ("unchanged", "disturbed"))))
+    _rows(frame)
+    _one_list(artefact, point, family, frame)
+
+
+def _rows(frame: pd.DataFrame) -> None:
+    columns = [
+        tables.Column("unchanged", "Unchanged", tables.VALUE),
+        tables.Column("disturbed", "Disturbed (mean of draws)", tables.VALUE),
+        tables.Column("change", "Change", tables.CHANGE),
+        tables.Column("worst_draw", "Worst draw", tables.COUNT, "The draw with the lowest value."),
+    ]
+    alt = "Queries, the most damaged first; choose a row to see its list"
+    query_comparison.rows(frame, columns, alt, height=260)
+
+
+def _one_list(
+    artefact: Artefact, chosen: tuple[str, float], family: str, frame: pd.DataFrame
+) -> None:
+    left, right = st.columns(2)
+    query = query_comparison.query(frame["query"], "Choose a row above, or a query here", left)
+    if query is None:
+        return
+    draws = int(artefact.recipe["draws"]) if chosen[1] != _unchanged(artefact, family) else 1
+    draw = query_comparison.draw(frame, query, draws, right)
+    _bump(artefact, chosen, family, (query, draw))
+
+
+def _unchanged(artefact: Artefact, family: str) -> float:
+    return curves.families(artefact.recipe)[family][0]
+
+
+def _bump(artefact: Artefact, chosen: tuple[str, float], family: str, one: tuple[str, int]) -> None:
+    query, draw = one
+    if "lists" not in artefact.facts:
+        st.info(
+            "This study was stored without its lists' recipe; run it again to see single lists."
+        )
+        return
+    moves = rescored_list.rescored(lambda: curves.replayed(artefact, chosen, family, query, draw))
+    if moves is None:
+        return
+    ranker, level = chosen
+    rescored_list.chart(moves, ranker)
+    st.caption(
+        escaped(
+            f"Query {query}, draw {draw}. Left: the initial ranking disturbed by {family} at "
+            f"{level:g}. Middle: what {ranker} answers to it. Right: what it answers to the "
+            "unchanged list. Dotted: from the unchanged initial ranking to that answer. Full "
+            "marks are relevant documents, strong lines are documents that passed another."
+        )
+    )

@@ -29,8 +29,8 @@ from shuffleproof.core.rankers.attention.maps import by_document, recorded
 from shuffleproof.core.rankers.attention.summary import MEASURES, _heads
 from shuffleproof.core.rankers.neural.ranker import NeuralRanker
 from shuffleproof.core.rankers.neural.recipes import FIXED, NeuralSpec
-from shuffleproof.core.studies.kinds.attention import one_list as attention_list
-from shuffleproof.core.studies.kinds.attention import sections as attention_text
+from shuffleproof.core.studies.kinds.attention import one_list as attention_one_list
+from shuffleproof.core.studies.kinds.attention import sections
 from shuffleproof.core.studies.kinds.attention import study as attention_study
 from shuffleproof.core.studies.kinds.attention.study import THUMBNAIL, ListEdit, Look
 from shuffleproof.core.studies.result import StudyResult
@@ -405,17 +405,17 @@ def of_two_heads(
 
 def test_a_study_is_told_by_numbers_counted_by_hand():
     result = of_two_heads()
-    table = attention_text.table(result)
+    table = sections.table(result)
     assert table[["block", "head", "queries"]].to_numpy().tolist() == [[1, 1, 4], [1, 2, 4]]
     assert table["neighbours"].tolist() == [3, 7]
     assert table["lift"].to_numpy() == pytest.approx([0.6 / 0.25, 0.4 / 0.25])
-    points = attention_text.points(result, "setrank-imsab")
+    points = sections.points(result, "setrank-imsab")
     assert points[["block", "point"]].to_numpy().tolist() == [[2, 1], [2, 3]]
     assert points[["received", "dead"]].to_numpy() == pytest.approx(
         np.array([[0.5, 0.975], [0.5, 0.125]])
     )
     # differences .2, .3, .25: mean .25, Student's half width 4.303 · .05 / √3 = .1242
-    assert attention_text.finding(result, "setrank-imsab") == (
+    assert sections.finding(result, "setrank-imsab") == (
         "SetRank IMSAB: a document draws on 5.0 of 10 documents (effective neighbours, mean over "
         "2 heads). Relevant documents get 0.500 of the mass, more than chance gives them (0.250; "
         "difference +0.2500, 95 % interval [+0.1258, +0.3742], n = 3), most in block 1 head 1 "
@@ -435,7 +435,7 @@ def test_a_study_is_told_by_numbers_counted_by_hand():
 )
 def test_relevant_documents_get_more_or_less_than_chance_or_neither(relevant, said):
     result = of_two_heads((relevant, relevant))
-    assert f"of the mass, {said} gives them" in attention_text.finding(result, "setrank-imsab")
+    assert f"of the mass, {said} gives them" in sections.finding(result, "setrank-imsab")
 
 
 @pytest.mark.parametrize(
@@ -450,26 +450,24 @@ def test_relevant_documents_get_more_or_less_than_chance_or_neither(relevant, sa
     ],
 )
 def test_points_are_dead_from_95_percent_on(dead, said):
-    assert said in attention_text.finding(of_two_heads(dead=dead), "setrank-imsab")
+    assert said in sections.finding(of_two_heads(dead=dead), "setrank-imsab")
 
 
 def test_the_block_of_the_largest_change_is_told_where_there_are_several():
     change = ListEdit.parse("-initial")
-    said = attention_text.verdict(
-        "dlcm", ("order",), change, [("paths", 0, 0.1), ("paths", 1, 0.2)]
-    )
+    said = sections.verdict("dlcm", ("order",), change, [("paths", 0, 0.1), ("paths", 1, 0.2)])
     assert said.startswith("After re-indexing the largest change of a weight is 0.200 (")
     assert ", block 2)" in said
-    said = attention_text.verdict("dlcm", ("order",), change, [("paths", 0, 0.1)])
+    said = sections.verdict("dlcm", ("order",), change, [("paths", 0, 0.1)])
     assert "block" not in said
 
 
 def test_two_documents_are_compared_by_the_features_that_differ_most(monkeypatch):
     judged = one_list()
-    monkeypatch.setattr(attention_list.scoring, "list_for", lambda _: judged)
+    monkeypatch.setattr(attention_one_list.scoring, "list_for", lambda _: judged)
     values = judged.dataset.features[judged.lists.rows].astype(np.float64)
     for documents, other in (([0, 1], values[1]), ([0, 0], values.mean(axis=0))):
-        found = attention_list.pair({"documents": documents})["features"]
+        found = attention_one_list.pair({"documents": documents})["features"]
         apart = (values[0] - other) / values.std(axis=0)
         order = np.argsort(-np.abs(apart), kind="stable")[: len(found)]
         assert [row[0] for row in found] == [judged.dataset.feature_ids[at] for at in order]

@@ -24,7 +24,7 @@ from shuffleproof.core.studies.kinds.benchmark import outside_runs
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
 from shuffleproof.core.studies.kinds.invariance.study import certified
-from shuffleproof.core.studies.kinds.perturbations import sections as perturbations_notes
+from shuffleproof.core.studies.kinds.perturbations import sections
 from shuffleproof.core.studies.kinds.perturbations import study as perturbations
 from shuffleproof.core.studies.library.import_ranker import bring
 from shuffleproof.core.studies.result import StudyResult
@@ -121,7 +121,7 @@ def test_a_study_leaves_out_what_scores_of_a_file_cannot_be_asked_and_says_so(be
     assert set(trials[trials["ranker"] == label]["level"]) == {0.0}
     assert asked["feature:1"] == set(families) - {"label-noise"}, "it learns from no label"
     assert set(study.facts["left_out"]) == set(families)
-    told = perturbations_notes.left_out(study.facts, families)
+    told = sections.left_out(study.facts, families)
     assert f"feature-noise: {label} cannot be re-scored (its scores are in a file)." in told
     assert f"label-noise: {label} cannot be trained again (from outside)." in told
     assert told.count("means nothing") == 1, "labels, for what learns from none"

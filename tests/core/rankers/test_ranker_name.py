@@ -11,10 +11,10 @@ from shuffleproof.core.errors import ParameterError, UsageError
 from shuffleproof.core.rankers import preset_digests, registry
 from shuffleproof.core.rankers.combining import Fusion, Shuffling
 from shuffleproof.core.rankers.name import SPOKEN, Kind, RankerName
-from shuffleproof.core.studies.kinds.multi_ranking import sections as multi_ranking_table
+from shuffleproof.core.studies.kinds.multi_ranking import sections as multi_ranking_sections
 from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import TRAINED
 from shuffleproof.core.studies.kinds.ranking_degradation import study as ranking_degradation
-from shuffleproof.core.studies.kinds.set_size import sections as set_size_table
+from shuffleproof.core.studies.kinds.set_size import sections as set_size_sections
 from shuffleproof.core.studies.kinds.set_size import study as set_size
 from shuffleproof.core.studies.result import StudyResult
 
@@ -159,9 +159,9 @@ def claimed(figure, labels):
         found = ranking_degradation.claim(result, "transpositions", "NDCG@10")
         return found.get("claim", "").split(" falls further than ")
     if figure == "Table 3":
-        found = set_size_table.claim(result_of(labels, "40", [40.0, 240.0]), "NDCG@10")
+        found = set_size_sections.claim(result_of(labels, "40", [40.0, 240.0]), "NDCG@10")
         return steps_of(found.get("steps", ()))
-    verdict = multi_ranking_table.claim(result_of(labels, TRAINED, [0.0]), "NDCG@10")
+    verdict = multi_ranking_sections.claim(result_of(labels, TRAINED, [0.0]), "NDCG@10")
     return [] if verdict is None else steps_of([asdict(step) for step in verdict.steps])
 
 

@@ -17,7 +17,7 @@ from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.neural.recipes import FIXED, NeuralSpec
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import conventions, running, tables
-from shuffleproof.core.studies.kinds.ablation import sections as ablation_finding
+from shuffleproof.core.studies.kinds.ablation import sections
 from shuffleproof.core.studies.kinds.ablation import study as ablation
 from shuffleproof.core.studies.kinds.ablation.sources import (
     ONLY_IMSAB,
@@ -281,7 +281,7 @@ def test_an_unfinished_variant_is_left_out(result):
 
 
 def test_the_finding_says_what_moves_what(result):
-    text = ablation_finding.finding(result)
+    text = sections.finding(result)
     frame = ablation.table(result).set_index("variant")
     assert f"NDCG@10 is {frame['mean']['paper']:.3f}" in text
     assert "by 20 transpositions" in text
@@ -296,7 +296,7 @@ def test_many_differences_are_counted_and_the_largest_named(result):
     many = replace(result, trials=result.trials.replace({"ranker": labels}))
     for name in ("parameters", "sources"):
         many.facts[name]["paper + clip 5"] = result.facts[name]["released"]
-    text = ablation_finding.finding(many)
+    text = sections.finding(many)
     assert "1 of 2 single differences changes NDCG@10: clip 5" in text
     assert "1 of 2 single differences changes what is lost: loss softmax-ce" in text
 
@@ -306,13 +306,13 @@ def test_three_differences_are_named_and_the_others_counted():
     change, p = [0.1, -0.4, 0.2, 0.3, 0.9], [0.01, 0.01, 0.01, 0.05, 0.06]
     frame = pd.DataFrame({"variant": names, "change": change, "change_p": p})
     four = "4 of 5 single differences change it: b (−0.400), d (+0.300), c (+0.200) and 1 more."
-    assert ablation_finding._moved(frame, "change", "it") == four
+    assert sections._moved(frame, "change", "it") == four
     three = "3 of 4 single differences change it: b (−0.400), d (+0.300), c (+0.200)."
-    assert ablation_finding._moved(frame[1:], "change", "it") == three
+    assert sections._moved(frame[1:], "change", "it") == three
 
 
 def test_an_undefined_convention_is_said(result):
-    assert "undefined" in ablation_finding.finding(result, "NDCG(empty=nan)@10")
+    assert "undefined" in sections.finding(result, "NDCG(empty=nan)@10")
     skipped = ablation.table(result, "NDCG(empty=skip)@10").set_index("variant")
     zero = ablation.table(result).set_index("variant")
     assert skipped["mean"]["paper"] == pytest.approx(zero["mean"]["paper"] * 40 / 37, rel=1e-5)
@@ -321,13 +321,13 @@ def test_an_undefined_convention_is_said(result):
 @pytest.mark.parametrize("effect", ["quality", "robustness"])
 def test_queries_gain_and_lose_as_the_table_says_on_average(result, effect):
     variant = "paper + loss softmax-ce"
-    frame = ablation_finding.by_query(result, variant, effect, "NDCG(empty=skip)@10")
+    frame = sections.by_query(result, variant, effect, "NDCG(empty=skip)@10")
     row = ablation.table(result, "NDCG(empty=skip)@10").set_index("variant").loc[variant]
     wanted = row.change if effect == "quality" else -row.loss_change
     assert frame.difference.mean() == pytest.approx(wanted, abs=1e-6)
     assert len(frame) == 37
     assert frame.difference.is_monotonic_decreasing
-    text = ablation_finding.query_finding(frame, variant, effect, "NDCG@10")
+    text = sections.query_finding(frame, variant, effect, "NDCG@10")
     lost = int((frame.difference < 0).sum())
     assert f"{variant} against paper: " in text
     assert f"falls on {lost} of 37 queries and rises on {37 - lost}; query" in text
@@ -341,9 +341,9 @@ def test_queries_gain_and_lose_as_the_table_says_on_average(result, effect):
 
 
 def test_the_telling_variant_is_the_largest_single_difference(result):
-    assert ablation_finding.most_changed(ablation.table(result)) == "paper + loss softmax-ce"
+    assert sections.most_changed(ablation.table(result)) == "paper + loss softmax-ce"
     whole = ablation.table(result).iloc[:2]
-    assert ablation_finding.most_changed(whole) == "released"
+    assert sections.most_changed(whole) == "released"
 
 
 def test_a_variant_far_out_is_an_arrow_at_the_edge_of_the_axis(result):

@@ -22,10 +22,8 @@ from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies import ranker_sets, running, table_text
-from shuffleproof.core.studies.kinds.benchmark import published as benchmark_ranks
-from shuffleproof.core.studies.kinds.benchmark import retrieved as benchmark_runs
+from shuffleproof.core.studies.kinds.benchmark import published, retrieved, sections
 from shuffleproof.core.studies.kinds.benchmark import rows as benchmark_rows
-from shuffleproof.core.studies.kinds.benchmark import sections as benchmark_notes
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
 from shuffleproof.core.studies.question import Scope
@@ -205,7 +203,7 @@ def test_query_differences_are_sorted_and_complete(result):
 
 
 def test_critical_difference_is_friedman_and_nemenyi(result):
-    found = benchmark_ranks.critical_difference(result, "NDCG@10", RANKERS)
+    found = published.critical_difference(result, "NDCG@10", RANKERS)
     values = [
         np.round(result.per_query(label, benchmark.KIND, 0.0, "NDCG@10").astype(float), 9)
         for label in RANKERS
@@ -222,12 +220,12 @@ def test_critical_difference_is_friedman_and_nemenyi(result):
 
 
 def test_text_has_bold_best_marks_and_a_note(result):
-    latex = table_text.latex(benchmark_notes.table(result, ("NDCG@10",), ("random",)))
+    latex = table_text.latex(sections.table(result, ("NDCG@10",), ("random",)))
     best = benchmark_table.means(result, ("NDCG@10",)).query("best").iloc[0]
     assert rf"\textbf{{{best['mean']:.3f}}}" in latex
     assert latex.count(r"\toprule") == latex.count(r"\bottomrule") == 1
     assert latex.count("&") == 1 + len(set(result.trials.ranker))
-    markdown = benchmark_notes.markdown(result, ("NDCG@10",), ("random",))
+    markdown = sections.markdown(result, ("NDCG@10",), ("random",))
     assert f"**{best['mean']:.3f}**" in markdown
     assert "no relevant: 0" in markdown
     assert "a above random, (a) below" in markdown
@@ -237,16 +235,16 @@ def test_text_has_bold_best_marks_and_a_note(result):
     assert r"\emph{each document by itself}" in latex
     both = ("feature:3", "random")
     symbols = benchmark_table.SYMBOLS["daggers"]
-    told = benchmark_notes.table(result, ("NDCG@10",), both, "randomisation", symbols)
+    told = sections.table(result, ("NDCG@10",), both, "randomisation", symbols)
     daggers = table_text.latex(told)
     assert r"$^{\mathrm{+\dagger}}$" in daggers  # the ideal is above both
     assert "+ above feature:3, (+) below, † above random" in daggers
-    mixed = benchmark_notes.markdown(result, ("RR", "NDCG(empty=one)@10"), ())
+    mixed = sections.markdown(result, ("RR", "NDCG(empty=one)@10"), ())
     assert "| Ranker | RR | NDCG(empty=one)@10 |" in mixed
 
 
 def test_runs_of_every_row_read_back_to_the_stored_scores(result, artefact, bench, tmp_path):
-    names = benchmark_runs.write(artefact.path, [bench.fold], tmp_path / "runs.zip")
+    names = retrieved.write(artefact.path, [bench.fold], tmp_path / "runs.zip")
     assert len(names) == 1 + len(result.trials)
     with zipfile.ZipFile(tmp_path / "runs.zip") as archive:
         archive.extractall(tmp_path)
@@ -359,9 +357,9 @@ def test_a_row_that_fails_is_said_to_and_the_others_are_kept(bench, store, monke
     found = StudyResult.open(finished(benchmark.run([lists], plan, "sample")).path)
     assert "feature:1" in set(found.trials.ranker)
     assert "file-order" not in set(found.trials.ranker)
-    told = benchmark_notes.markdown(found, measures, ())
+    told = sections.markdown(found, measures, ())
     assert "file-order failed and is left out. file-order: the training loss became" in told
-    names = benchmark_runs.write(
+    names = retrieved.write(
         store.resolve(str(store.find(key_of("study", plan.recipe())).key), "study").path,
         [bench.fold], store.root / "runs.zip",
     )  # fmt: skip
@@ -375,7 +373,7 @@ def test_columns_that_differ_each_say_their_convention_and_queries(result):
     queries = result.facts["queries"]
     counted = benchmark_table.means(result, ("NDCG(empty=skip)@10",))["n"].max()
     mixed = ("NDCG(empty=skip)@10", "NDCG(discount=letor,ideal=shown)@5", "RR")
-    lines = benchmark_notes.table_notes(result, mixed, (), "paired t")
+    lines = sections.table_notes(result, mixed, (), "paired t")
     left_out = f"({queries - counted} without relevant documents left out)"
     gain = "gain: 2^y − 1"
     head = f"{mixed[0]}: N = {counted} queries {left_out} · {gain} · ideal: judged"
@@ -386,9 +384,9 @@ def test_columns_that_differ_each_say_their_convention_and_queries(result):
     assert lines[3].startswith(f"RR: N = {queries} queries · relevant: grade ≥ 1")
     assert "N =" not in lines[0]
     assert lines[4] == "Bold: best of the trained rows"
-    text = table_text.latex(benchmark_notes.table(result, mixed, ()))
+    text = table_text.latex(sections.table(result, mixed, ()))
     assert all(f"% {line}\n" in text for line in lines)
-    alike = benchmark_notes.table_notes(result, ("NDCG@5", "NDCG@10"), (), "paired t")
+    alike = sections.table_notes(result, ("NDCG@5", "NDCG@10"), (), "paired t")
     assert alike[0].startswith(f"sample · N = {queries} queries · mean ±")
     (tied,) = alike[2:]
     assert "of the pairs of mean-rank:random+feature:2 have equal scores" in tied
@@ -399,8 +397,8 @@ def test_undefined_means_are_compared_with_nothing(result):
     frame = benchmark_table.compared(result, measure, "feature:3")
     assert frame[["difference", "low", "high", "p", "effect"]].isna().all(axis=None)
     assert set(benchmark_table.marks(result, (measure,), ("random",)).marks) == {""}
-    assert not benchmark_ranks.critical_difference(result, measure).queries
-    line = benchmark_notes.table_notes(result, (measure,), (), "paired t")[0]
+    assert not published.critical_difference(result, measure).queries
+    line = sections.table_notes(result, (measure,), (), "paired t")[0]
     assert f"N = {result.facts['queries']} queries (means are undefined" in line
     defined = benchmark_table.compared(result, "NDCG(empty=skip)@10", "feature:3")
     assert defined["difference"].notna().all()
@@ -411,7 +409,7 @@ def test_every_baseline_has_a_mark_or_is_refused(result):
     daggers = benchmark_table.SYMBOLS["daggers"]
     marks = benchmark_table.marks(result, ("NDCG@10",), baselines, symbols=daggers)
     assert dict(zip(marks.ranker, marks.marks, strict=True))["ideal"] == daggers[:4]
-    told = benchmark_notes.table(result, ("NDCG@10",), baselines, symbols=daggers)
+    told = sections.table(result, ("NDCG@10",), baselines, symbols=daggers)
     text = table_text.latex(told)
     assert r"$^{\mathrm{+\dagger\ddagger\S}}$" in text
     with pytest.raises(UsageError, match="7 baselines, and marks for 6"):

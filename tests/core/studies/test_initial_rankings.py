@@ -22,7 +22,7 @@ from shuffleproof.core.studies import running
 from shuffleproof.core.studies.answers import query as tables_query
 from shuffleproof.core.studies.claims import HOLDS, NOT, UNTOLD, rising
 from shuffleproof.core.studies.claims_intervals import adjusted
-from shuffleproof.core.studies.kinds.multi_ranking import sections as multi_ranking_table
+from shuffleproof.core.studies.kinds.multi_ranking import sections
 from shuffleproof.core.studies.kinds.multi_ranking import study as multi_ranking
 from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import (
     ANTI,
@@ -229,7 +229,7 @@ def test_one_query_at_two_sizes(made, bench):
 
 def test_the_table_compares_with_the_ranker_as_trained(made):
     _, result = made
-    frame = multi_ranking_table.table(result, "NDCG@10")
+    frame = sections.table(result, "NDCG@10")
     own = frame[frame.ranker == "setrank-imsab-init"].set_index("condition")
     for condition in own.index[1:]:
         expected = own["mean"][condition] - own["mean"][TRAINED]
@@ -240,12 +240,10 @@ def test_the_table_compares_with_the_ranker_as_trained(made):
     changed = frame[frame["change"].notna()]
     apart = (changed["change_low"] > 0) | (changed["change_high"] < 0)
     assert list(apart) == list(changed["change_p"] <= 0.05)
-    assert f"adjustment for {len(changed)} comparisons" in multi_ranking_table.finding(
-        result, "NDCG@10"
-    )
+    assert f"adjustment for {len(changed)} comparisons" in sections.finding(result, "NDCG@10")
     assert np.isnan(own["change"][TRAINED])
-    assert "without any initial ranking" in multi_ranking_table.finding(result, "NDCG@10")
-    assert multi_ranking_table.claim(result, "NDCG@10") is None  # no ranker of many
+    assert "without any initial ranking" in sections.finding(result, "NDCG@10")
+    assert sections.claim(result, "NDCG@10") is None  # no ranker of many
 
 
 @pytest.mark.parametrize(
@@ -261,14 +259,14 @@ def test_what_hurts_most_is_said_with_its_interval(change, p, said):
         {"condition": "a", "change": 0.2, "change_low": 0.1, "change_high": 0.3, "change_p": 0.01},
         {"condition": "b", "change": change, "change_low": -0.2, "change_high": 0.0, "change_p": p},
     ]
-    assert multi_ranking_table._worst(rows) == said
+    assert sections._worst(rows) == said
 
 
 def test_behind_a_condition_stand_its_queries_the_most_damaged_first(made):
     _, result = made
-    frame = multi_ranking_table.queries(result, ("setrank-imsab-init", NONE), "NDCG@10")
-    table = multi_ranking_table.table(result, "NDCG@10").set_index(["ranker", "condition"])
-    every = multi_ranking_table.by_condition(result, "setrank-imsab-init", "NDCG@10")
+    frame = sections.queries(result, ("setrank-imsab-init", NONE), "NDCG@10")
+    table = sections.table(result, "NDCG@10").set_index(["ranker", "condition"])
+    every = sections.by_condition(result, "setrank-imsab-init", "NDCG@10")
     assert TRAINED not in every
     assert every.mean(axis=1).is_monotonic_increasing
     assert (

@@ -19,8 +19,7 @@ from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import resolved_rankers, running, tables
 from shuffleproof.core.studies.answers.trained import studied_on
-from shuffleproof.core.studies.kinds.set_size import feasibility
-from shuffleproof.core.studies.kinds.set_size import sections as set_size_table
+from shuffleproof.core.studies.kinds.set_size import feasibility, sections
 from shuffleproof.core.studies.kinds.set_size import study as set_size
 from shuffleproof.core.studies.kinds.set_size.study import stabilities
 from shuffleproof.core.studies.result import StudyResult
@@ -48,7 +47,7 @@ def result(benches):
 
 
 def test_every_ranker_is_tested_at_every_size_and_short_lists_are_counted(result, benches):
-    frame = set_size_table.curves(result, "NDCG@10")
+    frame = sections.curves(result, "NDCG@10")
     assert set(frame.ranker) == {"initial ranking", "ideal", "feature:1", "file-order"}
     assert set(frame["size"]) == set(SIZES)
     lengths = frame.set_index(["ranker", "size"]).mean_length["ideal"]
@@ -61,7 +60,7 @@ def test_every_ranker_is_tested_at_every_size_and_short_lists_are_counted(result
 
 
 def test_the_ceiling_rises_and_is_one_of_the_shown(result):
-    curve = set_size_table.curves(result, "NDCG@10").set_index(["ranker", "size"])["mean"]["ideal"]
+    curve = sections.curves(result, "NDCG@10").set_index(["ranker", "size"])["mean"]["ideal"]
     assert curve[5] < curve[20] <= curve[60]
     shown = result.per_query("ideal", "any", 5.0, "NDCG(empty=skip,ideal=shown)@10")
     assert shown[~np.isnan(shown)] == pytest.approx(1.0)
@@ -105,7 +104,7 @@ def test_one_shared_document_or_none_has_no_stability():
 
 
 def test_behind_a_point_stand_its_queries_the_most_damaged_first(result):
-    at, frame = set_size_table.queries(result, ("feature:1", "any", 60), "NDCG@10")
+    at, frame = sections.queries(result, ("feature:1", "any", 60), "NDCG@10")
     assert at == ("any", 5)
     home, here = (
         result.per_query("feature:1", "any", float(size), "NDCG@10").astype(float)
@@ -115,22 +114,20 @@ def test_behind_a_point_stand_its_queries_the_most_damaged_first(result):
     assert frame["change"].is_monotonic_increasing
     assert frame["change"].tolist() == [of[query] for query in frame["query"]]
     made_up = made({"dlcm-without-init": np.full(4, 0.25)})
-    at, frame = set_size_table.queries(made_up, ("dlcm-without-init", "40", 240), "NDCG@10")
+    at, frame = sections.queries(made_up, ("dlcm-without-init", "40", 240), "NDCG@10")
     assert at == ("40", 40)
     assert frame["change"].to_numpy() == pytest.approx(-0.25, abs=1e-6)
-    at, turned = set_size_table.queries(
-        made_up, ("dlcm-without-init", "40", 40), "NDCG@10", ("40", 240)
-    )
+    at, turned = sections.queries(made_up, ("dlcm-without-init", "40", 40), "NDCG@10", ("40", 240))
     assert turned["change"].to_numpy() == pytest.approx(0.25, abs=1e-6)
     assert "order_stability" not in turned
 
 
 def test_the_map_of_queries_has_every_size_and_the_most_damaged_on_top(result):
-    frame = set_size_table.by_size(result, "feature:1", "any", "NDCG(empty=skip)@10")
+    frame = sections.by_size(result, "feature:1", "any", "NDCG(empty=skip)@10")
     assert list(frame.columns) == list(SIZES)
     assert (frame[5] == 0).all()
     assert frame.mean(axis=1).is_monotonic_increasing
-    _, last = set_size_table.queries(result, ("feature:1", "any", 60), "NDCG(empty=skip)@10")
+    _, last = sections.queries(result, ("feature:1", "any", 60), "NDCG(empty=skip)@10")
     assert (
         frame[60].sort_index().tolist() == last.set_index("query")["change"].sort_index().tolist()
     )
@@ -244,18 +241,18 @@ def test_the_claim_is_told_by_two_paired_tests(means, verdict):
     noise -= noise.mean(axis=1, keepdims=True)
     names = ("setrank-imsab", "setrank-msab", "dlcm-without-init")
     result = made({name: mean + row for name, mean, row in zip(names, means, noise, strict=True)})
-    found = set_size_table.claim(result, "NDCG@10")
+    found = sections.claim(result, "NDCG@10")
     assert str(found["verdict"]).startswith(verdict)
     assert [step["difference"] for step in found["steps"]] == pytest.approx(
         [means[1] - means[0], means[2] - means[1]], abs=1e-6
     )
-    text = set_size_table.finding(result, "NDCG@10")
+    text = sections.finding(result, "NDCG@10")
     assert f"{verdict}" in text
 
 
 def test_without_the_three_rankers_nothing_is_claimed(result):
-    assert set_size_table.claim(result, "NDCG@10") == {}
-    assert "best possible order goes from" in set_size_table.finding(result, "NDCG@10")
+    assert sections.claim(result, "NDCG@10") == {}
+    assert "best possible order goes from" in sections.finding(result, "NDCG@10")
 
 
 THREE = ("setrank-imsab", "setrank-msab", "dlcm-without-init")
@@ -295,7 +292,7 @@ def test_the_map_of_queries_has_the_sizes_of_its_ranker_alone():
     trials.loc[trials.ranker == "setrank-imsab", "level"] += 7
     trials = pd.concat([trials, trials[:1].assign(family="240", level=999.0)], ignore_index=True)
     values = np.concatenate([result.values, result.values[:1]])
-    found = set_size_table.by_size(
+    found = sections.by_size(
         replace(result, trials=trials, values=values), "setrank-msab", "40", "NDCG@10"
     )
     assert list(found.columns) == [40, 240]
@@ -306,9 +303,9 @@ def test_nothing_is_claimed_of_a_size_that_no_list_reaches():
     lengths = np.array([30, 90, 100])
     facts = {"queries": 3} | feasibility.counts(lengths, (40, 240))
     result = made({name: np.array([0.1, 0.2, 0.3]) for name in THREE}, facts)
-    assert set_size_table.drops(result, "NDCG@10") == []
-    assert set_size_table.claim(result, "NDCG@10") == {}
-    text = set_size_table.finding(result, "NDCG@10")
+    assert sections.drops(result, "NDCG@10") == []
+    assert sections.claim(result, "NDCG@10") == {}
+    text = sections.finding(result, "NDCG@10")
     assert "No test list has 240 documents" in text
     assert "claim is not tested here" in text
     assert "lists reach 40." in text
@@ -319,28 +316,28 @@ def test_where_few_lists_reach_the_longer_size_they_are_counted():
     lengths = np.array([30, 90, 400, 41])
     facts = {"queries": 4} | feasibility.counts(lengths, (40, 240))
     result = made({name: np.full(4, 0.1) for name in THREE}, facts)
-    said = set_size_table.sentences(result, "NDCG@10")
+    said = sections.sentences(result, "NDCG@10")
     assert "setrank-msab loses 0.100 from 40 to 240 candidates" in said.losses
     counted = "Between 40 and 240 candidates 3 of 4 lists differ; 1 of 4 has 240 documents or more."
     assert said.losses.endswith(counted)
     assert said.losses.count("Between") == 1
-    assert set_size_table.claim(result, "NDCG@10")["tested_on"] == 240
+    assert sections.claim(result, "NDCG@10")["tested_on"] == 240
     old = {name: value for name, value in facts.items() if name != "longer"}
     result = made({"setrank-msab": np.full(4, 0.1)}, old)  # stored before this was counted
-    losses = set_size_table.sentences(result, "NDCG@10").losses
+    losses = sections.sentences(result, "NDCG@10").losses
     assert losses.endswith("1 of 4 lists has 240 documents or more.")
 
 
 def test_the_interval_of_a_drop_is_that_of_its_test():
     loss = generator(0, "drop").exponential(0.1, 15) - 0.05
-    (drop,) = set_size_table.drops(made({"setrank-msab": loss}), "NDCG@10")
+    (drop,) = sections.drops(made({"setrank-msab": loss}), "NDCG@10")
     expected = stats.ttest_1samp(loss, 0.0).confidence_interval(0.95)
     assert (drop.low, drop.high) == pytest.approx((expected.low, expected.high), abs=1e-6)
     several = made({"setrank-msab": loss, "dlcm-without-init": loss + 0.2})
-    least = set_size_table.drops(several, "NDCG@10")[0]
+    least = sections.drops(several, "NDCG@10")[0]
     assert (least.low, least.high) == pytest.approx((expected.low, expected.high), abs=1e-6)
-    assert set_size_table.drops(several, "NDCG@10")[1].high > 0.2 + expected.high, "Holm: of two"
-    assert "adjusted by Holm for 2 rankers" in set_size_table.finding(several, "NDCG@10")
+    assert sections.drops(several, "NDCG@10")[1].high > 0.2 + expected.high, "Holm: of two"
+    assert "adjusted by Holm for 2 rankers" in sections.finding(several, "NDCG@10")
 
 
 def test_candidates_are_told_up_to_the_largest_size_that_a_list_reaches():
@@ -350,11 +347,11 @@ def test_candidates_are_told_up_to_the_largest_size_that_a_list_reaches():
         pd.DataFrame({"ranker": label, "size": sizes, "reaching": reaching, "mean": means})
         for label, means in both.items()
     )
-    assert set_size_table._candidates(frame) == (
+    assert sections._candidates(frame) == (
         "From 5 to 10 candidates the best possible order goes from 0.600 to 0.700 "
         "and the initial ranking from 0.300 to 0.250."
     )
-    assert set_size_table._candidates(frame[frame["reaching"] == 0]) == ""
+    assert sections._candidates(frame[frame["reaching"] == 0]) == ""
 
 
 def test_one_size_alone_is_compared_with_nothing(benches, store):
@@ -363,9 +360,9 @@ def test_one_size_alone_is_compared_with_nothing(benches, store):
     assert list(one) == [5]
     plan = set_size.planned(one, ("feature:1",), (5,))
     found = StudyResult.open(finished(set_size.run(one, plan, "sample")).path)
-    text = set_size_table.finding(found, "NDCG@10")
+    text = sections.finding(found, "NDCG@10")
     assert text.startswith("At 5 candidates the best possible order reaches")
-    assert set_size_table.drops(found, "NDCG@10") == []
+    assert sections.drops(found, "NDCG@10") == []
 
 
 def test_proposed_sizes_are_those_that_the_test_lists_have(benches, store):

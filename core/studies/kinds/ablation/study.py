@@ -24,7 +24,7 @@ from shuffleproof.core.rankers.neural.recipes import NeuralSpec
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import conventions, engine, tables
 from shuffleproof.core.studies.claims_intervals import ADJUSTED, adjusted
-from shuffleproof.core.studies.kinds.ablation import sources as ablation_steps
+from shuffleproof.core.studies.kinds.ablation import sources
 from shuffleproof.core.studies.kinds.ablation.sources import (
     BATCHES,
     SIZES,
@@ -40,7 +40,7 @@ from shuffleproof.core.studies.workbench import Workbench
 
 KIND = "ablation"
 LEVELS = (0.0, 5.0, 20.0)
-BASE, PAPER = ablation_steps.BASE, ablation_steps.PAPER
+BASE, PAPER = sources.BASE, sources.PAPER
 MEASURE = "NDCG@10"
 TOWARDS = ("released", "tuned")
 

@@ -9,7 +9,7 @@ import pandas as pd
 from scipy.special import betaincinv
 
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.kinds.invariance import verdict as judging
+from shuffleproof.core.studies.kinds.invariance import verdict as invariance_verdict
 from shuffleproof.core.studies.kinds.invariance.examination import MEASURES
 from shuffleproof.core.studies.kinds.invariance.verdict import (
     INVARIANT,
@@ -217,9 +217,9 @@ def _certificate(
     block, facts = np.asarray(result.values[rows]), result.trials.iloc[rows]
     if tuple(result.stored) != MEASURES:
         return _earlier(label, reads, block, facts)
-    theorem, systematic = judging.proved(theorem, facts), systematic_of(facts)
+    theorem, systematic = invariance_verdict.proved(theorem, facts), systematic_of(facts)
     judged = Judged.of(block, systematic)
-    found, reasons = judging.verdict(judged, facts, result.query_ids, theorem)
+    found, reasons = invariance_verdict.verdict(judged, facts, result.query_ids, theorem)
     new = (block[:, MEASURES.index("order-seen-first")] > 0) & ~judged.silent
     over = ((block[:, 1] > 0) | (block[:, 4] > 1)) & judged.moved
     orders, failing = int(new.sum()), int((over & new).sum())
@@ -282,7 +282,7 @@ def _earlier(
     """What a study of before says: the changes that it saw, and no assurance."""
     moved = block[:, 1].max(axis=0) > 0
     orders = block.shape[0] * block.shape[2]
-    text = "another order moves documents in " + judging.lists_in_words(moved)
+    text = "another order moves documents in " + invariance_verdict.lists_in_words(moved)
     return Certificate(
         ranker=label, reads=reads, verdict=NOT if moved.any() else UNTOLD,
         reasons=(text,) if moved.any() else (EARLIER,), theorem=None,
