@@ -18,7 +18,7 @@ from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.words import counted
 
 KIND = "initial-ranking"
-REPLAY = "shuffleproof.core.studies.answers.rescored_list:replayed"
+REPLAY = "shuffleproof.core.studies.answers.query:replayed"
 
 
 def stored(data: str) -> dict[str, Artefact]:

@@ -13,7 +13,7 @@ from shuffleproof.core.rankers.name import FILES
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import jobs as work
 from shuffleproof.core.studies.answers.trained import TrainedRanker
-from shuffleproof.core.studies.jobs_outside import FILE, QRELS, RUNS
+from shuffleproof.core.studies.jobs import FILE, QRELS, RUNS
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
 from shuffleproof.core.studies.kinds.benchmark.study import KIND as BENCHMARK
 from shuffleproof.core.studies.library import uploads

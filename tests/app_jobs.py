@@ -8,8 +8,8 @@ from shuffleproof.core.execution.jobs import Jobs
 from shuffleproof.core.execution.jobs_database import Database
 from shuffleproof.core.execution.this_job import THIS_JOB
 from shuffleproof.core.progress import Progress
+from shuffleproof.core.studies import engine
 from shuffleproof.core.studies import jobs as work
-from shuffleproof.core.studies import running
 
 
 def state_of(store, job, **values):
@@ -23,7 +23,7 @@ def announce(job, key, plan, query_ids, facts):
     """Announce a study as the worker of this job does."""
     token = THIS_JOB.set(job.id)
     try:
-        running.register(services.store(), key, plan, query_ids, facts)
+        engine.register(services.store(), key, plan, query_ids, facts)
     finally:
         THIS_JOB.reset(token)
 

@@ -14,9 +14,9 @@ from shuffleproof.core.parameters import parameters, parsed
 from shuffleproof.core.perturb.registry import parse as perturbation
 from shuffleproof.core.rankers import univariate
 from shuffleproof.core.rankers.outside.file_ranker import FileScores
-from shuffleproof.core.studies.flags import syntax_of
 from shuffleproof.core.studies.kinds.benchmark import outside_runs
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
+from shuffleproof.core.studies.question import syntax_of
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.study import levels_of
 from shuffleproof.core.training.recipe import TrainingRecipe

@@ -8,8 +8,8 @@ import streamlit as st
 
 from shuffleproof.core.parameters import Parameter
 from shuffleproof.core.perturb.registry import PERTURBATIONS
-from shuffleproof.core.studies.flags import syntax_of
 from shuffleproof.core.studies.kinds.perturbations.sections import GROUPS, grouped
+from shuffleproof.core.studies.question import syntax_of
 
 CHAINS = (
     "Families joined by +, each but the last with its level; gradient-sign@RANKER; "

@@ -12,7 +12,7 @@ from shuffleproof.app.plain import escaped
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.jobs import Job
 from shuffleproof.core.store.keys import ArtefactKey
-from shuffleproof.core.studies.running import RunningStudy, running_studies
+from shuffleproof.core.studies.engine import RunningStudy, running_studies
 
 EVERY_SECONDS = 1.0
 """How often work under way is drawn again."""

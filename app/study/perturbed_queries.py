@@ -11,7 +11,7 @@ from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import parts, query_comparison, rescored_list
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.query_changes import in_words
+from shuffleproof.core.studies.result import in_words
 from shuffleproof.core.words import counted
 
 MAP = "query map"

@@ -5,8 +5,7 @@ from collections.abc import Callable, Mapping
 
 from shuffleproof.core.cli import flags_measures
 from shuffleproof.core.parameters import parameters
-from shuffleproof.core.studies.flags import syntax_of
-from shuffleproof.core.studies.question import Question
+from shuffleproof.core.studies.question import Question, syntax_of
 from shuffleproof.core.studies.registry import STUDIES
 
 ANSWERS = {

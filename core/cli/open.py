@@ -18,7 +18,7 @@ from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.artefacts import Store, default_store
-from shuffleproof.core.studies import names
+from shuffleproof.core.studies import resolved_rankers
 from shuffleproof.core.studies.question import Question, Scope
 from shuffleproof.core.studies.question import preset_of as usual_preset
 from shuffleproof.core.studies.registry import STUDIES
@@ -75,14 +75,14 @@ def recipe_of(arguments: argparse.Namespace) -> tuple[ListRecipe, str]:
     """How lists are made, and the preset of rankers named without one.
 
     Raises:
-        UnknownNameError: a name among the flags that nothing has (see `core.studies.names`).
+        UnknownNameError: a name among the flags that nothing has (see `resolved_rankers`).
     """
     preset = preset_of(arguments)
     recipe = scope_of(arguments).recipe()
     named = [arguments.ranker] if "ranker" in arguments else []
     changes = fields_of(arguments.set) if "set" in arguments else {}
-    asked = names.Names(named, changes, recipe.initial, from_outside=True)
-    names.check(asked, preset, store_of(arguments))
+    asked = resolved_rankers.Names(named, changes, recipe.initial, from_outside=True)
+    resolved_rankers.check(asked, preset, store_of(arguments))
     return recipe, preset
 
 

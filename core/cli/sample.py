@@ -24,7 +24,7 @@ from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
 from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
 from shuffleproof.core.studies.kinds.set_size.question import SetSize
 from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
-from shuffleproof.core.studies.library.provenance import dependencies
+from shuffleproof.core.studies.library.entries import dependencies
 from shuffleproof.core.studies.question import Question, Scope
 
 RANKERS = (

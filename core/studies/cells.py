@@ -15,10 +15,9 @@ import pandas as pd
 
 from shuffleproof.core.errors import DataError, DivergedError, ShuffleproofError
 from shuffleproof.core.progress import Progress
-from shuffleproof.core.studies.codec import Described
 from shuffleproof.core.studies.engine import Work
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.studies.study import Found, Trial, TrialRecords
+from shuffleproof.core.studies.study import Described, Found, Trial, TrialRecords
 
 
 @dataclass(frozen=True)

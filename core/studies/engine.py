@@ -1,20 +1,31 @@
 """How a study of any kind is run: found, or announced, worked and stored.
 
 A kind brings its plan, what is known before the work, and the work; all else is here.
+
+Studies that have begun and are not stored yet: what is known of them while they run.
+
+A study announces itself in the workspace of its key, which outlives kills and ends when its
+result is stored; with that and the records of its finished trials any process can draw what has
+been found so far.
 """
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+import json
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from shuffleproof.core.errors import UsageError
+from shuffleproof.core.execution.this_job import THIS_JOB
 from shuffleproof.core.progress import Progress
+from shuffleproof.core.store import manifest
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.store.keys import ArtefactKey, key_of
 from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.studies.running import register
-from shuffleproof.core.studies.study import Plan
+from shuffleproof.core.studies.study import Plan, Study, TrialRecords
 
 Work = Callable[[dict[str, Any]], Generator[Progress, None, StudyResult | None]]
 """Facts → the result that carries them, those it adds among them; None where nothing was found."""
@@ -56,3 +67,134 @@ def run(  # noqa: PLR0913 (where, what, on what, and the two steps that differ b
                 "nothing to measure: name at least one ranker, and data with test queries"
             )
         return store.add(key, recipe, lambda place: save(result, place), dict(result.facts))
+
+
+ANNOUNCEMENT = "study.json"
+REMEMBERED = 4
+"""Studies under way whose last partial result is kept, until one more record is there."""
+
+
+@dataclass(frozen=True)
+class RunningStudy:
+    """A study that has begun.
+
+    Attributes:
+        recipe: its description.
+        query_ids: one id a list.
+        facts: as its result will carry them.
+        job: the id of the job that works on it; empty where none does.
+    """
+
+    recipe: Mapping[str, Any]
+    query_ids: tuple[str, ...]
+    facts: Mapping[str, Any]
+    job: str = ""
+
+    @property
+    def study(self) -> Study:
+        """The description of a study of perturbations."""
+        return Study.of(self.recipe)
+
+    def result(self, store: Store) -> StudyResult | None:
+        """What has been found so far; None before the first trial is finished.
+
+        Records are read when there is one more of them, not each time that it is asked for.
+        """
+        place = (str(store.root), key_of("study", self.recipe).digest)
+        last = _LAST.get(place) or _Last(planned(self.recipe).digests(len(self.query_ids)))
+        there = sum(digest in store.records for digest in last.digests)
+        if last.count != there:
+            plan = planned(self.recipe)
+            last = _Last(
+                last.digests, there, so_far(plan, store.records, self.query_ids, self.facts)
+            )
+        with _LOCK:
+            _LAST[place] = last
+            for old in list(_LAST)[:-REMEMBERED]:
+                del _LAST[old]
+        return last.result
+
+
+@dataclass(frozen=True)
+class _Last:
+    """What was there when a study under way was last looked at."""
+
+    digests: Sequence[str]
+    count: int = 0
+    result: StudyResult | None = None
+
+
+_LAST: dict[tuple[str, str], _Last] = {}
+"""By store and study."""
+
+_LOCK = Lock()
+
+
+def planned(recipe: Mapping[str, Any]) -> Plan:
+    """The plan of a study of any kind.
+
+    Args:
+        recipe: of the study.
+
+    Raises:
+        LookupError: no such kind, or a field of the plan is missing.
+        TypeError: a value is not of its field's shape.
+        ValueError: a pair is none.
+    """
+    return STUDIES[recipe["kind"]].planned(recipe)
+
+
+def so_far(
+    plan: Plan, records: TrialRecords, query_ids: Sequence[str], facts: Mapping[str, Any]
+) -> StudyResult | None:
+    """What a study has found so far, from the records that are stored; None before its first row.
+
+    Args:
+        plan: of a study under way in this or another process, or stopped.
+        records: where what is finished is kept.
+        query_ids: one id a list, in the lists' order.
+        facts: of the result to come.
+    """
+    stored = {digest: records.get(digest) for digest in plan.digests(len(query_ids))}
+    found = {digest: record for digest, record in stored.items() if record is not None}
+    return plan.assembled(found, query_ids, facts)
+
+
+def register(
+    store: Store,
+    key: ArtefactKey,
+    plan: Plan,
+    query_ids: Sequence[str],
+    facts: Mapping[str, Any],
+) -> None:
+    """Say that a study begins; its lock is held by the caller."""
+    head = {"recipe": plan.recipe(), "query_ids": list(query_ids), "facts": dict(facts)}
+    head["job"] = THIS_JOB.get()
+    path = store.workspace(key) / ANNOUNCEMENT
+    part = path.with_suffix(".part")
+    with manifest.explained(str(key), store.root):
+        part.write_text(json.dumps(head), encoding="utf-8")
+        part.replace(path)
+
+
+def running_studies(store: Store, kind: str) -> Iterator[RunningStudy]:
+    """The studies of a kind that have begun, stopped ones included, the newest first."""
+    places = (store.root / "workspaces").glob(f"study-*/{ANNOUNCEMENT}")
+    for path in sorted(places, key=_written, reverse=True):
+        try:
+            head = json.loads(path.read_text(encoding="utf-8"))
+            known = dict(head["recipe"]), tuple(head["query_ids"]), dict(head["facts"])
+            found = RunningStudy(*known, str(head.get("job", "")))
+        except FileNotFoundError:  # it has been stored meanwhile
+            continue
+        except (ValueError, LookupError, TypeError):  # damaged: it is begun again when asked for
+            continue
+        if found.recipe.get("kind") == kind:
+            yield found
+
+
+def _written(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0

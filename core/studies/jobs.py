@@ -8,38 +8,227 @@ This module is also the program of those processes:
 """
 
 import inspect
+import re
+import shutil
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shuffleproof.core.errors import (
     ArtefactError,
+    DataError,
     ParameterError,
     ShuffleproofError,
     UnknownNameError,
 )
 from shuffleproof.core.execution import jobs_only_one, jobs_supervisor, jobs_worker
 from shuffleproof.core.execution.jobs import Job, Jobs
+from shuffleproof.core.parameters import parameters
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.store import archive
 from shuffleproof.core.store.artefacts import Store, default_store
-from shuffleproof.core.store.keys import ArtefactKey
-from shuffleproof.core.studies.jobs_library import export, import_archive
-from shuffleproof.core.studies.jobs_opened import (
-    SAMPLE,
-    Lists,
-    Reports,
-    StudyJob,
-    preset_of,
-    text_of,
-)
-from shuffleproof.core.studies.jobs_outside import bring, runs
+from shuffleproof.core.store.keys import ArtefactKey, key_of
+from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.library import uploads
-from shuffleproof.core.studies.question import Scope
+from shuffleproof.core.studies.question import SAMPLE, Question, Scope, preset_of
 from shuffleproof.core.studies.registry import STUDIES
 
 if TYPE_CHECKING:
     from shuffleproof.core.data.source import Parts
+
+
+Reports = Generator[Progress, None, Any]
+
+MEASURES = ("NDCG@10", "AP", "P@10", "RR")
+QRELS, RUNS, FILE = "qrels", "runs", "file"
+"""Folders of an upload."""
+
+
+def bring(  # noqa: PLR0913 (a job's parameters are its keywords)
+    store: Store,
+    *,
+    data: str,
+    kind: str,
+    upload: str,
+    file: str,
+    preset: str | None = None,
+    pinned: str | None = None,
+) -> Reports:
+    """Take a ranker from outside into the store; result: artefact.
+
+    Args:
+        store: where it goes.
+        data: the data set that it is brought to.
+        kind: scores, lightgbm or xgboost.
+        upload: what `uploads.spooled` returned.
+        file: the file's name in it.
+        preset: plays no part.
+        pinned: the data set's key, which `submit` finds from its name.
+    """
+    from shuffleproof.core.data.catalogue import resolve  # noqa: PLC0415 (only who works pays for it)
+    from shuffleproof.core.studies.library.uploads import bring as brought  # noqa: PLC0415 (likewise)
+
+    del preset
+    folder = uploads.folder_of(store, upload)
+    path = folder / uploads.safe_name(file)
+    with _away(folder):
+        fold = resolve(pinned or data, store)
+        return answer((yield from brought(kind, path, fold, store, path.name)))
+
+
+def runs(store: Store, *, upload: str, name: str, measures: Sequence[str] = MEASURES) -> Reports:
+    """Judge and compare the TREC runs of an upload; result: artefact.
+
+    Args:
+        store: where the comparison goes.
+        upload: what `uploads.spooled` returned: one file in its folder `qrels`, any in `runs`.
+        name: what people call the judgments.
+        measures: the columns.
+    """
+    folder = uploads.folder_of(store, upload)
+    del name
+    with _away(folder):
+        return answer((yield from _compared(folder, measures, store)))
+
+
+def _compared(
+    folder: Path, measures: Sequence[str], store: Store
+) -> Generator[Progress, None, Artefact]:
+    from shuffleproof.core.studies.kinds.benchmark import outside_runs  # noqa: PLC0415 (only who works pays for it)
+
+    (qrels,) = sorted((folder / QRELS).iterdir())
+    files = sorted((folder / RUNS).iterdir())
+    result = yield from outside_runs.comparing(qrels, files, measures)
+    return outside_runs.keep(result, store)
+
+
+@contextmanager
+def _away(folder: Path) -> Iterator[None]:
+    """Remove an upload once it was read; where it lies for now is nobody's business."""
+    try:
+        yield
+    except ShuffleproofError as error:
+        inside = f"({QRELS}/|{RUNS}/|{FILE}/)?"
+        words = re.sub(f"{re.escape(str(folder))}/{inside}", "", str(error))
+        raise ShuffleproofError(words) from error
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+Lists = Mapping[str, Any] | None
+
+KEYWORD = inspect.Parameter.KEYWORD_ONLY
+SCOPE = {"lists": None, "preset": None, "pinned": None}
+"""What a question is asked of, beside its data: fields of `Scope` with their defaults."""
+
+
+class StudyJob:
+    """The job that answers a question; its keywords are the question's fields and `Scope`'s.
+
+    Attributes:
+        question: of the kind of study.
+    """
+
+    def __init__(self, question: type[Question]) -> None:
+        self.question = question
+        fields = [
+            inspect.Parameter(
+                field.name,
+                KEYWORD,
+                default=inspect.Parameter.empty if field.required else field.default,
+            )
+            for field in parameters(question)
+        ]
+        rest = [inspect.Parameter(name, KEYWORD, default=value) for name, value in SCOPE.items()]
+        store = inspect.Parameter("store", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        data = inspect.Parameter("data", KEYWORD)
+        self.__signature__ = inspect.Signature([store, data, *fields, *rest])
+
+    def __call__(self, store: Store, **given: Any) -> Reports:
+        """Answer it; result: artefact."""
+        question, scope = self.asked(store, given)
+        return answer((yield from question.study(scope)))
+
+    def asked(self, store: Store, given: Mapping[str, Any]) -> tuple[Question, Scope]:
+        """The question of a job's keywords, and what it is asked of.
+
+        Raises:
+            ParameterError: a value out of its bounds.
+        """
+        of = {name: value for name, value in given.items() if name in {"data", *SCOPE}}
+        question = {name: value for name, value in given.items() if name not in of}
+        return self.question.from_plain(question), Scope(store, **of)
+
+
+def answer(artefact: Artefact) -> dict[str, Any]:
+    """A job's result that is an artefact."""
+    return {"artefact": text_of(artefact.key)}
+
+
+def text_of(key: ArtefactKey) -> str:
+    """A key with its whole digest."""
+    return f"{key.kind}-{key.digest}"
+
+
+FOLDER = "exports"
+
+
+def export(store: Store, *, keys: Sequence[str]) -> Reports:
+    """Write artefacts and all that they need into one archive; result: artefact, file, bytes.
+
+    Args:
+        store: where they are; the archive lies in its folder `exports`.
+        keys: of the artefacts, as printed.
+
+    Raises:
+        ArtefactError: one of them is not in the store (any more).
+    """
+    from shuffleproof.core.studies.library import entries as library  # noqa: PLC0415 (only who works pays for it)
+
+    every = library.entries(store)
+    wanted = [store.resolve(text).key for text in keys]
+    chosen = [entry.artefact for entry in library.required(every, wanted)]
+    out = exported(store, keys)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    yield from archive.write(store, chosen, out)
+    return {"artefact": text_of(wanted[0]), "file": out.name, "bytes": out.stat().st_size}
+
+
+def exported(store: Store, keys: Sequence[str]) -> Path:
+    """Where the archive of these artefacts lies, or would lie."""
+    digest = key_of("export", {"keys": sorted(keys)}).digest
+    return store.root / FOLDER / f"shuffleproof-{digest[:12]}.zip"
+
+
+def import_archive(store: Store, *, upload: str, name: str) -> Reports:
+    """Take the artefacts of an uploaded archive into the store; result: artefact, artefacts.
+
+    Args:
+        store: where they go.
+        upload: what `uploads.spooled` returned.
+        name: what the file was called.
+
+    Raises:
+        DataError: no archive of a library, or one that is damaged or made to harm.
+    """
+    from shuffleproof.core.studies.library import imports  # noqa: PLC0415 (only who works pays for it)
+
+    folder = uploads.folder_of(store, upload)
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    if len(files) != 1:
+        raise DataError(name, f"{len(files)} files", "Give one archive that the library exported.")
+    try:
+        found = yield from imports.read(files[0], store)
+    except ShuffleproofError as error:  # where the file lies for now is nobody's business
+        raise ShuffleproofError(str(error).replace(f"{folder}/", "")) from error
+    if not found:
+        raise DataError(name, "nothing in it", "Export something first.")
+    shutil.rmtree(folder, ignore_errors=True)
+    keys = [text_of(artefact.key) for artefact in found]
+    return {"artefact": keys[0], "artefacts": keys}
+
 
 IDLE_SECONDS = 600.0
 """A supervisor that the app started ends after so long without work; the next job starts one."""
@@ -223,12 +412,12 @@ def _check(store: Store, kind: str, parameters: Mapping[str, Any]) -> None:
         question, scope = job.asked(store, parameters)
         question.check(scope)
     elif kind == "train":
-        from shuffleproof.core.studies import names  # noqa: PLC0415 (NumPy and numba: only at submission)
+        from shuffleproof.core.studies import resolved_rankers  # noqa: PLC0415 (NumPy and numba: only at submission)
 
         initial = (parameters["lists"] or {}).get("initial", ())
         changes = parameters["changes"] or {}
-        asked = names.Names([parameters["ranker"]], changes, initial=initial)
-        names.check(asked, parameters["preset"], store)
+        asked = resolved_rankers.Names([parameters["ranker"]], changes, initial=initial)
+        resolved_rankers.check(asked, parameters["preset"], store)
 
 
 def _pinned(store: Store, kind: str, data: str) -> str | None:

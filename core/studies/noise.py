@@ -19,7 +19,11 @@ from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.score_floor import unchanged
 
 REPEATS = 2
+
+
 SIGNIFICANT = 0.05
+
+
 LEAST = 5e-4
 """Of a measure: less noise than this is none that a reader would see."""
 

@@ -10,9 +10,8 @@ from shuffleproof.core.parameters import parameters, text_of
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import FILES
 from shuffleproof.core.studies.differences import from_preset
-from shuffleproof.core.studies.flags import syntax_of
 from shuffleproof.core.studies.kinds.benchmark import outside_runs
-from shuffleproof.core.studies.question import SAMPLE, Facts, Question, preset_of
+from shuffleproof.core.studies.question import SAMPLE, Facts, Question, preset_of, syntax_of
 from shuffleproof.core.studies.registry import STUDIES
 
 SAID_BY_FLAGS = frozenset({"initial", "depth", "scores"})

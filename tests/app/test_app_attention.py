@@ -26,7 +26,7 @@ from shuffleproof.core.perturb.base import origins
 from shuffleproof.core.rankers.attention.kinds import KINDS
 from shuffleproof.core.rankers.attention.maps import by_document, recorded
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies import jobs, running
+from shuffleproof.core.studies import engine, jobs
 from shuffleproof.core.studies.kinds.attention import one_list, sections
 from shuffleproof.core.studies.kinds.attention import study as attention
 from shuffleproof.core.studies.kinds.attention.one_list import (
@@ -540,7 +540,7 @@ def study(trained_sample, tmp_path_factory):
     ]
     steps = attention.run(bench, sorted(names), 70, 0.5)
     first = next(steps)
-    begun = list(running.running_studies(bench.store, "attention"))
+    begun = list(engine.running_studies(bench.store, "attention"))
     for _ in range(3):
         next(steps)
     partly = begun[0].result(bench.store)

@@ -11,7 +11,7 @@ from shuffleproof.app.plain import escaped
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
-from shuffleproof.core.studies import jobs, running
+from shuffleproof.core.studies import engine, jobs
 from shuffleproof.core.studies.kinds.group_shuffles import sections
 from shuffleproof.core.studies.kinds.group_shuffles import study as group_shuffles
 from shuffleproof.core.studies.result import StudyResult
@@ -151,14 +151,14 @@ def test_first_points_are_drawn_while_it_runs(store):
     plan = planned()
     key = key_of("study", plan.recipe())
     ids = tuple(map(str, range(40)))
-    running.register(store, key, plan, ids, facts_of(tables.fold()))
+    engine.register(store, key, plan, ids, facts_of(tables.fold()))
     values = np.stack([np.full(40, 0.5), np.ones(40), np.ones(40)]).astype(np.float32)
     done = {"queries": 40, "set_size": 12.0, "seconds": 1.0}
     store.records.put(plan.cells()[0].digest, done, {"values": values})
 
     def drawn():
         from shuffleproof.app.views.group_shuffles import page
-        from shuffleproof.core.studies.running import running_studies as all_of
+        from shuffleproof.core.studies.engine import running_studies as all_of
 
         page.first(next(all_of(page.services.store(), "group-shuffles")))
 

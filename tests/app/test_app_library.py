@@ -19,7 +19,7 @@ from shuffleproof.core.store import archive
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.tags import Tags
-from shuffleproof.core.studies import jobs, jobs_library
+from shuffleproof.core.studies import jobs
 from shuffleproof.core.studies.library import entries as library
 from shuffleproof.core.studies.library import uploads
 from tests import app_sizes as made
@@ -291,8 +291,8 @@ def test_a_large_archive_is_written_by_a_job(own, monkeypatch):
     (job,) = jobs.jobs_of(store).list()
     assert (job.kind, job.parameters["keys"]) == (delete.EXPORT, keys(studies[0]))
     assert "waiting" in test.get("progress")[0].proto.text
-    result = finished(jobs_library.export(store, **job.parameters))
-    out = jobs_library.exported(store, keys(studies[0]))
+    result = finished(jobs.export(store, **job.parameters))
+    out = jobs.exported(store, keys(studies[0]))
     assert out.name == result["file"]
     assert len(zipfile.ZipFile(out).namelist()) > 4
     state_of(store, job, state="done", finished=2.0,
@@ -311,7 +311,7 @@ def test_an_archive_is_spooled_handed_in_and_taken(own, shown_archive, monkeypat
     (job,) = jobs.jobs_of(store).list()
     assert state[view.MINE] == job.id
     assert job.kind == view.IMPORT
-    result = finished(jobs_library.import_archive(store, **job.parameters))
+    result = finished(jobs.import_archive(store, **job.parameters))
     assert len(result["artefacts"]) == 2
     with pytest.raises(Exception, match="not in the store any more"):
         uploads.folder_of(store, job.parameters["upload"])
@@ -349,7 +349,7 @@ def test_no_archive_is_refused_without_saying_where_it_lies(own):
     store, *_ = own
     upload = uploads.spooled(store, [("a.zip", io.BytesIO(b"no archive"))])
     with pytest.raises(Exception, match="cannot be read") as refused:
-        finished(jobs_library.import_archive(store, upload=upload, name="a.zip"))
+        finished(jobs.import_archive(store, upload=upload, name="a.zip"))
     assert str(store.root) not in str(refused.value)
 
 

@@ -16,8 +16,8 @@ from shuffleproof.core.execution.jobs import Jobs
 from shuffleproof.core.progress import finished
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import ArtefactKey
-from shuffleproof.core.studies import jobs, names
-from shuffleproof.core.studies.jobs_outside import FILE, QRELS, RUNS
+from shuffleproof.core.studies import jobs, resolved_rankers
+from shuffleproof.core.studies.jobs import FILE, QRELS, RUNS
 from tests import app_tables as tables
 
 FOLD = tables.fold()
@@ -186,7 +186,7 @@ def test_scores_become_a_ranker_that_forms_offer(store):
     assert f"Its name in every study: {name}" in words(test)
     assert proposals.imported(tables.DATA) == [name]
     assert store.find(ArtefactKey(kind, digest)).facts["test"]["NDCG@10"] > 0
-    names.check(names.Names(rankers=(name,)), "small", store)
+    resolved_rankers.check(resolved_rankers.Names(rankers=(name,)), "small", store)
 
 
 def test_scores_that_do_not_fit_are_refused(store):

@@ -12,7 +12,7 @@ from shuffleproof.core.cli import flags_studies
 from shuffleproof.core.cli.arguments import parser
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import jobs
-from shuffleproof.core.studies.jobs_opened import StudyJob
+from shuffleproof.core.studies.jobs import StudyJob
 from shuffleproof.core.studies.question import preset_of
 from shuffleproof.core.studies.registry import STUDIES
 from tests import app_tables as tables

@@ -29,12 +29,12 @@ from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.neural.recipes import FIXED
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import cost
+from shuffleproof.core.studies.engine import RunningStudy
 from shuffleproof.core.studies.kinds.ablation import study
 from shuffleproof.core.studies.kinds.ablation.sections import Effect, most_changed, query_finding
 from shuffleproof.core.studies.kinds.ablation.sources import step_of
 from shuffleproof.core.studies.kinds.ablation.study import BASE, COLUMNS, PAPER, TOWARDS
 from shuffleproof.core.studies.kinds.benchmark.query import positions_of
-from shuffleproof.core.studies.running import RunningStudy
 from shuffleproof.core.studies.tables import Table
 from shuffleproof.core.words import counted
 

@@ -21,12 +21,12 @@ from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies import cost
+from shuffleproof.core.studies.engine import RunningStudy
 from shuffleproof.core.studies.kinds.benchmark import rows as benchmark_rows
 from shuffleproof.core.studies.kinds.benchmark import sections
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
 from shuffleproof.core.studies.ranker_sets import NAMED, expanded
-from shuffleproof.core.studies.running import RunningStudy
 from shuffleproof.core.words import counted
 
 MADE = "new combinations"

@@ -23,7 +23,7 @@ from shuffleproof.core.studies.kinds.benchmark.published import warning
 from shuffleproof.core.studies.kinds.benchmark.rows import REFERENCES
 from shuffleproof.core.studies.kinds.benchmark.table import LETTERS, MEANS, SYMBOLS, comparison
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
-from shuffleproof.core.studies.query_changes import in_words
+from shuffleproof.core.studies.result import in_words
 from shuffleproof.core.studies.tables import Table
 from shuffleproof.core.words import p_value
 

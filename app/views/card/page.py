@@ -22,11 +22,11 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.parameters import Parameter
 from shuffleproof.core.perturb.registry import PERTURBATIONS
 from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.engine import RunningStudy
 from shuffleproof.core.studies.kinds.card import study as card
 from shuffleproof.core.studies.kinds.card import table as card_table
 from shuffleproof.core.studies.kinds.card.study import MOVED
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
-from shuffleproof.core.studies.running import RunningStudy
 from shuffleproof.core.words import counted
 
 CHART = "pareto"

@@ -15,7 +15,7 @@ from shuffleproof.app.study import parts
 from shuffleproof.core.data import examination
 from shuffleproof.core.data.catalogue import SAMPLE
 from shuffleproof.core.errors import ShuffleproofError
-from shuffleproof.core.studies import jobs_library
+from shuffleproof.core.studies.jobs import exported
 from shuffleproof.core.studies.library import entries as shelf
 from shuffleproof.core.studies.library.entries import KINDS, Entry
 from shuffleproof.core.studies.methods import paragraph, references
@@ -280,7 +280,7 @@ def exporting(chosen: Sequence[Entry]) -> None:
 def _by_job(keys: list[str]) -> None:
     """A large archive is written outside the web process."""
     store = services.store()
-    out = jobs_library.exported(store, keys)
+    out = exported(store, keys)
     try:
         found = [job for job in jobs.table().list() if job.kind == EXPORT
                  and job.parameters["keys"] == keys]  # fmt: skip

@@ -26,11 +26,11 @@ from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.claims import STEPS
+from shuffleproof.core.studies.engine import RunningStudy
 from shuffleproof.core.studies.kinds.multi_ranking import sections
 from shuffleproof.core.studies.kinds.multi_ranking.question import MultiRanking
 from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import SWAPS, swap_named
 from shuffleproof.core.studies.kinds.multi_ranking.sections import COLUMNS
-from shuffleproof.core.studies.running import RunningStudy
 from shuffleproof.core.studies.tables import Table
 from shuffleproof.core.words import counted
 

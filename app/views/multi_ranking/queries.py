@@ -18,7 +18,7 @@ from shuffleproof.core.rankers.neural.ordinal_geometry import OrdinalGeometry
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import TRAINED
-from shuffleproof.core.studies.query_changes import in_words
+from shuffleproof.core.studies.result import in_words
 
 POINT, DOT, MAP = "behind dot", "dot", "query map"
 Point = tuple[str, str]

@@ -13,7 +13,7 @@ from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.jobs import Job
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.store.keys import ArtefactKey
-from shuffleproof.core.studies.jobs_outside import MEASURES, QRELS, RUNS
+from shuffleproof.core.studies.jobs import MEASURES, QRELS, RUNS
 from shuffleproof.core.studies.kinds.benchmark import outside_runs
 
 DRAFT, MINE = "runs chosen", "runs handed in"

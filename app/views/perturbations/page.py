@@ -27,9 +27,9 @@ from shuffleproof.core.parameters import Parameter
 from shuffleproof.core.perturb.registry import PERTURBATIONS, attacked, entry_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import cost
+from shuffleproof.core.studies.engine import RunningStudy
 from shuffleproof.core.studies.kinds.perturbations import sections, study
 from shuffleproof.core.studies.kinds.perturbations.sections import STRENGTHS, headed
-from shuffleproof.core.studies.running import RunningStudy
 from shuffleproof.core.studies.study import pairs_of
 from shuffleproof.core.studies.tables import Table, inferred
 from shuffleproof.core.words import counted

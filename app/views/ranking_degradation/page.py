@@ -29,11 +29,10 @@ from shuffleproof.core.perturb.registry import PERTURBATIONS
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.conventions import SWITCHED
+from shuffleproof.core.studies.engine import RunningStudy
 from shuffleproof.core.studies.kinds.ranking_degradation.sections import TESTS, columns
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
-from shuffleproof.core.studies.query_changes import in_words
-from shuffleproof.core.studies.result import SUMMARY
-from shuffleproof.core.studies.running import RunningStudy
+from shuffleproof.core.studies.result import SUMMARY, in_words
 from shuffleproof.core.studies.study import pairs_of
 from shuffleproof.core.studies.tables import Table
 from shuffleproof.core.words import counted, interval, p_value, signed

@@ -20,10 +20,10 @@ from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.engine import RunningStudy
 from shuffleproof.core.studies.kinds.set_size import feasibility, sections
 from shuffleproof.core.studies.kinds.set_size.sections import CURVES
 from shuffleproof.core.studies.ranker_sets import expanded
-from shuffleproof.core.studies.running import RunningStudy
 from shuffleproof.core.studies.tables import Table
 from shuffleproof.core.words import counted
 

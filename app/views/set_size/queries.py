@@ -21,7 +21,7 @@ from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.claims import STEPS
 from shuffleproof.core.studies.kinds.set_size.sections import CURVES, DROPS
 from shuffleproof.core.studies.kinds.set_size.study import ANY
-from shuffleproof.core.studies.query_changes import in_words
+from shuffleproof.core.studies.result import in_words
 from shuffleproof.core.studies.tables import Table
 
 

@@ -24,12 +24,12 @@ from shuffleproof.core.parameters import Parameter, parsed
 from shuffleproof.core.perturb.worst_case import Search
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import tables
+from shuffleproof.core.studies.engine import RunningStudy
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.kinds.worst_case import sections
 from shuffleproof.core.studies.kinds.worst_case.sections import finding, steps, told
 from shuffleproof.core.studies.kinds.worst_case.study import KIND
-from shuffleproof.core.studies.query_changes import in_words
-from shuffleproof.core.studies.running import RunningStudy
+from shuffleproof.core.studies.result import in_words
 from shuffleproof.core.studies.tables import Table
 from shuffleproof.core.words import counted, number
 

@@ -18,11 +18,11 @@ from shuffleproof.core.store import locks, manifest, plain_json
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.damaged import damaged, size_of
 from shuffleproof.core.studies import jobs
+from shuffleproof.core.studies.engine import planned, running_studies
 from shuffleproof.core.studies.library import uploads
+from shuffleproof.core.studies.library.entries import STRANGE
 from shuffleproof.core.studies.library.entries import damaged as undescribed
-from shuffleproof.core.studies.library.provenance import STRANGE
 from shuffleproof.core.studies.registry import STUDIES
-from shuffleproof.core.studies.running import planned, running_studies
 
 YOUNG_SECONDS = 3600.0
 """What changed within the hour may belong to work under way and is left alone."""

@@ -15,7 +15,7 @@ from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.invariance import study as invariance
 from shuffleproof.core.studies.kinds.ranking_degradation import study as ranking_degradation
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
-from shuffleproof.core.studies.library.provenance import trials_of
+from shuffleproof.core.studies.library.entries import trials_of
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.result import StudyResult, stored_summary
 from shuffleproof.core.studies.workbench import Workbench, finished

@@ -16,7 +16,7 @@ from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.neural.recipes import FIXED, NeuralSpec
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies import conventions, running, tables
+from shuffleproof.core.studies import conventions, engine, tables
 from shuffleproof.core.studies.kinds.ablation import sections
 from shuffleproof.core.studies.kinds.ablation import study as ablation
 from shuffleproof.core.studies.kinds.ablation.sources import (
@@ -178,7 +178,7 @@ def stored(bench, few):
             progress = next(work)
         except StopIteration as finished_:
             return finished_.value, seen
-        begun = next(running.running_studies(bench.store, ablation.KIND), None)
+        begun = next(engine.running_studies(bench.store, ablation.KIND), None)
         found = begun.result(bench.store) if begun else None
         seen.append((progress.unit, [] if found is None else list(ablation.table(found).variant)))
 

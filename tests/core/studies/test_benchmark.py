@@ -21,7 +21,7 @@ from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
-from shuffleproof.core.studies import ranker_sets, running, table_text
+from shuffleproof.core.studies import engine, ranker_sets, table_text
 from shuffleproof.core.studies.kinds.benchmark import published, retrieved, sections
 from shuffleproof.core.studies.kinds.benchmark import rows as benchmark_rows
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
@@ -136,12 +136,12 @@ def test_what_is_stored_is_shown_while_it_runs(bench, store):
     work = benchmark.run([bench], plan, "sample")
     for _ in range(4):
         next(work)
-    (begun,) = running.running_studies(store, benchmark.KIND)
+    (begun,) = engine.running_studies(store, benchmark.KIND)
     found = begun.result(store)
     assert 0 < len(found.trials) < 5
     work.close()
     finished(benchmark.run([bench], plan, "sample"))
-    assert not list(running.running_studies(store, benchmark.KIND))
+    assert not list(engine.running_studies(store, benchmark.KIND))
 
 
 def test_folds_stand_side_by_side_and_spread_counts_them(bench, tmp_path):

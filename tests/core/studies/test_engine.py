@@ -12,7 +12,7 @@ from shuffleproof.core.progress import finished
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.records import Records
-from shuffleproof.core.studies import codec, engine, running
+from shuffleproof.core.studies import engine, study
 from shuffleproof.core.studies.kinds.set_size import study as set_size
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.study import Memory, Plan, Study, plan
@@ -39,20 +39,20 @@ def store(tmp_path):
 @pytest.mark.parametrize("kind", STUDIES)
 def test_a_recipe_is_read_and_written_as_it_stands(kind):
     recipe = RECIPES[kind]["recipe"]
-    made = running.planned(recipe)
+    made = engine.planned(recipe)
     assert isinstance(made, Plan)
     assert made.recipe() == recipe
     assert key_of("study", made.recipe()).digest == RECIPES[kind]["key"]
-    assert codec.plan_of(type(made), made.recipe()) == made
+    assert study.plan_of(type(made), made.recipe()) == made
     left = [one.name for one in fields(made) if one.init and one.default != ()]
     for name in left:
         whole = {other: value for other, value in recipe.items() if other != name}
         try:
-            running.planned(whole)
+            engine.planned(whole)
         except LookupError:
             continue
         default = next(one.default for one in fields(made) if one.name == name)
-        assert getattr(running.planned(whole), name) == default
+        assert getattr(engine.planned(whole), name) == default
 
 
 def test_there_is_one_shell_and_no_module_is_named_by_a_string():
@@ -76,7 +76,7 @@ def test_a_study_is_announced_worked_stored_and_found(store):
         return {"data": "mine"}
 
     def work(known):
-        asked.append([one.facts for one in running.running_studies(store, "card")])
+        asked.append([one.facts for one in engine.running_studies(store, "card")])
         yield from ()
         found = {digest: record(0.5) for digest in STUDY.digests(2)}
         extra = {"beside.safetensors": {"orders": np.arange(3)}}
@@ -86,7 +86,7 @@ def test_a_study_is_announced_worked_stored_and_found(store):
     assert asked == ["facts", [{"data": "mine"}]]
     assert first.facts == {"data": "mine", "more": 1}
     assert (first.path / "beside.safetensors").is_file()
-    assert not list(running.running_studies(store, "card"))
+    assert not list(engine.running_studies(store, "card"))
     assert finished(engine.run(store, STUDY, IDS, facts, work)).key == first.key
     assert len(asked) == 2, "what is stored is found, nothing is asked for or worked"
 
@@ -106,13 +106,13 @@ def test_records_are_read_again_when_there_is_one_more(store, monkeypatch):
         read.append(digest), get(store.records, digest))[1])  # fmt: skip
     key = key_of("study", STUDY.recipe())
     with store.lock(key):
-        running.register(store, key, STUDY, IDS, {"data": "mine"})
+        engine.register(store, key, STUDY, IDS, {"data": "mine"})
     digests = STUDY.digests(2)
     for count, digest in enumerate(digests[:2], start=1):
         store.records.put(digest, *record(count / 8))
         read.clear()
         for _ in range(3):
-            (begun,) = running.running_studies(store, "card")
+            (begun,) = engine.running_studies(store, "card")
             result = begun.result(store)
             assert result.values[:, 0, 0].tolist() == [one / 8 for one in range(1, count + 1)]
         assert len(read) == len(digests), "once for every record that there may be"
@@ -121,9 +121,9 @@ def test_records_are_read_again_when_there_is_one_more(store, monkeypatch):
 def test_a_ranker_that_no_digest_tells_is_kept_in_memory_alone():
     memory = Memory()
     memory.put(STUDY.digests(2)[0], *record(0.5))
-    found = running.so_far(STUDY, memory, IDS, {})
+    found = engine.so_far(STUDY, memory, IDS, {})
     assert found.trials.ranker.tolist() == [plan(STUDY)[0].ranker]
-    assert running.so_far(STUDY, Memory(), IDS, {}) is None
+    assert engine.so_far(STUDY, Memory(), IDS, {}) is None
 
 
 def test_a_study_of_sizes_keeps_no_scores(every_study):

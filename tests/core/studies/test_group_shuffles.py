@@ -19,7 +19,7 @@ from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.neural.ranker import NeuralRanker
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies import reproduce, running
+from shuffleproof.core.studies import engine, reproduce
 from shuffleproof.core.studies.kinds.group_shuffles import study as group_shuffles
 from shuffleproof.core.studies.kinds.group_shuffles.sections import (
     finding,
@@ -204,7 +204,7 @@ def test_a_killed_study_shows_its_points_and_goes_on(bench, names):
         if report_.done == 1 and not report_.part:
             break
     work.close()
-    begun = next(one for one in running.running_studies(bench.store, group_shuffles.KIND))
+    begun = next(one for one in engine.running_studies(bench.store, group_shuffles.KIND))
     partial = begun.result(bench.store)
     assert table(partial).shuffles.tolist() == [1]
     whole = group_shuffles.run(bench, names[1:], shuffles=(1, 2, 3), orders=2, seed=9)

@@ -18,10 +18,9 @@ from shuffleproof.core.rankers.neural.ordinal_geometry import geometries, geomet
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
-from shuffleproof.core.studies import running
+from shuffleproof.core.studies import engine
 from shuffleproof.core.studies.answers import query as tables_query
-from shuffleproof.core.studies.claims import HOLDS, NOT, UNTOLD, rising
-from shuffleproof.core.studies.claims_intervals import adjusted
+from shuffleproof.core.studies.claims import HOLDS, NOT, UNTOLD, adjusted, rising
 from shuffleproof.core.studies.kinds.multi_ranking import sections
 from shuffleproof.core.studies.kinds.multi_ranking import study as multi_ranking
 from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import (
@@ -76,7 +75,7 @@ def test_the_first_ranking_is_measured_before_the_second_is_fitted(tmp_path):
     plan = multi_ranking.planned(opened, ("file-order",), (ORACLE,))
     work = multi_ranking.run(opened, plan)
     next(work)
-    (begun,) = running.running_studies(store, multi_ranking.KIND)
+    (begun,) = engine.running_studies(store, multi_ranking.KIND)
     assert list(begun.result(store).trials.ranker) == ["initial: feature:3"]
     assert not list(store.artefacts("ranker"))
     streamed = StudyResult.open(finished(work).path)

@@ -21,9 +21,9 @@ from shuffleproof.core.store.tags import Tags
 from shuffleproof.core.studies import list_sources
 from shuffleproof.core.studies.answers import query as tables_query
 from shuffleproof.core.studies.answers import scoring
-from shuffleproof.core.studies.answers.rescored_list import replayed
+from shuffleproof.core.studies.answers.query import replayed
 from shuffleproof.core.studies.library import entries as library
-from shuffleproof.core.studies.library import provenance, side_by_side
+from shuffleproof.core.studies.library import side_by_side
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.workbench import Workbench, finished
 from tests import small_set
@@ -355,9 +355,9 @@ def test_long_cells_of_the_list_are_cut_at_44_letters(made, capsys):
 def test_what_cannot_be_opened_is_needed_by_nothing():
     facts = {"fingerprints": ["whole"], "lists": {}}
     study = Artefact(key_of("study", {}), Path(), {"lists": "x"}, facts, "", 0)
-    assert not provenance._studied(study, ())
-    assert provenance._studied(study, ("a", "b", "c", "whole"))
-    assert not provenance._studied(study, ("a", "b", "c", "another"))
+    assert not library._studied(study, ())
+    assert library._studied(study, ("a", "b", "c", "whole"))
+    assert not library._studied(study, ("a", "b", "c", "another"))
 
 
 @pytest.mark.parametrize(("scores", "parts"), [("cross-fitted", 3), ("in-sample", 0)])

@@ -11,7 +11,7 @@ from shuffleproof.core.cli.arguments import parser
 from shuffleproof.core.errors import ArtefactError, DataError, ShuffleproofError, UnknownNameError
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies import jobs, names, workbench
+from shuffleproof.core.studies import jobs, resolved_rankers, workbench
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
 from shuffleproof.core.studies.methods import rankers_of
 
@@ -160,7 +160,7 @@ def test_what_a_page_hands_in_names_no_file_and_no_function_of_this_machine(name
 def test_what_is_named_rightly_passes(tmp_path):
     store, mine = Store(tmp_path), tmp_path / "mine.txt"
     mine.write_text("1\n")
-    asked = names.Names(
+    asked = resolved_rankers.Names(
         rankers=("table2", "rrf:dlcm+mart@small", "feature:3", f"scores:{mine}", "module:function"),
         initial=ListRecipe(("feature:3",)).initial,
         measures=("NDCG(empty=skip)@10",),
@@ -169,18 +169,22 @@ def test_what_is_named_rightly_passes(tmp_path):
         swaps=("oracle", "ranksvm"),
         from_outside=True,
     )
-    names.check(asked, "small", store)
+    resolved_rankers.check(asked, "small", store)
     with pytest.raises(DataError, match="no such file"):
-        names.check(names.Names(rankers=("scores:none",), from_outside=True), "small", store)
+        resolved_rankers.check(
+            resolved_rankers.Names(rankers=("scores:none",), from_outside=True), "small", store
+        )
     with pytest.raises(ArtefactError):
-        names.check(names.Names(rankers=("dlcm#0123456789abcdef",)), "small", store)
+        resolved_rankers.check(
+            resolved_rankers.Names(rankers=("dlcm#0123456789abcdef",)), "small", store
+        )
 
 
 def test_functions_of_this_machine_are_named_only_where_that_is_said(tmp_path):
-    asked = names.Names(rankers=("os.path:join",))
+    asked = resolved_rankers.Names(rankers=("os.path:join",))
     with pytest.raises(ShuffleproofError, match=r"os\.path:join"):
-        names.check(asked, "small", Store(tmp_path))
-    names.check(replace(asked, from_outside=True), "small", Store(tmp_path))
+        resolved_rankers.check(asked, "small", Store(tmp_path))
+    resolved_rankers.check(replace(asked, from_outside=True), "small", Store(tmp_path))
 
 
 def test_what_studies_call_their_rankers_is_taken_by_every_command(every_study):
@@ -189,4 +193,6 @@ def test_what_studies_call_their_rankers_is_taken_by_every_command(every_study):
         called = study.facts["ranker"] if kind == "ablation" else None
         labels = [called] if called else rankers_of(study.recipe)
         named = [] if is_of_runs(study.recipe) else labels
-        names.check(names.Names(rankers=named, from_outside=True), "small", store)
+        resolved_rankers.check(
+            resolved_rankers.Names(rankers=named, from_outside=True), "small", store
+        )

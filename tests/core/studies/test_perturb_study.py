@@ -20,6 +20,7 @@ from shuffleproof.core.rankers.univariate import RandomRanker
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import run as running
+from shuffleproof.core.studies.engine import RunningStudy
 from shuffleproof.core.studies.kinds.perturbations import applicability, sections, study
 from shuffleproof.core.studies.kinds.perturbations.study import Trials
 from shuffleproof.core.studies.kinds.perturbations.system import (
@@ -31,7 +32,6 @@ from shuffleproof.core.studies.kinds.perturbations.system import (
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL, InitialRanking
 from shuffleproof.core.studies.result import StudyResult, stored_summary
 from shuffleproof.core.studies.run import run_study
-from shuffleproof.core.studies.running import RunningStudy
 from shuffleproof.core.studies.score_reuse import ScoreCache, shared_source
 from shuffleproof.core.studies.study import Memory, Study, Trial, levels_of, pairs_of, plan
 from shuffleproof.core.studies.workbench import Identified, Workbench

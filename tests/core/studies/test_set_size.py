@@ -17,7 +17,7 @@ from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies import resolved_rankers, running, tables
+from shuffleproof.core.studies import engine, resolved_rankers, tables
 from shuffleproof.core.studies.answers.trained import studied_on
 from shuffleproof.core.studies.kinds.set_size import feasibility, sections
 from shuffleproof.core.studies.kinds.set_size import study as set_size
@@ -204,9 +204,9 @@ def test_wrong_sizes_are_refused(benches, store):
 def test_it_is_drawn_while_it_runs_and_never_repeated(benches, store):
     plan = set_size.planned(benches, ("feature:2",), (5,))
     work = set_size.run(benches, plan, "sample")
-    while not list(running.running_studies(store, set_size.KIND)):
+    while not list(engine.running_studies(store, set_size.KIND)):
         next(work)
-    (begun,) = running.running_studies(store, set_size.KIND)
+    (begun,) = engine.running_studies(store, set_size.KIND)
     next(work)
     assert len(begun.result(store).trials) < len(plan.cells())
     work.close()

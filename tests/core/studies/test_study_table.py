@@ -22,8 +22,8 @@ from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
-from shuffleproof.core.studies import conventions, running
-from shuffleproof.core.studies.answers.rescored_list import replayed
+from shuffleproof.core.studies import conventions, engine
+from shuffleproof.core.studies.answers.query import replayed
 from shuffleproof.core.studies.kinds.ranking_degradation import study as ranking_degradation
 from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
 from shuffleproof.core.studies.kinds.ranking_degradation.sections import TESTS, damage, marks
@@ -200,14 +200,14 @@ def test_trials_are_shared_by_studies_that_ask_for_other_conventions(study):
 def test_a_study_under_way_shows_what_is_finished(judged, study, rankers, result, tmp_path):
     store = Store(tmp_path)
     step = ranking_degradation.measured_by([Measure.parse(text) for text in study.measured])
-    assert running.so_far(study, store.records, result.query_ids, {}) is None
+    assert engine.so_far(study, store.records, result.query_ids, {}) is None
     work = run_study(study, judged, rankers, store.records, step)
     next(work), next(work), next(work)
     work.close()
     key = key_of("study", study.recipe())
-    running.register(store, key, study, result.query_ids, {"data": "planted"})
-    (found,) = running.running_studies(store, "initial-ranking")
-    assert not list(running.running_studies(store, "invariance"))
+    engine.register(store, key, study, result.query_ids, {"data": "planted"})
+    (found,) = engine.running_studies(store, "initial-ranking")
+    assert not list(engine.running_studies(store, "invariance"))
     partial = found.result(store)
     assert partial.facts == {"data": "planted"}
     assert set(zip(partial.trials.ranker, partial.trials.level, strict=True)) == {
@@ -219,7 +219,7 @@ def test_a_study_under_way_shows_what_is_finished(judged, study, rankers, result
     )
     assert len(marks(partial, FAMILY, "NDCG@10")) == 3
     store.add(key, study.recipe(), result.save)
-    assert not list(running.running_studies(store, "initial-ranking"))
+    assert not list(engine.running_studies(store, "initial-ranking"))
 
 
 def test_claims_of_falling_levels_count_outwards(result):

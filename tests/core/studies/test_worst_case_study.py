@@ -19,6 +19,7 @@ from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import tables
+from shuffleproof.core.studies.engine import RunningStudy
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL, InitialRanking
 from shuffleproof.core.studies.kinds.worst_case import study as worst_case
 from shuffleproof.core.studies.kinds.worst_case.orders import Attack
@@ -26,7 +27,6 @@ from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
 from shuffleproof.core.studies.kinds.worst_case.sections import columns, table
 from shuffleproof.core.studies.kinds.worst_case.study import RANDOM, Plan
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.studies.running import RunningStudy
 from shuffleproof.core.studies.workbench import Workbench
 
 NDCG = Measure("NDCG", 10)

@@ -8,8 +8,7 @@ from shuffleproof.core.errors import UsageError
 from shuffleproof.core.parameters import Parameter, parameter, text_of
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.flags import Flag, Given
-from shuffleproof.core.studies.question import Facts, Question, Scope
+from shuffleproof.core.studies.question import Facts, Flag, Given, Question, Scope
 
 if TYPE_CHECKING:
     from shuffleproof.core.studies.sections import Telling

@@ -11,9 +11,8 @@ from shuffleproof.core.studies.kinds.ablation import study as ablation
 from shuffleproof.core.studies.kinds.ablation.sources import step_of
 from shuffleproof.core.studies.kinds.ablation.study import BASE, MEASURE, points
 from shuffleproof.core.studies.kinds.ranking_degradation.sections import LEVEL_OF_SIGNIFICANCE
-from shuffleproof.core.studies.query_changes import by_query as changes
-from shuffleproof.core.studies.query_changes import in_words
-from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.result import StudyResult, in_words
+from shuffleproof.core.studies.result import by_query as changes
 from shuffleproof.core.studies.sections import Convention, Finding, Picture, Section, View
 from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.studies.tables import Table

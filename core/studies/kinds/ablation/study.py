@@ -23,7 +23,7 @@ from shuffleproof.core.rankers.fit_cache import CachedRanker, fit_or_load, ranke
 from shuffleproof.core.rankers.neural.recipes import NeuralSpec
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import conventions, engine, tables
-from shuffleproof.core.studies.claims_intervals import ADJUSTED, adjusted
+from shuffleproof.core.studies.claims import ADJUSTED, adjusted
 from shuffleproof.core.studies.kinds.ablation import sources
 from shuffleproof.core.studies.kinds.ablation.sources import (
     BATCHES,

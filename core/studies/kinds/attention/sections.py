@@ -12,7 +12,7 @@ from shuffleproof.core.rankers.attention.summary import MEASURES, POINT
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.answers.one_list import amount
-from shuffleproof.core.studies.claims_intervals import ALPHA, adjusted
+from shuffleproof.core.studies.claims import ALPHA, adjusted
 from shuffleproof.core.studies.kinds.attention.study import WORDS, ListEdit
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import (

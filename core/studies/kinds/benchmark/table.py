@@ -30,7 +30,7 @@ from shuffleproof.core.metrics.significance import bootstrap_intervals, effect_s
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.claims_intervals import adjusted
+from shuffleproof.core.studies.claims import adjusted
 from shuffleproof.core.studies.conventions import derivable
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import as_ranked, is_of_runs
 from shuffleproof.core.studies.kinds.benchmark.query import per_query, rankers_of, values_of
@@ -41,8 +41,7 @@ from shuffleproof.core.studies.kinds.ranking_degradation.sections import (
     LEVEL_OF_SIGNIFICANCE,
     TESTS,
 )
-from shuffleproof.core.studies.query_changes import by_query
-from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.result import StudyResult, by_query
 
 __all__ = [
     "COMPARISON", "LETTERS", "MEANS", "SYMBOLS", "check_baselines", "compared", "comparison",

@@ -53,9 +53,9 @@ class Card(Question):
     @classmethod
     def telling(cls) -> "Telling":
         """What tells it."""
-        from shuffleproof.core.studies.kinds.card import sections  # noqa: PLC0415 (only who reads pays for it)
+        from shuffleproof.core.studies.kinds.card import table  # noqa: PLC0415 (only who reads pays for it)
 
-        return sections
+        return table
 
     def printed(self) -> tuple[str, str]:
         """The cards side by side."""

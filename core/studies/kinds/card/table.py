@@ -1,6 +1,6 @@
 """What a robustness card says: one row a ranker, and the picture of all of them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,8 @@ from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.noise import within
 from shuffleproof.core.studies.precomputed_scores import NOT_ASKED, is_precomputed
 from shuffleproof.core.studies.result import CONFIDENCE, RESAMPLES, StudyResult
+from shuffleproof.core.studies.sections import Convention, Finding, Picture, Section, View
+from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.words import counted, interval, number
 
 AT_ONCE = 2**22
@@ -459,3 +461,33 @@ def _breakdown(
 def _mean(values: Any) -> float:
     known = values[~np.isnan(values)]
     return float(known.mean()) if len(known) else float("nan")
+
+
+MEASURE = "NDCG@10"
+
+
+def sections(result: StudyResult, view: View) -> Iterator[Section]:
+    """What is said of a study, in order."""
+    measure = next(iter(view.measures), MEASURE)
+    for family, level in _levels(result).items():
+        frame = pareto(cards(result, family, measure))
+        yield Picture("cards", (frame, measure, f"{family} {level:g}"))
+        yield Finding(finding(frame, family, measure))
+        yield told(frame, family)
+    yield Convention(convention(result, measure))
+
+
+def answer(result: StudyResult, _view: View) -> dict[str, Any]:
+    """What the command answers in JSON."""
+    frames = {family: pareto(cards(result, family, MEASURE)) for family in _levels(result)}
+    return {
+        "cards": {family: records(frame) for family, frame in frames.items()},
+        "convention": convention(result, MEASURE),
+        "units": {family: entry_of(family).unit for family in frames},
+        "findings": {family: finding(frame, family, MEASURE) for family, frame in frames.items()},
+    }
+
+
+def _levels(result: StudyResult) -> dict[str, float]:
+    """The last level of every family."""
+    return {str(family): float(level) for family, level in result.recipe["perturbations"]}

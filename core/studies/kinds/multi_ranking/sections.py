@@ -13,13 +13,11 @@ from shuffleproof.core.metrics.significance import bootstrap_intervals
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.claims import Verdict, rising
-from shuffleproof.core.studies.claims_intervals import ADJUSTED, adjusted
+from shuffleproof.core.studies.claims import ADJUSTED, Verdict, adjusted, rising
 from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import NONE, TRAINED
 from shuffleproof.core.studies.kinds.multi_ranking.study import TABLE4
 from shuffleproof.core.studies.kinds.ranking_degradation.sections import LEVEL_OF_SIGNIFICANCE
-from shuffleproof.core.studies.query_changes import by_query, most_damaged
-from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.result import StudyResult, by_query, most_damaged
 from shuffleproof.core.studies.sections import Convention, Finding, Picture, Section, View
 from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.studies.tables import Table

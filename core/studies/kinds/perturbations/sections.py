@@ -16,8 +16,7 @@ from shuffleproof.core.studies.kinds.perturbations import applicability
 from shuffleproof.core.studies.kinds.perturbations.study import as_is
 from shuffleproof.core.studies.kinds.perturbations.system import OWN, in_words
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
-from shuffleproof.core.studies.query_changes import disturbed, most_damaged
-from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.result import StudyResult, disturbed, most_damaged
 from shuffleproof.core.studies.sections import (
     Convention,
     Finding,

@@ -26,6 +26,7 @@ from shuffleproof.core.rankers.neural.recipes import NeuralSpec
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import cells, conventions, engine
 from shuffleproof.core.studies.cells import Cell
+from shuffleproof.core.studies.engine import so_far
 from shuffleproof.core.studies.kinds.perturbations import applicability
 from shuffleproof.core.studies.kinds.perturbations.applicability import LeftOut, failed
 from shuffleproof.core.studies.kinds.perturbations.system import (
@@ -38,7 +39,6 @@ from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.precomputed_scores import is_as_is, is_precomputed
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import query_ids_of, run_study
-from shuffleproof.core.studies.running import so_far
 from shuffleproof.core.studies.study import Found, Study, TrialRecords, plan
 from shuffleproof.core.studies.workbench import Identified, Workbench, digests_of, with_initial
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 from shuffleproof.core.parameters import parameter
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.flags import Levels
-from shuffleproof.core.studies.question import RANKERS, Question
+from shuffleproof.core.studies.question import RANKERS, Levels, Question
 
 if TYPE_CHECKING:
     from shuffleproof.core.studies.sections import Telling

@@ -28,8 +28,7 @@ from shuffleproof.core.studies.kinds.ranking_degradation.study import (
     claimed,
     finding,
 )
-from shuffleproof.core.studies.query_changes import disturbed
-from shuffleproof.core.studies.result import SUMMARY, StudyResult
+from shuffleproof.core.studies.result import SUMMARY, StudyResult, disturbed
 from shuffleproof.core.studies.sections import (
     Convention,
     Finding,

@@ -18,13 +18,11 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.numerals import is_count
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.claims import rising
-from shuffleproof.core.studies.claims_intervals import adjusted
+from shuffleproof.core.studies.claims import adjusted, rising
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.kinds.set_size import feasibility
 from shuffleproof.core.studies.kinds.set_size.study import ANY, CEILING, ORDER, SHIFT
-from shuffleproof.core.studies.query_changes import by_query, most_damaged
-from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.result import StudyResult, by_query, most_damaged
 from shuffleproof.core.studies.sections import (
     Convention,
     Finding,

@@ -14,8 +14,15 @@ from shuffleproof.core.parameters import (
 )
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.flags import Flag, Given, SingleFlag
-from shuffleproof.core.studies.question import RANKERS, Facts, Question, rankers_of
+from shuffleproof.core.studies.question import (
+    RANKERS,
+    Facts,
+    Flag,
+    Given,
+    Question,
+    SingleFlag,
+    rankers_of,
+)
 
 if TYPE_CHECKING:
     from shuffleproof.core.studies.sections import Telling

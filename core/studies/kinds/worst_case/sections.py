@@ -12,8 +12,7 @@ from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.kinds.worst_case.study import RANDOM
-from shuffleproof.core.studies.query_changes import by_query
-from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.result import StudyResult, by_query
 from shuffleproof.core.studies.sections import Convention, Finding, Picture, Section, View
 from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.words import counted, number

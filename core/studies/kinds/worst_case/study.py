@@ -26,12 +26,11 @@ from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import cells, engine
 from shuffleproof.core.studies.cells import Cell
-from shuffleproof.core.studies.codec import Described
 from shuffleproof.core.studies.kinds.worst_case.orders import TARGETS, Attack
 from shuffleproof.core.studies.precomputed_scores import refuse
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import query_ids_of
-from shuffleproof.core.studies.study import Found, Trial, TrialRecords
+from shuffleproof.core.studies.study import Described, Found, Trial, TrialRecords
 from shuffleproof.core.studies.workbench import Workbench, digests_of, with_initial
 
 KIND = "worst-case"
