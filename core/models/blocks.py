@@ -1,10 +1,18 @@
-"""SetRank's blocks: MAB, and from it MSAB and IMSAB (Pang et al., SIGIR 2020, Eq. 5 to 7)."""
+"""SetRank's blocks: MAB, and from it MSAB and IMSAB (Pang et al., SIGIR 2020, Eq. 5 to 7).
+
+Multi-head attention as SetRank writes it: no output projection, no dropout, a chosen scale.
+
+Two ways to the same numbers, chosen by device, type and size: PyTorch's fused attention, or
+product, softmax, product. Weights are returned when asked for and never kept.
+"""
+
+import math
 
 import torch
+import torch.nn.functional as F  # noqa: N812 (the field's name for it)
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from shuffleproof.core.models.attention import MultiHeadAttention
 from shuffleproof.core.models.config import SetRankConfig
 from shuffleproof.core.models.dense import dense, dense_added
 
@@ -84,3 +92,108 @@ class IMSAB(nn.Module):
         centres = self.gather(self.points[None], x, mask, record)
         enriched: Tensor = self.spread(x, centres, None, record)
         return enriched
+
+
+# Logits a head from which PyTorch's fused attention wins on a CPU, scoring or training, measured:
+FUSED_FROM = 96**2
+FUSED_FROM_LOW = 600**2  # in bfloat16, whose fused kernels are slow there; here memory decides
+
+
+def attend(
+    query: Float[Tensor, "lists heads queries width"],
+    key: Float[Tensor, "lists heads keys width"],
+    value: Float[Tensor, "lists heads keys width"],
+    mask: Bool[Tensor, "lists keys"] | None,
+    scale: float,
+) -> Float[Tensor, "lists heads queries width"]:
+    """softmax(scale · Q Kᵀ) V over the keys that are real; the faster of the two ways.
+
+    >>> one = torch.ones(1, 1, 2, 3)
+    >>> attend(one, one, one, torch.tensor([[True, False]]), 1.0)[0, 0, 0].tolist()
+    [1.0, 1.0, 1.0]
+    """
+    if _prefers_fused(query, key):
+        real = None if mask is None else mask[:, None, None, :]
+        return F.scaled_dot_product_attention(query, key, value, attn_mask=real, scale=scale)
+    return attention_weights(query, key, mask, scale) @ value
+
+
+def attention_weights(
+    query: Float[Tensor, "lists heads queries width"],
+    key: Float[Tensor, "lists heads keys width"],
+    mask: Bool[Tensor, "lists keys"] | None,
+    scale: float,
+) -> Float[Tensor, "lists heads queries keys"]:
+    """softmax(scale · Q Kᵀ); exactly 0 at pads. Pang et al., SIGIR 2020, Eq. 3."""
+    logits = (query * scale) @ key.transpose(-1, -2)
+    if mask is not None:
+        logits = logits.masked_fill(~mask[:, None, None, :], -torch.inf)
+    if not logits.requires_grad and not torch.is_autocast_enabled(logits.device.type):
+        return torch.softmax(logits, -1, out=logits)
+    return logits.softmax(-1)
+
+
+def _prefers_fused(query: Tensor, key: Tensor) -> bool:
+    if query.device.type != "cpu":
+        return True
+    logits = query.shape[-2] * key.shape[-2]
+    low = query.dtype != torch.float32 or torch.is_autocast_enabled("cpu")
+    return logits >= (FUSED_FROM_LOW if low else FUSED_FROM)
+
+
+class MultiHeadAttention(nn.Module):
+    """concat of softmax(Q Wq (K Wk)ᵀ / scale) V Wv over the heads (Pang et al., Eq. 3 and 4).
+
+    Keys and values come from the same vectors. The three projections are one matrix, Wq first.
+    """
+
+    def __init__(self, config: SetRankConfig) -> None:
+        super().__init__()
+        width = config.width
+        self.heads = config.heads
+        self.relu = config.projection_activation == "relu"
+        self.scale = 1 / math.sqrt(width if config.scale == "width" else config.head_width)
+        self.weight = nn.Parameter(torch.empty(3 * width, width))
+        self.bias = nn.Parameter(torch.zeros(3 * width)) if config.projection_bias else None
+        for projection in self.weight.detach().view(3, width, width):
+            nn.init.xavier_uniform_(projection)
+
+    def forward(
+        self,
+        queries: Float[Tensor, "#lists queries width"],
+        keys: Float[Tensor, "lists keys width"],
+        mask: Bool[Tensor, "lists keys"] | None = None,
+        record: list[Tensor] | None = None,
+    ) -> Float[Tensor, "lists queries width"]:
+        """What each query vector gathers from the real key vectors.
+
+        Args:
+            queries: the vectors that ask; the same object as `keys` for self-attention; given
+                once ([1, queries, width]) where they are the same for every list.
+            keys: the vectors that answer.
+            mask: True = a real key; None = all are.
+            record: where given, the weights [lists, heads, queries, keys] are appended to it.
+        """
+        if queries is keys:
+            query, key, value = self._heads(self._projected(keys, 0, 3), 3)
+        else:
+            (query,) = self._heads(self._projected(queries, 0, 1), 1)
+            query = query.expand(len(keys), -1, -1, -1)
+            key, value = self._heads(self._projected(keys, 1, 3), 2)
+        if record is None:
+            gathered = attend(query, key, value, mask, self.scale)
+        else:
+            record.append(attention_weights(query, key, mask, self.scale))
+            gathered = record[-1] @ value
+        return gathered.transpose(1, 2).flatten(2)
+
+    def _projected(self, x: Tensor, first: int, last: int) -> Tensor:
+        width = self.weight.shape[1]
+        rows = slice(first * width, last * width)
+        bias = None if self.bias is None else self.bias[rows]
+        return dense(x, self.weight[rows], bias, relu=self.relu)
+
+    def _heads(self, projected: Tensor, parts: int) -> tuple[Tensor, ...]:
+        lists, rows, _ = projected.shape
+        split = projected.view(lists, rows, parts, self.heads, -1)
+        return tuple(part.transpose(1, 2) for part in split.unbind(2))

@@ -17,10 +17,65 @@ from shuffleproof.core.models import size
 from shuffleproof.core.models.config import DLCMConfig, SetRankConfig
 from shuffleproof.core.models.config_groups import GroupConfig
 from shuffleproof.core.rankers.base import RankerSpec
+from shuffleproof.core.rankers.boosting.fit import FRankAdditiveSpec, RankBoostSpec
 from shuffleproof.core.rankers.boosting.trees import LambdaMARTSpec, MARTSpec
+from shuffleproof.core.rankers.linear.fit import IRSVMSpec, RankSVMSpec
 from shuffleproof.core.rankers.neural.recipes import NeuralSpec
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies import cost_classical
+
+KINDS: dict[str, type[RankSVMSpec | RankBoostSpec]] = {
+    kind.name: kind for kind in (RankSVMSpec, IRSVMSpec, RankBoostSpec, FRankAdditiveSpec)
+}
+"""The recipes that are counted here, by the ranker's name."""
+
+PRODUCTS = 40
+"""Products with the features in a Newton step: conjugate gradients take about twenty passes."""
+
+CELL_PRODUCT_SECONDS, ROW_SECONDS, PAIR_SECONDS, STEP_SECONDS = 4e-10, 3e-8, 8e-9, 2e-4
+"""Of a feature of a document, of a document, of a pair that a threshold is tried on, of a step."""
+
+FEWEST_STEPS = 4
+"""Newton steps that a value of C takes at least."""
+
+
+def classical_family(spec: RankerSpec) -> str | None:
+    """The key of its kind among those that are timed alike; None: it is not counted here."""
+    if isinstance(spec, RankSVMSpec):
+        return "linear"
+    return "boosting" if isinstance(spec, RankBoostSpec) else None
+
+
+def step_seconds(spec: RankerSpec, rows: int, lists: int, features: int) -> float:
+    """The modelled seconds of one step or round.
+
+    Args:
+        spec: a recipe of one of these kinds.
+        rows: documents that it is fitted on.
+        lists: that they are in.
+        features: of a document.
+    """
+    cells = rows * features
+    if isinstance(spec, RankSVMSpec):
+        return STEP_SECONDS + PRODUCTS * (cells * CELL_PRODUCT_SECONDS + rows * ROW_SECONDS)
+    if isinstance(spec, FRankAdditiveSpec):
+        pairs = rows * rows / max(1, lists)
+        return (
+            STEP_SECONDS
+            + 2 * cells * CELL_PRODUCT_SECONDS
+            + pairs * (2 + spec.tried) * PAIR_SECONDS
+        )
+    return STEP_SECONDS + 2 * cells * CELL_PRODUCT_SECONDS + rows * ROW_SECONDS
+
+
+def steps(spec: RankerSpec) -> tuple[int, int]:
+    """How many steps or rounds there are at most, and at least."""
+    if isinstance(spec, RankSVMSpec):
+        return spec.steps * spec.tried, min(spec.steps, FEWEST_STEPS) * spec.tried
+    if not isinstance(spec, RankBoostSpec):
+        return 1, 1
+    least = spec.rounds if spec.patience is None else min(spec.rounds, spec.patience + 1)
+    return spec.rounds, least
+
 
 BACKWARD = 3.0
 """A training step costs so many forward passes."""
@@ -174,8 +229,8 @@ def epoch_seconds(spec: RankerSpec, sizes: Sizes) -> float:
         levels = max(1, (spec.leaves - 1).bit_length())
         cells = sizes.rows * sizes.features * spec.feature_share * levels
         return TREE_SECONDS + cells * CELL_SECONDS
-    if cost_classical.family(spec) is not None:
-        return cost_classical.step_seconds(spec, sizes.rows, sizes.lists, sizes.features)
+    if classical_family(spec) is not None:
+        return step_seconds(spec, sizes.rows, sizes.lists, sizes.features)
     if not isinstance(spec, NeuralSpec):
         return 1e-3
     rate = GPU_RATE if machine().endswith("GPU") else CPU_RATE
@@ -196,7 +251,7 @@ def family(spec: RankerSpec) -> str | None:
             case GroupConfig():
                 return "groups"
         return "univariate"
-    return "trees" if isinstance(spec, LambdaMARTSpec) else cost_classical.family(spec)
+    return "trees" if isinstance(spec, LambdaMARTSpec) else classical_family(spec)
 
 
 def _batches(spec: NeuralSpec, sizes: Sizes) -> int:
@@ -232,7 +287,7 @@ def _steps(spec: RankerSpec) -> tuple[int, int]:
     elif isinstance(spec, LambdaMARTSpec):
         most, patience, first = spec.trees, spec.patience, spec.least_trees
     else:
-        return cost_classical.steps(spec)
+        return steps(spec)
     return most, most if patience is None else min(most, first + patience)
 
 
@@ -243,7 +298,7 @@ def _spec(recipe: Mapping[str, Any]) -> RankerSpec | None:
         if "training" in values:
             return NeuralSpec.of_recipe(values)
         name = values.pop("name", None)
-        kinds = {"lambdamart": LambdaMARTSpec, "mart": MARTSpec, **cost_classical.KINDS}
+        kinds = {"lambdamart": LambdaMARTSpec, "mart": MARTSpec, **KINDS}
         return kinds[name](**values) if name in kinds else None
     except (TypeError, KeyError, ShuffleproofError):
         return None

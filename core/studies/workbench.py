@@ -34,6 +34,8 @@ from shuffleproof.core.studies import conventions, engine
 from shuffleproof.core.studies.kinds.invariance import study as invariance
 from shuffleproof.core.studies.kinds.ranking_degradation import study as ranking_degradation
 from shuffleproof.core.studies.precomputed_scores import is_as_is, refuse
+from shuffleproof.core.studies.question import SAMPLE, Question, Scope
+from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import Measured, query_ids_of, run_study
 from shuffleproof.core.studies.study import Memory, Study, TrialRecords, counted_draws
 
@@ -308,3 +310,29 @@ def with_initial(found: Mapping[str, Identified]) -> dict[str, Identified]:
 def digests_of(found: Mapping[str, Identified]) -> tuple[tuple[str, str], ...]:
     """Rankers as a plan names them: (label, digest)."""
     return tuple((label, named.digest) for label, named in found.items())
+
+
+def ask(
+    question: Question,
+    data: str = SAMPLE,
+    *,
+    preset: str | None = None,
+    store: Store | None = None,
+    **lists: Any,
+) -> StudyResult:
+    """Answer a question; what is stored is not computed again.
+
+    Args:
+        question: of any kind of study (`core.studies.registry`).
+        data: a stored name, a LETOR folder, or `sample`.
+        preset: preset of rankers named without one; by default `small` for the sample, else
+            `paper`.
+        store: where everything is kept; by default the user's own.
+        lists: fields of ListRecipe that differ from its default (`initial`, `depth`, `scores`, …).
+
+    Raises:
+        ShuffleproofError: a name that nothing has, or work that failed.
+    """
+    scope = Scope(store or default_store(), data, lists or None, preset)
+    question.check(scope, from_outside=True)
+    return StudyResult.open(finished(question.study(scope)).path)

@@ -4,8 +4,8 @@ import io
 
 import pytest
 
-from shuffleproof.core.cli import progress as module
-from shuffleproof.core.cli.progress import ProgressLine, duration
+from shuffleproof.core.cli import open as module
+from shuffleproof.core.cli.open import ProgressLine, duration
 from shuffleproof.core.progress import Progress
 
 

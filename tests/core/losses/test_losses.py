@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from shuffleproof.core.errors import UnknownNameError
 from shuffleproof.core.losses.registry import LOSSES, loss
-from shuffleproof.core.losses.sinkhorn import doubly_stochastic
-from shuffleproof.core.losses.smooth_ndcg import relaxed_sort
+from shuffleproof.core.losses.smooth_ndcg import doubly_stochastic, relaxed_sort
 from shuffleproof.core.parameters import parameters
 from shuffleproof.core.training.recipe import TrainingRecipe
 

@@ -8,9 +8,8 @@ import pytest
 import torch
 from scipy.stats import norm
 
-from shuffleproof.core.losses import rank_distribution
 from shuffleproof.core.losses.listwise import attention_rank, list_mle, softmax_ce
-from shuffleproof.core.losses.softrank import softrank
+from shuffleproof.core.losses.softrank import by_kernel, by_tensors, softrank
 
 
 def lists_of(*rows):
@@ -127,11 +126,11 @@ def test_softrank_of_well_separated_scores_is_ndcg():
 
 
 def test_rank_distributions_by_tensors_are_the_kernels(monkeypatch):
-    monkeypatch.setattr(rank_distribution, "PIECE", 200)
+    monkeypatch.setattr(softrank, "PIECE", 200)
     torch.manual_seed(0)
     above, discounts = torch.rand(7, 9, dtype=torch.float64), torch.rand(9, dtype=torch.float64)
     above[torch.arange(7), torch.randint(0, 9, (7,))] = 0
-    due, due_gradient = rank_distribution.by_kernel(above, discounts)
-    found, gradient = rank_distribution.by_tensors(above, discounts)
+    due, due_gradient = by_kernel(above, discounts)
+    found, gradient = by_tensors(above, discounts)
     torch.testing.assert_close(found, due)
     torch.testing.assert_close(gradient[above > 0], due_gradient[above > 0])

@@ -9,13 +9,17 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shuffleproof.core.losses import pairs, sinkhorn, smooth_ndcg
+from shuffleproof.core.losses import pairs, smooth_ndcg
 from shuffleproof.core.losses.listwise import listnet
 from shuffleproof.core.losses.pairwise import frank, hinge, lambdarank, ranknet
 from shuffleproof.core.losses.pointwise import mse
 from shuffleproof.core.losses.registry import loss
-from shuffleproof.core.losses.sinkhorn import doubly_stochastic
-from shuffleproof.core.losses.smooth_ndcg import approx_ndcg, neural_ndcg, relaxed_sort
+from shuffleproof.core.losses.smooth_ndcg import (
+    approx_ndcg,
+    doubly_stochastic,
+    neural_ndcg,
+    relaxed_sort,
+)
 from shuffleproof.core.losses.weights import by_grade, delta_ndcg
 
 SCORES = [0.4, -1.0, 2.0, 0.1, 0.3, -0.2]
@@ -194,7 +198,7 @@ def test_scaled_matrices_are_doubly_stochastic_whatever_the_mask(temperature):
 
 
 def test_gradients_of_the_scaling_by_finite_differences(monkeypatch):
-    monkeypatch.setattr(sinkhorn, "ROUNDS", 3)  # far from converged, so every round counts
+    monkeypatch.setattr(smooth_ndcg, "ROUNDS", 3)  # far from converged, so every round counts
     made = torch.Generator().manual_seed(4)
     mask = torch.tensor([[True, True, False], [True, True, True]])
     filled = torch.tensor([[True, True, False], [True, True, True]])

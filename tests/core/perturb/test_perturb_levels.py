@@ -7,7 +7,7 @@ from scipy.stats import chisquare, kendalltau
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.data.ragged import offsets_of
 from shuffleproof.core.perturb import permutations
-from shuffleproof.core.perturb.mallows import _mean_depth, dispersion, expected_tau
+from shuffleproof.core.perturb.permutations import _mean_depth, dispersion, expected_tau
 from shuffleproof.core.perturb.ranking import strictly_falling
 from shuffleproof.core.perturb.registry import perturbation, tau_left
 from shuffleproof.core.seeds import generator

@@ -28,7 +28,7 @@ from shuffleproof.core.rankers.base import Ranker, RankerSpec
 from shuffleproof.core.rankers.boosting import fit as boosting
 from shuffleproof.core.rankers.boosting.bins import BinnedDocuments, thresholds_of
 from shuffleproof.core.rankers.boosting.fit import FRankAdditiveSpec, RankBoostSpec
-from shuffleproof.core.rankers.boosting.pairs import GradedLists
+from shuffleproof.core.rankers.boosting.rounds import GradedLists
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, fit_or_load, quality
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store

@@ -29,7 +29,6 @@ from shuffleproof.core.rankers import registry, univariate
 from shuffleproof.core.rankers.base import Ranker, RankerSpec
 from shuffleproof.core.rankers.fit_cache import quality
 from shuffleproof.core.rankers.linear import fit as linear
-from shuffleproof.core.rankers.linear import newton as linear_newton
 from shuffleproof.core.rankers.linear import weights as linear_weights
 from shuffleproof.core.rankers.linear.fit import IRSVMSpec, RankSVMSpec
 from shuffleproof.core.rankers.linear.pairs import PairedLists
@@ -37,7 +36,7 @@ from shuffleproof.core.rankers.linear.products import column_sums, row_sums
 from shuffleproof.core.seeds import generator
 from tests import places
 
-SOLVED = linear_newton._solved
+SOLVED = linear._solved
 
 FOLD = planted((40, 15, 5), seed=3, documents=25)
 KINDS = (RankSVMSpec, IRSVMSpec)
@@ -314,7 +313,7 @@ def test_no_newton_step_is_computed_to_be_thrown_away_and_running_out_is_said(
     monkeypatch, tmp_path
 ):
     solved = []
-    monkeypatch.setattr(linear_newton, "_solved", lambda *one: solved.append(0) or SOLVED(*one))
+    monkeypatch.setattr(linear, "_solved", lambda *one: solved.append(0) or SOLVED(*one))
     few = RankSVMSpec(steps=2, tolerance=1e-9)
     reports = []
     ranker = finished(few.fit(judged(FOLD.train), judged(FOLD.valid)), reports.append)

@@ -16,7 +16,7 @@ from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import ArtefactError, DataError, ParameterError
 from shuffleproof.core.rankers.boosting import trees
-from shuffleproof.core.store import archive, archive_read, manifest, plain_json
+from shuffleproof.core.store import archive, manifest, plain_json
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.damaged import damaged
 from shuffleproof.core.store.tags import Tags
@@ -334,7 +334,7 @@ def test_what_an_archive_is_read_whole_of_is_small(made, tmp_path, capsys):
     with zipfile.ZipFile(many, "w") as new:
         new.writestr("x", "")
     content = bytearray(many.read_bytes())
-    content[-10:-6] = (archive_read.MOST_DIRECTORY + 1).to_bytes(4, "little")
+    content[-10:-6] = (archive.MOST_DIRECTORY + 1).to_bytes(4, "little")
     many.write_bytes(content)
     said = refused(capsys, "library", "import", many, "--store", tmp_path / "o")
     assert "table of contents" in said
@@ -349,7 +349,7 @@ def test_names_in_an_archive_are_bounded_in_bytes_and_in_folders(tmp_path, name,
     with zipfile.ZipFile(path, "w") as new:
         new.writestr(name, "")
     refusal = nullcontext() if taken else pytest.raises(DataError, match="an entry")
-    with refusal, archive_read.opened(path) as found:
+    with refusal, archive.opened(path) as found:
         assert found.namelist() == [name]
 
 

@@ -294,7 +294,7 @@ def test_the_command_asks_for_the_same_benchmark(result, artefact):
 
 
 def test_the_python_makes_the_same_benchmark(artefact, store, monkeypatch):
-    monkeypatch.setattr("shuffleproof.core.studies.ask.default_store", lambda: store)
+    monkeypatch.setattr("shuffleproof.core.studies.workbench.default_store", lambda: store)
     names = {}
     exec(study_python(artefact.recipe, artefact.facts), names)  # noqa: S102 (our own lines)
     assert names["result"].recipe == artefact.recipe

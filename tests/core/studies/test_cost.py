@@ -13,7 +13,7 @@ from shuffleproof.core.models.config import DLCM_PRESETS, SETRANK_PRESETS
 from shuffleproof.core.rankers.registry import RANKERS, spec
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
-from shuffleproof.core.studies import cost, cost_classical
+from shuffleproof.core.studies import cost
 from shuffleproof.core.studies.cost import Cost, Measured, Sizes
 
 FEATURES = 46
@@ -212,17 +212,17 @@ def test_the_pairs_of_an_additive_frank_grow_with_the_square_of_a_list():
     recipe = spec("frank-additive", "small")
 
     def of_pairs(rows, lists):
-        of_cells = cost_classical.step_seconds(recipe, rows, 10**15, 5)
-        return cost_classical.step_seconds(recipe, rows, lists, 5) - of_cells
+        of_cells = cost.step_seconds(recipe, rows, 10**15, 5)
+        return cost.step_seconds(recipe, rows, lists, 5) - of_cells
 
     assert of_pairs(2000, 10) == pytest.approx(4 * of_pairs(1000, 10), rel=1e-6)
     assert of_pairs(2000, 20) == pytest.approx(2 * of_pairs(1000, 10), rel=1e-6)
     assert of_pairs(1000, 0) == pytest.approx(of_pairs(1000, 1))
-    each = (2 + recipe.tried) * cost_classical.PAIR_SECONDS
+    each = (2 + recipe.tried) * cost.PAIR_SECONDS
     assert of_pairs(1000, 1) == pytest.approx(1e6 * each, rel=1e-6)
 
 
 @pytest.mark.parametrize("name", ["rankboost", "frank-additive"])
 def test_every_cell_is_read_twice_a_round_of_boosting(name):
-    few, many = (cost_classical.step_seconds(spec(name, "small"), 100, 5, n) for n in (3, 7))
-    assert many - few == pytest.approx(2 * 100 * 4 * cost_classical.CELL_SECONDS)
+    few, many = (cost.step_seconds(spec(name, "small"), 100, 5, n) for n in (3, 7))
+    assert many - few == pytest.approx(2 * 100 * 4 * cost.CELL_PRODUCT_SECONDS)

@@ -103,7 +103,7 @@ def test_the_python_asks_the_same_question(kind, made, monkeypatch):
         heard.append((question, data, scope))
         raise Heard
 
-    monkeypatch.setattr("shuffleproof.core.studies.ask.ask", ask)
+    monkeypatch.setattr("shuffleproof.core.studies.workbench.ask", ask)
     question = made(kind)
     with pytest.raises(Heard):
         exec(reproduce.python_of(question, FACTS[1]), {})  # noqa: S102 (our own lines)

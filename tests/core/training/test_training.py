@@ -27,7 +27,7 @@ from shuffleproof.core.rankers.fit_cache import fit_or_load
 from shuffleproof.core.rankers.neural import ranker as neural
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.training import checkpoint, network
+from shuffleproof.core.training import loop, network
 from shuffleproof.core.training.loop import TrainingData, _batches, _hiding, train
 from shuffleproof.core.training.recipe import TrainingRecipe
 from shuffleproof.core.training.schedule import ScheduleState, learning_rate
@@ -273,7 +273,7 @@ def test_a_stopped_run_leaves_a_checkpoint_of_its_recipe_alone(tmp_path):
     while next(run).part:
         pass
     run.close()
-    assert [path.name for path in tmp_path.iterdir()] == [checkpoint.FILE]
+    assert [path.name for path in tmp_path.iterdir()] == [loop.FILE]
     with pytest.raises(ArtefactError, match="another recipe"):
         fitted(small("dlcm", seed=9), tmp_path)
 

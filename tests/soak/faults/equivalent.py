@@ -18,7 +18,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "2 → 3: 2",
     ): "only the first two are read",
     (
-        "core/models/attention.py",
+        "core/models/blocks.py",
         "return logits >= (FUSED_FROM_LOW if low else FUSED_FROM)",
         "*",
     ): "both ways give the same attention; which is taken is a matter of speed",
@@ -103,7 +103,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "longest = max(int(length.max(initial=0)) for length in lengths)",
         "0 → 1: 0",
     ): "a discount more than the longest list has is not read",
-    ("core/models/attention.py", "return True", "True → False: True"): (
+    ("core/models/blocks.py", "return True", "True → False: True"): (
         "both ways give the same attention, on a GPU too"
     ),
     (

@@ -15,8 +15,8 @@ from shuffleproof.core.rankers.base import RankerSpec
 from shuffleproof.core.rankers.ensemble.fit_cache import combination
 from shuffleproof.core.rankers.fit_cache import CachedRanker
 from shuffleproof.core.rankers.name import INITIAL, RankerName
-from shuffleproof.core.studies.asked_rows import REFERENCES as REFERENCES  # noqa: PLC0414 (asked for here)
 from shuffleproof.core.studies.precomputed_scores import is_precomputed
+from shuffleproof.core.studies.ranker_sets import REFERENCES as REFERENCES  # noqa: PLC0414 (asked for here)
 from shuffleproof.core.studies.ranker_sets import expanded
 from shuffleproof.core.studies.resolved_rankers import FROM
 from shuffleproof.core.studies.workbench import Workbench

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 from shuffleproof.core.parameters import parameter
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.asked_rows import named_rankers, seeds_of
 from shuffleproof.core.studies.question import NAMED_RANKERS, Facts, Question, Scope
+from shuffleproof.core.studies.ranker_sets import named_rankers, seeds_of
 
 if TYPE_CHECKING:
     from shuffleproof.core.studies.sections import Telling
