@@ -7,7 +7,7 @@ import streamlit as st
 
 from shuffleproof.app import disturbed, scoring, services, state
 from shuffleproof.core.errors import UsageError
-from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
+from shuffleproof.core.rankers.name import INITIAL
 
 QUERY = "shuffleproof.core.studies.answers.query"
 

@@ -10,11 +10,10 @@ from shuffleproof.app import scoring, services, state
 from shuffleproof.app.opened import day, door, result
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.perturb.registry import entry_of
+from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.conventions import derivable
 from shuffleproof.core.studies.kinds.ranking_degradation import sections
-from shuffleproof.core.studies.kinds.ranking_degradation import study as ranking_degradation
-from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.words import counted
 
 KIND = "initial-ranking"
@@ -85,10 +84,10 @@ def summary(key: str, measure: str) -> pd.DataFrame:
     return result(key).summary([measure])
 
 
-claim = door(ranking_degradation.claim)
+claim = door(sections.claim)
 """Whether the paper's order holds here; empty where the study lacks one of the two."""
 
-finding = door(ranking_degradation.finding)
+finding = door(sections.finding)
 """What the numbers of these rankers amount to, in words."""
 
 marks = door(sections.marks)

@@ -13,13 +13,13 @@ from shuffleproof.app.opened import day, door, path, result
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.perturb.entry import PerturbationEntry
 from shuffleproof.core.perturb.registry import attacked, entry_of
+from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.answers.scoring import documents_moved
+from shuffleproof.core.studies.kinds.card import sections as card_table
 from shuffleproof.core.studies.kinds.card import study as card
-from shuffleproof.core.studies.kinds.card import table as card_table
 from shuffleproof.core.studies.kinds.perturbations import sections as perturbations_sections
 from shuffleproof.core.studies.kinds.perturbations import study as perturbations
-from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.kinds.worst_case import sections as worst_case_sections
 from shuffleproof.core.studies.kinds.worst_case.study import KIND as WORST_CASE
 from shuffleproof.core.studies.result import stored_summary

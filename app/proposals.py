@@ -11,7 +11,7 @@ from shuffleproof.app import services, training
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
-from shuffleproof.core.rankers.name import FILES, RankerName
+from shuffleproof.core.rankers.name import FILES, INITIAL, RankerName
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.answers.trained import (
@@ -20,7 +20,6 @@ from shuffleproof.core.studies.answers.trained import (
     as_they_came,
     contrast,
 )
-from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 
 TELLING = tuple(names[0] for names in CONTRAST)
 """Who follows the order shown, and who does not."""

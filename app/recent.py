@@ -9,9 +9,9 @@ from shuffleproof.app import curves, proposals, rankings, services, set_sizes, s
 from shuffleproof.app.when import age_in_words
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.invariance.verdict import UNTOLD
-from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.words import counted, signed
 
 

@@ -14,8 +14,8 @@ from shuffleproof.app.opened import day, door, result
 from shuffleproof.core.data import stored
 from shuffleproof.core.data.catalogue import find
 from shuffleproof.core.errors import ArtefactError
+from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.kinds.set_size import sections
 from shuffleproof.core.studies.kinds.set_size import study as set_size
 from shuffleproof.core.studies.kinds.set_size.sections import Drop, Sentences

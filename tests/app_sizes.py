@@ -5,12 +5,12 @@ import numpy as np
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
+from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies import cells, conventions
 from shuffleproof.core.studies.kinds.multi_ranking import ranking_conditions
 from shuffleproof.core.studies.kinds.multi_ranking import study as multi_ranking
-from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.kinds.set_size import study as set_size
 from shuffleproof.core.studies.kinds.set_size.study import stabilities
 from tests import app_tables as tables

@@ -12,12 +12,13 @@ from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies import conventions
 from shuffleproof.core.studies.kinds.ablation import study as ablation
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
-from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL, PAPER_FAMILY
+from shuffleproof.core.studies.kinds.ranking_degradation.sections import PAPER_FAMILY
 from shuffleproof.core.studies.result import StudyResult
 
 DATA = "my_set"

@@ -28,6 +28,7 @@ def trained_sample(tmp_path_factory):
     """(store, workbench): two rankers of the sample after three steps, and their certificates."""
     from shuffleproof.core.rankers.initial import ListRecipe
     from shuffleproof.core.store.artefacts import Store
+    from shuffleproof.core.studies.kinds.invariance.question import Invariance
     from shuffleproof.core.studies.workbench import Workbench, finished
 
     store = Store(tmp_path_factory.mktemp("trained"))
@@ -36,7 +37,7 @@ def trained_sample(tmp_path_factory):
     short = {"epochs": "1", "steps_per_epoch": "3"}
     found = {name: finished(bench.trained(name, short)) for name in ("dlcm", "setrank-imsab-init")}
     named = [f"{name}#{kept.artefact.key.digest[:8]}" for name, kept in found.items()]
-    finished(bench.invariance(named, 2, 0))
+    finished(Invariance(named, 2, 0).run(bench))
     shutil.copytree(store.root, untouched(store))
     return store, bench
 

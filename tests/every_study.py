@@ -11,8 +11,10 @@ from shuffleproof.core.studies.kinds.benchmark import outside_runs
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.card import study as card
 from shuffleproof.core.studies.kinds.group_shuffles import study as group_shuffles
+from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.kinds.multi_ranking import study as multi_ranking
 from shuffleproof.core.studies.kinds.perturbations import study as perturbations
+from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
 from shuffleproof.core.studies.kinds.set_size import study as set_size
 from shuffleproof.core.studies.kinds.worst_case import study as worst_case
 from shuffleproof.core.studies.registry import STUDIES
@@ -63,8 +65,8 @@ def _studies(store, folder):
     levels = [("mallows", level) for level in levels_of("mallows", "0.5")]
     variants = ablation.variants("dlcm", "small", ["released"], 1)
     work = {
-        "invariance": bench.invariance([net], 2, 4),
-        "initial-ranking": bench.initial_ranking(["feature:1"], levels, ["RR"], 2, 5),
+        "invariance": Invariance([net], 2, 4).run(bench),
+        "initial-ranking": RankingDegradation(["feature:1"], levels, ["RR"], 2, 5).run(bench),
         "benchmark": benchmark.run([bench], table, tables.DATA),
         "ablation": ablation.run(bench, variants, [0.0, 3.0], 1, 1),
         "set-size": set_size.run(sizes, sized, tables.DATA),

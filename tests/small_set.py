@@ -6,6 +6,7 @@ from shuffleproof.core.data.catalogue import ingest
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
 from shuffleproof.core.studies.workbench import Workbench, finished
 
 LETOR = "".join(
@@ -34,4 +35,6 @@ def made(folder, lists=LISTS, ranker="mart", changes=(("trees", "3"),), level=0.
     trained = finished(bench.trained(ranker, dict(changes))).artefact
     label = f"{ranker}#{trained.key.digest[:12]}"
     levels = [("transpositions", level)]
-    return Made(store, trained, finished(bench.initial_ranking([label], levels, **study)), bench)
+    return Made(
+        store, trained, finished(RankingDegradation([label], levels, **study).run(bench)), bench
+    )

@@ -9,11 +9,10 @@ from shuffleproof.app.study.form import Asked
 from shuffleproof.app.training import Plan
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.perturb.registry import entry_of
-from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.rankers.name import INITIAL, RankerName
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import cost
 from shuffleproof.core.studies.cost import Cost
-from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.ranker_sets import expanded
 from shuffleproof.core.words import counted
 

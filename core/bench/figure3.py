@@ -30,8 +30,7 @@ from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.neural.ranker import NeuralRanker
 from shuffleproof.core.rankers.neural.recipes import NeuralSpec
 from shuffleproof.core.seeds import generator
-from shuffleproof.core.studies.kinds.ranking_degradation.study import measured_by
-from shuffleproof.core.studies.run import run_study
+from shuffleproof.core.studies.run import measured_by, run_study
 from shuffleproof.core.studies.study import Memory, Study
 
 QUERIES, DOCUMENTS, LEVELS, DRAWS, FEATURES = 1000, 40, 20, 10, 46

@@ -24,7 +24,7 @@ from shuffleproof.core.errors import ArtefactError, DataError, UnknownNameError,
 from shuffleproof.core.metrics.bundles import moved
 from shuffleproof.core.parameters import parts_of
 from shuffleproof.core.rankers import registry
-from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.rankers.name import INITIAL, RankerName
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import table_text
@@ -32,7 +32,8 @@ from shuffleproof.core.studies.kinds.ablation import study as ablation
 from shuffleproof.core.studies.kinds.benchmark import retrieved, sections
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
-from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
+from shuffleproof.core.studies.kinds.invariance.question import Invariance
+from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
 from shuffleproof.core.studies.result import SUMMARY, StudyResult
 from shuffleproof.core.studies.sections import View
 from shuffleproof.core.studies.study import levels_of
@@ -216,9 +217,11 @@ def demo(arguments: argparse.Namespace) -> Answer:
 
 
 def _studies(workbench: Workbench, rankers: tuple[str, ...]) -> tuple[Artefact, Artefact]:
-    pairs = [(FAMILY, level) for level in levels_of(FAMILY)]
-    figure = done("Figure 3", workbench.initial_ranking(rankers, pairs, ("NDCG@10",), DRAWS))
-    cards = done("certificates", workbench.invariance(rankers, PERMUTATIONS))
+    pairs = tuple((FAMILY, level) for level in levels_of(FAMILY))
+    figure = done(
+        "Figure 3", RankingDegradation(rankers, pairs, ("NDCG@10",), DRAWS).run(workbench)
+    )
+    cards = done("certificates", Invariance(rankers, PERMUTATIONS).run(workbench))
     return figure, cards
 
 

@@ -23,6 +23,7 @@ from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.differences import from_preset
 from shuffleproof.core.studies.kinds.invariance.certificate import EXIT_CODES
+from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.kinds.invariance.sections import certified as certificates_in
 from shuffleproof.core.studies.kinds.invariance.study import certified
 from shuffleproof.core.studies.library import entries as library
@@ -148,7 +149,9 @@ def certify(arguments: argparse.Namespace) -> Answer:
     bench = workbench_of(arguments)
     is_function = RankerName.parse(arguments.ranker).kind is Kind.FUNCTION
     if arguments.queries is None and not arguments.lists and not is_function:
-        study = bench.invariance([arguments.ranker], arguments.permutations, arguments.seed or 0)
+        study = Invariance((arguments.ranker,), arguments.permutations, arguments.seed or 0).run(
+            bench
+        )
         card = certificates_in(StudyResult.open(done(arguments.ranker, study).path))[0]
     else:
         card = done(

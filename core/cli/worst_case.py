@@ -10,7 +10,8 @@ from shuffleproof.core.cli.answer import Answer
 from shuffleproof.core.cli.open import asked, done, rankers_in
 from shuffleproof.core.cli.studies import answered
 from shuffleproof.core.rankers.base import Ranker
-from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL, InitialRanking
+from shuffleproof.core.rankers.initial import InitialRanking
+from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.studies.kinds.worst_case import study as worst_case_study
 from shuffleproof.core.studies.workbench import Workbench
 from shuffleproof.core.words import number

@@ -1,39 +1,36 @@
 """Shuffleproof as a library: `from shuffleproof import ask, WorstCase`.
 
 Whatever is named here is loaded when it is asked for, so that importing the package loads nothing.
+The question of every kind of study is among it, by its own name.
 """
 
 from importlib import import_module
 from typing import Any
 
-STUDIES, KINDS = "shuffleproof.core.studies", "shuffleproof.core.studies.kinds"
+STUDIES = "shuffleproof.core.studies"
 PLACES = {
-    "ask": f"{STUDIES}.ask",
+    "ask": f"{STUDIES}.workbench",
     "Workbench": f"{STUDIES}.workbench",
     "finished": f"{STUDIES}.workbench",
     "StudyResult": f"{STUDIES}.result",
-    "Ablation": f"{KINDS}.ablation.question",
-    "Attention": f"{KINDS}.attention.question",
-    "Benchmark": f"{KINDS}.benchmark.question",
-    "Card": f"{KINDS}.card.question",
-    "GroupShuffles": f"{KINDS}.group_shuffles.question",
-    "Invariance": f"{KINDS}.invariance.question",
-    "MultiRanking": f"{KINDS}.multi_ranking.question",
-    "Perturbations": f"{KINDS}.perturbations.question",
-    "RankingDegradation": f"{KINDS}.ranking_degradation.question",
-    "SetSize": f"{KINDS}.set_size.question",
-    "WorstCase": f"{KINDS}.worst_case.question",
 }
-"""What a script asks for, and the module that has it."""
+"""What a script asks for beside questions, and the module that has it."""
 
 
 def __getattr__(name: str) -> Any:
-    """One of the names above, loaded now."""
-    if name not in PLACES:
+    """One of the names above, or a question, loaded now."""
+    if name in PLACES:
+        return getattr(import_module(PLACES[name]), name)
+    if name.startswith("_") or name not in (questions := _questions()):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(PLACES[name]), name)
+    return questions[name]
 
 
 def __dir__() -> list[str]:
-    """The names above."""
-    return sorted(PLACES)
+    """The names above, and the questions."""
+    return sorted([*PLACES, *_questions()])
+
+
+def _questions() -> dict[str, Any]:
+    registry = import_module(f"{STUDIES}.registry")
+    return {question.__name__: question for question in registry.STUDIES.values()}

@@ -18,16 +18,41 @@ from safetensors.numpy import save_file
 
 from shuffleproof.core.data.dataset import Fold, RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
-from shuffleproof.core.errors import DataError, ParameterError, UsageError
+from shuffleproof.core.errors import DataError, MissingRankingError, ParameterError, UsageError
 from shuffleproof.core.parameters import check, parameter
 from shuffleproof.core.progress import Progress, saying
 from shuffleproof.core.rankers import preset_digests, registry, univariate
-from shuffleproof.core.rankers.base import Ranker, RankerSpec
+from shuffleproof.core.rankers.base import Input, Ranker, RankerSpec
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, fit_or_load
+from shuffleproof.core.rankers.name import INITIAL as INITIAL  # noqa: PLC0414 (asked for here)
 from shuffleproof.core.seeds import derived_seed
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import ArtefactKey, key_of
 from shuffleproof.core.words import counted
+
+INITIAL_DIGEST = key_of("ranker", {"ranker": INITIAL}).digest
+
+
+@dataclass(frozen=True)
+class InitialRanking:
+    """The initial ranking as a ranker: its scores are the prior scores of the first column."""
+
+    name: str = INITIAL
+    reads: frozenset[Input] = frozenset({"ranks"})
+    rankings: int = 1
+
+    def score(
+        self, dataset: RankingDataset, lists: CandidateLists
+    ) -> Float32[np.ndarray, " candidates"]:
+        """The prior score of every candidate; the features are not read."""
+        del dataset
+        if not lists.rankings:
+            raise MissingRankingError(self.name, 1, 0)
+        return lists.prior[:, 0]
+
+    def save(self, directory: Path) -> None:
+        """Nothing is fitted, so nothing is written."""
+
 
 SCORES = "scores.safetensors"
 PARTS = ("train", "valid", "test")

@@ -13,6 +13,7 @@ not say it. Whoever has a command line adds the flags; nothing here knows one.
 import dataclasses
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 from shuffleproof.core.errors import ParameterError, UsageError
@@ -104,8 +105,9 @@ class Scope:
 class Question:
     """What a study of one kind is asked.
 
-    A kind's question is a frozen dataclass whose fields are written with `core.parameters`. It
-    says how it is answered (`run`), and which stored study has answered it (`of`).
+    A kind's question is a frozen dataclass whose fields are written with `core.parameters`. Beside
+    it in its folder are `study` (`run`, and `Plan` where it has one of its own) and `sections`
+    (`sections`, `answer`, and what `printed` names), which are loaded when they are needed.
     """
 
     kind: ClassVar[str]
@@ -166,14 +168,20 @@ class Question:
 
     def run(self, bench: "Workbench") -> Generator[Progress, None, Artefact]:
         """Answer it on an opened data set."""
-        raise NotImplementedError
+        return (yield from self.beside("study").run(bench, self))
 
     @classmethod
     def planned(cls, recipe: Facts) -> "Plan":
         """The plan of a study that was asked it: its records, and what they make."""
         from shuffleproof.core.studies.study import Study  # noqa: PLC0415 (only who reads pays for it)
 
-        return Study.of(recipe)
+        found: Plan = getattr(cls.beside("study"), "Plan", Study).of(recipe)
+        return found
+
+    @classmethod
+    def beside(cls, name: str) -> Any:
+        """A module of the kind's folder, loaded when it is needed: `study` or `sections`."""
+        return import_module(f"{cls.__module__.rpartition('.')[0]}.{name}")
 
     def named(self) -> "Names":
         """Everything that it names, to be looked up before anything is made."""
@@ -222,11 +230,12 @@ class Question:
     @classmethod
     def telling(cls) -> "Telling":
         """What tells what a study of this kind found: sections for people, an answer in JSON."""
-        raise NotImplementedError
+        told: Telling = cls.beside("sections")
+        return told
 
-    def printed(self) -> tuple[str, str]:
-        """(import, expression of `result`) that print what was found."""
-        return "", "result.summary()"
+    def printed(self) -> str:
+        """What prints, from `result` and one function of `sections`, what was found."""
+        return "result.summary()"
 
 
 def rankers_of(recipe: Facts) -> list[str]:

@@ -1,5 +1,6 @@
 """Anything stored as what would make it again: a command line, or lines of Python."""
 
+import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import asdict, fields
@@ -81,10 +82,10 @@ def python_of(question: Question, facts: Facts) -> str:
     given = {name: value for name, value in asked.items() if value != usual[name]}
     scope = {} if preset == preset_of(facts["data"]) else {"preset": preset}
     scope |= changed_lists(facts, question.initial)
-    name, (imported, told) = type(question).__name__, question.printed()
+    name, told = type(question).__name__, question.printed()
     lines = [
         f"from shuffleproof import {name}, ask",
-        *filter(None, [imported]),
+        *_printing(question, told),
         "",
         f"question = {name}(",
         *(f"    {field}={value!r}," for field, value in given.items()),
@@ -93,6 +94,12 @@ def python_of(question: Question, facts: Facts) -> str:
         f"print({told})",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _printing(question: Question, told: str) -> list[str]:
+    """The import of the function that prints what was found; none for one of the result's own."""
+    room = type(question).__module__.rpartition(".")[0]
+    return [f"from {room}.sections import {one}" for one in re.findall(r"\b(\w+)\(result\b", told)]
 
 
 def ranker_command(recipe: Facts, data: str) -> str:

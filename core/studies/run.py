@@ -7,17 +7,62 @@ from itertools import groupby
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float64
+from jaxtyping import Float32, Float64
 
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import UsageError
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.relevance import evaluate, evaluate_many
 from shuffleproof.core.perturb.base import Make, Perturbation, disturbed
 from shuffleproof.core.perturb.registry import perturbation, tau_shared
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import Ranker
+from shuffleproof.core.rankers.name import INITIAL as INITIAL  # noqa: PLC0414 (asked for here)
 from shuffleproof.core.seeds import generator
+from shuffleproof.core.studies.noise import Noise
 from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.score_reuse import ScoreCache
 from shuffleproof.core.studies.study import Found, Study, Trial, TrialRecords, plan
+
+
+def measured_by(measures: Sequence[Measure]) -> Any:
+    """The study's step: score the variants, evaluate every measure for every query.
+
+    It remembers each ranker's scores of the base lists, so make a new one for every study.
+    """
+    carriers: dict[tuple[int, int], ScoreCache] = {}
+    noises: dict[tuple[int, int], Noise] = {}
+
+    def measured(
+        ranker: Ranker, base: JudgedLists, variants: Sequence[JudgedLists]
+    ) -> tuple[list[Any], dict[str, Any]]:
+        """Values [measures, queries] of each variant, and whether its scores were carried over."""
+        key = (id(ranker), id(base))
+        carrier = carriers.setdefault(key, ScoreCache(ranker, base))
+        if key not in noises:
+            noises[key] = Noise(ranker, base, carrier.scores, measures)
+        scored = carrier.score_judged(variants)
+        values = values_of(measures, base, variants, scored.scores)
+        facts = {"carried": scored.carried, "proof_deviation": scored.deviation}
+        return values, facts | noises[key].facts(values)
+
+    return measured
+
+
+def values_of(
+    measures: Sequence[Measure],
+    base: JudgedLists,
+    variants: Sequence[JudgedLists],
+    scores: Sequence[Float32[np.ndarray, " _"]],
+) -> list[Any]:
+    """Values [measures, queries] of each variant; together where they share the base's data."""
+    if all(variant.dataset is base.dataset for variant in variants):
+        runs = [(variant.lists, own) for variant, own in zip(variants, scores, strict=True)]
+        return list(evaluate_many(measures, base.dataset, runs))
+    return [
+        evaluate(measures, variant.dataset, variant.lists, own)
+        for variant, own in zip(variants, scores, strict=True)
+    ]
 
 
 @dataclass(frozen=True)

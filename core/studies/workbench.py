@@ -6,7 +6,7 @@ generator of Progress; `finished` runs one to its end.
 
 import hashlib
 import secrets
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -16,28 +16,23 @@ from shuffleproof.core.data.catalogue import resolve
 from shuffleproof.core.data.dataset import Fold
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import ArtefactError, MissingRankingError, UsageError
-from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.progress import Progress, finished
-from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers import initial, registry
 from shuffleproof.core.rankers.base import Ranker, RankerSpec
 from shuffleproof.core.rankers.ensemble.fit_cache import combination, options_of
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, CachedRanker, fit_or_load
 from shuffleproof.core.rankers.initial import ListRecipe, PreparedFold, lists_digest, prepare
-from shuffleproof.core.rankers.name import Kind, RankerName
+from shuffleproof.core.rankers.name import INITIAL, Kind, RankerName
 from shuffleproof.core.rankers.outside import file_ranker
 from shuffleproof.core.rankers.outside.callable_ranker import CallableRanker
-from shuffleproof.core.rankers.theorems import theorem_of
 from shuffleproof.core.store.artefacts import Store, default_store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies import conventions, engine
-from shuffleproof.core.studies.kinds.invariance import study as invariance
-from shuffleproof.core.studies.kinds.ranking_degradation import study as ranking_degradation
-from shuffleproof.core.studies.precomputed_scores import is_as_is, refuse
+from shuffleproof.core.studies import engine
 from shuffleproof.core.studies.question import SAMPLE, Question, Scope
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import Measured, query_ids_of, run_study
-from shuffleproof.core.studies.study import Memory, Study, TrialRecords, counted_draws
+from shuffleproof.core.studies.study import Memory, Study, TrialRecords
 
 __all__ = ["Workbench", "finished"]
 
@@ -226,67 +221,21 @@ class Workbench:
             return test
         return JudgedLists(test.dataset, test.lists.select(np.arange(queries)))
 
-    def initial_ranking(
-        self,
-        rankers: Sequence[str],
-        perturbations: Iterable[tuple[str, float]],
-        measures: Sequence[str] = ("NDCG@10",),
-        draws: int = 10,
-        seed: int = 0,
-    ) -> Generator[Progress, None, Artefact]:
-        """Figure 3: train what is missing, disturb the initial ranking, measure every ranker.
-
-        Raises:
-            NotAskedAgainError: scores in a file, under anything that changes the lists.
-            ParameterError: no draw.
-        """
-        counted_draws(draws)
-        perturbations = tuple(perturbations)
-        if not all(is_as_is(*pair) for pair in perturbations):
-            refuse(rankers)
-        found = with_initial((yield from self.identified_all(rankers)))
-        texts = tuple(str(Measure.parse(text)) for text in measures)
-        study = Study(
-            kind="initial-ranking",
-            rankers=digests_of(found),
-            lists=self.lists_digest,
-            initial=self.recipe.initial,
-            perturbations=perturbations,
-            measures=texts,
-            draws=draws,
-            seed=seed,
-            stored=conventions.stored_measures(texts),
-        )
-        step = ranking_degradation.measured_by([Measure.parse(text) for text in study.measured])
-        return (yield from self._run(study, found, step))
-
-    def invariance(
-        self, rankers: Sequence[str], permutations: int = 20, seed: int = 0
-    ) -> Generator[Progress, None, Artefact]:
-        """Certificates: show every test list in many orders and compare the scores.
-
-        Raises:
-            NotAskedAgainError: scores in a file.
-            ParameterError: no permutation.
-        """
-        counted_draws(permutations)
-        refuse(rankers)
-        found = yield from self.identified_all(rankers)
-        study = replace(
-            invariance.planned(digests_of(found), permutations, seed, self.lists_digest),
-            initial=self.recipe.initial,
-        )
-        proofs = {label: theorem_of(named.ranker) for label, named in found.items()}
-        more = {"theorems": {label: one.plain() for label, one in proofs.items() if one}}
-        return (yield from self._run(study, found, invariance.measured, more))
-
-    def _run(
+    def disturbed(
         self,
         study: Study,
         found: Mapping[str, Identified],
         step: Measured,
         more: Mapping[str, Any] | None = None,
     ) -> Generator[Progress, None, Artefact]:
+        """Run a study whose trials are perturbations.
+
+        Args:
+            study: its plan.
+            found: the rankers.
+            step: what is measured of each disturbed list.
+            more: facts beside the usual ones.
+        """
         base: JudgedLists = self.prepared.test
         rankers = {label: named.ranker for label, named in found.items()}
         records, ids = self.records(found), query_ids_of(base)
@@ -303,8 +252,8 @@ class Workbench:
 
 def with_initial(found: Mapping[str, Identified]) -> dict[str, Identified]:
     """Rankers with the initial ranking before them."""
-    initial = Identified(ranking_degradation.InitialRanking(), ranking_degradation.INITIAL_DIGEST)
-    return {ranking_degradation.INITIAL: initial, **found}
+    first = Identified(initial.InitialRanking(), initial.INITIAL_DIGEST)
+    return {INITIAL: first, **found}
 
 
 def digests_of(found: Mapping[str, Identified]) -> tuple[tuple[str, str], ...]:

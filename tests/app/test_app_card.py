@@ -12,8 +12,8 @@ from shuffleproof.app import disturbed, exports, report
 from shuffleproof.app.figures import card as figure
 from shuffleproof.app.figures.beside import Mark
 from shuffleproof.app.views.card import page as view
-from shuffleproof.core.studies.kinds.card import table as card_table
-from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
+from shuffleproof.core.rankers.name import INITIAL
+from shuffleproof.core.studies.kinds.card import sections as card_table
 from shuffleproof.core.studies.reproduce import study_command, study_python
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.words import signed

@@ -18,12 +18,14 @@ from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.errors import ScoringError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.perturb.registry import PERTURBATIONS
+from shuffleproof.core.rankers import initial
+from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
-from shuffleproof.core.studies import conventions, jobs
+from shuffleproof.core.studies import conventions, jobs, run
+from shuffleproof.core.studies.kinds.ranking_degradation import sections
 from shuffleproof.core.studies.kinds.ranking_degradation import study as ranking_degradation
-from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import run_study
 from shuffleproof.core.studies.study import Study, levels_of
@@ -48,7 +50,7 @@ def page():
     draw()
 
 
-class Noisy(ranking_degradation.InitialRanking):
+class Noisy(initial.InitialRanking):
     """The prior scores blurred: it follows the initial ranking down, but not all the way."""
 
     def score(self, dataset, lists):
@@ -63,7 +65,7 @@ def made():
     scores = (dataset.labels + noise).astype(np.float32)[:, None]
     judged = JudgedLists(dataset, CandidateLists.ranked_by(dataset, scores))
     rankers = {
-        ranking_degradation.INITIAL: ranking_degradation.InitialRanking(),
+        ranking_degradation.INITIAL: initial.InitialRanking(),
         "dlcm": Noisy(name="dlcm"),
         "setrank-imsab-init": Noisy(name="setrank-imsab-init"),
     }
@@ -72,7 +74,7 @@ def made():
         "d" * 64, ("lambdamart@paper",), PAIRS, ("NDCG@5", "RR"), 2, 0,
         conventions.stored_measures(["NDCG@5", "RR"]),
     )  # fmt: skip
-    step = ranking_degradation.measured_by([Measure.parse(text) for text in study.measured])
+    step = run.measured_by([Measure.parse(text) for text in study.measured])
     facts = {
         "data": DATA, "queries": 25, "candidates": 300, "lists": LISTS, "preset": "paper",
         "reads": {label: ["ranks"] for label in rankers},
@@ -121,7 +123,7 @@ def test_a_stored_study_is_drawn_with_its_finding_and_convention(stored):
     test = opened()
     text = words(test)
     result = StudyResult.open(stored.path)
-    finding = ranking_degradation.finding(result, "shuffle", "NDCG@5")
+    finding = sections.finding(result, "shuffle", "NDCG@5")
     assert escaped(finding) in text
     assert "What the paper claims of transpositions" in text
     assert "NDCG@5 · gain: 2^y − 1 · ideal: judged · no relevant: 0" in text.replace("\\", "")

@@ -14,10 +14,10 @@ from shuffleproof.app.study import perturbed_queries as queries
 from shuffleproof.app.views.perturbations import page as view
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.perturb.registry import PERTURBATIONS
+from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.perturbations import sections
 from shuffleproof.core.studies.kinds.perturbations import study as perturbations
-from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.reproduce import study_command, study_python
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.workbench import finished

@@ -13,7 +13,7 @@ from shuffleproof.app.figures import worst_case as figure
 from shuffleproof.app.views.worst_case import page as run
 from shuffleproof.core.perturb.worst_case import Search
 from shuffleproof.core.perturb.worst_case import search as worst_order
-from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
+from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.studies.kinds.worst_case.sections import finding
 from shuffleproof.core.studies.reproduce import study_command, study_python
 from shuffleproof.core.studies.workbench import finished

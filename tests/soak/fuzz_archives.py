@@ -27,6 +27,7 @@ from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store import archive, manifest, plain_json
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.answers.trained import studied_on, trained_on
+from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
 from shuffleproof.core.studies.library import entries as library
 from shuffleproof.core.studies.library import imports
 from shuffleproof.core.studies.workbench import Workbench, finished
@@ -77,7 +78,7 @@ def _made() -> bytes:
         bench = finished(Workbench.opened("mine", ListRecipe(("feature:1",)), store, "small"))
         ranker = finished(bench.trained("mart", {"trees": "3"})).artefact
         label = f"mart#{ranker.key.digest[:12]}"
-        study = finished(bench.initial_ranking([label], [("transpositions", 5.0)], draws=2))
+        study = finished(RankingDegradation([label], [("transpositions", 5.0)], draws=2).run(bench))
         entries = library.required(library.entries(store), [study.key])
         out = Path(folder) / "all.zip"
         finished(archive.write(store, [entry.artefact for entry in entries], out))

@@ -16,6 +16,7 @@ from shuffleproof.app.views.benchmark import queries
 from shuffleproof.app.views.benchmark.queries import Chosen, Marked
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import table_text
 from shuffleproof.core.studies.kinds.benchmark import sections
@@ -23,7 +24,6 @@ from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs, w
 from shuffleproof.core.studies.kinds.benchmark.rows import groups_of
 from shuffleproof.core.studies.kinds.benchmark.table import numbers
 from shuffleproof.core.studies.kinds.ranking_degradation.sections import TESTS
-from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.registry import STUDIES
 
 QUESTION = STUDIES["benchmark"].title

@@ -14,6 +14,7 @@ from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import parts, query_comparison, rescored_list
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.kinds.benchmark import sections
@@ -22,7 +23,6 @@ from shuffleproof.core.studies.kinds.benchmark.published import in_words as publ
 from shuffleproof.core.studies.kinds.benchmark.published import warning
 from shuffleproof.core.studies.kinds.benchmark.rows import REFERENCES
 from shuffleproof.core.studies.kinds.benchmark.table import LETTERS, MEANS, SYMBOLS, comparison
-from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.result import in_words
 from shuffleproof.core.studies.tables import Table
 from shuffleproof.core.words import p_value

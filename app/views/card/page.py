@@ -21,12 +21,12 @@ from shuffleproof.app.study.parts import choice as measure_choice
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.parameters import Parameter
 from shuffleproof.core.perturb.registry import PERTURBATIONS
+from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.engine import RunningStudy
+from shuffleproof.core.studies.kinds.card import sections as card_table
 from shuffleproof.core.studies.kinds.card import study as card
-from shuffleproof.core.studies.kinds.card import table as card_table
 from shuffleproof.core.studies.kinds.card.study import MOVED
-from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.words import counted
 
 CHART = "pareto"

@@ -26,12 +26,12 @@ from shuffleproof.app.study.job_panel import Panel
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.parameters import Parameter, parameters
 from shuffleproof.core.perturb.registry import PERTURBATIONS
+from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.conventions import SWITCHED
 from shuffleproof.core.studies.engine import RunningStudy
 from shuffleproof.core.studies.kinds.ranking_degradation.sections import TESTS, columns
-from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.result import SUMMARY, in_words
 from shuffleproof.core.studies.study import pairs_of
 from shuffleproof.core.studies.tables import Table

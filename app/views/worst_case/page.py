@@ -22,10 +22,10 @@ from shuffleproof.app.study.perturbed_queries import both_lists
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.parameters import Parameter, parsed
 from shuffleproof.core.perturb.worst_case import Search
+from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.engine import RunningStudy
-from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.kinds.worst_case import sections
 from shuffleproof.core.studies.kinds.worst_case.sections import finding, steps, told
 from shuffleproof.core.studies.kinds.worst_case.study import KIND

@@ -23,7 +23,8 @@ from shuffleproof.core.metrics.agreement import positions
 from shuffleproof.core.perturb.base import disturbed
 from shuffleproof.core.perturb.registry import perturbation
 from shuffleproof.core.rankers.base import Ranker
-from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.rankers.initial import InitialRanking, ListRecipe
+from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store, default_store
 from shuffleproof.core.studies import list_sources, score_floor
@@ -38,7 +39,6 @@ from shuffleproof.core.studies.answers.scoring import (
 from shuffleproof.core.studies.answers.shown_order import document_names
 from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import answered, extended
 from shuffleproof.core.studies.kinds.perturbations.query import compared
-from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL, InitialRanking
 from shuffleproof.core.studies.score_reuse import source_of
 from shuffleproof.core.studies.workbench import Workbench, finished
 

@@ -18,6 +18,7 @@ from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.registry import RANKERS
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.invariance.certificate import certificates
+from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.workbench import Workbench, finished
 from tests import places
@@ -285,7 +286,7 @@ def test_what_has_no_source_is_studied_anew_each_time(folder, tmp_path, monkeypa
     monkeypatch.chdir(tmp_path)
     store = Store(tmp_path)
     bench = finished(Workbench.opened(str(folder), ListRecipe(("feature:3",), depth=20), store))
-    first, again = (finished(bench.invariance(["typed:score"], 2)) for _ in range(2))
+    first, again = (finished(Invariance(["typed:score"], 2).run(bench)) for _ in range(2))
     assert first.key != again.key
     assert not store.records.directory.exists()
     reads = {"typed:score": frozenset({"features"})}

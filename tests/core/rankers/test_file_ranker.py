@@ -26,6 +26,7 @@ from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
 from shuffleproof.core.studies.kinds.invariance.study import certified
 from shuffleproof.core.studies.kinds.perturbations import sections
 from shuffleproof.core.studies.kinds.perturbations import study as perturbations
+from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
 from shuffleproof.core.studies.library.uploads import bring
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.workbench import Workbench, finished
@@ -68,7 +69,7 @@ def test_a_file_is_a_ranker_of_a_study(bench, files, kind, file):
     name = f"{kind}:{folder / file}"
     found = file_ranker.named(name, test.dataset).score(test.dataset, test.lists)
     np.testing.assert_allclose(found, expected[kind][test.lists.rows], rtol=1e-6)
-    study = finished(bench.initial_ranking([name], [("transpositions", 0.0)], draws=1))
+    study = finished(RankingDegradation([name], [("transpositions", 0.0)], draws=1).run(bench))
     result = StudyResult.open(study.path)
     values = evaluate([Measure.parse("NDCG@10")], test.dataset, test.lists, found)[0]
     np.testing.assert_array_equal(result.per_query(name, "transpositions", 0.0, "NDCG@10"), values)

@@ -13,7 +13,7 @@ from shuffleproof.core.rankers.combining import Fusion, Shuffling
 from shuffleproof.core.rankers.name import SPOKEN, Kind, RankerName
 from shuffleproof.core.studies.kinds.multi_ranking import sections as multi_ranking_sections
 from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import TRAINED
-from shuffleproof.core.studies.kinds.ranking_degradation import study as ranking_degradation
+from shuffleproof.core.studies.kinds.ranking_degradation import sections
 from shuffleproof.core.studies.kinds.set_size import sections as set_size_sections
 from shuffleproof.core.studies.kinds.set_size import study as set_size
 from shuffleproof.core.studies.result import StudyResult
@@ -156,7 +156,7 @@ def claimed(figure, labels):
     """The rankers that a claim of the paper is told of, by these labels of a study."""
     if figure == "Figure 3":
         result = result_of(labels, "transpositions", [0.0, 80.0])
-        found = ranking_degradation.claim(result, "transpositions", "NDCG@10")
+        found = sections.claim(result, "transpositions", "NDCG@10")
         return found.get("claim", "").split(" falls further than ")
     if figure == "Table 3":
         found = set_size_sections.claim(result_of(labels, "40", [40.0, 240.0]), "NDCG@10")

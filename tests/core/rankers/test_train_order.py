@@ -16,13 +16,13 @@ from shuffleproof.core.progress import finished
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.canonical import CanonicalLists, in_file_order
 from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.rankers.neural.recipes import FIXED
 from shuffleproof.core.rankers.registry import RANKERS
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.perturbations import study
 from shuffleproof.core.studies.kinds.perturbations.system import Retraining
-from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.methods import paragraph
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.study import Trial

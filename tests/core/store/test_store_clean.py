@@ -19,7 +19,9 @@ from shuffleproof.core.store.tags import Tags
 from shuffleproof.core.store.verified import InBackground
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.card import study as card
+from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.kinds.perturbations import study as perturbations
+from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
 from shuffleproof.core.studies.kinds.worst_case import study as worst_case
 from shuffleproof.core.studies.library import cleaning
 from shuffleproof.core.studies.workbench import Workbench, finished
@@ -51,10 +53,10 @@ def records(store):
 
 def test_trials_go_with_the_last_study_that_needs_them(store, tmp_path, capsys):
     bench = bench_of(store, tmp_path)
-    few = finished(bench.initial_ranking(["ideal"], PAIRS, draws=2))
+    few = finished(RankingDegradation(["ideal"], PAIRS, draws=2).run(bench))
     kept = records(store)
-    more = finished(bench.initial_ranking(["ideal", "feature:2"], PAIRS, draws=3))
-    finished(bench.invariance(["feature:2"], 2, 0))
+    more = finished(RankingDegradation(["ideal", "feature:2"], PAIRS, draws=3).run(bench))
+    finished(Invariance(["feature:2"], 2, 0).run(bench))
     every = records(store)
     aged(store.root)
     assert [one for one in cleaning.waste(store) if one.what.startswith("trials")] == []
@@ -68,7 +70,7 @@ def test_trials_go_with_the_last_study_that_needs_them(store, tmp_path, capsys):
     assert "Freed" in capsys.readouterr().out
     left = records(store)
     assert kept < left < every
-    assert finished(bench.initial_ranking(["ideal"], PAIRS, draws=2)).key == few.key
+    assert finished(RankingDegradation(["ideal"], PAIRS, draws=2).run(bench)).key == few.key
     store.remove(few.key)
     cleaning.clean(cleaning.waste(store), store)
     assert left - records(store) == kept
@@ -91,7 +93,7 @@ def test_every_kind_of_study_can_name_its_trials(store, tmp_path):
 
 def test_a_study_under_way_keeps_its_trials(store, tmp_path):
     bench = bench_of(store, tmp_path)
-    work = bench.initial_ranking(["ideal"], PAIRS, draws=2)
+    work = RankingDegradation(["ideal"], PAIRS, draws=2).run(bench)
     for progress in work:
         if progress.unit == "trials" and progress.done:
             break
@@ -104,7 +106,7 @@ def test_a_study_under_way_keeps_its_trials(store, tmp_path):
 
 def test_where_a_study_cannot_name_its_trials_all_stay(store, tmp_path):
     bench = bench_of(store, tmp_path)
-    study = finished(bench.initial_ranking(["ideal"], PAIRS, draws=2))
+    study = finished(RankingDegradation(["ideal"], PAIRS, draws=2).run(bench))
     store.records.put("0" * 64, {}, {"values": np.zeros(3)})
     aged(store.root)
     assert {one.path.stem for one in cleaning.waste(store)} == {"0" * 64}

@@ -26,7 +26,7 @@ from shuffleproof.core.studies.kinds.ablation.sources import (
     differences,
     step_of,
 )
-from shuffleproof.core.studies.kinds.ranking_degradation.study import PAPER_FAMILY
+from shuffleproof.core.studies.kinds.ranking_degradation.sections import PAPER_FAMILY
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.workbench import Workbench, finished
 from shuffleproof.core.words import signed

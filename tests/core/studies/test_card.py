@@ -9,11 +9,11 @@ from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies.kinds.card import sections as card_table
 from shuffleproof.core.studies.kinds.card import study as card
-from shuffleproof.core.studies.kinds.card import table as card_table
-from shuffleproof.core.studies.kinds.card.table import resampled
-from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
+from shuffleproof.core.studies.kinds.card.sections import resampled
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.workbench import Workbench, finished
 

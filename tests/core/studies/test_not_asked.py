@@ -7,9 +7,11 @@ from shuffleproof.core.errors import NotAskedAgainError, ParameterError
 from shuffleproof.core.perturb.worst_case import Search
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies.kinds.card import sections as card_table
 from shuffleproof.core.studies.kinds.card import study as card
-from shuffleproof.core.studies.kinds.card import table as card_table
-from shuffleproof.core.studies.kinds.ranking_degradation import study as ranking_degradation
+from shuffleproof.core.studies.kinds.invariance.question import Invariance
+from shuffleproof.core.studies.kinds.ranking_degradation import sections
+from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
 from shuffleproof.core.studies.kinds.worst_case import study as worst_case
 from shuffleproof.core.studies.noise import within
 from shuffleproof.core.studies.precomputed_scores import NOT_ASKED
@@ -52,8 +54,8 @@ def scores(bench, tmp_path):
 def test_scores_in_a_file_are_refused_wherever_they_would_have_to_be_asked_again(bench, scores):
     changed = [(FAMILY, 0.0), (FAMILY, 5.0)]
     for work in (
-        bench.invariance([scores], 2),
-        bench.initial_ranking([scores], changed, draws=1),
+        Invariance([scores], 2).run(bench),
+        RankingDegradation([scores], changed, draws=1).run(bench),
         worst_case.run(bench, [scores], Search("greedy", "inversions", 2), budgets=(2,)),
     ):
         with pytest.raises(NotAskedAgainError, match="cannot be asked again"):
@@ -64,8 +66,8 @@ def test_scores_in_a_file_are_refused_wherever_they_would_have_to_be_asked_again
 def test_combinations_of_a_file_are_refused_by_the_file_s_name(bench, scores, combination):
     name = combination.format(scores)
     for work in (
-        bench.invariance([name], 2),
-        bench.initial_ranking([name], [(FAMILY, 5.0)], draws=1),
+        Invariance([name], 2).run(bench),
+        RankingDegradation([name], [(FAMILY, 5.0)], draws=1).run(bench),
         worst_case.run(bench, [name], Search("greedy", "inversions", 2), budgets=(2,)),
     ):
         with pytest.raises(NotAskedAgainError) as refused:
@@ -74,7 +76,10 @@ def test_combinations_of_a_file_are_refused_by_the_file_s_name(bench, scores, co
 
 
 def test_no_draw_is_refused_before_anything_is_trained(bench):
-    for work in (bench.invariance(["dlcm"], 0), bench.initial_ranking(["dlcm"], [], draws=0)):
+    for work in (
+        Invariance(["dlcm"], 0).run(bench),
+        RankingDegradation(["dlcm"], [], draws=0).run(bench),
+    ):
         with pytest.raises(ParameterError, match="it must be a whole number from 1 on"):
             finished(work)
 
@@ -94,13 +99,13 @@ def test_their_card_has_a_start_and_says_that_nothing_else_was_asked(bench, scor
 def test_what_a_random_ranker_changes_is_within_its_own_noise(bench, functions):
     names = ["chances:noisy", "chances:follower", "feature:1"]
     levels = [(FAMILY, 0.0), (FAMILY, 80.0)]
-    study = finished(bench.initial_ranking(names, levels, draws=2))
+    study = finished(RankingDegradation(names, levels, draws=2).run(bench))
     result = StudyResult.open(study.path)
     noisy = within(result, names[0], FAMILY, 80.0)
     assert noisy.startswith("not told apart from its own noise (the same order changes it by 0.")
     assert within(result, names[1], FAMILY, 80.0) == "", "it follows the ranking, noise or not"
     assert within(result, names[2], FAMILY, 80.0) == "", "it has no noise"
-    found = ranking_degradation.finding(result, FAMILY, "NDCG@10")
+    found = sections.finding(result, FAMILY, "NDCG@10")
     assert found.count("not told apart from its own noise") == 1
 
 

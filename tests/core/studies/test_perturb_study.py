@@ -15,7 +15,8 @@ from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.perturb.base import disturbed
 from shuffleproof.core.perturb.registry import PERTURBATIONS, entry_of, parse, perturbation
 from shuffleproof.core.progress import finished
-from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.rankers.initial import InitialRanking, ListRecipe
+from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.rankers.univariate import RandomRanker
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
@@ -29,7 +30,7 @@ from shuffleproof.core.studies.kinds.perturbations.system import (
     answer_changes,
     measured_by,
 )
-from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL, InitialRanking
+from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
 from shuffleproof.core.studies.result import StudyResult, stored_summary
 from shuffleproof.core.studies.run import run_study
 from shuffleproof.core.studies.score_reuse import ScoreCache, shared_source
@@ -428,7 +429,7 @@ def test_what_means_nothing_has_no_values_and_a_reason(small, asked):
     with pytest.raises(UsageError, match=r"bfloat16 means nothing .*random .no bfloat16"):
         finished(study.run(small, ["random"], study.Setup([("bfloat16", 1.0)])))
     with pytest.raises(UsageError, match="changes no input"):
-        finished(small.initial_ranking(["random"], [("batches", 1.0)]))
+        finished(RankingDegradation(["random"], [("batches", 1.0)]).run(small))
     with pytest.raises(UsageError, match="cannot be trained again"):
         study.planned(
             small,

@@ -8,7 +8,8 @@ import pytest
 from shuffleproof.core.errors import DataError, ParameterError, UnknownNameError, UsageError
 from shuffleproof.core.perturb.worst_moves import inversions
 from shuffleproof.core.progress import finished
-from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.rankers.initial import InitialRanking, ListRecipe
+from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import jobs
 from shuffleproof.core.studies.kinds.perturbations import study as perturbations
@@ -18,7 +19,6 @@ from shuffleproof.core.studies.kinds.perturbations.query import (
     swaps,
     worst_replayed,
 )
-from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL, InitialRanking
 from shuffleproof.core.studies.kinds.worst_case import study as worst_case
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.study import pairs_of

@@ -11,13 +11,14 @@ from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.perturb.registry import perturbation
+from shuffleproof.core.rankers import initial
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.records import Records
-from shuffleproof.core.studies import noise, score_floor
+from shuffleproof.core.studies import noise, run, score_floor
 from shuffleproof.core.studies.kinds.invariance import study as invariance
 from shuffleproof.core.studies.kinds.invariance.certificate import per_query
 from shuffleproof.core.studies.kinds.invariance.verdict import UNTOLD
-from shuffleproof.core.studies.kinds.ranking_degradation import study as ranking_degradation
+from shuffleproof.core.studies.kinds.ranking_degradation import sections
 from shuffleproof.core.studies.result import StudyResult, stored_summary
 from shuffleproof.core.studies.run import run_study
 from shuffleproof.core.studies.score_reuse import ScoreCache, source_of
@@ -97,7 +98,7 @@ def figure3(rankers, draws=3, measures=("NDCG@10",)):
 
 
 def ran(study, judged, rankers, records):
-    step = ranking_degradation.measured_by([Measure.parse(text) for text in study.measures])
+    step = run.measured_by([Measure.parse(text) for text in study.measures])
     by_label = {ranker.name: ranker for ranker in rankers}
     return finished(run_study(study, judged, by_label, records, step))
 
@@ -134,7 +135,7 @@ def test_a_ranker_that_lies_about_what_it_reads_is_found_out(judged):
 
 
 def test_figure3_flat_for_features_falling_for_the_initial_ranking(judged):
-    rankers = [ranking_degradation.InitialRanking(), FeatureRanker(), PositionRanker()]
+    rankers = [initial.InitialRanking(), FeatureRanker(), PositionRanker()]
     result = ran(figure3(rankers), judged, rankers, Memory())
     summary = result.summary()
     curve = {label: group["mean"].to_numpy() for label, group in summary.groupby("ranker")}
@@ -147,11 +148,11 @@ def test_figure3_flat_for_features_falling_for_the_initial_ranking(judged):
     ]
     assert (summary.low <= summary["mean"]).all()
     assert (summary["mean"] <= summary.high).all()
-    text = ranking_degradation.finding(result, "transpositions", "NDCG@10")
+    text = sections.finding(result, "transpositions", "NDCG@10")
     assert "by-feature keeps" in text
     assert "initial ranking loses" in text
     assert "below the undisturbed initial ranking from level 0 " not in text
-    only = ranking_degradation.finding(result, "transpositions", "NDCG@10", ["by-feature"])
+    only = sections.finding(result, "transpositions", "NDCG@10", ["by-feature"])
     assert only == f"by-feature keeps {curve['by-feature'][0]:.3f} at every level."
 
 
@@ -186,9 +187,7 @@ def test_a_crossing_is_named_where_the_paired_differences_say_so():
     }
     curves = {name: [start - drop for drop in of_levels] for name, of_levels in drops.items()}
     result = curves_of(initial_ranking=[start, start - steady, start - steady, start], **curves)
-    found = {
-        fall.ranker: fall for fall in ranking_degradation.falls(result, "transpositions", "NDCG@10")
-    }
+    found = {fall.ranker: fall for fall in sections.falls(result, "transpositions", "NDCG@10")}
     flat = [drop for of_levels in drops.values() for drop in of_levels]
     raw = [stats.ttest_1samp(drop, 0).pvalue if drop.any() else 1.0 for drop in flat]
     after = iter(by_holm(raw))
@@ -200,7 +199,7 @@ def test_a_crossing_is_named_where_the_paired_differences_say_so():
         significant = [one.level for one in own if one.difference < 0 and one.p <= 0.05]
         assert found[name].below == tuple(significant)
     assert stats.ttest_1samp(noise + 0.36, 0).pvalue <= 0.05 < found["large"].compared[-1].p
-    text = ranking_degradation.finding(result, "transpositions", "NDCG@10")
+    text = sections.finding(result, "transpositions", "NDCG@10")
     reference = "the undisturbed initial ranking"
     below = f"significantly below {reference}"
     by = "by 80 transpositions and is"
@@ -215,7 +214,7 @@ def test_a_crossing_is_named_where_the_paired_differences_say_so():
     assert f"{by} {below} at level 5." in text
     assert f"rising gains 0.107 (19.4 %) {by} nowhere below {reference}." in text
     assert text.endswith("by paired t after Holm's adjustment for 24 comparisons.")
-    few = ranking_degradation.falls(result, "transpositions", "NDCG@10", ["large"])
+    few = sections.falls(result, "transpositions", "NDCG@10", ["large"])
     assert few == [found["large"]], "the family is the study's, whoever is shown"
 
 
@@ -233,7 +232,7 @@ def test_finished_trials_are_not_repeated(judged, tmp_path):
     ranker = PositionRanker()
     records = Records(tmp_path)
     study = figure3([ranker])
-    step = ranking_degradation.measured_by([Measure.parse("NDCG@10")])
+    step = run.measured_by([Measure.parse("NDCG@10")])
     work = run_study(study, judged, {ranker.name: ranker}, records, step)
     next(work)
     next(work)
@@ -265,7 +264,7 @@ def test_a_trial_depends_on_itself_alone(judged):
 
 
 def test_result_saves_and_opens(judged, tmp_path):
-    rankers = [ranking_degradation.InitialRanking(), PositionRanker()]
+    rankers = [initial.InitialRanking(), PositionRanker()]
     result = ran(figure3(rankers, measures=("NDCG@10", "RR")), judged, rankers, Memory())
     result.save(tmp_path)
     opened = StudyResult.open(tmp_path)

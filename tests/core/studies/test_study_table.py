@@ -18,12 +18,14 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate, mean_of
 from shuffleproof.core.metrics.significance import holm
 from shuffleproof.core.perturb.registry import perturbation
+from shuffleproof.core.rankers import initial
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
-from shuffleproof.core.studies import conventions, engine
+from shuffleproof.core.studies import conventions, engine, run
 from shuffleproof.core.studies.answers.query import replayed
+from shuffleproof.core.studies.kinds.ranking_degradation import sections
 from shuffleproof.core.studies.kinds.ranking_degradation import study as ranking_degradation
 from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
 from shuffleproof.core.studies.kinds.ranking_degradation.sections import TESTS, damage, marks
@@ -44,7 +46,7 @@ def judged():
     return JudgedLists(dataset, CandidateLists.ranked_by(dataset, scores))
 
 
-class ByFeature(ranking_degradation.InitialRanking):
+class ByFeature(initial.InitialRanking):
     """The first feature, nothing else."""
 
     def score(self, dataset, lists):
@@ -69,7 +71,7 @@ def study():
 @pytest.fixture(scope="module")
 def rankers():
     plain = ByFeature(name="plain", reads=frozenset({"features"}))
-    return {ranking_degradation.INITIAL: ranking_degradation.InitialRanking(), "plain": plain}
+    return {ranking_degradation.INITIAL: initial.InitialRanking(), "plain": plain}
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +81,7 @@ def records():
 
 @pytest.fixture(scope="module")
 def result(judged, study, rankers, records):
-    step = ranking_degradation.measured_by([Measure.parse(text) for text in study.measured])
+    step = run.measured_by([Measure.parse(text) for text in study.measured])
     return finished(run_study(study, judged, rankers, records, step))
 
 
@@ -199,7 +201,7 @@ def test_trials_are_shared_by_studies_that_ask_for_other_conventions(study):
 
 def test_a_study_under_way_shows_what_is_finished(judged, study, rankers, result, tmp_path):
     store = Store(tmp_path)
-    step = ranking_degradation.measured_by([Measure.parse(text) for text in study.measured])
+    step = run.measured_by([Measure.parse(text) for text in study.measured])
     assert engine.so_far(study, store.records, result.query_ids, {}) is None
     work = run_study(study, judged, rankers, store.records, step)
     next(work), next(work), next(work)
@@ -240,7 +242,7 @@ def test_claims_of_falling_levels_count_outwards(result):
     )
     recipe |= {"stored": ["NDCG@10"]}
     fallen = StudyResult(recipe, trials, drop[:, None, :], ("1", "2", "3", "4"), {})
-    verdict = ranking_degradation.claim(fallen, "mallows", "NDCG@10")
+    verdict = sections.claim(fallen, "mallows", "NDCG@10")
     assert verdict["verdict"] == "holds"
     assert verdict["difference"] == pytest.approx(0.45 - 0.025)
     assert verdict["low"] <= verdict["difference"] + 1e-6 <= verdict["high"] + 2e-6
@@ -324,7 +326,7 @@ def untied(bench, query):
 def test_a_replayed_list_has_the_value_that_the_study_stored(bench):
     """The list is disturbed as the study disturbed it: gains of the answer give the same NDCG."""
     artefact = finished(
-        bench.initial_ranking(["feature:2"], [(FAMILY, 0.0), (FAMILY, 9.0)], draws=3)
+        RankingDegradation(["feature:2"], [(FAMILY, 0.0), (FAMILY, 9.0)], draws=3).run(bench)
     )
     study = StudyResult.open(artefact.path)
     for label, digest in artefact.recipe["rankers"]:

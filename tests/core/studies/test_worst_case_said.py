@@ -6,7 +6,7 @@ import pytest
 
 from shuffleproof.core.cli.worst_case import _dearest
 from shuffleproof.core.perturb.worst_case import NONE, _chosen
-from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
+from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.studies.kinds.worst_case.sections import finding
 
 

@@ -15,12 +15,12 @@ from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.perturb.worst_case import Search
 from shuffleproof.core.perturb.worst_moves import inversions
 from shuffleproof.core.progress import finished
-from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.rankers.initial import InitialRanking, ListRecipe
+from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.engine import RunningStudy
-from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL, InitialRanking
 from shuffleproof.core.studies.kinds.worst_case import study as worst_case
 from shuffleproof.core.studies.kinds.worst_case.orders import Attack
 from shuffleproof.core.studies.kinds.worst_case.question import WorstCase

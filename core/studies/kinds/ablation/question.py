@@ -11,7 +11,6 @@ from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.question import Facts, Flag, Given, Question, Scope
 
 if TYPE_CHECKING:
-    from shuffleproof.core.studies.sections import Telling
     from shuffleproof.core.studies.workbench import Workbench
 
 
@@ -103,13 +102,6 @@ class Ablation(Question):
 
         return ablation.variants(self.ranker, self.sizes, self.towards, self.seed)
 
-    @classmethod
-    def telling(cls) -> "Telling":
-        """What tells it."""
-        from shuffleproof.core.studies.kinds.ablation import sections  # noqa: PLC0415 (only who reads pays for it)
-
-        return sections
-
-    def printed(self) -> tuple[str, str]:
+    def printed(self) -> str:
         """The table of variants."""
-        return "from shuffleproof.core.studies.kinds.ablation.study import table", "table(result)"
+        return "table(result)"

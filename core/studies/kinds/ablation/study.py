@@ -32,9 +32,9 @@ from shuffleproof.core.studies.kinds.ablation.sources import (
     claimed,
     differences,
 )
-from shuffleproof.core.studies.kinds.ranking_degradation.study import PAPER_FAMILY, measured_by
+from shuffleproof.core.studies.kinds.ranking_degradation.sections import PAPER_FAMILY
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.studies.run import query_ids_of, run_study
+from shuffleproof.core.studies.run import measured_by, query_ids_of, run_study
 from shuffleproof.core.studies.study import Study
 from shuffleproof.core.studies.workbench import Workbench
 

@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, ClassVar
 from shuffleproof.core.parameters import parameter
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.question import Facts, Question
+from shuffleproof.core.studies.question import Question
 
 if TYPE_CHECKING:
-    from shuffleproof.core.studies.sections import Telling
-    from shuffleproof.core.studies.study import Plan
     from shuffleproof.core.studies.workbench import Workbench
 
 
@@ -45,21 +43,6 @@ class Attention(Question):
 
         return (yield from attention.run(bench, self.rankers, self.queries, self.dead_below))
 
-    @classmethod
-    def planned(cls, recipe: Facts) -> "Plan":
-        """The plan of a study that was asked it."""
-        from shuffleproof.core.studies.kinds.attention import study as attention  # noqa: PLC0415 (only who reads pays for it)
-
-        return attention.Plan.of(recipe)
-
-    @classmethod
-    def telling(cls) -> "Telling":
-        """What tells it."""
-        from shuffleproof.core.studies.kinds.attention import sections  # noqa: PLC0415 (only who reads pays for it)
-
-        return sections
-
-    def printed(self) -> tuple[str, str]:
+    def printed(self) -> str:
         """What is found of the first ranker."""
-        told = f"finding(result, {self.rankers[0]!r})"
-        return "from shuffleproof.core.studies.kinds.attention.sections import finding", told
+        return f"finding(result, {self.rankers[0]!r})"

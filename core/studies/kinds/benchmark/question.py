@@ -3,17 +3,13 @@
 from collections.abc import Generator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from shuffleproof.core.parameters import parameter
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.question import Facts, Question, Scope
 from shuffleproof.core.studies.ranker_sets import named_rankers, seeds_of
-
-if TYPE_CHECKING:
-    from shuffleproof.core.studies.sections import Telling
-    from shuffleproof.core.studies.study import Plan
 
 
 @dataclass(frozen=True)
@@ -63,21 +59,6 @@ class Benchmark(Question):
         called = path.name if scope.data not in known and path.is_dir() else scope.data
         return (yield from benchmark.run(benches, plan, called))
 
-    @classmethod
-    def planned(cls, recipe: Facts) -> "Plan":
-        """The plan of a study that was asked it."""
-        from shuffleproof.core.studies.kinds.benchmark import study as benchmark  # noqa: PLC0415 (only who reads pays for it)
-
-        return benchmark.Plan.of(recipe)
-
-    @classmethod
-    def telling(cls) -> "Telling":
-        """What tells it."""
-        from shuffleproof.core.studies.kinds.benchmark import sections  # noqa: PLC0415 (only who reads pays for it)
-
-        return sections
-
-    def printed(self) -> tuple[str, str]:
+    def printed(self) -> str:
         """The table, with marks against the initial ranking."""
-        told = f"markdown(result, {list(self.measures)!r}, ['initial ranking'])"
-        return "from shuffleproof.core.studies.kinds.benchmark.sections import markdown", told
+        return f"markdown(result, {list(self.measures)!r}, ['initial ranking'])"

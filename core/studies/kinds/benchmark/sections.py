@@ -12,6 +12,7 @@ import pandas as pd
 
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.tied import tied_in_words
+from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.studies import table_text, tables
 from shuffleproof.core.studies.kinds.benchmark import published as benchmark_published
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
@@ -20,7 +21,6 @@ from shuffleproof.core.studies.kinds.benchmark.query import rankers_of
 from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS, groups_of
 from shuffleproof.core.studies.kinds.benchmark.table import LETTERS
 from shuffleproof.core.studies.kinds.ranking_degradation.sections import LEVEL_OF_SIGNIFICANCE
-from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import (
     Finding,

@@ -24,8 +24,8 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.metrics.tied import tied_share
 from shuffleproof.core.progress import Progress, saying
-from shuffleproof.core.rankers.initial import prepare
-from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.rankers.initial import InitialRanking, prepare
+from shuffleproof.core.rankers.name import INITIAL, RankerName
 from shuffleproof.core.rankers.preset_digests import marked
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
@@ -42,7 +42,6 @@ from shuffleproof.core.studies.kinds.benchmark.rows import (
     trained_at,
 )
 from shuffleproof.core.studies.kinds.multi_ranking.study import FOUR
-from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL, InitialRanking
 from shuffleproof.core.studies.resolved_rankers import NOT_TRAINED
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import query_ids_of

@@ -10,7 +10,6 @@ from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.question import RANKERS, Facts, Question, Scope, rankers_of
 
 if TYPE_CHECKING:
-    from shuffleproof.core.studies.sections import Telling
     from shuffleproof.core.studies.workbench import Workbench
 
 
@@ -50,14 +49,6 @@ class Card(Question):
 
         return (yield from card.run(bench, self.rankers, self.families, self.draws, self.seed))
 
-    @classmethod
-    def telling(cls) -> "Telling":
-        """What tells it."""
-        from shuffleproof.core.studies.kinds.card import table  # noqa: PLC0415 (only who reads pays for it)
-
-        return table
-
-    def printed(self) -> tuple[str, str]:
+    def printed(self) -> str:
         """The cards side by side."""
-        told = f"cards(result, {self.families[0]!r}, 'NDCG@10').T"
-        return "from shuffleproof.core.studies.kinds.card.table import cards", told
+        return f"cards(result, {self.families[0]!r}, 'NDCG@10').T"

@@ -21,19 +21,16 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.perturb.registry import entry_of
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import Ranker
+from shuffleproof.core.rankers.initial import INITIAL_DIGEST
+from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import conventions, engine
-from shuffleproof.core.studies.kinds.ranking_degradation.study import (
-    INITIAL,
-    INITIAL_DIGEST,
-    PAPER_FAMILY,
-    values_of,
-)
+from shuffleproof.core.studies.kinds.ranking_degradation.sections import PAPER_FAMILY
 from shuffleproof.core.studies.kinds.worst_case.orders import Attack
 from shuffleproof.core.studies.noise import Noise
 from shuffleproof.core.studies.precomputed_scores import is_as_is, is_precomputed
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.studies.run import query_ids_of, run_study
+from shuffleproof.core.studies.run import query_ids_of, run_study, values_of
 from shuffleproof.core.studies.score_reuse import ScoreCache, source_of
 from shuffleproof.core.studies.study import Study, TrialRecords, levels_of
 from shuffleproof.core.studies.workbench import Workbench, with_initial

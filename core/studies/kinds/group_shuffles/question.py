@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, ClassVar
 from shuffleproof.core.parameters import parameter
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.question import Facts, Question
+from shuffleproof.core.studies.question import Question
 
 if TYPE_CHECKING:
-    from shuffleproof.core.studies.sections import Telling
-    from shuffleproof.core.studies.study import Plan
     from shuffleproof.core.studies.workbench import Workbench
 
 
@@ -52,21 +50,6 @@ class GroupShuffles(Question):
         )
         return (yield from work)
 
-    @classmethod
-    def planned(cls, recipe: Facts) -> "Plan":
-        """The plan of a study that was asked it."""
-        from shuffleproof.core.studies.kinds.group_shuffles import study as group_shuffles  # noqa: PLC0415 (only who reads pays for it)
-
-        return group_shuffles.Plan.of(recipe)
-
-    @classmethod
-    def telling(cls) -> "Telling":
-        """What tells it."""
-        from shuffleproof.core.studies.kinds.group_shuffles import sections  # noqa: PLC0415 (only who reads pays for it)
-
-        return sections
-
-    def printed(self) -> tuple[str, str]:
+    def printed(self) -> str:
         """What is found of every ranker."""
-        told = f"*(finding(result, ranker) for ranker in {list(self.rankers)!r}), sep='\\n'"
-        return "from shuffleproof.core.studies.kinds.group_shuffles.sections import finding", told
+        return f"*(finding(result, ranker) for ranker in {list(self.rankers)!r}), sep='\\n'"

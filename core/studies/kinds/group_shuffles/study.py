@@ -13,7 +13,7 @@ each list is really scored in every order.
 from collections import deque
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float32, Float64
@@ -26,7 +26,6 @@ from shuffleproof.core.models.config_groups import GroupConfig
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.rankers.name import RankerName
-from shuffleproof.core.rankers.neural.ranker import NeuralRanker
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
@@ -36,6 +35,9 @@ from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import query_ids_of
 from shuffleproof.core.studies.study import Found, Trial
 from shuffleproof.core.studies.workbench import Workbench
+
+if TYPE_CHECKING:
+    from shuffleproof.core.rankers.neural.ranker import NeuralRanker
 
 KIND = "group-shuffles"
 SHUFFLES = (1, 2, 4, 8, 16, 32, 64)
@@ -229,6 +231,8 @@ def group_config(ranker: Ranker) -> GroupConfig:
     Raises:
         ParameterError: it is no GSF that reads its neighbours.
     """
+    from shuffleproof.core.rankers.neural.ranker import NeuralRanker  # noqa: PLC0415 (torch)
+
     model = ranker.spec.model if isinstance(ranker, NeuralRanker) else None
     if not isinstance(model, GroupConfig) or model.group < 2:
         raise ParameterError("ranker", ranker.name, "a gsf of groups of two or more")
@@ -281,12 +285,14 @@ def changes(
     return np.stack([np.sqrt(squares / orders), taus / orders]).astype(np.float32)
 
 
-def regrouped(ranker: Ranker, shuffles: int) -> NeuralRanker:
+def regrouped(ranker: Ranker, shuffles: int) -> "NeuralRanker":
     """The same weights with groups from S shuffles, or (0) all pairs.
 
     Raises:
         ParameterError: not a GSF that reads its neighbours, or all pairs of other groups.
     """
+    from shuffleproof.core.rankers.neural.ranker import NeuralRanker  # noqa: PLC0415 (torch)
+
     group_config(ranker)
     assert isinstance(ranker, NeuralRanker)  # noqa: S101 (group_config refuses all others)
     sampled = {"grouping": "sampled", "shuffles": str(shuffles)}

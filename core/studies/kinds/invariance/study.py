@@ -16,17 +16,35 @@ from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.rankers.theorems import theorem_of
+from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.invariance import examination, scoring
 from shuffleproof.core.studies.kinds.invariance.certificate import Certificate, certificates
+from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.kinds.invariance.verdict import most, systematic_of
 from shuffleproof.core.studies.precomputed_scores import refuse
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import run_study
 from shuffleproof.core.studies.study import Memory, Study
+from shuffleproof.core.studies.workbench import Workbench, digests_of
 
 STORED = examination.MEASURES
 MEASURES = STORED[:4]
 FAMILY = "shuffle-shown"
+
+
+def run(bench: Workbench, asked: Invariance) -> Generator[Progress, None, Artefact]:
+    """Show every test list in many orders and compare the scores.
+
+    Raises:
+        NotAskedAgainError: scores in a file.
+    """
+    refuse(asked.rankers)
+    found = yield from bench.identified_all(asked.rankers)
+    study = planned(digests_of(found), asked.permutations, asked.seed, bench.lists_digest)
+    proofs = {label: theorem_of(named.ranker) for label, named in found.items()}
+    more = {"theorems": {label: one.plain() for label, one in proofs.items() if one}}
+    study = replace(study, initial=bench.recipe.initial)
+    return (yield from bench.disturbed(study, found, measured, more))
 
 
 def measured(

@@ -2,17 +2,13 @@
 
 from collections.abc import Generator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from shuffleproof.core.parameters import parameter
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.question import NAMED_RANKERS, Facts, Question, Scope
 from shuffleproof.core.studies.ranker_sets import named_rankers, seeds_of
-
-if TYPE_CHECKING:
-    from shuffleproof.core.studies.sections import Telling
-    from shuffleproof.core.studies.study import Plan
 
 
 @dataclass(frozen=True)
@@ -56,21 +52,6 @@ class MultiRanking(Question):
         asked = (self.rankers, self.swaps, self.measures, self.seeds)
         return (yield from multi_ranking.run(bench, multi_ranking.planned(bench, *asked)))
 
-    @classmethod
-    def planned(cls, recipe: Facts) -> "Plan":
-        """The plan of a study that was asked it."""
-        from shuffleproof.core.studies.kinds.multi_ranking import study as multi_ranking  # noqa: PLC0415 (only who reads pays for it)
-
-        return multi_ranking.Plan.of(recipe)
-
-    @classmethod
-    def telling(cls) -> "Telling":
-        """What tells it."""
-        from shuffleproof.core.studies.kinds.multi_ranking import sections  # noqa: PLC0415 (only who reads pays for it)
-
-        return sections
-
-    def printed(self) -> tuple[str, str]:
+    def printed(self) -> str:
         """What is found under the first measure."""
-        told = f"finding(result, {self.measures[0]!r})"
-        return "from shuffleproof.core.studies.kinds.multi_ranking.sections import finding", told
+        return f"finding(result, {self.measures[0]!r})"

@@ -9,9 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from shuffleproof.core.errors import DataError, ShuffleproofError, UsageError
 from shuffleproof.core.perturb.registry import ATTACK, entry_of
 from shuffleproof.core.rankers import registry
-from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.rankers.name import INITIAL, RankerName
 from shuffleproof.core.studies.kinds.perturbations.system import in_words, meaningless, untrainable
-from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.precomputed_scores import beyond
 
 LeftOut = dict[str, dict[str, str]]

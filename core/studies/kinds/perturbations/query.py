@@ -21,16 +21,14 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.perturb.base import disturbed
 from shuffleproof.core.perturb.registry import attacked, entry_of
 from shuffleproof.core.rankers.base import Ranker
+from shuffleproof.core.rankers.initial import InitialRanking
+from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store, default_store
 from shuffleproof.core.studies.answers.scoring import check_same_data, lists_for, ranker_for
 from shuffleproof.core.studies.answers.shown_order import document_names
 from shuffleproof.core.studies.kinds.perturbations.study import Armed
 from shuffleproof.core.studies.kinds.perturbations.system import answered
-from shuffleproof.core.studies.kinds.ranking_degradation.study import (
-    INITIAL,
-    InitialRanking,
-)
 from shuffleproof.core.studies.kinds.worst_case.orders import READ, Attack
 from shuffleproof.core.studies.kinds.worst_case.study import worst_orders
 from shuffleproof.core.studies.score_reuse import shared_source

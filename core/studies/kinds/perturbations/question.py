@@ -10,7 +10,6 @@ from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.question import RANKERS, Facts, Levels, Question, rankers_of
 
 if TYPE_CHECKING:
-    from shuffleproof.core.studies.sections import Telling
     from shuffleproof.core.studies.workbench import Workbench
 
 FAMILIES = (
@@ -58,14 +57,6 @@ class Perturbations(Question):
         setup = perturbations.Setup(self.perturbations, self.measures, self.draws, self.seed)
         return (yield from perturbations.run(bench, self.rankers, setup))
 
-    @classmethod
-    def telling(cls) -> "Telling":
-        """What tells it."""
-        from shuffleproof.core.studies.kinds.perturbations import sections  # noqa: PLC0415 (only who reads pays for it)
-
-        return sections
-
-    def printed(self) -> tuple[str, str]:
+    def printed(self) -> str:
         """What each level costs."""
-        told = f"losses(result, {self.measures[0]!r})"
-        return "from shuffleproof.core.studies.kinds.perturbations.sections import losses", told
+        return f"losses(result, {self.measures[0]!r})"

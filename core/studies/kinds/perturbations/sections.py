@@ -10,12 +10,12 @@ import pandas as pd
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import mean_of
 from shuffleproof.core.perturb.registry import ATTACK, attacked, entry_of
+from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.conventions import derived
 from shuffleproof.core.studies.kinds.perturbations import applicability
 from shuffleproof.core.studies.kinds.perturbations.study import as_is
 from shuffleproof.core.studies.kinds.perturbations.system import OWN, in_words
-from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.result import StudyResult, disturbed, most_damaged
 from shuffleproof.core.studies.sections import (
     Convention,

@@ -22,6 +22,7 @@ from shuffleproof.core.perturb.features import SignAttack
 from shuffleproof.core.perturb.registry import ATTACK, attacked, entry_of, perturbation
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import Ranker
+from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.rankers.neural.recipes import NeuralSpec
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import cells, conventions, engine
@@ -35,7 +36,6 @@ from shuffleproof.core.studies.kinds.perturbations.system import (
     Retraining,
     measured_by,
 )
-from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.precomputed_scores import is_as_is, is_precomputed
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import query_ids_of, run_study

@@ -36,14 +36,11 @@ from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.base import Ranker, RankerSpec
 from shuffleproof.core.rankers.canonical import in_file_order
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, CachedRanker, fit_or_load
-from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.rankers.name import INITIAL, RankerName
 from shuffleproof.core.rankers.neural.recipes import FIXED
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies.cells import Cell
-from shuffleproof.core.studies.kinds.ranking_degradation.study import (
-    INITIAL,
-    values_of,
-)
+from shuffleproof.core.studies.run import values_of
 from shuffleproof.core.studies.score_reuse import ScoreCache, shared_source
 from shuffleproof.core.studies.study import Found, Trial
 from shuffleproof.core.studies.workbench import Workbench

@@ -2,17 +2,13 @@
 
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from shuffleproof.core.parameters import parameter
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.question import NAMED_RANKERS, Facts, Question, Scope
 from shuffleproof.core.studies.ranker_sets import named_rankers, seeds_of
-
-if TYPE_CHECKING:
-    from shuffleproof.core.studies.sections import Telling
-    from shuffleproof.core.studies.study import Plan
 
 USUAL_DEPTH = 40
 
@@ -79,26 +75,11 @@ class SetSize(Question):
         return (yield from set_size.run(benches, plan, scope.data))
 
     @classmethod
-    def planned(cls, recipe: Facts) -> "Plan":
-        """The plan of a study that was asked it."""
-        from shuffleproof.core.studies.kinds.set_size import study as set_size  # noqa: PLC0415 (only who reads pays for it)
-
-        return set_size.Plan.of(recipe)
-
-    @classmethod
     def lists_said(cls, facts: Facts) -> Facts:
         """The facts as if lists were cut as usual: the study says its sizes itself."""
         lists = facts.get("lists")
         return facts if lists is None else {**facts, "lists": {**lists, "depth": USUAL_DEPTH}}
 
-    @classmethod
-    def telling(cls) -> "Telling":
-        """What tells it."""
-        from shuffleproof.core.studies.kinds.set_size import sections  # noqa: PLC0415 (only who reads pays for it)
-
-        return sections
-
-    def printed(self) -> tuple[str, str]:
+    def printed(self) -> str:
         """What is found under the first measure."""
-        told = f"finding(result, {self.measures[0]!r})"
-        return "from shuffleproof.core.studies.kinds.set_size.sections import finding", told
+        return f"finding(result, {self.measures[0]!r})"

@@ -16,10 +16,9 @@ from jaxtyping import Float32, Float64
 
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.numerals import is_count
-from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.rankers.name import INITIAL, RankerName
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.claims import adjusted, rising
-from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.kinds.set_size import feasibility
 from shuffleproof.core.studies.kinds.set_size.study import ANY, CEILING, ORDER, SHIFT
 from shuffleproof.core.studies.result import StudyResult, by_query, most_damaged

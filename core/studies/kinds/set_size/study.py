@@ -21,13 +21,13 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.progress import Progress, saying
 from shuffleproof.core.rankers.base import Ranker
-from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.rankers.initial import InitialRanking, ListRecipe
+from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import conventions, engine
 from shuffleproof.core.studies.cells import Cell, CellPlan, by_cells
-from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL, InitialRanking
 from shuffleproof.core.studies.kinds.set_size import feasibility
 from shuffleproof.core.studies.ranker_sets import expanded
 from shuffleproof.core.studies.resolved_rankers import ResolvedRanker, resolved, trained

@@ -25,8 +25,6 @@ from shuffleproof.core.studies.question import (
 )
 
 if TYPE_CHECKING:
-    from shuffleproof.core.studies.sections import Telling
-    from shuffleproof.core.studies.study import Plan
     from shuffleproof.core.studies.workbench import Workbench
 
 DIRECT = ("method", "unit")
@@ -144,23 +142,6 @@ class WorstCase(Question):
         )
         return (yield from work)
 
-    @classmethod
-    def planned(cls, recipe: Facts) -> "Plan":
-        """The plan of a study that was asked it."""
-        from shuffleproof.core.studies.kinds.worst_case.study import Plan  # noqa: PLC0415 (only who reads pays for it)
-
-        return Plan.of(recipe)
-
-    @classmethod
-    def telling(cls) -> "Telling":
-        """What tells it."""
-        from shuffleproof.core.studies.kinds.worst_case import sections  # noqa: PLC0415 (only who reads pays for it)
-
-        return sections
-
-    def printed(self) -> tuple[str, str]:
+    def printed(self) -> str:
         """Random mean against worst found."""
-        return (
-            "from shuffleproof.core.studies.kinds.worst_case.sections import table",
-            "table(result)",
-        )
+        return "table(result)"

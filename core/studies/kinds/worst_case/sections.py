@@ -8,9 +8,9 @@ import pandas as pd
 
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.significance import bootstrap_interval
+from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.kinds.worst_case.study import RANDOM
 from shuffleproof.core.studies.result import StudyResult, by_query
 from shuffleproof.core.studies.sections import Convention, Finding, Picture, Section, View

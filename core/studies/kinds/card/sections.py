@@ -17,12 +17,11 @@ from shuffleproof.core.metrics.robustness import (
     worst_query,
 )
 from shuffleproof.core.perturb.registry import entry_of
-from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.rankers.name import INITIAL, RankerName
 from shuffleproof.core.rankers.neural.recipes import without_ordinals
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.kinds.card.study import FLIPS, MOVED, TIMED_LISTS, TIMINGS
-from shuffleproof.core.studies.kinds.ranking_degradation.study import INITIAL
 from shuffleproof.core.studies.noise import within
 from shuffleproof.core.studies.precomputed_scores import NOT_ASKED, is_precomputed
 from shuffleproof.core.studies.result import CONFIDENCE, RESAMPLES, StudyResult
