@@ -25,7 +25,7 @@ def words(artefact: Artefact) -> str:
     )
 
 
-table = door(ablation.table)
+table = door(sections.table)
 """What every variant does to quality, to robustness and to cost."""
 
 finding = door(sections.finding)

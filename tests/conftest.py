@@ -37,7 +37,7 @@ def trained_sample(tmp_path_factory):
     short = {"epochs": "1", "steps_per_epoch": "3"}
     found = {name: finished(bench.trained(name, short)) for name in ("dlcm", "setrank-imsab-init")}
     named = [f"{name}#{kept.artefact.key.digest[:8]}" for name, kept in found.items()]
-    finished(Invariance(named, 2, 0).run(bench))
+    finished(Invariance(tuple(named), 2, 0).run(bench))
     shutil.copytree(store.root, untouched(store))
     return store, bench
 

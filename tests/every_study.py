@@ -65,8 +65,10 @@ def _studies(store, folder):
     levels = [("mallows", level) for level in levels_of("mallows", "0.5")]
     variants = ablation.variants("dlcm", "small", ["released"], 1)
     work = {
-        "invariance": Invariance([net], 2, 4).run(bench),
-        "initial-ranking": RankingDegradation(["feature:1"], levels, ["RR"], 2, 5).run(bench),
+        "invariance": Invariance((net,), 2, 4).run(bench),
+        "initial-ranking": RankingDegradation(("feature:1",), tuple(levels), ("RR",), 2, 5).run(
+            bench
+        ),
         "benchmark": benchmark.run([bench], table, tables.DATA),
         "ablation": ablation.run(bench, variants, [0.0, 3.0], 1, 1),
         "set-size": set_size.run(sizes, sized, tables.DATA),

@@ -36,5 +36,8 @@ def made(folder, lists=LISTS, ranker="mart", changes=(("trees", "3"),), level=0.
     label = f"{ranker}#{trained.key.digest[:12]}"
     levels = [("transpositions", level)]
     return Made(
-        store, trained, finished(RankingDegradation([label], levels, **study).run(bench)), bench
+        store,
+        trained,
+        finished(RankingDegradation((label,), tuple(levels), **study).run(bench)),
+        bench,
     )

@@ -32,7 +32,7 @@ def effects(table: pd.DataFrame, effect: Effect, measure: str, step_of: StepOf) 
     """One dot a variant: whole recipes in orange diamonds, single differences in blue dots.
 
     Args:
-        table: as `core.studies.kinds.ablation.study.table` makes it, the first recipe first.
+        table: as `core.studies.kinds.ablation.sections.table` makes it, the first recipe first.
         effect: the change of the measure, the change of its loss under disturbance, seconds of
             training, or trained numbers.
         measure: what is measured.

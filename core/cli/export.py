@@ -28,6 +28,7 @@ from shuffleproof.core.rankers.name import INITIAL, RankerName
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import table_text
+from shuffleproof.core.studies.kinds.ablation import sections as ablation_sections
 from shuffleproof.core.studies.kinds.ablation import study as ablation
 from shuffleproof.core.studies.kinds.benchmark import retrieved, sections
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
@@ -338,7 +339,7 @@ def write_table(artefact: Artefact, chosen: str, store: Store, out: Path, view: 
                 f"an ablation's table has its own columns, under {ablation.MEASURE}: leave out "
                 "--measures and --conventions"
             )
-        table = Table(ablation.table(result), ablation.COLUMNS, str(artefact.key))
+        table = Table(ablation_sections.table(result), ablation_sections.COLUMNS, str(artefact.key))
         written(table, chosen, out, view.digits)
         return
     measures = list(view.measures or result.measures)

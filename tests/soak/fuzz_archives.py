@@ -78,7 +78,9 @@ def _made() -> bytes:
         bench = finished(Workbench.opened("mine", ListRecipe(("feature:1",)), store, "small"))
         ranker = finished(bench.trained("mart", {"trees": "3"})).artefact
         label = f"mart#{ranker.key.digest[:12]}"
-        study = finished(RankingDegradation([label], [("transpositions", 5.0)], draws=2).run(bench))
+        study = finished(
+            RankingDegradation((label,), (("transpositions", 5.0),), draws=2).run(bench)
+        )
         entries = library.required(library.entries(store), [study.key])
         out = Path(folder) / "all.zip"
         finished(archive.write(store, [entry.artefact for entry in entries], out))

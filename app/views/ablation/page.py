@@ -30,10 +30,15 @@ from shuffleproof.core.rankers.neural.recipes import FIXED
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import cost
 from shuffleproof.core.studies.engine import RunningStudy
-from shuffleproof.core.studies.kinds.ablation import study
-from shuffleproof.core.studies.kinds.ablation.sections import Effect, most_changed, query_finding
+from shuffleproof.core.studies.kinds.ablation import sections, study
+from shuffleproof.core.studies.kinds.ablation.sections import (
+    COLUMNS,
+    Effect,
+    most_changed,
+    query_finding,
+)
 from shuffleproof.core.studies.kinds.ablation.sources import step_of
-from shuffleproof.core.studies.kinds.ablation.study import BASE, COLUMNS, PAPER, TOWARDS
+from shuffleproof.core.studies.kinds.ablation.study import BASE, PAPER, TOWARDS
 from shuffleproof.core.studies.kinds.benchmark.query import positions_of
 from shuffleproof.core.studies.tables import Table
 from shuffleproof.core.words import counted
@@ -184,7 +189,7 @@ def first(found: RunningStudy) -> None:
     result = found.result(services.store())
     if result is None:
         return
-    table = study.table(result)
+    table = sections.table(result)
     if len(table) > 1:
         st.plotly_chart(
             figure.effects(table, "quality", study.MEASURE, step_of),

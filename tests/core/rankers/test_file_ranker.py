@@ -69,7 +69,7 @@ def test_a_file_is_a_ranker_of_a_study(bench, files, kind, file):
     name = f"{kind}:{folder / file}"
     found = file_ranker.named(name, test.dataset).score(test.dataset, test.lists)
     np.testing.assert_allclose(found, expected[kind][test.lists.rows], rtol=1e-6)
-    study = finished(RankingDegradation([name], [("transpositions", 0.0)], draws=1).run(bench))
+    study = finished(RankingDegradation((name,), (("transpositions", 0.0),), draws=1).run(bench))
     result = StudyResult.open(study.path)
     values = evaluate([Measure.parse("NDCG@10")], test.dataset, test.lists, found)[0]
     np.testing.assert_array_equal(result.per_query(name, "transpositions", 0.0, "NDCG@10"), values)

@@ -53,10 +53,10 @@ def records(store):
 
 def test_trials_go_with_the_last_study_that_needs_them(store, tmp_path, capsys):
     bench = bench_of(store, tmp_path)
-    few = finished(RankingDegradation(["ideal"], PAIRS, draws=2).run(bench))
+    few = finished(RankingDegradation(("ideal",), tuple(PAIRS), draws=2).run(bench))
     kept = records(store)
-    more = finished(RankingDegradation(["ideal", "feature:2"], PAIRS, draws=3).run(bench))
-    finished(Invariance(["feature:2"], 2, 0).run(bench))
+    more = finished(RankingDegradation(("ideal", "feature:2"), tuple(PAIRS), draws=3).run(bench))
+    finished(Invariance(("feature:2",), 2, 0).run(bench))
     every = records(store)
     aged(store.root)
     assert [one for one in cleaning.waste(store) if one.what.startswith("trials")] == []
@@ -70,7 +70,7 @@ def test_trials_go_with_the_last_study_that_needs_them(store, tmp_path, capsys):
     assert "Freed" in capsys.readouterr().out
     left = records(store)
     assert kept < left < every
-    assert finished(RankingDegradation(["ideal"], PAIRS, draws=2).run(bench)).key == few.key
+    assert finished(RankingDegradation(("ideal",), tuple(PAIRS), draws=2).run(bench)).key == few.key
     store.remove(few.key)
     cleaning.clean(cleaning.waste(store), store)
     assert left - records(store) == kept
@@ -93,7 +93,7 @@ def test_every_kind_of_study_can_name_its_trials(store, tmp_path):
 
 def test_a_study_under_way_keeps_its_trials(store, tmp_path):
     bench = bench_of(store, tmp_path)
-    work = RankingDegradation(["ideal"], PAIRS, draws=2).run(bench)
+    work = RankingDegradation(("ideal",), tuple(PAIRS), draws=2).run(bench)
     for progress in work:
         if progress.unit == "trials" and progress.done:
             break
@@ -106,7 +106,7 @@ def test_a_study_under_way_keeps_its_trials(store, tmp_path):
 
 def test_where_a_study_cannot_name_its_trials_all_stay(store, tmp_path):
     bench = bench_of(store, tmp_path)
-    study = finished(RankingDegradation(["ideal"], PAIRS, draws=2).run(bench))
+    study = finished(RankingDegradation(("ideal",), tuple(PAIRS), draws=2).run(bench))
     store.records.put("0" * 64, {}, {"values": np.zeros(3)})
     aged(store.root)
     assert {one.path.stem for one in cleaning.waste(store)} == {"0" * 64}

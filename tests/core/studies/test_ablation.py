@@ -180,7 +180,7 @@ def stored(bench, few):
             return finished_.value, seen
         begun = next(engine.running_studies(bench.store, ablation.KIND), None)
         found = begun.result(bench.store) if begun else None
-        seen.append((progress.unit, [] if found is None else list(ablation.table(found).variant)))
+        seen.append((progress.unit, [] if found is None else list(sections.table(found).variant)))
 
 
 def test_every_variant_is_measured_undisturbed_and_disturbed(stored, few):
@@ -245,8 +245,8 @@ def result():
 
 
 def test_the_table_is_the_hand_formula(result):
-    frame = ablation.table(result).set_index("variant")
-    assert list(frame.reset_index().columns) == tables.keys(ablation.COLUMNS)
+    frame = sections.table(result).set_index("variant")
+    assert list(frame.reset_index().columns) == tables.keys(sections.COLUMNS)
     start, lost = {}, {}
     for label in frame.index:
         rows = result.trials.index[result.trials.ranker == label]
@@ -277,12 +277,12 @@ def test_an_unfinished_variant_is_left_out(result):
     cut = replace(
         result, trials=result.trials[last].reset_index(drop=True), values=result.values[last]
     )
-    assert list(ablation.table(cut).variant) == ["paper", "paper + loss softmax-ce"]
+    assert list(sections.table(cut).variant) == ["paper", "paper + loss softmax-ce"]
 
 
 def test_the_finding_says_what_moves_what(result):
     text = sections.finding(result)
-    frame = ablation.table(result).set_index("variant")
+    frame = sections.table(result).set_index("variant")
     assert f"NDCG@10 is {frame['mean']['paper']:.3f}" in text
     assert "by 20 transpositions" in text
     assert f"Released as a whole: {signed(frame.change['released'])} (more than chance)" in text
@@ -313,8 +313,8 @@ def test_three_differences_are_named_and_the_others_counted():
 
 def test_an_undefined_convention_is_said(result):
     assert "undefined" in sections.finding(result, "NDCG(empty=nan)@10")
-    skipped = ablation.table(result, "NDCG(empty=skip)@10").set_index("variant")
-    zero = ablation.table(result).set_index("variant")
+    skipped = sections.table(result, "NDCG(empty=skip)@10").set_index("variant")
+    zero = sections.table(result).set_index("variant")
     assert skipped["mean"]["paper"] == pytest.approx(zero["mean"]["paper"] * 40 / 37, rel=1e-5)
 
 
@@ -322,7 +322,7 @@ def test_an_undefined_convention_is_said(result):
 def test_queries_gain_and_lose_as_the_table_says_on_average(result, effect):
     variant = "paper + loss softmax-ce"
     frame = sections.by_query(result, variant, effect, "NDCG(empty=skip)@10")
-    row = ablation.table(result, "NDCG(empty=skip)@10").set_index("variant").loc[variant]
+    row = sections.table(result, "NDCG(empty=skip)@10").set_index("variant").loc[variant]
     wanted = row.change if effect == "quality" else -row.loss_change
     assert frame.difference.mean() == pytest.approx(wanted, abs=1e-6)
     assert len(frame) == 37
@@ -341,13 +341,13 @@ def test_queries_gain_and_lose_as_the_table_says_on_average(result, effect):
 
 
 def test_the_telling_variant_is_the_largest_single_difference(result):
-    assert sections.most_changed(ablation.table(result)) == "paper + loss softmax-ce"
-    whole = ablation.table(result).iloc[:2]
+    assert sections.most_changed(sections.table(result)) == "paper + loss softmax-ce"
+    whole = sections.table(result).iloc[:2]
     assert sections.most_changed(whole) == "released"
 
 
 def test_a_variant_far_out_is_an_arrow_at_the_edge_of_the_axis(result):
-    frame = ablation.table(result).iloc[[0, 2, 2, 2]].reset_index(drop=True)
+    frame = sections.table(result).iloc[[0, 2, 2, 2]].reset_index(drop=True)
     frame["variant"] = ["paper", "paper + a", "paper + b", "paper + far"]
     frame.loc[3, ["change", "change_low", "change_high"]] = (-0.6, -0.7, -0.5)
     drawn = figure.effects(frame, "quality", "NDCG@10", step_of)
@@ -367,7 +367,7 @@ def test_a_variant_far_out_is_an_arrow_at_the_edge_of_the_axis(result):
 @pytest.mark.parametrize("effect", ["change", "loss"])
 def test_intervals_leave_out_0_exactly_where_the_adjusted_test_beside_them_does(effect):
     values = np.random.default_rng(5).normal(0, 1, (40, 30)) + np.linspace(0, 1.2, 40)[:, None]
-    found = ablation._changes(values, effect)
+    found = sections._changes(values, effect)
     low, high, p = (found[f"{effect}_{name}"][1:] for name in ("low", "high", "p"))
     assert (p <= 0.05).any()
     assert (p > 0.05).any()

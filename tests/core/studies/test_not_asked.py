@@ -54,8 +54,8 @@ def scores(bench, tmp_path):
 def test_scores_in_a_file_are_refused_wherever_they_would_have_to_be_asked_again(bench, scores):
     changed = [(FAMILY, 0.0), (FAMILY, 5.0)]
     for work in (
-        Invariance([scores], 2).run(bench),
-        RankingDegradation([scores], changed, draws=1).run(bench),
+        Invariance((scores,), 2).run(bench),
+        RankingDegradation((scores,), tuple(changed), draws=1).run(bench),
         worst_case.run(bench, [scores], Search("greedy", "inversions", 2), budgets=(2,)),
     ):
         with pytest.raises(NotAskedAgainError, match="cannot be asked again"):
@@ -66,8 +66,8 @@ def test_scores_in_a_file_are_refused_wherever_they_would_have_to_be_asked_again
 def test_combinations_of_a_file_are_refused_by_the_file_s_name(bench, scores, combination):
     name = combination.format(scores)
     for work in (
-        Invariance([name], 2).run(bench),
-        RankingDegradation([name], [(FAMILY, 5.0)], draws=1).run(bench),
+        Invariance((name,), 2).run(bench),
+        RankingDegradation((name,), ((FAMILY, 5.0),), draws=1).run(bench),
         worst_case.run(bench, [name], Search("greedy", "inversions", 2), budgets=(2,)),
     ):
         with pytest.raises(NotAskedAgainError) as refused:
@@ -77,8 +77,8 @@ def test_combinations_of_a_file_are_refused_by_the_file_s_name(bench, scores, co
 
 def test_no_draw_is_refused_before_anything_is_trained(bench):
     for work in (
-        Invariance(["dlcm"], 0).run(bench),
-        RankingDegradation(["dlcm"], [], draws=0).run(bench),
+        Invariance(("dlcm",), 0).run(bench),
+        RankingDegradation(("dlcm",), (), draws=0).run(bench),
     ):
         with pytest.raises(ParameterError, match="it must be a whole number from 1 on"):
             finished(work)
@@ -99,7 +99,7 @@ def test_their_card_has_a_start_and_says_that_nothing_else_was_asked(bench, scor
 def test_what_a_random_ranker_changes_is_within_its_own_noise(bench, functions):
     names = ["chances:noisy", "chances:follower", "feature:1"]
     levels = [(FAMILY, 0.0), (FAMILY, 80.0)]
-    study = finished(RankingDegradation(names, levels, draws=2).run(bench))
+    study = finished(RankingDegradation(tuple(names), tuple(levels), draws=2).run(bench))
     result = StudyResult.open(study.path)
     noisy = within(result, names[0], FAMILY, 80.0)
     assert noisy.startswith("not told apart from its own noise (the same order changes it by 0.")

@@ -429,7 +429,7 @@ def test_what_means_nothing_has_no_values_and_a_reason(small, asked):
     with pytest.raises(UsageError, match=r"bfloat16 means nothing .*random .no bfloat16"):
         finished(study.run(small, ["random"], study.Setup([("bfloat16", 1.0)])))
     with pytest.raises(UsageError, match="changes no input"):
-        finished(RankingDegradation(["random"], [("batches", 1.0)]).run(small))
+        finished(RankingDegradation(("random",), (("batches", 1.0),)).run(small))
     with pytest.raises(UsageError, match="cannot be trained again"):
         study.planned(
             small,

@@ -326,7 +326,7 @@ def untied(bench, query):
 def test_a_replayed_list_has_the_value_that_the_study_stored(bench):
     """The list is disturbed as the study disturbed it: gains of the answer give the same NDCG."""
     artefact = finished(
-        RankingDegradation(["feature:2"], [(FAMILY, 0.0), (FAMILY, 9.0)], draws=3).run(bench)
+        RankingDegradation(("feature:2",), ((FAMILY, 0.0), (FAMILY, 9.0)), draws=3).run(bench)
     )
     study = StudyResult.open(artefact.path)
     for label, digest in artefact.recipe["rankers"]:

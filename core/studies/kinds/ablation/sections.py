@@ -5,12 +5,20 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Float64
 
 from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.studies import tables
+from shuffleproof.core.studies.claims import ADJUSTED, adjusted
 from shuffleproof.core.studies.kinds.ablation import study as ablation
-from shuffleproof.core.studies.kinds.ablation.sources import step_of
-from shuffleproof.core.studies.kinds.ablation.study import BASE, MEASURE, points
-from shuffleproof.core.studies.kinds.ranking_degradation.sections import LEVEL_OF_SIGNIFICANCE
+from shuffleproof.core.studies.kinds.ablation.sources import (
+    step_of,
+)
+from shuffleproof.core.studies.kinds.ablation.study import BASE, MEASURE
+from shuffleproof.core.studies.kinds.ranking_degradation.sections import (
+    LEVEL_OF_SIGNIFICANCE,
+    PAPER_FAMILY,
+)
 from shuffleproof.core.studies.result import StudyResult, in_words
 from shuffleproof.core.studies.result import by_query as changes
 from shuffleproof.core.studies.sections import Convention, Finding, Picture, Section, View
@@ -18,10 +26,113 @@ from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.studies.tables import Table
 from shuffleproof.core.words import counted, signed
 
+Queries = Float64[np.ndarray, " queries"]
+LOST = "By the highest level of disturbance."
+
+
+OVER_VARIANTS = "Paired t, Holm over the variants."
+
+
+COLUMNS = (
+    tables.Column("variant", "Variant"),
+    tables.Column("mean", "Mean", tables.VALUE, "On the lists as they are."),
+    tables.Column("change", f"− {BASE}", tables.CHANGE),
+    *tables.bounds("change_low", "change_high", tables.CHANGE, ADJUSTED),
+    tables.Column("change_p", "p", tables.P, OVER_VARIANTS),
+    tables.Column("loss", "lost", tables.VALUE, LOST),
+    tables.Column("loss_change", f"lost − {BASE}", tables.CHANGE, LOST),
+    *tables.bounds("loss_low", "loss_high", tables.CHANGE, ADJUSTED),
+    tables.Column("loss_p", "p", tables.P, OVER_VARIANTS),
+    tables.Column("seconds", "seconds", ".0f", "Of training, on this machine."),
+    tables.Column("parameters", "trained numbers", tables.COUNT),
+    tables.Column("source", "Source", help="What the paper and the released code have."),
+)
+
+
+def table(result: StudyResult, measure: str = MEASURE) -> pd.DataFrame:
+    """What every variant does to quality, to robustness and to cost: COLUMNS.
+
+    Changes are from the first variant, whose own are 0 without a test; seconds are NaN while it
+    runs. Variants that are being measured are left out.
+
+    Args:
+        result: an ablation.
+        measure: one that follows from what is stored.
+    """
+    facts = result.facts
+    seconds = facts.get("training_seconds", {})
+    found = points(result, measure)
+    labels = list(found)
+    if not labels:
+        return pd.DataFrame(columns=tables.keys(COLUMNS))
+    starts = np.stack([found[label][0] for label in labels])
+    losses = starts - np.stack([found[label][1] for label in labels])
+    frame = pd.DataFrame(
+        {
+            "variant": labels,
+            "mean": _defined(measure, starts),
+            "loss": _defined(measure, losses),
+            "seconds": [seconds.get(label, float("nan")) for label in labels],
+            "parameters": [facts["parameters"][label] for label in labels],
+            "source": [facts["sources"][label] for label in labels],
+        }
+    )
+    own, fall = _changes(starts, "change"), _changes(losses, "loss")
+    return frame.assign(**own, **fall)[tables.keys(COLUMNS)]
+
+
+def points(result: StudyResult, measure: str) -> dict[str, tuple[Queries, Queries]]:
+    """Every whole variant's values at the lowest level and at the highest, by label.
+
+    Args:
+        result: an ablation, finished or not.
+        measure: one that follows from what is stored.
+    """
+    ends = (result.trials.level.min(), result.trials.level.max())
+    measured = set(zip(result.trials.ranker, result.trials.level, strict=True))
+    found = {}
+    for label in dict.fromkeys(result.trials.ranker):
+        if all((label, level) in measured for level in ends):
+            start, end = (
+                result.per_query(label, PAPER_FAMILY, level, measure).astype(np.float64)
+                for level in ends
+            )
+            found[str(label)] = (start, end)
+    return found
+
+
+def _changes(values: Float64[np.ndarray, "variants queries"], name: str) -> dict[str, Any]:
+    """How far each row lies from the first: mean, interval and adjusted p."""
+    differences = values - values[0]
+    p, low, high = adjusted(np.where(np.arange(len(values))[:, None] > 0, differences, np.nan))
+    low[:1] = high[:1] = 0.0
+    change = name if name == "change" else f"{name}_change"
+    return {
+        change: _means(differences), f"{name}_low": low, f"{name}_high": high, f"{name}_p": p,
+    }  # fmt: skip
+
+
+def _defined(
+    measure: str, values: Float64[np.ndarray, "variants queries"]
+) -> Float64[np.ndarray, " variants"]:
+    """Means under the measure's own convention: NaN where a query has no value and counts."""
+    means = _means(values)
+    if Measure.parse(measure).empty != "skip":
+        means[np.isnan(values).any(axis=1)] = np.nan
+    return means
+
+
+def _means(values: Float64[np.ndarray, "variants queries"]) -> Float64[np.ndarray, " variants"]:
+    """Means over the queries that count; NaN where none does."""
+    known = ~np.isnan(values)
+    counts = known.sum(axis=1)
+    sums = np.where(known, values, 0.0).sum(axis=1)
+    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+
 
 def sections(result: StudyResult, _view: View) -> Iterator[Section]:
     """What is said of a study, in order."""
-    frame = ablation.table(result)
+    frame = table(result)
     if len(frame) > 1:
         for effect in ("quality", "robustness"):
             yield Picture("ablation", (frame, effect, ablation.MEASURE, step_of))
@@ -34,9 +145,9 @@ def sections(result: StudyResult, _view: View) -> Iterator[Section]:
         "paired t, Holm over the variants",
     )
     yield Convention(" · ".join(convention))
-    table = Table(frame, ablation.COLUMNS, f"Variants of {result.facts['ranker']}")
-    yield table.without("source")
-    sources = [column for column in ablation.COLUMNS if column.key in {"variant", "source"}]
+    shown = Table(frame, COLUMNS, f"Variants of {result.facts['ranker']}")
+    yield shown.without("source")
+    sources = [column for column in COLUMNS if column.key in {"variant", "source"}]
     frame = frame[["variant", "source"]]
     yield Table(frame, sources, "Where each difference comes from", folded=True)
 
@@ -44,7 +155,7 @@ def sections(result: StudyResult, _view: View) -> Iterator[Section]:
 def answer(result: StudyResult, _view: View) -> dict[str, Any]:
     """What the command answers in JSON."""
     return {
-        "table": records(ablation.table(result)),
+        "table": records(table(result)),
         "convention": Measure.parse(ablation.MEASURE).convention(),
         "queries": result.facts["queries"],
     }
@@ -61,7 +172,7 @@ def finding(result: StudyResult, measure: str = ablation.MEASURE) -> str:
         result: an ablation, finished or not.
         measure: one that follows from what is stored.
     """
-    frame = ablation.table(result, measure)
+    frame = table(result, measure)
     if not len(frame):
         return "No variant has been measured yet."
     if frame["mean"].isna().any():
@@ -155,7 +266,7 @@ def most_changed(table: pd.DataFrame, effect: Effect = "quality") -> str:
     """The single difference that changes most, chance or not; else the last variant.
 
     Args:
-        table: as `core.studies.kinds.ablation.study.table` makes it.
+        table: as `core.studies.kinds.ablation.sections.table` makes it.
         effect: quality or robustness.
     """
     column = "change" if effect == "quality" else "loss_change"

@@ -10,10 +10,6 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-import numpy as np
-import pandas as pd
-from jaxtyping import Float64
-
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import MissingRankingError
 from shuffleproof.core.metrics.measure import Measure
@@ -22,8 +18,7 @@ from shuffleproof.core.progress import Progress, saying
 from shuffleproof.core.rankers.fit_cache import CachedRanker, fit_or_load, ranker_key
 from shuffleproof.core.rankers.neural.recipes import NeuralSpec
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies import conventions, engine, tables
-from shuffleproof.core.studies.claims import ADJUSTED, adjusted
+from shuffleproof.core.studies import conventions, engine
 from shuffleproof.core.studies.kinds.ablation import sources
 from shuffleproof.core.studies.kinds.ablation.sources import (
     BATCHES,
@@ -32,35 +27,25 @@ from shuffleproof.core.studies.kinds.ablation.sources import (
     claimed,
     differences,
 )
-from shuffleproof.core.studies.kinds.ranking_degradation.sections import PAPER_FAMILY
+from shuffleproof.core.studies.kinds.ranking_degradation.sections import (
+    PAPER_FAMILY,
+)
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import measured_by, query_ids_of, run_study
 from shuffleproof.core.studies.study import Study
 from shuffleproof.core.studies.workbench import Workbench
+
+
+def _source(line: str, towards: str) -> str:
+    """The line of a difference; where a value of `tuned` stands beside a paper's, that is said."""
+    return f"{line}; this value is ours" if towards == "tuned" and "ours: " not in line else line
+
 
 KIND = "ablation"
 LEVELS = (0.0, 5.0, 20.0)
 BASE, PAPER = sources.BASE, sources.PAPER
 MEASURE = "NDCG@10"
 TOWARDS = ("released", "tuned")
-
-Queries = Float64[np.ndarray, " queries"]
-LOST = "By the highest level of disturbance."
-OVER_VARIANTS = "Paired t, Holm over the variants."
-COLUMNS = (
-    tables.Column("variant", "Variant"),
-    tables.Column("mean", "Mean", tables.VALUE, "On the lists as they are."),
-    tables.Column("change", f"− {BASE}", tables.CHANGE),
-    *tables.bounds("change_low", "change_high", tables.CHANGE, ADJUSTED),
-    tables.Column("change_p", "p", tables.P, OVER_VARIANTS),
-    tables.Column("loss", "lost", tables.VALUE, LOST),
-    tables.Column("loss_change", f"lost − {BASE}", tables.CHANGE, LOST),
-    *tables.bounds("loss_low", "loss_high", tables.CHANGE, ADJUSTED),
-    tables.Column("loss_p", "p", tables.P, OVER_VARIANTS),
-    tables.Column("seconds", "seconds", ".0f", "Of training, on this machine."),
-    tables.Column("parameters", "trained numbers", tables.COUNT),
-    tables.Column("source", "Source", help="What the paper and the released code have."),
-)
 
 
 @dataclass(frozen=True)
@@ -159,92 +144,6 @@ def run(
 
     ids = query_ids_of(base)
     return (yield from engine.run(bench.store, study, ids, lambda: _facts(bench, made), work))
-
-
-def table(result: StudyResult, measure: str = MEASURE) -> pd.DataFrame:
-    """What every variant does to quality, to robustness and to cost: COLUMNS.
-
-    Changes are from the first variant, whose own are 0 without a test; seconds are NaN while it
-    runs. Variants that are being measured are left out.
-
-    Args:
-        result: an ablation.
-        measure: one that follows from what is stored.
-    """
-    facts = result.facts
-    seconds = facts.get("training_seconds", {})
-    found = points(result, measure)
-    labels = list(found)
-    if not labels:
-        return pd.DataFrame(columns=tables.keys(COLUMNS))
-    starts = np.stack([found[label][0] for label in labels])
-    losses = starts - np.stack([found[label][1] for label in labels])
-    frame = pd.DataFrame(
-        {
-            "variant": labels,
-            "mean": _defined(measure, starts),
-            "loss": _defined(measure, losses),
-            "seconds": [seconds.get(label, float("nan")) for label in labels],
-            "parameters": [facts["parameters"][label] for label in labels],
-            "source": [facts["sources"][label] for label in labels],
-        }
-    )
-    own, fall = _changes(starts, "change"), _changes(losses, "loss")
-    return frame.assign(**own, **fall)[tables.keys(COLUMNS)]
-
-
-def points(result: StudyResult, measure: str) -> dict[str, tuple[Queries, Queries]]:
-    """Every whole variant's values at the lowest level and at the highest, by label.
-
-    Args:
-        result: an ablation, finished or not.
-        measure: one that follows from what is stored.
-    """
-    ends = (result.trials.level.min(), result.trials.level.max())
-    measured = set(zip(result.trials.ranker, result.trials.level, strict=True))
-    found = {}
-    for label in dict.fromkeys(result.trials.ranker):
-        if all((label, level) in measured for level in ends):
-            start, end = (
-                result.per_query(label, PAPER_FAMILY, level, measure).astype(np.float64)
-                for level in ends
-            )
-            found[str(label)] = (start, end)
-    return found
-
-
-def _source(line: str, towards: str) -> str:
-    """The line of a difference; where a value of `tuned` stands beside a paper's, that is said."""
-    return f"{line}; this value is ours" if towards == "tuned" and "ours: " not in line else line
-
-
-def _changes(values: Float64[np.ndarray, "variants queries"], name: str) -> dict[str, Any]:
-    """How far each row lies from the first: mean, interval and adjusted p."""
-    differences = values - values[0]
-    p, low, high = adjusted(np.where(np.arange(len(values))[:, None] > 0, differences, np.nan))
-    low[:1] = high[:1] = 0.0
-    change = name if name == "change" else f"{name}_change"
-    return {
-        change: _means(differences), f"{name}_low": low, f"{name}_high": high, f"{name}_p": p,
-    }  # fmt: skip
-
-
-def _defined(
-    measure: str, values: Float64[np.ndarray, "variants queries"]
-) -> Float64[np.ndarray, " variants"]:
-    """Means under the measure's own convention: NaN where a query has no value and counts."""
-    means = _means(values)
-    if Measure.parse(measure).empty != "skip":
-        means[np.isnan(values).any(axis=1)] = np.nan
-    return means
-
-
-def _means(values: Float64[np.ndarray, "variants queries"]) -> Float64[np.ndarray, " variants"]:
-    """Means over the queries that count; NaN where none does."""
-    known = ~np.isnan(values)
-    counts = known.sum(axis=1)
-    sums = np.where(known, values, 0.0).sum(axis=1)
-    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
 
 
 def _study(
