@@ -1,26 +1,19 @@
 """The command that writes stored things to files: results, runs, judgments, data."""
 
 import argparse
-import importlib
-import os
-import pkgutil
-import sys
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from collections.abc import Sequence
 from pathlib import Path
-from subprocess import run
 
-from shuffleproof.core import bench as benchmarks
-from shuffleproof.core.bench.result import BenchRow
-from shuffleproof.core.cli.answer import Answer, warn
+from shuffleproof.core.cli.answer import Answer
 from shuffleproof.core.cli.open import done, measures_of, one_fold, store_of, workbench_of
-from shuffleproof.core.cli.studies import answer_of, text_of
+from shuffleproof.core.cli.work import (
+    report,
+)
 from shuffleproof.core.data import catalogue, table_write, trec
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.letor import write as letor_write
 from shuffleproof.core.data.table_write import WRITERS
-from shuffleproof.core.errors import ArtefactError, DataError, UnknownNameError, UsageError
+from shuffleproof.core.errors import ArtefactError, UsageError
 from shuffleproof.core.metrics.bundles import moved
 from shuffleproof.core.parameters import parts_of
 from shuffleproof.core.rankers import registry
@@ -33,13 +26,9 @@ from shuffleproof.core.studies.kinds.ablation import study as ablation
 from shuffleproof.core.studies.kinds.benchmark import retrieved, sections
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
-from shuffleproof.core.studies.kinds.invariance.question import Invariance
-from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
 from shuffleproof.core.studies.result import SUMMARY, StudyResult
 from shuffleproof.core.studies.sections import View
-from shuffleproof.core.studies.study import levels_of
 from shuffleproof.core.studies.tables import DIGITS, Table, inferred
-from shuffleproof.core.studies.workbench import Workbench
 
 ENDINGS = {
     ".run": "run", ".qrels": "qrels", ".txt": "letor", ".gz": "letor", "": "letor", ".csv": "csv",
@@ -165,102 +154,6 @@ def write(arguments: argparse.Namespace, chosen: str) -> str:
 def is_folder(out: Path) -> bool:
     """Whether a path that is written to means a folder."""
     return out.is_dir() or not out.suffix
-
-
-DEMO = ("lambdamart", "dlcm", "setrank-imsab", "setrank-imsab-init")
-FAMILY = "transpositions"
-DRAWS = 10
-PERMUTATIONS = 20
-
-
-def bench(arguments: argparse.Namespace) -> Answer:
-    """`bench`: every job's rows; a ratio below its floor makes the exit code 1."""
-    jobs = _jobs()
-    chosen = arguments.jobs or list(jobs)
-    unknown = [name for name in chosen if name not in jobs]
-    if unknown:
-        raise UnknownNameError("bench job", unknown[0], jobs)
-    rows: list[BenchRow] = []
-    for name in chosen:
-        start = time.perf_counter()
-        rows += jobs[name](arguments.quick)
-        warn(f"{name}: {time.perf_counter() - start:.0f} s")
-    missed = [row for row in rows if row.floor and row.ratio and row.ratio < row.floor]
-    return Answer([asdict(row) for row in rows], exit_code=1 if missed else 0)
-
-
-def _jobs() -> dict[str, Callable[[bool], list[BenchRow]]]:
-    found: dict[str, Callable[[bool], list[BenchRow]]] = {}
-    for module in pkgutil.iter_modules(benchmarks.__path__, f"{benchmarks.__name__}."):
-        found |= getattr(importlib.import_module(module.name), "JOBS", {})
-    return found
-
-
-def demo(arguments: argparse.Namespace) -> Answer:
-    """`demo`: train four rankers on the sample set, Figure 3, certificates, one HTML report."""
-    start = time.perf_counter()
-    store = Store(arguments.store) if arguments.store else Store(store_of(arguments).root)
-    workbench = done("lists", Workbench.opened("sample", store=store))
-    for name in DEMO:
-        done(name, workbench.trained(name))
-    figure, cards = _studies(workbench, DEMO)
-    report([cards, figure], arguments.out)
-    took = f"{time.perf_counter() - start:.0f} s; report: {arguments.out}"
-    if not arguments.json:
-        return Answer({}, f"{text_of(cards)}\n{text_of(figure)}\n{took}")
-    answer = {
-        "certificates": answer_of(cards)["certificates"],
-        "summary": answer_of(figure)["summary"],
-        "report": str(arguments.out),
-        "seconds": time.perf_counter() - start,
-    }
-    return Answer(answer)
-
-
-def _studies(workbench: Workbench, rankers: tuple[str, ...]) -> tuple[Artefact, Artefact]:
-    pairs = tuple((FAMILY, level) for level in levels_of(FAMILY))
-    figure = done(
-        "Figure 3", RankingDegradation(rankers, pairs, ("NDCG@10",), DRAWS).run(workbench)
-    )
-    cards = done("certificates", Invariance(rankers, PERMUTATIONS).run(workbench))
-    return figure, cards
-
-
-def report(studies: list[Artefact], out: Path) -> None:
-    """Write stored studies as one self-contained HTML file, drawn by the app's figures.
-
-    Raises:
-        DataError: the report's process failed.
-    """
-    paths = [str(study.path) for study in studies]
-    command = [sys.executable, "-m", "shuffleproof.app.report", *paths, str(out)]
-    finished = run(command, capture_output=True, text=True, check=False)
-    if finished.returncode:
-        raise DataError(
-            str(out), f"the report could not be written ({finished.stderr[-500:].strip()})",
-            "Mend what it names, or export .csv, .json, .parquet or .tex instead.",
-        )  # fmt: skip
-
-
-def app(arguments: argparse.Namespace) -> Answer:
-    """`app`: become the dashboard's server."""
-    home = Path(__file__).resolve().parents[2]
-    if not (home / "app" / "server.py").is_file():
-        raise UsageError(
-            f"the dashboard is not installed beside the core (no app in {home}): "
-            "install the whole project, or start it from its folder"
-        )
-    command = [sys.executable, "-m", "shuffleproof.app.server"]
-    command += [f"--host={arguments.host}", f"--port={arguments.port}"]
-    if arguments.allow_host:
-        command += ["--allow-host", *arguments.allow_host]
-    if arguments.base_path:
-        command.append(f"--base-path={arguments.base_path}")
-    environment = os.environ | {"OMP_WAIT_POLICY": "passive"}
-    environment["SHUFFLEPROOF_HOME"] = str(store_of(arguments).root.resolve())  # before the chdir
-    warn(f"Shuffleproof opens on http://{arguments.host}:{arguments.port} (Ctrl+C ends it)")
-    os.chdir(home)
-    os.execve(sys.executable, command, environment)  # noqa: S606 (signals reach the server itself)
 
 
 TABLE_ENDINGS = {

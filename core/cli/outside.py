@@ -9,7 +9,7 @@ from shuffleproof.core.metrics.tied import merged_in_words
 from shuffleproof.core.parameters import parts_of
 from shuffleproof.core.studies import table_text
 from shuffleproof.core.studies.kinds.benchmark import outside_runs, sections
-from shuffleproof.core.studies.library.uploads import bring as brought
+from shuffleproof.core.studies.library.import_ranker import bring as brought
 from shuffleproof.core.studies.sections import View
 
 

@@ -69,7 +69,7 @@ def bring(  # noqa: PLR0913 (a job's parameters are its keywords)
         pinned: the data set's key, which `submit` finds from its name.
     """
     from shuffleproof.core.data.catalogue import resolve  # noqa: PLC0415 (only who works pays for it)
-    from shuffleproof.core.studies.library.uploads import bring as brought  # noqa: PLC0415 (likewise)
+    from shuffleproof.core.studies.library.import_ranker import bring as brought  # noqa: PLC0415 (likewise)
 
     del preset
     folder = uploads.folder_of(store, upload)

@@ -119,8 +119,8 @@ def test_the_queries_of_a_variant_are_drawn_and_one_can_be_chosen(stored, monkey
     bars = test.get("plotly_chart")[1].proto.alt
     assert "Bars of NDCG@10 kept, gain by released for 40 queries" in bars
     assert "released against paper: " in plain(test)
-    monkeypatch.setattr(view.queries.scoring, "described", lambda _data: None)
-    monkeypatch.setattr(view.queries.scoring, "rankers_of", lambda _data: [])
+    monkeypatch.setattr(view.scoring, "described", lambda _data: None)
+    monkeypatch.setattr(view.scoring, "rankers_of", lambda _data: [])
     gone = opened(variant="released", of=query)
     assert "not stored any more: run the ablation again" in plain(gone)
     answers = pd.DataFrame({"document": ["a", "b"], "label": [1.0, 0.0], "initial": [1, 2],

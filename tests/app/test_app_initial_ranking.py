@@ -290,9 +290,9 @@ def test_what_this_session_handed_in_is_shown_when_it_is_done(store, stored, mad
 
 
 def test_a_click_on_the_figure_chooses_its_point(monkeypatch):
-    state = {view.behind.CHART: {"selection": {"points": [{"customdata": ["dlcm", 5, 0.1]}]}}}
-    monkeypatch.setattr(view.behind.st, "session_state", state)
-    view.behind.take_point()
+    state = {view.CHART: {"selection": {"points": [{"customdata": ["dlcm", 5, 0.1]}]}}}
+    monkeypatch.setattr(view.st, "session_state", state)
+    view.take_point()
     assert (state["point"], state["at"]) == ("dlcm", 5.0)
 
 

@@ -171,10 +171,10 @@ def test_files_that_cannot_be_read_are_refused_by_name_and_line(store):
 
 def test_scores_become_a_ranker_that_forms_offer(store):
     count = FOLD.test.documents
-    test = opened(have=view.FILE)
+    test = opened(have=view.SCORED)
     assert "one for every row of the **test part** of my_set" in words(test)
     draft = draft_of(store, **{FILE: {"mine.txt": b"0.5\n" * count}})
-    test = opened(have=view.FILE, **{view.DRAFT: draft})
+    test = opened(have=view.SCORED, **{view.DRAFT: draft})
     test.button(key="bring ranker").click().run()
     (job,) = jobs.jobs_of(store).list()
     assert job.parameters["data"] == tables.DATA
@@ -182,7 +182,7 @@ def test_scores_become_a_ranker_that_forms_offer(store):
     kind, _, digest = str(done.result["artefact"]).rpartition("-")
     name = f"scores#{digest[: proposals.DIGITS]}"
     st.cache_data.clear()
-    test = opened(have=view.FILE, **{view.MINE: done.id})
+    test = opened(have=view.SCORED, **{view.MINE: done.id})
     assert f"Its name in every study: {name}" in words(test)
     assert proposals.imported(tables.DATA) == [name]
     assert store.find(ArtefactKey(kind, digest)).facts["test"]["NDCG@10"] > 0
@@ -192,7 +192,7 @@ def test_scores_become_a_ranker_that_forms_offer(store):
 def test_scores_that_do_not_fit_are_refused(store):
     draft = draft_of(store, **{FILE: {"mine.txt": b"1\nx\n"}})
     job = worked(store, doors.bring(draft, "scores", tables.DATA))
-    test = opened(have=view.FILE, **{view.MINE: job.id})
+    test = opened(have=view.SCORED, **{view.MINE: job.id})
     assert "Refused. mine.txt:2: no score in 'x'" in words(test)
 
 

@@ -25,8 +25,9 @@ NO_FORM = {"invariance", "attention"}
 def _forms():
     for path, page in PAGES.items():
         if path in STUDIES and path not in NO_FORM:
-            room = page.draw.__module__.rpartition(".")[0]
-            yield path, importlib.import_module(f"{room}.form").FORM
+            own = importlib.import_module(page.draw.__module__)
+            alone = f"{page.draw.__module__.rpartition('.')[0]}.form"
+            yield path, own.FORM if hasattr(own, "FORM") else importlib.import_module(alone).FORM
 
 
 FORMS = dict(_forms())

@@ -126,7 +126,7 @@ def test_softrank_of_well_separated_scores_is_ndcg():
 
 
 def test_rank_distributions_by_tensors_are_the_kernels(monkeypatch):
-    monkeypatch.setattr(softrank, "PIECE", 200)
+    monkeypatch.setattr("shuffleproof.core.losses.softrank.PIECE", 200)
     torch.manual_seed(0)
     above, discounts = torch.rand(7, 9, dtype=torch.float64), torch.rand(9, dtype=torch.float64)
     above[torch.arange(7), torch.randint(0, 9, (7,))] = 0

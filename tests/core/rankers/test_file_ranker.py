@@ -27,7 +27,7 @@ from shuffleproof.core.studies.kinds.invariance.study import certified
 from shuffleproof.core.studies.kinds.perturbations import sections
 from shuffleproof.core.studies.kinds.perturbations import study as perturbations
 from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
-from shuffleproof.core.studies.library.uploads import bring
+from shuffleproof.core.studies.library.import_ranker import bring
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.workbench import Workbench, finished
 from tests import places

@@ -59,7 +59,7 @@ def test_there_is_one_shell_and_no_module_is_named_by_a_string():
     sources = {path.relative_to(CORE): path.read_text() for path in CORE.rglob("*.py")}
     studies = {path: text for path, text in sources.items() if path.parts[0] == "studies"}
     shells = [path.stem for path, text in studies.items() if "register(" in text]
-    assert sorted(shells) == ["engine", "running"]
+    assert sorted(shells) == ["engine"]
     assert not [path.stem for path, text in studies.items() if re.search(r"store\.lock\(", text)
                 if path.stem != "engine"]  # fmt: skip
     by_string = 'import_module("shuffleproof'
