@@ -125,7 +125,7 @@ def test_the_queries_of_a_variant_are_drawn_and_one_can_be_chosen(stored, monkey
     assert "not stored any more: run the ablation again" in plain(gone)
     answers = pd.DataFrame({"document": ["a", "b"], "label": [1.0, 0.0], "initial": [1, 2],
                             "released": [2, 1], "paper": [1, 2]})  # fmt: skip
-    monkeypatch.setattr(view.queries, "_answers", lambda *_asked: answers)
+    monkeypatch.setattr(view, "_answers", lambda *_asked: answers)
     test = opened(variant="released", of=query)
     assert "answers of released and paper, which put 1 relevant" in (
         test.get("plotly_chart")[2].proto.alt

@@ -25,7 +25,6 @@ from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies import conventions, jobs, run
 from shuffleproof.core.studies.kinds.ranking_degradation import sections
-from shuffleproof.core.studies.kinds.ranking_degradation import study as ranking_degradation
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import run_study
 from shuffleproof.core.studies.study import Study, levels_of
@@ -65,7 +64,7 @@ def made():
     scores = (dataset.labels + noise).astype(np.float32)[:, None]
     judged = JudgedLists(dataset, CandidateLists.ranked_by(dataset, scores))
     rankers = {
-        ranking_degradation.INITIAL: initial.InitialRanking(),
+        INITIAL: initial.InitialRanking(),
         "dlcm": Noisy(name="dlcm"),
         "setrank-imsab-init": Noisy(name="setrank-imsab-init"),
     }

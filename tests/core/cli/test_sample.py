@@ -14,7 +14,6 @@ from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.invariance import study as invariance
-from shuffleproof.core.studies.kinds.ranking_degradation import study as ranking_degradation
 from shuffleproof.core.studies.library.entries import trials_of
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.result import StudyResult, stored_summary
@@ -64,7 +63,7 @@ def test_set_rankers_without_ordinals_are_exactly_flat_and_the_others_fall(store
     curve = {label: group["mean"].to_numpy() for label, group in chosen.groupby("ranker")}
     for flat in ("setrank-imsab", "setrank-msab", "lambdamart"):
         assert np.ptp(curve[flat]) == 0
-    for falling in ("dlcm", "setrank-imsab-init", "setrank-msab-init", ranking_degradation.INITIAL):
+    for falling in ("dlcm", "setrank-imsab-init", "setrank-msab-init", INITIAL):
         assert curve[falling][0] > curve[falling][-1]
     assert curve["setrank-imsab"][0] > curve["lambdamart"][0] + 0.1
 

@@ -20,13 +20,13 @@ from shuffleproof.core.metrics.significance import holm
 from shuffleproof.core.perturb.registry import perturbation
 from shuffleproof.core.rankers import initial
 from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies import conventions, engine, run
 from shuffleproof.core.studies.answers.query import replayed
 from shuffleproof.core.studies.kinds.ranking_degradation import sections
-from shuffleproof.core.studies.kinds.ranking_degradation import study as ranking_degradation
 from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
 from shuffleproof.core.studies.kinds.ranking_degradation.sections import TESTS, damage, marks
 from shuffleproof.core.studies.reproduce import study_command, study_python
@@ -57,7 +57,7 @@ class ByFeature(initial.InitialRanking):
 def study():
     return Study(
         kind="initial-ranking",
-        rankers=((ranking_degradation.INITIAL, "a"), ("plain", "b")),
+        rankers=((INITIAL, "a"), ("plain", "b")),
         lists="lists",
         initial=("feature:1",),
         perturbations=tuple((FAMILY, level) for level in LEVELS),
@@ -71,7 +71,7 @@ def study():
 @pytest.fixture(scope="module")
 def rankers():
     plain = ByFeature(name="plain", reads=frozenset({"features"}))
-    return {ranking_degradation.INITIAL: initial.InitialRanking(), "plain": plain}
+    return {INITIAL: initial.InitialRanking(), "plain": plain}
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +88,7 @@ def result(judged, study, rankers, records):
 def test_marks_by_scipy_and_holm(result):
     table = marks(result, FAMILY, "NDCG@10", baseline="plain").set_index(["ranker", "level"])
     changes = []
-    for label in (ranking_degradation.INITIAL, "plain"):
+    for label in (INITIAL, "plain"):
         first = result.per_query(label, FAMILY, 0.0, "NDCG@10").astype(float)
         for level in LEVELS[1:]:
             own = result.per_query(label, FAMILY, level, "NDCG@10").astype(float)
@@ -104,12 +104,12 @@ def test_marks_by_scipy_and_holm(result):
     found = table["change_p"].dropna().to_numpy()
     np.testing.assert_allclose(found, holm(np.array(changes)), rtol=1e-6)
     plain = result.per_query("plain", FAMILY, 8.0, "NDCG@10").astype(float)
-    other = result.per_query(ranking_degradation.INITIAL, FAMILY, 8.0, "NDCG@10").astype(float)
-    row = table.loc[ranking_degradation.INITIAL, 8.0]
+    other = result.per_query(INITIAL, FAMILY, 8.0, "NDCG@10").astype(float)
+    row = table.loc[INITIAL, 8.0]
     assert row["against"] == pytest.approx((other - plain).mean(), abs=1e-7)
     p = [
         stats.ttest_rel(
-            result.per_query(ranking_degradation.INITIAL, FAMILY, level, "NDCG@10").astype(float),
+            result.per_query(INITIAL, FAMILY, level, "NDCG@10").astype(float),
             result.per_query("plain", FAMILY, level, "NDCG@10").astype(float),
         ).pvalue
         for level in LEVELS
@@ -124,7 +124,7 @@ def test_marks_say_the_direction_and_only_where_it_is_significant(result):
         assert (marked[f"{name}_p"] <= 0.05).all()
         assert ((marked[name] > 0) == (marked[f"{name}_mark"] == "▲")).all()
         assert not (table[table[f"{name}_mark"] == ""][f"{name}_p"] <= 0.05).any()
-    fallen = table[(table.ranker == ranking_degradation.INITIAL) & (table.level == 8.0)]
+    fallen = table[(table.ranker == INITIAL) & (table.level == 8.0)]
     assert fallen.change_mark.tolist() == ["▼"]
 
 
@@ -144,18 +144,16 @@ def test_unknown_names_are_refused(result):
 
 
 def test_damage_is_the_difference_by_query_worst_first(result):
-    frame = damage(result, ranking_degradation.INITIAL, FAMILY, 8.0, "NDCG@10")
+    frame = damage(result, INITIAL, FAMILY, 8.0, "NDCG@10")
     assert sorted(frame["query"]) == sorted(result.query_ids)
     assert list(frame.change) == sorted(frame.change)
     at = result.query_ids.index(frame["query"][0])
-    rows = np.flatnonzero(
-        (result.trials.ranker == ranking_degradation.INITIAL) & (result.trials.level == 8.0)
-    )
+    rows = np.flatnonzero((result.trials.ranker == INITIAL) & (result.trials.level == 8.0))
     values = conventions.derived("NDCG@10", result.stored, result.values[rows])[:, at]
     assert frame.disturbed[0] == pytest.approx(values.mean(), abs=1e-6)
     assert frame.worst_draw[0] == values.argmin()
     np.testing.assert_array_equal(frame.change, frame.disturbed - frame.unchanged)
-    as_is = result.per_query(ranking_degradation.INITIAL, FAMILY, 0.0, "NDCG@10")
+    as_is = result.per_query(INITIAL, FAMILY, 0.0, "NDCG@10")
     assert frame.unchanged[0] == as_is[at]
     assert frame.change[0] < 0
 
@@ -173,7 +171,7 @@ def test_other_conventions_follow_from_what_is_stored(result, judged, measure):
     """Nothing is scored again, and what comes out is what scoring again would give."""
     lists = perturbation(FAMILY, 8.0)(judged.lists, generator(5, FAMILY, 8.0, 2))
     fresh = evaluate([Measure.parse(measure)], judged.dataset, lists, lists.prior[:, 0])[0]
-    draws = result.draws(ranking_degradation.INITIAL, FAMILY, 8.0, measure)
+    draws = result.draws(INITIAL, FAMILY, 8.0, measure)
     np.testing.assert_array_equal(draws[2], fresh)
     summary = result.summary([measure]).set_index(["ranker", "level"])
     own = result.per_query("plain", FAMILY, 2.0, measure)
@@ -213,11 +211,11 @@ def test_a_study_under_way_shows_what_is_finished(judged, study, rankers, result
     partial = found.result(store)
     assert partial.facts == {"data": "planted"}
     assert set(zip(partial.trials.ranker, partial.trials.level, strict=True)) == {
-        (ranking_degradation.INITIAL, 0.0), ("plain", 0.0), (ranking_degradation.INITIAL, 2.0)
+        (INITIAL, 0.0), ("plain", 0.0), (INITIAL, 2.0)
     }  # fmt: skip
     np.testing.assert_array_equal(
-        partial.per_query(ranking_degradation.INITIAL, FAMILY, 2.0, "NDCG@10"),
-        result.per_query(ranking_degradation.INITIAL, FAMILY, 2.0, "NDCG@10"),
+        partial.per_query(INITIAL, FAMILY, 2.0, "NDCG@10"),
+        result.per_query(INITIAL, FAMILY, 2.0, "NDCG@10"),
     )
     assert len(marks(partial, FAMILY, "NDCG@10")) == 3
     store.add(key, study.recipe(), result.save)
@@ -339,7 +337,7 @@ def test_a_replayed_list_has_the_value_that_the_study_stored(bench):
                 "store": str(bench.store.root), "data": "sample", "draw": draw, "seed": 0,
                 "recipe": artefact.facts["lists"], "lists": artefact.recipe["lists"],
                 "query": study.query_ids[query], "family": FAMILY, "level": 9.0,
-                "ranker": label if label == ranking_degradation.INITIAL else digest,
+                "ranker": label if label == INITIAL else digest,
             }  # fmt: skip
             frame = pd.DataFrame(replayed(item))
             discount = 1 / np.log2(np.arange(2, 12))
@@ -349,7 +347,7 @@ def test_a_replayed_list_has_the_value_that_the_study_stored(bench):
                 stored[draw, query], abs=1e-5
             )
             assert sorted(frame.shown) == list(range(1, len(frame) + 1))
-            assert frame.moved.any() == (label == ranking_degradation.INITIAL)
+            assert frame.moved.any() == (label == INITIAL)
     with pytest.raises(DataError, match="not the data set"):
         replayed(item | {"lists": "0" * 64})
     with pytest.raises(DataError, match="not in the test part"):

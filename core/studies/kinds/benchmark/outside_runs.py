@@ -358,13 +358,13 @@ def runs_python(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
         "from pathlib import Path",
         "",
         "from shuffleproof.core.store.artefacts import default_store",
-        "from shuffleproof.core.studies.kinds.benchmark import outside_runs, text",
+        "from shuffleproof.core.studies.kinds.benchmark import outside_runs, sections",
         "",
         f"qrels = Path({str(facts['data'])!r})",
         f"runs = [Path(name) for name in {_files(recipe, facts)!r}]",
         f"result = outside_runs.compared(qrels, runs, {list(recipe['measures'])!r})",
         "print(outside_runs.keep(result, default_store()).key)",
-        "print(text.markdown(result, result.measures, []))",
+        "print(sections.markdown(result, result.measures, []))",
     ]
     return "\n".join(lines) + "\n"
 
