@@ -21,6 +21,7 @@ from shuffleproof.core.execution.jobs_history import Step
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.studies import jobs as work
+from shuffleproof.core.studies.registry import STUDIES
 
 FAST, SLOW = 1.0, 5.0
 """Seconds between two looks at the table: while something is under way, and else."""
@@ -110,17 +111,8 @@ def name(job: Job) -> str:
         return f"Compare runs by {given['name']}"
     if job.kind == "bring":
         return f"Bring {str(given.get('file', 'a file')).rpartition('/')[2]} to {given['data']}"
-    words = {
-        "initial-ranking": "Disturb the initial ranking of",
-        "invariance": "Shuffle lists for",
-        "perturbations": "Disturb the input of",
-        "worst-case": "Search for the worst case of",
-        "group-shuffles": "Ask with more shuffles",
-        "ablation": "Ablation of",
-        "card": "Make the robustness card of",
-    }
     rankers = ", ".join(given.get("rankers", ())) or str(given.get("ranker", ""))
-    what = words.get(job.kind, job.kind.replace("-", " "))
+    what = (STUDIES[job.kind].doing if job.kind in STUDIES else "") or job.kind.replace("-", " ")
     return f"{what} {rankers} on {given['data']}" if rankers else f"{what} on {given['data']}"
 
 

@@ -1,6 +1,8 @@
 """Numbers as people read them, and what they count, in words that agree."""
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 MISSING = "–"
 
@@ -76,3 +78,13 @@ def counted(number: int, one: str, several: str = "") -> str:
     """
     ending = f"{one[:-1]}ies" if one.endswith("y") and one[-2:-1] not in "aeiou" else f"{one}s"
     return f"{number:,} {one if number == 1 else several or ending}"
+
+
+def listed(values: Sequence[Any]) -> str:
+    """Values as people list them.
+
+    >>> listed([5.0, 10, "oracle"]), listed([40])
+    ('5, 10 and oracle', '40')
+    """
+    texts = [f"{value:g}" if isinstance(value, int | float) else str(value) for value in values]
+    return f"{', '.join(texts[:-1])} and {texts[-1]}" if len(texts) > 1 else "".join(texts)

@@ -14,13 +14,11 @@ from shuffleproof.core.perturb.system import BATCHES, BFLOAT16, ORDER, SEED, THR
 from shuffleproof.core.rankers.name import FILES, Kind, RankerName
 from shuffleproof.core.rankers.registry import RANKERS
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
-from shuffleproof.core.studies.kinds.perturbations import sections
 from shuffleproof.core.studies.ranker_sets import REFERENCES
 from shuffleproof.core.studies.registry import STUDIES
-from shuffleproof.core.words import counted
+from shuffleproof.core.words import counted, listed
 
 DLCMS = frozenset(name for name, entry in RANKERS.items() if entry.group == "DLCM")
-TESTED = frozenset({"benchmark", "ablation", "initial-ranking", "initial-rankings", "set-size"})
 """Kinds whose differences are tested; the others show intervals alone."""
 
 BOOTSTRAP, HOLM = "Efron & Tibshirani 1993", "Holm 1979"
@@ -232,12 +230,18 @@ def _tests(recipe: Mapping[str, Any]) -> str:
     if not _counted(recipe):
         return ""
     intervals = "Intervals of means are 95 % BCa bootstrap intervals over queries"
-    if recipe["kind"] not in TESTED:
+    if not _tested(recipe):
         return f"{intervals}."
     return (
         f"{intervals}; differences are tested by paired t tests over queries, adjusted by Holm "
         "where there are several; an interval beside such a test is Student's, adjusted alike."
     )
+
+
+def _tested(recipe: Mapping[str, Any]) -> bool:
+    """Whether differences are tested in a study of this kind."""
+    kind = STUDIES.get(recipe["kind"])
+    return kind is not None and kind.tested
 
 
 def _sources(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterable[str]:
@@ -254,7 +258,7 @@ def _sources(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterable[st
     if recipe["kind"] in STUDIES and not is_of_runs(recipe):
         yield STUDIES[recipe["kind"]].source
     if _counted(recipe):
-        yield f"{BOOTSTRAP}; {HOLM}" if recipe["kind"] in TESTED else BOOTSTRAP
+        yield f"{BOOTSTRAP}; {HOLM}" if _tested(recipe) else BOOTSTRAP
 
 
 def _works(source: str) -> list[str]:
@@ -283,23 +287,17 @@ def changed(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
         recipe: of the study.
         facts: of the study, as its result carries them.
     """
-    kind = recipe["kind"]
-    if kind == "set-size":
-        return _sizes(recipe)
-    if kind == "initial-rankings":
-        return _swapped(recipe, facts)
-    if kind == "attention":
-        return _recorded(recipe)
-    if kind == "worst-case":
-        return _searched(recipe)
-    if kind == "group-shuffles":
-        return _groups(recipe)
+    kind = STUDIES.get(recipe["kind"])
+    own = getattr(kind.telling(), "changed", None) if kind and not is_of_runs(recipe) else None
+    return disturbed(recipe) if own is None else str(own(recipe, facts))
+
+
+def disturbed(recipe: Mapping[str, Any]) -> str:
+    """What the families of a study do to lists and to rankers."""
     levels: dict[str, list[float]] = {}
     for family, level in recipe.get("perturbations", ()):
         levels.setdefault(str(family), []).append(float(level))
     said = [_disturbed(levels, recipe), _trained(levels, recipe), _asked(levels, recipe)]
-    if kind == "perturbations":
-        said.append(sections.left_out(facts, levels))
     return " ".join(filter(None, said))
 
 
@@ -369,72 +367,9 @@ def _draws(names: Iterable[str], recipe: Mapping[str, Any]) -> str:
     return f", {counted(recipe['draws'], 'draw')} each{where}, seed {recipe['seed']}"
 
 
-def _sizes(recipe: Mapping[str, Any]) -> str:
-    trained = sorted({row["size"] for row in recipe["rows"] if row["size"] is not None})
-    first = f"Rankers of lists are trained on {listed(trained)} candidates; " if trained else ""
-    tested = f"all are tested on {listed(recipe['sizes'])}"
-    text = f"{first}{tested} candidates, and a list with fewer documents stays as it is."
-    return f"{text[:1].upper()}{text[1:]}"
-
-
-def _swapped(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
-    swaps = recipe["initial"][len(facts.get("lists", {}).get("initial", ())) :]
-    text = "At test time initial rankings are left out one by one and all together"
-    text += f", and the first is exchanged for {listed(swaps)}" if swaps else ""
-    return f"{text}; candidates and the order shown stay the same."
-
-
-def _recorded(recipe: Mapping[str, Any]) -> str:
-    return (
-        f"The attention weights (for DLCM the gates) from which the scores of {recipe['queries']} "
-        f"test {'list is' if recipe['queries'] == 1 else 'lists are'} computed are recorded on "
-        "request. Kept are, for every head and list, its entropy and effective neighbours (the "
-        "exponential of the entropy), the mass that relevant documents get beside that of chance, "
-        "and how alike the heads of a block are; an induced point is dead where it gets less than "
-        f"{recipe['dead_below']:g} times its fair share. Means are over lists, with 95 % intervals "
-        "by Student's t."
-    )
-
-
-def _searched(recipe: Mapping[str, Any]) -> str:
-    search = recipe["search"]
-    budgets = listed(recipe["budgets"])
-    shown = "the order shown" if recipe["target"] == "shown" else "the initial ranking"
-    return (
-        f"The order that hurts most within {budgets} {search['unit']} of {shown} is looked for "
-        f"by {search['method']} search, and compared with "
-        f"{counted(recipe['draws'], 'random order')} of the same budget (seed {recipe['seed']}); "
-        "a ranker that is invariant is certified with 0."
-    )
-
-
-def _groups(recipe: Mapping[str, Any]) -> str:
-    """How a study of GSF's shuffles asks, and what it fits."""
-    _, _, fixed = str(recipe["measures"][1]).partition("under ")
-    reference = f"{fixed or max(recipe['shuffles'])} shuffles"
-    return (
-        f"Groups are formed from S = {listed(recipe['shuffles'])} shuffles of each list. Each "
-        f"list is scored in {counted(recipe['orders'], 'random order')} beside its own (seed "
-        f"{recipe['seed']}); the root mean square change of a document's score is divided by the "
-        f"deviation of its list's scores under {reference}. The slope is fitted by least "
-        "squares on logarithms, with Student's interval; intervals of means are 95 % BCa bootstrap "
-        "intervals over queries."
-    )
-
-
 def _what(family: str) -> str:
     entry = PERTURBATIONS.get(family)
     if entry is None:
         return ""
     summary = entry.summary.rstrip(".")
     return f" ({summary[:1].lower()}{summary[1:]}; unit: {entry.unit})"
-
-
-def listed(values: Sequence[Any]) -> str:
-    """Values as people list them.
-
-    >>> listed([5.0, 10, "oracle"]), listed([40])
-    ('5, 10 and oracle', '40')
-    """
-    texts = [f"{value:g}" if isinstance(value, int | float) else str(value) for value in values]
-    return f"{', '.join(texts[:-1])} and {texts[-1]}" if len(texts) > 1 else "".join(texts)

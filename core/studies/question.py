@@ -125,6 +125,12 @@ class Question:
     initial: ClassVar[tuple[str, ...]] = ("lambdamart",)
     """Initial rankers of its lists, where none are named."""
 
+    doing: ClassVar[str] = ""
+    """What its job does, with the rankers' names behind it; by default the kind's name."""
+
+    tested: ClassVar[bool] = False
+    """Whether differences are tested, so that its methods say how."""
+
     over_folds: ClassVar[bool] = False
     """Whether it is asked of all folds of a data set together."""
 

@@ -88,7 +88,11 @@ Section = Heading | Finding | Sentence | Convention | Picture | Details | Table
 
 
 class Telling(Protocol):
-    """How a kind of study tells what it found: the module `sections` of the kind."""
+    """How a kind of study tells what it found: the module `sections` of the kind.
+
+    Beside these two it may have `changed(recipe, facts)`: what is done, as a paper would say it,
+    where that is more than disturbing lists by families (`core.studies.methods`).
+    """
 
     def sections(self, result: "StudyResult", view: View, /) -> Iterator[Section]:
         """What is said, in order."""

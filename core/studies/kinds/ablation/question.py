@@ -47,6 +47,8 @@ class Ablation(Question):
     )
     source: ClassVar[str] = "SetRank (SIGIR 2020) and DLCM (SIGIR 2018) beside their released code"
     summary: ClassVar[str] = "paper against released code, step by step"
+    doing: ClassVar[str] = "Ablation of"
+    tested: ClassVar[bool] = True
 
     ranker: str = parameter("setrank-imsab-init", "a neural ranker", names="rankers")
     sizes: str | None = parameter(None, "a preset whose sizes all variants take", flags=Sizes())

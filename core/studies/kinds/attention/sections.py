@@ -1,6 +1,6 @@
 """A study of attention, told: for every ranker its picture, its sentences, its heads."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -62,6 +62,19 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
         "table": records(frame),
         "findings": {name: finding(result, name) for name in names},
     }
+
+
+def changed(recipe: Mapping[str, Any], _facts: Mapping[str, Any]) -> str:
+    """What is done, as a paper would say it."""
+    return (
+        f"The attention weights (for DLCM the gates) from which the scores of {recipe['queries']} "
+        f"test {'list is' if recipe['queries'] == 1 else 'lists are'} computed are recorded on "
+        "request. Kept are, for every head and list, its entropy and effective neighbours (the "
+        "exponential of the entropy), the mass that relevant documents get beside that of chance, "
+        "and how alike the heads of a block are; an induced point is dead where it gets less than "
+        f"{recipe['dead_below']:g} times its fair share. Means are over lists, with 95 % intervals "
+        "by Student's t."
+    )
 
 
 COLUMNS = (

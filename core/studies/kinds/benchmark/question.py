@@ -22,6 +22,7 @@ class Benchmark(Question):
     )
     source: ClassVar[str] = "SetRank (SIGIR 2020), Table 2"
     summary: ClassVar[str] = "Table 2: every ranker over seeds and folds"
+    tested: ClassVar[bool] = True
     over_folds: ClassVar[bool] = True
 
     rankers: tuple[str, ...] = parameter(

@@ -21,6 +21,7 @@ class Card(Question):
     title: ClassVar[str] = "How robust is a ranker, in the numbers that a paper would report?"
     source: ClassVar[str] = "–"
     summary: ClassVar[str] = "one card of robustness a ranker"
+    doing: ClassVar[str] = "Make the robustness card of"
 
     rankers: tuple[str, ...] = parameter(help=RANKERS, names="rankers")
     families: tuple[str, ...] = parameter(

@@ -25,6 +25,7 @@ class GroupShuffles(Question):
         "GSF (Ai et al., ICTIR 2019): groups sampled by shuffles; the error is due to fall as 1/√S"
     )
     summary: ClassVar[str] = "GSF's order dependence by its shuffles"
+    doing: ClassVar[str] = "Ask with more shuffles"
 
     rankers: tuple[str, ...] = parameter(
         ("gsf",), "GSFs of groups of two documents or more, comma-separated", names="rankers"

@@ -1,6 +1,6 @@
 """A study of GSF's shuffles, told: the picture, a sentence a ranker, the table."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,7 @@ from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import Convention, Finding, Picture, Section, View
 from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.studies.tables import Table
-from shuffleproof.core.words import counted, interval, number
+from shuffleproof.core.words import counted, interval, listed, number
 
 TITLE = "Equivariance error of every ranker by the number of shuffles"
 
@@ -45,6 +45,20 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
         "said": reading(reference(result)),
         "findings": _findings(result),
     }
+
+
+def changed(recipe: Mapping[str, Any], _facts: Mapping[str, Any]) -> str:
+    """What is done, as a paper would say it."""
+    _, _, fixed = str(recipe["measures"][1]).partition("under ")
+    reference = f"{fixed or max(recipe['shuffles'])} shuffles"
+    return (
+        f"Groups are formed from S = {listed(recipe['shuffles'])} shuffles of each list. Each "
+        f"list is scored in {counted(recipe['orders'], 'random order')} beside its own (seed "
+        f"{recipe['seed']}); the root mean square change of a document's score is divided by the "
+        f"deviation of its list's scores under {reference}. The slope is fitted by least "
+        "squares on logarithms, with Student's interval; intervals of means are 95 % BCa bootstrap "
+        "intervals over queries."
+    )
 
 
 def _findings(result: StudyResult) -> dict[str, str]:

@@ -15,6 +15,7 @@ class Invariance(Question):
     title: ClassVar[str] = "Does the order in which documents are shown change a ranker's answer?"
     source: ClassVar[str] = "SetRank (SIGIR 2020), Proposition 1"
     summary: ClassVar[str] = "certificates by real permutations"
+    doing: ClassVar[str] = "Shuffle lists for"
 
     rankers: tuple[str, ...] = parameter(help=RANKERS, names="rankers")
     permutations: int = parameter(20, "random orders of each query", low=1)

@@ -21,6 +21,7 @@ class MultiRanking(Question):
     )
     source: ClassVar[str] = "SetRank (SIGIR 2020), Table 4"
     summary: ClassVar[str] = "Table 4: none, one or many of them"
+    tested: ClassVar[bool] = True
     initial: ClassVar[tuple[str, ...]] = ("lambdamart", "mart", "ranksvm", "rankboost")
 
     rankers: tuple[str, ...] = parameter(

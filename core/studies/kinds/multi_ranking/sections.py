@@ -21,7 +21,7 @@ from shuffleproof.core.studies.result import StudyResult, by_query, most_damaged
 from shuffleproof.core.studies.sections import Convention, Finding, Picture, Section, View
 from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.studies.tables import Table
-from shuffleproof.core.words import counted, p_value, signed
+from shuffleproof.core.words import counted, listed, p_value, signed
 
 
 def sections(result: StudyResult, view: View) -> Iterator[Section]:
@@ -49,6 +49,14 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
         "finding": finding(result, measure),
         "convention": Measure.parse(measure).convention(),
     }
+
+
+def changed(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
+    """What is done, as a paper would say it."""
+    swaps = recipe["initial"][len(facts.get("lists", {}).get("initial", ())) :]
+    text = "At test time initial rankings are left out one by one and all together"
+    text += f", and the first is exchanged for {listed(swaps)}" if swaps else ""
+    return f"{text}; candidates and the order shown stay the same."
 
 
 COLUMNS = (

@@ -28,6 +28,7 @@ class Perturbations(Question):
         "presentation, ranking, set, features, labels, system; alone and chained"
     )
     summary: ClassVar[str] = "anything that may happen to an input"
+    doing: ClassVar[str] = "Disturb the input of"
 
     rankers: tuple[str, ...] = parameter(help=RANKERS, names="rankers")
     perturbations: tuple[tuple[str, float], ...] = parameter(

@@ -11,7 +11,7 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import mean_of
 from shuffleproof.core.perturb.registry import ATTACK, attacked, entry_of
 from shuffleproof.core.rankers.name import INITIAL
-from shuffleproof.core.studies import tables
+from shuffleproof.core.studies import methods, tables
 from shuffleproof.core.studies.conventions import derived
 from shuffleproof.core.studies.kinds.perturbations import applicability
 from shuffleproof.core.studies.kinds.perturbations.study import as_is
@@ -66,6 +66,12 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
         "said": _notes(facts, {family for family, _ in result.recipe["perturbations"]}),
         "convention": _convention(result, measure),
     }
+
+
+def changed(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
+    """What is done, as a paper would say it, and which rankers are left out of what."""
+    families = dict.fromkeys(str(family) for family, _ in recipe["perturbations"])
+    return " ".join(filter(None, (methods.disturbed(recipe), left_out(facts, families))))
 
 
 def _finding(frame: pd.DataFrame, measure: str) -> str:

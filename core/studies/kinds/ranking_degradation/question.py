@@ -15,6 +15,8 @@ class RankingDegradation(Question):
     title: ClassVar[str] = "If the initial ranking gets worse, how fast does each ranker follow?"
     source: ClassVar[str] = "SetRank (SIGIR 2020), Figure 3"
     summary: ClassVar[str] = "Figure 3: a worse initial ranking"
+    doing: ClassVar[str] = "Disturb the initial ranking of"
+    tested: ClassVar[bool] = True
 
     rankers: tuple[str, ...] = parameter(help=RANKERS, names="rankers")
     perturbations: tuple[tuple[str, float], ...] = parameter(

@@ -21,6 +21,7 @@ class SetSize(Question):
     title: ClassVar[str] = "Does a ranker that was trained on short lists still work on long ones?"
     source: ClassVar[str] = "SetRank (SIGIR 2020), Table 3"
     summary: ClassVar[str] = "Table 3: train on N0, test on N1"
+    tested: ClassVar[bool] = True
 
     rankers: tuple[str, ...] = parameter(
         ("setrank-imsab", "setrank-msab", "dlcm-without-init"), NAMED_RANKERS, names="rankers"

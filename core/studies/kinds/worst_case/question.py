@@ -89,6 +89,7 @@ class WorstCase(Question):
         "greedy, beam and annealing search; certified 0 where a ranker is invariant"
     )
     summary: ClassVar[str] = "the order that hurts most, searched"
+    doing: ClassVar[str] = "Search for the worst case of"
 
     rankers: tuple[str, ...] = parameter(help=RANKERS, names="rankers")
     target: str = parameter(

@@ -1,6 +1,6 @@
 """A search for the worst case, told: random mean against worst found."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from shuffleproof.core.studies.kinds.worst_case.study import RANDOM
 from shuffleproof.core.studies.result import StudyResult, by_query
 from shuffleproof.core.studies.sections import Convention, Finding, Picture, Section, View
 from shuffleproof.core.studies.table_text import records
-from shuffleproof.core.words import counted, number
+from shuffleproof.core.words import counted, listed, number
 
 
 def sections(result: StudyResult, _view: View) -> Iterator[Section]:
@@ -42,6 +42,19 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
         "certificates": result.facts["certificates"],
         "convention": Measure.parse(result.measures[0]).convention(),
     }
+
+
+def changed(recipe: Mapping[str, Any], _facts: Mapping[str, Any]) -> str:
+    """What is done, as a paper would say it."""
+    search = recipe["search"]
+    budgets = listed(recipe["budgets"])
+    shown = "the order shown" if recipe["target"] == "shown" else "the initial ranking"
+    return (
+        f"The order that hurts most within {budgets} {search['unit']} of {shown} is looked for "
+        f"by {search['method']} search, and compared with "
+        f"{counted(recipe['draws'], 'random order')} of the same budget (seed {recipe['seed']}); "
+        "a ranker that is invariant is certified with 0."
+    )
 
 
 def columns(unit: str = "") -> tuple[tables.Column, ...]:
