@@ -64,21 +64,18 @@ def waste(store: Store) -> list[Waste]:
     return sorted(found, key=lambda one: (one.what, str(one.path)))
 
 
-def clean(found: list[Waste], store: Store) -> int:
-    """Remove it; returns the bytes that are free now.
+def clean(found: list[Waste], store: Store) -> None:
+    """Remove it.
 
     Raises:
         ArtefactError: the store may not be written to.
     """
-    freed = 0
     for one in found:
         with manifest.explained(one.path.name, store.root):
             if one.path.is_dir() and not one.path.is_symlink():
                 shutil.rmtree(one.path)
             else:
                 one.path.unlink(missing_ok=True)
-        freed += one.size
-    return freed
 
 
 def _records(store: Store, now: float) -> Iterator[Waste]:

@@ -146,6 +146,12 @@ def test_stored_rankers_name_their_data_and_preset_and_parts_of_a_cross_fitting_
     assert {row["data"] for row in every.values() if row["kind"] == "ranker"} >= {"planted"}
 
 
+def studies(answered):
+    """The keys of all studies that are stored."""
+    rows = answered("list", "stored")["rows"]
+    return {row["key"] for row in rows if row["kind"] == "study"}
+
+
 def test_study_certify_and_exports(answered, folder, tmp_path):
     rankers = "feature:1,dlcm@small,setrank-imsab@small"
     study = answered(
@@ -167,6 +173,7 @@ def test_study_certify_and_exports(answered, folder, tmp_path):
     page = (tmp_path / "x.html").read_text()
     assert "setrank-imsab@small keeps" in page
     assert 'src="http' not in page
+    before = studies(answered)
     card = answered(
         "certify", "setrank-imsab@small", "--data", folder, *SMALL, "--permutations", "3"
     )
@@ -177,6 +184,7 @@ def test_study_certify_and_exports(answered, folder, tmp_path):
         "certify", "dlcm@small", "--data", folder, *SMALL, "--permutations", "3", code=3
     )
     assert moved["verdict"] == "not invariant"
+    assert len(studies(answered) - before) == 2, "examinations of stored rankers are kept"
     base = ("--data", folder, *SMALL, "--permutations", "3", "--queries", "2")
     assert (
         answered("certify", "dlcm@small", *base, code=3)["ranker"]
@@ -224,6 +232,7 @@ def test_certify_a_python_function(answered, refused, folder, tmp_path, monkeypa
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
     base = ("--data", folder, *SMALL, "--permutations", "2")
+    before = studies(answered)
     assert answered("certify", "mine:by_feature", *base)["invariant"]
     assert answered("certify", "mine:by_place", *base, "--queries", "5", code=3)["fresh_processes"]
     assert answered("certify", "mine:tied", *base, code=4)["verdict"] == "cannot be told"
@@ -236,6 +245,7 @@ def test_certify_a_python_function(answered, refused, folder, tmp_path, monkeypa
     assert code == 1
     assert "Expected 20 numbers" in message
     assert refused("certify", "mine:absent", *base)[0] == 1
+    assert studies(answered) == before, "a function is asked anew each time"
     sys.modules.pop("mine", None)
 
 

@@ -29,6 +29,9 @@ def test_parts_share_their_columns(tmp_path):
     assert fold.train.features[0].tolist() == [0, 0, 1, 0]
     assert fold.valid.features[1].tolist() == [4, 0, 0, 2]
     assert fold.test.query_ids == ("6", "7")
+    (tmp_path / "vali.txt.gz").unlink()
+    said = [note.partition(" ")[0] for note in source.load(tmp_path)[0].notes]
+    assert said == ["train:", "test:", "No"], "what is split off was told with the training file"
 
 
 def test_folds_in_order_of_their_number(tmp_path):

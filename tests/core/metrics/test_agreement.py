@@ -9,7 +9,7 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shuffleproof.core.metrics import agreement
+from shuffleproof.core.metrics import agreement, pairs
 from shuffleproof.core.metrics.agreement import AGREEMENTS
 
 
@@ -198,3 +198,13 @@ def test_moved_positions_by_hand():
     assert agreement.moved_positions(offsets, before, after).tolist() == [2]
     first_to_last = np.array([0.0, 3.0, 2.0, 1.0])
     assert agreement.moved_positions(offsets, before, first_to_last).tolist() == [4]
+
+
+@pytest.mark.parametrize("size", range(1, 9))
+def test_sums_by_rank_stay_inside_their_tree(size):
+    """Asked of the functions before they are compiled: those refuse a place beyond the end."""
+    tree = np.zeros(size + 1)
+    for rank in range(size):
+        pairs._add.py_func(tree, rank, rank + 1.0)
+    sums = [pairs._below.py_func(tree, rank) for rank in range(size + 1)]
+    assert sums == [rank * (rank + 1) / 2 for rank in range(size + 1)]

@@ -9,7 +9,7 @@ import torch
 from shuffleproof.core.errors import DataError, MissingRankingError
 from shuffleproof.core.models.config import SetRankConfig
 from shuffleproof.core.models.ordinal import OrdinalEmbedding
-from shuffleproof.core.rankers.neural.ordinal_geometry import geometry
+from shuffleproof.core.rankers.neural.ordinal_geometry import geometry, words
 
 CONFIG = SetRankConfig(width=4, heads=1, ordinals=6, rankings=1)
 
@@ -130,3 +130,5 @@ def test_the_geometry_of_a_narrow_table_lies_on_a_line():
     assert found.similarity.tolist() == [[1, 0, -1], [0, 0, 0], [-1, 0, 1]]
     assert np.abs(found.plane[:, 0]).tolist() == pytest.approx([5 / 3, 1 / 3, 4 / 3])
     assert found.plane[:, 1].tolist() == [0, 0, 0]
+    alone = words(geometry(np.array([[3.0, 4.0]], np.float32)))
+    assert "ranks 1 to 1: neighbouring ranks have a mean cosine of 1.00" in alone

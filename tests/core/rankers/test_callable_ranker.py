@@ -141,6 +141,10 @@ def test_functions_of_one_list_and_of_several_with_a_mask_agree(test):
     np.testing.assert_array_equal(found, expected.astype(np.float32))
     np.testing.assert_array_equal(several.score(test.dataset, test.lists), found)
     assert (one.masked, several.masked) == (False, True)
+    lists = few(test).lists
+    by_length = CallableRanker.named("mine:by_padding").score(test.dataset, lists)
+    own = 1 + 0.1 * np.repeat(lists.lengths, lists.lengths)
+    np.testing.assert_allclose(by_length, test.dataset.features[lists.rows, 2] * own, rtol=1e-6)
 
 
 def test_one_process_answers_every_call_in_the_order_of_the_lists_and_is_not_this_one(test):

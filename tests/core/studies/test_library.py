@@ -65,11 +65,14 @@ def asked(store, ranker, study):
 
 
 def test_the_initial_ranker_and_its_scores_are_needed_and_keep_from_being_deleted(fitted, capsys):
-    store, ranker, study, _ = fitted
+    store, ranker, study, bench = fitted
     initial, scores = initial_of(store)
     found = {entry.key: entry for entry in library.entries(store)}
     parts = {entry.key for entry in found.values() if entry.part}
-    assert len(parts) == LISTS.folds
+    prints = [part.fingerprint for part in (bench.fold.train, bench.fold.valid, bench.fold.test)]
+    (source,) = list_sources.sources(LISTS, prints)
+    assert set(source.parts) == parts
+    assert (source.ranker, source.scores) == (initial.key, scores.key)
     assert found[study.key].needs >= {initial.key, scores.key, ranker.key}
     assert found[ranker.key].needs >= {initial.key, scores.key}
     assert initial.key in found[scores.key].needs

@@ -192,6 +192,17 @@ def test_networks_with_ordinals_are_not_asked_beyond_their_table(benches):
     assert {cell.row.level for cell in short.cells()} == {5.0, 20.0}
 
 
+def test_a_stored_network_is_tested_as_it_was_trained_and_among_its_own_size(benches):
+    short = {"epochs": "1", "steps_per_epoch": "1"}
+    kept = finished(benches[5].trained("dlcm", short)).artefact.key
+    name = f"dlcm#{kept.digest[:12]}"
+    plan = set_size.planned(benches, (name,), (20,))
+    assert [row.size for row in plan.rows if row.label == name] == [5]
+    others = {size: bench for size, bench in benches.items() if size != 5}
+    with pytest.raises(UsageError, match="trained on lists of 5, which are not tested on"):
+        set_size.planned(others, (name,), (20,))
+
+
 def test_wrong_sizes_are_refused(benches, store):
     with pytest.raises(ParameterError):
         finished(set_size.open_cells("sample", (0,), RECIPE, store, "small"))
@@ -300,7 +311,7 @@ def test_the_map_of_queries_has_the_sizes_of_its_ranker_alone():
 
 
 def test_nothing_is_claimed_of_a_size_that_no_list_reaches():
-    lengths = np.array([30, 90, 100])
+    lengths = np.array([30, 39, 100])
     facts = {"queries": 3} | feasibility.counts(lengths, (40, 240))
     result = made({name: np.array([0.1, 0.2, 0.3]) for name in THREE}, facts)
     assert sections.drops(result, "NDCG@10") == []

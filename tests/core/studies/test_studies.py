@@ -1,6 +1,6 @@
 """Studies: the plan is pure, trials are never repeated, carried scores are the real ones."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,7 @@ from shuffleproof.core.store.records import Records
 from shuffleproof.core.studies import noise, run, score_floor
 from shuffleproof.core.studies.kinds.invariance import study as invariance
 from shuffleproof.core.studies.kinds.invariance.certificate import per_query
-from shuffleproof.core.studies.kinds.invariance.verdict import UNTOLD
+from shuffleproof.core.studies.kinds.invariance.verdict import NOT, UNTOLD
 from shuffleproof.core.studies.kinds.ranking_degradation import sections
 from shuffleproof.core.studies.result import StudyResult, stored_summary
 from shuffleproof.core.studies.run import run_study
@@ -360,6 +360,12 @@ def test_per_query_damage_sorts_the_worst_first(judged):
         invariance.MEASURES, 4, 0, invariance.STORED,
     )  # fmt: skip
     work = run_study(study, judged, {ranker.name: ranker}, Memory(), invariance.measured)
-    frame = per_query(finished(work), ranker.name)
+    found = finished(work)
+    frame = per_query(found, ranker.name)
     assert list(frame.moved) == sorted(frame.moved, reverse=True)
     assert frame.moved.iloc[-1] == 0
+    found.values[:, 0] = 1.0  # scores that differ
+    before = replace(found, recipe=found.recipe | {"stored": list(invariance.MEASURES)[:4]})
+    frame = per_query(before, ranker.name)
+    assert frame.verdict.tolist() == [NOT if moved else UNTOLD for moved in frame.moved]
+    assert set(frame.verdict) == {NOT, UNTOLD}

@@ -1,7 +1,7 @@
 """The worst-case study: certificates, parts, budgets in real lists, and what it stores."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -246,6 +246,9 @@ def test_found_again_drawn_while_it_runs_and_resumed(bench, artefact, monkeypatc
     result = StudyResult.open(artefact.path)
     plan = Plan.of(result.recipe)
     assert plan.recipe() == {name: plan.recipe()[name] for name in result.recipe}
+    longer = replace(plan, search=replace(plan.search, places=plan.search.places + 1))
+    for cell, other in zip(plan.cells(30), longer.cells(30), strict=True):
+        assert (cell.digest == other.digest) == (cell.row.family == RANDOM), "drawn anew by nothing"
     facts = dict(result.facts)
     seen = RunningStudy(result.recipe, result.query_ids, facts).result(bench.store)
     np.testing.assert_array_equal(seen.values, result.values)

@@ -27,6 +27,11 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "return value - (1 << 64) if value >= 1 << 63 else value",
         "<< → >>: 1 << 63",
     ): ("all three factors stand above 2⁶³, so that the test is true for any smaller bound"),
+    (
+        "core/models/gsf.py",
+        "return value - (1 << 64) if value >= 1 << 63 else value",
+        ">= → >: value >= 1 << 63",
+    ): "none of the three factors is 2⁶³ itself",
     ("core/models/ordinal.py", "shares_ranks = bool((tied > 1).any())", "1 → 0: 1"): (
         "the way for tied documents gives the same where none is tied"
     ),
@@ -171,6 +176,14 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ),
     ("core/data/letor/stream.py", "end += 1", "1 → 2: 1"): (
         "behind the line end that is added there is at most the end of an empty line"
+    ),
+    (
+        "core/studies/kinds/ablation/sources.py",
+        'return said[0][1] if len(said) == 1 else ", ".join(" ".join(pair) for pair in said)',
+        "0 → -1: 0",
+    ): "where one thing is said the first is the last",
+    ("core/studies/kinds/invariance/scoring.py", "np.array([0]),", "0 → 1: 0"): (
+        "the list of an example: no order asks of which query it is"
     ),
 }
 
