@@ -104,7 +104,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         parts.finding(ablations.finding(chosen.key, str(measure)))
     _table(chosen)
     _sources(chosen)
-    section(artefact, chosen.table, chosen.effect, str(measure))
+    _queries(artefact, chosen.table, chosen.effect, str(measure))
     choice.export_row(artefact, drawn, _declared(chosen))
 
 
@@ -284,7 +284,7 @@ BARS = "query bars"
 
 
 @st.fragment
-def section(artefact: Artefact, table: pd.DataFrame, effect: str, measure: str) -> None:
+def _queries(artefact: Artefact, table: pd.DataFrame, effect: str, measure: str) -> None:
     """Draw the choice of a variant, its bars and, where one is chosen, a query's two answers.
 
     Args:

@@ -104,7 +104,7 @@ Query = tuple[str, str]
 
 
 @st.fragment
-def section(chosen: Chosen) -> None:
+def _by_query(chosen: Chosen) -> None:
     """Draw the two rankers to choose, the queries by difference, and one query's documents."""
     st.subheader("Query by query")
     pair = _two(chosen)
@@ -259,7 +259,7 @@ def details(chosen: Chosen) -> None:
     """Draw everything between the table and what can be taken away."""
     _as_printed(chosen)
     _numbers(chosen)
-    section(chosen)
+    _by_query(chosen)
     _alike(chosen)
     place = parts.folded("Every number of the table", "every number")
     if place is not None:

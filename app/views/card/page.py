@@ -90,7 +90,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     drawn = _picture(chosen, drawing)
     with said:
         parts.finding(card_table.finding(chosen.cards, family, str(measure)))
-    section(chosen.cards, chosen.key, family, str(measure))
+    _table(chosen.cards, chosen.key, family, str(measure))
     _queries(chosen)
     choice.export_row(artefact, drawn, card_table.told(chosen.cards, family))
 
@@ -171,7 +171,7 @@ def _ranker(chosen: Chosen) -> str | None:
     return None if found is None else str(found)
 
 
-def section(cards: pd.DataFrame, key: str, family: str, measure: str) -> None:
+def _table(cards: pd.DataFrame, key: str, family: str, measure: str) -> None:
     """Draw the cards of all rankers.
 
     Args:

@@ -60,7 +60,7 @@ def _explained(title: str) -> None:
                 "Facts": _facts,
                 "Queries": data_browser.queries,
                 "Features": data_browser.features,
-                "Manage": section,
+                "Manage": _manage,
             }
             own[title](name, services.data_set(name))
     except ShuffleproofError as error:
@@ -206,7 +206,7 @@ def _ordered(facts: Sequence[str]) -> list[str]:
     return [*rest[:at], *shares, *rest[at:]]
 
 
-def section(name: str, artefact: Artefact) -> None:
+def _manage(name: str, artefact: Artefact) -> None:
     """Draw export, renaming and deleting of the data set in use."""
     st.subheader(escaped(f"Export {name}"), anchor=False)
     _export(name, artefact)

@@ -53,7 +53,7 @@ def page() -> None:
         _said(shown, every)
         chosen = _table(shown, every)
         chosen_entries.section(chosen, every)
-    section()
+    _storage()
     importing()
 
 
@@ -145,7 +145,7 @@ def _take(table: str, keys: list[str]) -> None:
 MOST_SHOWN = 50
 
 
-def section() -> None:
+def _storage() -> None:
     """Draw what is damaged, if anything is, the store's size, and what could go."""
     verification = library.verification()
     seen = library.damaged()

@@ -104,7 +104,7 @@ def _study(data: str, stored: Mapping[str, Artefact]) -> None:
     drawn = _picture(chosen, drawing)
     with said:
         _said(chosen)
-    section(artefact, str(measure))
+    _details(artefact, str(measure))
     queries.geometry(data, chosen.key, artefact.facts["lists"]["depth"])
     frame = rankings.table(chosen.key, str(measure))
     table = Table(frame, COLUMNS, f"{measure} of every ranker under every condition")
@@ -272,7 +272,7 @@ FORM = Form(
 ADJUSTED = "Intervals of changes are adjusted as p is: they leave out 0 where p ≤ .05."
 
 
-def section(artefact: Artefact, measure: str) -> None:
+def _details(artefact: Artefact, measure: str) -> None:
     """Draw the queries behind a dot to be chosen, then the table and the claim's steps."""
     key = str(artefact.key)
     queries.section(artefact, measure)

@@ -103,7 +103,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         left = disturbed.left_out(artefact, disturbed.families(artefact.recipe))
         if left:
             st.caption(escaped(f"–: {left}"))
-    section(artefact, rankers, chosen.losses, str(measure))
+    _behind(artefact, rankers, chosen.losses, str(measure))
     table = Table(chosen.losses, sections.COLUMNS, "Losses by ranker, family and level")
     place = parts.folded("Every level, and what became of the answers", "every number")
     if place is not None:
@@ -177,7 +177,7 @@ def _take_point() -> None:
 
 
 @st.fragment
-def section(
+def _behind(
     artefact: Artefact, rankers: tuple[str, ...], losses: pd.DataFrame, measure: str
 ) -> None:
     """Draw the curves of a family, and the queries of a ranker under it.

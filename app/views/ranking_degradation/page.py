@@ -114,7 +114,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     drawn = _picture(chosen, drawing)
     with said:
         _finding(chosen)
-    section(artefact, family, str(measure), rankers)
+    _of_point(artefact, family, str(measure), rankers)
     table = _details(chosen)
     choice.export_row(artefact, drawn, table)
 
@@ -303,7 +303,7 @@ def take_point() -> None:
 
 
 @st.fragment
-def section(artefact: Artefact, family: str, measure: str, rankers: tuple[str, ...]) -> None:
+def _of_point(artefact: Artefact, family: str, measure: str, rankers: tuple[str, ...]) -> None:
     """Draw the choice of a point; once there is one, its queries by damage and one's list."""
     point = _choice(artefact, family, rankers)
     if point is not None:

@@ -97,7 +97,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     st.subheader("Random mean against worst found", anchor=False)
     data_frame(chosen.table, "numbers")
     _certificates(chosen)
-    section(artefact, rankers)
+    _queries(artefact, rankers)
     choice.export_row(artefact, drawn, chosen.table)
 
 
@@ -262,7 +262,7 @@ def take_point() -> None:
 
 
 @st.fragment
-def section(artefact: Artefact, rankers: tuple[str, ...]) -> None:
+def _queries(artefact: Artefact, rankers: tuple[str, ...]) -> None:
     """Draw the queries of a ranker and budget, and what can be done to one of them."""
     st.subheader("Queries behind a point", anchor=False)
     budgets = [int(one) for one in artefact.recipe["budgets"]]
