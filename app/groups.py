@@ -3,10 +3,10 @@
 from shuffleproof.app.opened import day, door
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.group_shuffles import sections
-from shuffleproof.core.studies.kinds.group_shuffles import study as group_shuffles
+from shuffleproof.core.studies.kinds.group_shuffles.question import GroupShuffles
 from shuffleproof.core.words import counted
 
-KIND = group_shuffles.KIND
+KIND = GroupShuffles.kind
 
 
 def rankers(artefact: Artefact) -> list[str]:

@@ -10,7 +10,7 @@ from shuffleproof.core.studies.kinds.attention import study as attention
 from shuffleproof.core.studies.kinds.benchmark import outside_runs
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.card import study as card
-from shuffleproof.core.studies.kinds.group_shuffles import study as group_shuffles
+from shuffleproof.core.studies.kinds.group_shuffles.question import GroupShuffles
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.kinds.multi_ranking import study as multi_ranking
 from shuffleproof.core.studies.kinds.perturbations import study as perturbations
@@ -61,7 +61,6 @@ def _studies(store, folder):
     pairs = pairs_of(["cut", "shuffle-shown"], "0.25")
     setup = perturbations.Setup(pairs, ("NDCG@3", "RR"), draws=2, seed=3)
     worst = {"budgets": [1, 2], "measure": "NDCG@5", "draws": 2, "seed": 1, "queries": 3}
-    shuffles = {"shuffles": [1, 2], "orders": 2, "seed": 1, "queries": 3}
     levels = [("mallows", level) for level in levels_of("mallows", "0.5")]
     variants = ablation.variants("dlcm", "small", ["released"], 1)
     work = {
@@ -76,7 +75,7 @@ def _studies(store, folder):
         "attention": attention.run(bench, [net], 3, 0.2),
         "perturbations": perturbations.run(bench, ["feature:1"], setup),
         "worst-case": worst_case.run(bench, ["feature:1"], Search(method="beam"), **worst),
-        "group-shuffles": group_shuffles.run(bench, [gsf], **shuffles),
+        "group-shuffles": GroupShuffles((gsf,), (1, 2), 2, 3, 1).run(bench),
         "card": card.run(bench, ["feature:1"], ["shuffle"], 2, 6),
     }
     found = {kind: finished(one) for kind, one in work.items()}

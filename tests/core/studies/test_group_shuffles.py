@@ -20,7 +20,7 @@ from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.neural.ranker import NeuralRanker
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import engine, reproduce
-from shuffleproof.core.studies.kinds.group_shuffles import study as group_shuffles
+from shuffleproof.core.studies.kinds.group_shuffles.question import GroupShuffles
 from shuffleproof.core.studies.kinds.group_shuffles.sections import (
     finding,
     fitted,
@@ -76,7 +76,7 @@ def names(bench):
 
 @pytest.fixture(scope="module")
 def study(bench, names):
-    return finished(group_shuffles.run(bench, names, shuffles=SHUFFLES))
+    return finished(GroupShuffles(tuple(names)).run(bench))
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +101,7 @@ def test_the_error_falls_like_one_over_the_root_of_the_shuffles(result, names):
 
 
 def test_an_error_does_not_depend_on_which_other_shuffles_were_asked_for(bench, names, result):
-    alone = finished(group_shuffles.run(bench, names[1:], shuffles=(2,)))
+    alone = finished(GroupShuffles((names[1],), (2,)).run(bench))
     (one,) = table(StudyResult.open(alone.path)).itertuples()
     (same,) = table(result).query(f"ranker == {names[1]!r} and shuffles == 2").itertuples()
     found, wanted = (one.error, one.low, one.tau), (same.error, same.low, same.tau)
@@ -182,11 +182,12 @@ def test_other_rankers_are_refused(name, changed):
 
 def test_what_makes_no_study_is_refused(bench):
     for names, more, said in (
-        (["mlp"], {}, "mlp forms no groups"), ([], {}, "no rankers"),
-        (["gsf"], {"shuffles": (0,)}, "shuffles"), (["gsf"], {"orders": 0}, "orders"),
+        (("mlp",), {}, "mlp forms no groups"), ((), {}, "at least one ranker"),
+        (("gsf",), {"shuffles": (0,)}, "shuffles"),
+        (("gsf",), {"shuffles": ()}, "shuffles"), (("gsf",), {"orders": 0}, "orders"),
     ):  # fmt: skip
         with pytest.raises(UsageError, match=said):
-            finished(group_shuffles.run(bench, names, **more))
+            finished(GroupShuffles(names, **more).run(bench))
 
 
 def test_the_slope_of_points_on_a_line_has_no_width_and_two_points_have_none():
@@ -198,16 +199,16 @@ def test_the_slope_of_points_on_a_line_has_no_width_and_two_points_have_none():
 
 
 def test_a_killed_study_shows_its_points_and_goes_on(bench, names):
-    work = group_shuffles.run(bench, names[1:], shuffles=(1, 2, 3), orders=2, seed=9)
+    work = GroupShuffles((names[1],), (1, 2, 3), 2, seed=9).run(bench)
     while True:
         report_ = next(work)
         if report_.done == 1 and not report_.part:
             break
     work.close()
-    begun = next(one for one in engine.running_studies(bench.store, group_shuffles.KIND))
+    begun = next(one for one in engine.running_studies(bench.store, GroupShuffles.kind))
     partial = begun.result(bench.store)
     assert table(partial).shuffles.tolist() == [1]
-    whole = group_shuffles.run(bench, names[1:], shuffles=(1, 2, 3), orders=2, seed=9)
+    whole = GroupShuffles((names[1],), (1, 2, 3), 2, seed=9).run(bench)
     done = StudyResult.open(finished(whole).path)
     assert done.trials.level.tolist() == [1.0, 2.0, 3.0]
     assert np.array_equal(done.values[0], partial.values[0])

@@ -1,16 +1,11 @@
 """What the study of GSF's shuffles is asked."""
 
-from collections.abc import Generator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
+from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.parameters import parameter
-from shuffleproof.core.progress import Progress
-from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.question import Question
-
-if TYPE_CHECKING:
-    from shuffleproof.core.studies.workbench import Workbench
 
 
 @dataclass(frozen=True)
@@ -37,19 +32,11 @@ class GroupShuffles(Question):
     queries: int | None = parameter(None, "only the first so many test queries", low=1)
     seed: int = parameter(0, "of these orders")
 
-    def run(self, bench: "Workbench") -> Generator[Progress, None, Artefact]:
-        """Ask every GSF with groups of S shuffles."""
-        from shuffleproof.core.studies.kinds.group_shuffles import study as group_shuffles  # noqa: PLC0415 (only who works pays for it)
-
-        work = group_shuffles.run(
-            bench,
-            self.rankers,
-            shuffles=self.shuffles,
-            orders=self.orders,
-            seed=self.seed,
-            queries=self.queries,
-        )
-        return (yield from work)
+    def __post_init__(self) -> None:
+        """Check the fields; no shuffles at all make no study."""
+        super().__post_init__()
+        if not self.shuffles:
+            raise ParameterError("shuffles", "", "one or more whole numbers")
 
     def printed(self) -> str:
         """What is found of every ranker."""

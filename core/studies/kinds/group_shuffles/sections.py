@@ -12,8 +12,8 @@ from scipy.stats import linregress
 from shuffleproof.core.metrics.significance import bootstrap_intervals, student
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies import tables
+from shuffleproof.core.studies.kinds.group_shuffles.question import GroupShuffles
 from shuffleproof.core.studies.kinds.group_shuffles.study import (
-    KIND,
     MEASURES,
     PAIRS,
     REFERENCE,
@@ -147,7 +147,7 @@ def _intervals(
 ) -> tuple[Float64[np.ndarray, " ways"], Float64[np.ndarray, " ways"]]:
     """95 % intervals of the means; one list has none."""
     if errors.shape[1] > 1:
-        return bootstrap_intervals(errors, generator(0, KIND, "error"))
+        return bootstrap_intervals(errors, generator(0, GroupShuffles.kind, "error"))
     return np.full(len(errors), np.nan), np.full(len(errors), np.nan)
 
 

@@ -1,13 +1,9 @@
 """How far is GSF from equivariance? What another order shown changes, by the number of shuffles.
 
 GSF's groups come from shuffles of the list, a sample of all groups, so what another order changes
-of a score should fall like 1/√S. The weights of a trained net are asked with groups of S = 1, 2, 4,
-… shuffles, and where m = 2 with all pairs, which are exactly equivariant but for rounding.
-
-What another order shown changes of a trained GSF's scores, its groups formed in any way.
-
-Nothing is trained here: the weights of one net are asked with groups formed in other ways, and
-each list is really scored in every order.
+of a score should fall like 1/√S. Nothing is trained here: the weights of one net are asked with
+groups of S = 1, 2, 4, … shuffles, and where m = 2 with all pairs, which are exactly equivariant
+but for rounding, and each list is really scored in every order.
 """
 
 from collections import deque
@@ -31,6 +27,7 @@ from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import engine
 from shuffleproof.core.studies.cells import Cell, CellPlan, by_cells
+from shuffleproof.core.studies.kinds.group_shuffles.question import GroupShuffles
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import query_ids_of
 from shuffleproof.core.studies.study import Found, Trial
@@ -39,10 +36,6 @@ from shuffleproof.core.studies.workbench import Workbench
 if TYPE_CHECKING:
     from shuffleproof.core.rankers.neural.ranker import NeuralRanker
 
-KIND = "group-shuffles"
-SHUFFLES = (1, 2, 4, 8, 16, 32, 64)
-MOST_SHUFFLES = 4096
-ORDERS = 8
 SAMPLED, PAIRS = "sampled", "exhaustive"
 REFERENCE = 64
 """Changes are divided by the deviation of a list's scores under so many shuffles, always."""
@@ -68,7 +61,7 @@ class Plan(CellPlan):
         queries: only the first so many test queries; None: all.
     """
 
-    kind: str = field(default=KIND, init=False)
+    kind: str = field(default=GroupShuffles.kind, init=False)
     rankers: tuple[tuple[str, str], ...]
     pairs: tuple[str, ...]
     lists: str
@@ -97,42 +90,23 @@ class Plan(CellPlan):
     def _digest(self, ranker: str, count: int) -> str:
         """The key of a cell; other rankers and numbers of shuffles do not enter it."""
         facts = {
-            "kind": KIND, "ranker": ranker, "lists": self.lists, "shuffles": count,
+            "kind": self.kind, "ranker": ranker, "lists": self.lists, "shuffles": count,
             "orders": self.orders, "seed": self.seed, "queries": self.queries,
             "measures": list(MEASURES),
         }  # fmt: skip
         return key_of("trial", facts).digest
 
 
-def run(  # noqa: PLR0913 (what a study of it asks for)
-    bench: Workbench,
-    names: Sequence[str],
-    *,
-    shuffles: Sequence[int] = SHUFFLES,
-    orders: int = ORDERS,
-    seed: int = 0,
-    queries: int | None = None,
-) -> Generator[Progress, None, Artefact]:
-    """Train what is missing, ask every GSF with groups of S shuffles; returns the stored result.
-
-    Args:
-        bench: the data and its lists.
-        names: GSFs, as `Workbench.trained` takes them.
-        shuffles: numbers S.
-        orders: random orders shown that each list is scored in, beside its own.
-        seed: of these orders.
-        queries: only the first so many test queries; None: all.
+def run(bench: Workbench, asked: GroupShuffles) -> Generator[Progress, None, Artefact]:
+    """Train what is missing, ask every GSF with groups of S shuffles.
 
     Raises:
         UsageError: a ranker that is no GSF, or none at all.
-        ParameterError: numbers out of bounds, or a GSF of groups of one document.
+        ParameterError: a GSF of groups of one document.
     """
-    check(shuffles, orders)
-    if not names:
-        raise UsageError("the study has no rankers; name at least one gsf")
     rankers: dict[str, Ranker] = {}
     digests, ways = [], {}
-    for name in names:
+    for name in asked.rankers:
         if RankerName.parse(name).base != "gsf":
             raise UsageError(f"{name} forms no groups of documents: choose a gsf")
         kept = yield from bench.trained(name)
@@ -144,40 +118,11 @@ def run(  # noqa: PLR0913 (what a study of it asks for)
         pairs=tuple(name for name, way in ways.items() if way.group == 2),
         lists=bench.lists_digest,
         initial=bench.recipe.initial,
-        shuffles=tuple(sorted(set(shuffles))),
-        orders=orders,
-        seed=seed,
-        queries=queries,
+        shuffles=tuple(sorted(set(asked.shuffles))),
+        orders=asked.orders,
+        seed=asked.seed,
+        queries=asked.queries,
     )
-    own = {name: own_way(way.grouping, way.shuffles) for name, way in ways.items()}
-    return (yield from _run(bench, plan, rankers, {"own": own}))
-
-
-def check(shuffles: Sequence[int], orders: int) -> None:
-    """Refuse numbers that make no study.
-
-    Raises:
-        ParameterError: no number of shuffles, or one out of bounds; no orders.
-    """
-    if not shuffles or not all(1 <= count <= MOST_SHUFFLES for count in shuffles):
-        wanted = f"one or more whole numbers from 1 to {MOST_SHUFFLES}"
-        raise ParameterError("shuffles", ",".join(map(str, shuffles)), wanted)
-    if orders < 1:
-        raise ParameterError("orders", orders, "1 or more")
-
-
-def own_way(grouping: str, shuffles: int) -> tuple[str, int]:
-    """A ranker's own groups as the study's families say them: circular windows are one shuffle.
-
-    >>> own_way("circular", 8), own_way("sampled", 8), own_way("exhaustive", 8)
-    (('sampled', 1), ('sampled', 8), ('exhaustive', 0))
-    """
-    return {"circular": (SAMPLED, 1), SAMPLED: (SAMPLED, shuffles), PAIRS: (PAIRS, 0)}[grouping]
-
-
-def _run(
-    bench: Workbench, plan: Plan, rankers: Mapping[str, Ranker], more: Mapping[str, Any]
-) -> Generator[Progress, None, Artefact]:
     base, records = bench.test_lists(plan.queries), bench.store.records
     ids = query_ids_of(base)
 
@@ -188,10 +133,19 @@ def _run(
         return result if ids else None
 
     def facts() -> dict[str, Any]:
-        size = {"set_size": base.lists.mean_length}
-        return bench.facts(base, rankers) | size | dict(more)
+        own = {name: own_way(way.grouping, way.shuffles) for name, way in ways.items()}
+        return bench.facts(base, rankers) | {"set_size": base.lists.mean_length, "own": own}
 
     return (yield from engine.run(bench.store, plan, ids, facts, work))
+
+
+def own_way(grouping: str, shuffles: int) -> tuple[str, int]:
+    """A ranker's own groups as the study's families say them: circular windows are one shuffle.
+
+    >>> own_way("circular", 8), own_way("sampled", 8), own_way("exhaustive", 8)
+    (('sampled', 1), ('sampled', 8), ('exhaustive', 0))
+    """
+    return {"circular": (SAMPLED, 1), SAMPLED: (SAMPLED, shuffles), PAIRS: (PAIRS, 0)}[grouping]
 
 
 def _spreads(
