@@ -21,13 +21,13 @@ from shuffleproof.core.studies.kinds.card import study as card
 from shuffleproof.core.studies.kinds.perturbations import sections as perturbations_sections
 from shuffleproof.core.studies.kinds.perturbations import study as perturbations
 from shuffleproof.core.studies.kinds.worst_case import sections as worst_case_sections
-from shuffleproof.core.studies.kinds.worst_case.study import KIND as WORST_CASE
+from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
 from shuffleproof.core.studies.result import stored_summary
 from shuffleproof.core.studies.score_floor import of_scores
 from shuffleproof.core.words import counted
 
 CARD, PERTURBATIONS_KIND = card.KIND, perturbations.KIND
-KINDS = (CARD, PERTURBATIONS_KIND, WORST_CASE)
+KINDS = (CARD, PERTURBATIONS_KIND, WorstCase.kind)
 QUERY = "shuffleproof.core.studies.kinds.perturbations.query"
 
 
@@ -43,7 +43,7 @@ def words(artefact: Artefact) -> str:
     lists = (
         f"{counted(facts['queries'], 'query', 'queries')} · lists by {', '.join(recipe['initial'])}"
     )
-    if recipe["kind"] == WORST_CASE:
+    if recipe["kind"] == WorstCase.kind:
         search = recipe["search"]
         what = f"{search['method']} over {search['unit']} of the {TARGETS[recipe['target']]}"
         return f"{what} · {draws} · {lists}"

@@ -8,13 +8,12 @@ from streamlit.testing.v1 import AppTest
 
 from shuffleproof.app import scoring
 from shuffleproof.core.execution.this_job import THIS_JOB
-from shuffleproof.core.perturb.worst_case import Search
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.jobs import submit
 from shuffleproof.core.studies.kinds.card import study as card
 from shuffleproof.core.studies.kinds.perturbations import study as perturbations
-from shuffleproof.core.studies.kinds.worst_case import study as worst_case
+from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
 from shuffleproof.core.studies.workbench import Workbench, finished
 from tests import app_jobs
 
@@ -45,8 +44,9 @@ def made(bench, kind):
     if kind == "card":
         return finished(card.run(bench, RANKERS, FAMILIES, draws=2))
     if kind == "worst-case":
-        search = Search(unit="exchanges", places=6)
-        return finished(worst_case.run(bench, RANKERS, search, budgets=(1, 2), queries=12))
+        search = {"unit": "exchanges", "places": 6}
+        asked = WorstCase(RANKERS, search=search, budgets=(1, 2), queries=12)
+        return finished(asked.run(bench))
     return finished(perturbations.run(bench, RANKERS, perturbations.Setup(MANY, draws=2)))
 
 
@@ -111,7 +111,7 @@ def begun(bench, kind):
     if kind == "card":
         return card.run(bench, RANKERS, FAMILIES, draws=1, seed=5)
     if kind == "worst-case":
-        return worst_case.run(bench, RANKERS, Search(), budgets=(1,), queries=3, seed=5, draws=1)
+        return WorstCase(RANKERS, budgets=(1,), queries=3, seed=5, draws=1).run(bench)
     return perturbations.run(bench, RANKERS, perturbations.Setup(MANY, draws=1, seed=5))
 
 

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-from shuffleproof.core.perturb.worst_case import Search
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.ablation import study as ablation
@@ -16,7 +15,7 @@ from shuffleproof.core.studies.kinds.multi_ranking import study as multi_ranking
 from shuffleproof.core.studies.kinds.perturbations import study as perturbations
 from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
 from shuffleproof.core.studies.kinds.set_size import study as set_size
-from shuffleproof.core.studies.kinds.worst_case import study as worst_case
+from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.study import levels_of, pairs_of
 from shuffleproof.core.studies.workbench import Workbench, finished
@@ -60,7 +59,14 @@ def _studies(store, folder):
     several = multi_ranking.planned(many, ("feature:2",), ("oracle",), ("NDCG@5",))
     pairs = pairs_of(["cut", "shuffle-shown"], "0.25")
     setup = perturbations.Setup(pairs, ("NDCG@3", "RR"), draws=2, seed=3)
-    worst = {"budgets": [1, 2], "measure": "NDCG@5", "draws": 2, "seed": 1, "queries": 3}
+    worst = {
+        "search": {"method": "beam"},
+        "budgets": (1, 2),
+        "measures": ("NDCG@5",),
+        "draws": 2,
+        "seed": 1,
+        "queries": 3,
+    }
     levels = [("mallows", level) for level in levels_of("mallows", "0.5")]
     variants = ablation.variants("dlcm", "small", ["released"], 1)
     work = {
@@ -74,7 +80,7 @@ def _studies(store, folder):
         "initial-rankings": multi_ranking.run(many, several),
         "attention": attention.run(bench, [net], 3, 0.2),
         "perturbations": perturbations.run(bench, ["feature:1"], setup),
-        "worst-case": worst_case.run(bench, ["feature:1"], Search(method="beam"), **worst),
+        "worst-case": WorstCase(("feature:1",), **worst).run(bench),
         "group-shuffles": GroupShuffles((gsf,), (1, 2), 2, 3, 1).run(bench),
         "card": card.run(bench, ["feature:1"], ["shuffle"], 2, 6),
     }

@@ -27,8 +27,8 @@ from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.engine import RunningStudy
 from shuffleproof.core.studies.kinds.worst_case import sections
+from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
 from shuffleproof.core.studies.kinds.worst_case.sections import finding, steps, told
-from shuffleproof.core.studies.kinds.worst_case.study import KIND
 from shuffleproof.core.studies.result import in_words
 from shuffleproof.core.studies.tables import Table
 from shuffleproof.core.words import counted, number
@@ -238,7 +238,7 @@ def _paces(shown: Artefact) -> dict[str, float]:
 
 
 FORM = Form(
-    Panel(KIND, "search for the worst case", first),
+    Panel(WorstCase.kind, "search for the worst case", first),
     "Search for the worst case",
     "Run this search",
     rows=(("rankers",), ("budgets", "queries", "target")),

@@ -10,7 +10,6 @@ import pytest
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data.catalogue import ingest
 from shuffleproof.core.data.examination import examined
-from shuffleproof.core.perturb.worst_case import Search
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store import locks, manifest
 from shuffleproof.core.store.artefacts import Store
@@ -22,7 +21,7 @@ from shuffleproof.core.studies.kinds.card import study as card
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.kinds.perturbations import study as perturbations
 from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
-from shuffleproof.core.studies.kinds.worst_case import study as worst_case
+from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
 from shuffleproof.core.studies.library import cleaning
 from shuffleproof.core.studies.workbench import Workbench, finished
 from tests.core.studies.test_library import LETOR
@@ -81,7 +80,7 @@ def test_every_kind_of_study_can_name_its_trials(store, tmp_path):
     bench = bench_of(store, tmp_path)
     names, pairs = ["feature:2"], (("transpositions", 5.0),)
     finished(perturbations.run(bench, names, perturbations.Setup(pairs, draws=1)))
-    finished(worst_case.run(bench, names, Search(), budgets=(1,), queries=2, draws=1))
+    finished(WorstCase(tuple(names), budgets=(1,), queries=2, draws=1).run(bench))
     finished(card.run(bench, names, ("transpositions",), draws=1))
     plan = benchmark.planned([bench], names, ["NDCG@10"], 1)
     finished(benchmark.run([bench], plan, "mine"))

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from shuffleproof.core.errors import NotAskedAgainError, ParameterError
-from shuffleproof.core.perturb.worst_case import Search
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.card import sections as card_table
@@ -12,7 +11,7 @@ from shuffleproof.core.studies.kinds.card import study as card
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.kinds.ranking_degradation import sections
 from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
-from shuffleproof.core.studies.kinds.worst_case import study as worst_case
+from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
 from shuffleproof.core.studies.noise import within
 from shuffleproof.core.studies.precomputed_scores import NOT_ASKED
 from shuffleproof.core.studies.result import StudyResult
@@ -56,7 +55,7 @@ def test_scores_in_a_file_are_refused_wherever_they_would_have_to_be_asked_again
     for work in (
         Invariance((scores,), 2).run(bench),
         RankingDegradation((scores,), tuple(changed), draws=1).run(bench),
-        worst_case.run(bench, [scores], Search("greedy", "inversions", 2), budgets=(2,)),
+        WorstCase((scores,), budgets=(2,)).run(bench),
     ):
         with pytest.raises(NotAskedAgainError, match="cannot be asked again"):
             finished(work)
@@ -68,7 +67,7 @@ def test_combinations_of_a_file_are_refused_by_the_file_s_name(bench, scores, co
     for work in (
         Invariance((name,), 2).run(bench),
         RankingDegradation((name,), ((FAMILY, 5.0),), draws=1).run(bench),
-        worst_case.run(bench, [name], Search("greedy", "inversions", 2), budgets=(2,)),
+        WorstCase((name,), budgets=(2,)).run(bench),
     ):
         with pytest.raises(NotAskedAgainError) as refused:
             finished(work)

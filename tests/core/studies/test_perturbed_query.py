@@ -19,7 +19,7 @@ from shuffleproof.core.studies.kinds.perturbations.query import (
     swaps,
     worst_replayed,
 )
-from shuffleproof.core.studies.kinds.worst_case import study as worst_case
+from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.study import pairs_of
 from shuffleproof.core.studies.workbench import Workbench
@@ -119,7 +119,7 @@ def test_what_cannot_be_drawn_again_is_said(bench, disturbed):
 
 
 def test_the_worst_order_of_a_query_and_its_map(bench):
-    work = worst_case.run(bench, ["feature:1"], worst_case.Search(), budgets=[1, 3], queries=30)
+    work = WorstCase(("feature:1",), budgets=(1, 3), queries=30).run(bench)
     artefact = finished(work)
     result = StudyResult.open(artefact.path)
     asked = question(bench, result, ranker=INITIAL, label=INITIAL, study=str(artefact.key))

@@ -30,7 +30,6 @@ from shuffleproof.core.studies.kinds.invariance.examination import examine
 from shuffleproof.core.studies.kinds.invariance.verdict import INVARIANT, verdict_of
 from shuffleproof.core.studies.score_reuse import scores_of_all
 
-TARGETS = ("ranking", "shown")
 READ: dict[str, frozenset[Input]] = {
     "ranking": frozenset({"order", "ranks"}),
     "shown": frozenset({"order"}),

@@ -1,9 +1,10 @@
 """What the study of the worst case is asked."""
 
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
+from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.parameters import (
     Parameter,
     fields_of,
@@ -12,8 +13,6 @@ from shuffleproof.core.parameters import (
     replaced,
     text_of,
 )
-from shuffleproof.core.progress import Progress
-from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.question import (
     RANKERS,
     Facts,
@@ -23,9 +22,6 @@ from shuffleproof.core.studies.question import (
     SingleFlag,
     rankers_of,
 )
-
-if TYPE_CHECKING:
-    from shuffleproof.core.studies.workbench import Workbench
 
 DIRECT = ("method", "unit")
 """What of a search has a flag of its own."""
@@ -109,6 +105,12 @@ class WorstCase(Question):
     queries: int | None = parameter(None, "only the first so many test queries", low=1)
     seed: int = parameter(0, "of everything drawn")
 
+    def __post_init__(self) -> None:
+        """Check the fields; no budgets at all make no study."""
+        super().__post_init__()
+        if not self.budgets:
+            raise ParameterError("budgets", "", "one or more whole numbers")
+
     @classmethod
     def of(cls, recipe: Facts, facts: Facts) -> "WorstCase":
         """The question that a stored study has answered."""
@@ -123,25 +125,6 @@ class WorstCase(Question):
             recipe["queries"],
             recipe["seed"],
         )
-
-    def run(self, bench: "Workbench") -> Generator[Progress, None, Artefact]:
-        """Look for the worst order of every list."""
-        from shuffleproof.core.perturb.worst_case import Search  # noqa: PLC0415 (only who works pays for it)
-        from shuffleproof.core.studies.kinds.worst_case import study as worst_case  # noqa: PLC0415 (likewise)
-
-        (measure,) = self.measures
-        work = worst_case.run(
-            bench,
-            self.rankers,
-            Search(**(self.search or {})),
-            budgets=self.budgets,
-            target=self.target,
-            measure=measure,
-            draws=self.draws,
-            seed=self.seed,
-            queries=self.queries,
-        )
-        return (yield from work)
 
     def printed(self) -> str:
         """Random mean against worst found."""

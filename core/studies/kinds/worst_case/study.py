@@ -26,28 +26,17 @@ from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import cells, engine
 from shuffleproof.core.studies.cells import Cell
-from shuffleproof.core.studies.kinds.worst_case.orders import TARGETS, Attack
+from shuffleproof.core.studies.kinds.worst_case.orders import Attack
+from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
 from shuffleproof.core.studies.precomputed_scores import refuse
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import query_ids_of
-from shuffleproof.core.studies.study import Described, Found, Trial, TrialRecords
+from shuffleproof.core.studies.study import Described, Found, Trial
 from shuffleproof.core.studies.workbench import Workbench, digests_of, with_initial
 
-KIND = "worst-case"
 RANDOM = "random"
-BUDGETS = (1, 2, 5, 10)
 PART = 25
 """Queries of a cell: what a killed search repeats at most."""
-
-
-def check_budgets(budgets: Sequence[int], name: str = "budgets") -> None:
-    """Refuse budgets of no steps.
-
-    Raises:
-        ParameterError: none, or one below 1.
-    """
-    if not budgets or min(budgets) < 1:
-        raise ParameterError(name, ",".join(map(str, budgets)), "whole numbers from 1 on")
 
 
 @dataclass(frozen=True)
@@ -74,18 +63,15 @@ class Plan(Described):
     measure: str
     budgets: tuple[int, ...]
     search: Search
-    draws: int = 10
-    seed: int = 0
-    queries: int | None = None
-    kind: str = field(default=KIND, init=False)
+    draws: int
+    seed: int
+    queries: int | None
+    kind: str = field(default=WorstCase.kind, init=False)
     measures: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Check what the parameters of a search do not."""
+        """The measure alone is what is measured."""
         object.__setattr__(self, "measures", (self.measure,))
-        if self.target not in TARGETS:
-            raise ParameterError("target", self.target, f"one of {', '.join(TARGETS)}")
-        check_budgets(self.budgets)
 
     def cells(self, lists: int) -> list[Cell]:
         """Ranker by ranker, random orders before the search, in parts of the queries."""
@@ -149,9 +135,10 @@ class Plan(Described):
 
     def _digest(self, ranker: str, family: str, part: int) -> str:
         facts = {
-            "kind": KIND, "ranker": ranker, "lists": self.lists, "part": [part, PART, self.queries],
-            "target": self.target, "measure": self.measure, "budgets": list(self.budgets),
-            "family": family, "unit": self.search.unit, "seed": self.seed,
+            "kind": self.kind, "ranker": ranker, "lists": self.lists,
+            "part": [part, PART, self.queries], "target": self.target, "measure": self.measure,
+            "budgets": list(self.budgets), "family": family,
+            "unit": self.search.unit, "seed": self.seed,
         }  # fmt: skip
         facts |= {"draws": self.draws} | (
             {} if family == RANDOM else {"search": asdict(self.search)}
@@ -162,61 +149,30 @@ class Plan(Described):
 ORDERS = "orders.safetensors"
 
 
-def run(  # noqa: PLR0913 (what a study of it asks for)
-    bench: Workbench,
-    names: Sequence[str],
-    search: Search,
-    *,
-    budgets: Sequence[int] = BUDGETS,
-    target: str = "ranking",
-    measure: str = "NDCG@10",
-    draws: int = 10,
-    seed: int = 0,
-    queries: int | None = None,
-) -> Generator[Progress, None, Artefact]:
-    """Train what is missing, search; yields progress, returns the stored result.
-
-    Args:
-        bench: the data and its lists.
-        names: rankers, as `Workbench.identified` takes them.
-        search: method and unit; its budget is replaced by the largest of `budgets`.
-        budgets: numbers of steps.
-        target: what is rearranged: `ranking` or `shown`.
-        measure: what is hurt.
-        draws: random orders a budget.
-        seed: of everything drawn.
-        queries: only the first so many test queries.
+def run(bench: Workbench, asked: WorstCase) -> Generator[Progress, None, Artefact]:
+    """Train what is missing, and look for the worst order of every list.
 
     Raises:
-        UnknownNameError: no such ranker or measure.
-        ParameterError: no such target, or budgets below 1.
         NotAskedAgainError: scores in a file.
     """
-    check_budgets(budgets)
-    refuse(names)
-    found = yield from bench.identified_all(names)
+    refuse(asked.rankers)
+    found = yield from bench.identified_all(asked.rankers)
     entered = with_initial(found)
-    rising = tuple(sorted(set(budgets)))
+    rising, (measure,) = tuple(sorted(set(asked.budgets))), asked.measures
     plan = Plan(
         rankers=digests_of(entered),
         lists=bench.lists_digest,
         initial=bench.recipe.initial,
-        target=target,
+        target=asked.target,
         measure=str(Measure.parse(measure)),
         budgets=rising,
-        search=Search(**asdict(search) | {"budget": max(rising, default=0)}),
-        draws=draws,
-        seed=seed,
-        queries=queries,
+        search=Search(**dict(asked.search or {}) | {"budget": rising[-1]}),
+        draws=asked.draws,
+        seed=asked.seed,
+        queries=asked.queries,
     )
     rankers = {label: one.ranker for label, one in entered.items()}
-    return (yield from _run(bench, plan, rankers, bench.records(found)))
-
-
-def _run(
-    bench: Workbench, plan: Plan, rankers: Mapping[str, Ranker], records: TrialRecords
-) -> Generator[Progress, None, Artefact]:
-    base = bench.test_lists(plan.queries)
+    base, records = bench.test_lists(plan.queries), bench.records(found)
     ids = query_ids_of(base)
 
     def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult | None]:
