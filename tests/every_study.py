@@ -5,7 +5,7 @@ from dataclasses import replace
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.ablation import study as ablation
-from shuffleproof.core.studies.kinds.attention import study as attention
+from shuffleproof.core.studies.kinds.attention.question import Attention
 from shuffleproof.core.studies.kinds.benchmark import outside_runs
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.card import study as card
@@ -78,7 +78,7 @@ def _studies(store, folder):
         "ablation": ablation.run(bench, variants, [0.0, 3.0], 1, 1),
         "set-size": set_size.run(sizes, sized, tables.DATA),
         "initial-rankings": multi_ranking.run(many, several),
-        "attention": attention.run(bench, [net], 3, 0.2),
+        "attention": Attention((net,), 3, 0.2).run(bench),
         "perturbations": perturbations.run(bench, ["feature:1"], setup),
         "worst-case": WorstCase(("feature:1",), **worst).run(bench),
         "group-shuffles": GroupShuffles((gsf,), (1, 2), 2, 3, 1).run(bench),

@@ -18,7 +18,7 @@ from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.answers.shown_order import document_names
 from shuffleproof.core.studies.kinds.attention import sections
-from shuffleproof.core.studies.kinds.attention import study as attention
+from shuffleproof.core.studies.kinds.attention.question import Attention
 from shuffleproof.core.studies.kinds.attention.study import NO_CHANGE, ListEdit, Look, looked
 from shuffleproof.core.studies.table_text import terminal
 from shuffleproof.core.studies.workbench import Workbench
@@ -29,7 +29,7 @@ def study(arguments: argparse.Namespace) -> Answer:
 
     With `--query` one list's weights, before and after `--change`; the map itself with `--json`.
     """
-    question, scope = asked(attention.KIND, arguments)
+    question, scope = asked(Attention.kind, arguments)
     if arguments.query is not None:
         return _list(done("lists", scope.opened()), rankers_in(question), arguments)
     return answered(done("attention", question.study(scope)), arguments)

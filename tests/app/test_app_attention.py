@@ -28,13 +28,13 @@ from shuffleproof.core.rankers.attention.maps import by_document, recorded
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import engine, jobs
 from shuffleproof.core.studies.kinds.attention import one_list, sections
-from shuffleproof.core.studies.kinds.attention import study as attention
 from shuffleproof.core.studies.kinds.attention.one_list import (
     list_command,
     list_python,
     packed,
     unpacked,
 )
+from shuffleproof.core.studies.kinds.attention.question import Attention
 from shuffleproof.core.studies.kinds.attention.study import ListEdit, offered
 from shuffleproof.core.studies.result import StudyResult, stored_summary
 from shuffleproof.core.studies.workbench import finished
@@ -181,7 +181,7 @@ def test_the_study_is_handed_in_watched_and_shown(trained_sample, tmp_path, monk
     assert job.kind == "attention"
     assert any("Cancel" in one.label for one in page.button)
     bench = replace(trained_sample[1], store=services.store())
-    finished(attention.run(bench, job.parameters["rankers"]))
+    finished(Attention(tuple(job.parameters["rankers"])).run(bench))
     page = opened(tmp_path, monkeypatch, ranker="setrank-imsab-init")
     whole = " ".join(texts(page))
     assert ": a document draws on" in whole
@@ -538,14 +538,14 @@ def study(trained_sample, tmp_path_factory):
         for artefact in bench.store.artefacts("ranker")
         if artefact.facts["name"] in {"dlcm", "setrank-imsab-init"}
     ]
-    steps = attention.run(bench, sorted(names), 70, 0.5)
+    steps = Attention(tuple(sorted(names)), 70, 0.5).run(bench)
     first = next(steps)
     begun = list(engine.running_studies(bench.store, "attention"))
     for _ in range(3):
         next(steps)
     partly = begun[0].result(bench.store)
     steps.close()
-    artefact = finished(attention.run(bench, sorted(names), 70, 0.5))
+    artefact = finished(Attention(tuple(sorted(names)), 70, 0.5).run(bench))
     return bench, artefact, (first, partly), sorted(names)
 
 
@@ -558,7 +558,7 @@ def test_the_study_is_resumed_and_can_be_drawn_while_it_runs(study):
     assert len(result.query_ids) == 70
     assert set(result.trials.ranker) == set(names)
     before = artefact.created
-    assert finished(attention.run(bench, names, 70, 0.5)).created == before
+    assert finished(Attention(tuple(names), 70, 0.5).run(bench)).created == before
 
 
 def test_the_study_agrees_with_every_single_list(study):
@@ -612,11 +612,11 @@ def test_its_table_summary_and_sentences(study):
 def test_what_has_no_weights_is_refused_before_anything_runs(study):
     bench, _, _, names = study
     with pytest.raises(UsageError, match="choose a SetRank"):
-        next(attention.run(bench, ["lambdamart"]))
-    with pytest.raises(UsageError, match="no rankers"):
-        next(attention.run(bench, []))
+        next(Attention(("lambdamart",)).run(bench))
+    with pytest.raises(UsageError, match="at least one ranker"):
+        next(Attention(()).run(bench))
     with pytest.raises(ParameterError):
-        next(attention.run(bench, names, dead_below=2.0))
+        Attention(tuple(names), dead_below=2.0)
 
 
 def test_the_job_answers_with_the_artefact(study):

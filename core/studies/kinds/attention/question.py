@@ -1,16 +1,10 @@
 """What the study of attention is asked."""
 
-from collections.abc import Generator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from shuffleproof.core.parameters import parameter
-from shuffleproof.core.progress import Progress
-from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.question import Question
-
-if TYPE_CHECKING:
-    from shuffleproof.core.studies.workbench import Workbench
 
 
 @dataclass(frozen=True)
@@ -36,12 +30,6 @@ class Attention(Question):
         low=0,
         high=1,
     )
-
-    def run(self, bench: "Workbench") -> Generator[Progress, None, Artefact]:
-        """Ask every ranker for the weights of every test list."""
-        from shuffleproof.core.studies.kinds.attention import study as attention  # noqa: PLC0415 (only who works pays for it)
-
-        return (yield from attention.run(bench, self.rankers, self.queries, self.dead_below))
 
     def printed(self) -> str:
         """What is found of the first ranker."""

@@ -28,7 +28,6 @@ from shuffleproof.core.rankers.attention import measures
 from shuffleproof.core.rankers.attention.kinds import AttentionRecord, attends
 from shuffleproof.core.rankers.attention.order import binned, bounds, largest_change
 from shuffleproof.core.rankers.attention.summary import (
-    DEAD_BELOW,
     MEASURES,
     POINT,
     Row,
@@ -43,6 +42,7 @@ from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import engine, tables
 from shuffleproof.core.studies.answers.shown_order import Documents, ShownOrder, document_names
 from shuffleproof.core.studies.cells import Cell, CellPlan, by_cells
+from shuffleproof.core.studies.kinds.attention.question import Attention
 from shuffleproof.core.studies.result import SUMMARY, StudyResult
 from shuffleproof.core.studies.run import query_ids_of
 from shuffleproof.core.studies.study import Found, Trial
@@ -170,7 +170,6 @@ def offered() -> tuple[str, ...]:
     return tuple(found)
 
 
-KIND = "attention"
 CHUNK = 64
 """Lists that are stored together."""
 
@@ -187,23 +186,23 @@ class Plan(CellPlan):
         dead_below: a point is dead where it gets less than this times its fair share.
     """
 
-    kind: str = field(default=KIND, init=False)
+    kind: str = field(default=Attention.kind, init=False)
     rankers: tuple[tuple[str, str], ...]
     lists: str
     initial: tuple[str, ...]
     queries: int
-    dead_below: float = DEAD_BELOW
+    dead_below: float
     measures: tuple[str, ...] = field(default=MEASURES, init=False)
 
     def cells(self) -> tuple[Cell, ...]:
         """All parts, in the order in which they are worked: every ranker's first lists early.
 
-        >>> plan = Plan((("a", "1"), ("b", "2")), "lists", ("random",), 100)
+        >>> plan = Plan((("a", "1"), ("b", "2")), "lists", ("random",), 100, 0.1)
         >>> [(cell.row.ranker, plan.lists_of(cell.part)) for cell in plan.cells()]
         [('a', (0, 64)), ('b', (0, 64)), ('a', (64, 100)), ('b', (64, 100))]
         """
         return tuple(
-            Cell(Trial(label, KIND, 0.0, 0), part, self._digest(digest, part))
+            Cell(Trial(label, self.kind, 0.0, 0), part, self._digest(digest, part))
             for part in range(-(-self.queries // CHUNK))
             for label, digest in self.rankers
         )
@@ -237,7 +236,7 @@ class Plan(CellPlan):
     def _digest(self, ranker: str, part: int) -> str:
         """The key under which a part is stored; other rankers and parts do not enter it."""
         facts = {
-            "kind": KIND,
+            "kind": self.kind,
             "ranker": ranker,
             "lists": self.lists,
             "part": list(self.lists_of(part)),
@@ -247,39 +246,27 @@ class Plan(CellPlan):
         return key_of("trial", facts).digest
 
 
-def run(
-    bench: Workbench,
-    names: Sequence[str],
-    queries: int | None = None,
-    dead_below: int | float = DEAD_BELOW,
-) -> Generator[Progress, None, Artefact]:
-    """Ask every ranker for the weights of every test list; yields progress, returns the result.
-
-    Args:
-        bench: the data and its lists.
-        names: SetRanks and DLCMs, as `Workbench.trained` takes them.
-        queries: only the first so many test queries; None: all.
-        dead_below: a point that gets less than this times its fair share is dead in that head.
+def run(bench: Workbench, asked: Attention) -> Generator[Progress, None, Artefact]:
+    """Train what is missing, ask every ranker for the weights of every test list.
 
     Raises:
         UsageError: a ranker without weights, or none at all.
-        ParameterError: a share outside [0, 1].
     """
-    if not 0 <= dead_below <= 1:
-        raise ParameterError("dead_below", dead_below, "between 0 and 1")
-    if not names:
-        raise UsageError("the study has no rankers; name at least one SetRank or DLCM")
     rankers: dict[str, Ranker] = {}
     digests = []
-    for name in names:
+    for name in asked.rankers:
         if not attends(RankerName.parse(name).base):
             raise UsageError(f"{name} has no attention and no gates: choose a SetRank or a DLCM")
         kept = yield from bench.trained(name)
         rankers[name] = kept.ranker
         digests.append((name, kept.artefact.key.digest))
-    base = bench.test_lists(queries)
+    base = bench.test_lists(asked.queries)
     plan = Plan(
-        tuple(digests), bench.lists_digest, bench.recipe.initial, len(base.lists), float(dead_below)
+        rankers=tuple(digests),
+        lists=bench.lists_digest,
+        initial=bench.recipe.initial,
+        queries=len(base.lists),
+        dead_below=float(asked.dead_below),
     )
     ids = query_ids_of(base)
     work = by_cells(
