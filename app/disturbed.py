@@ -17,16 +17,16 @@ from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.answers.scoring import documents_moved
 from shuffleproof.core.studies.kinds.card import sections as card_table
-from shuffleproof.core.studies.kinds.card import study as card
+from shuffleproof.core.studies.kinds.card.question import Card
 from shuffleproof.core.studies.kinds.perturbations import sections as perturbations_sections
-from shuffleproof.core.studies.kinds.perturbations import study as perturbations
+from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
 from shuffleproof.core.studies.kinds.worst_case import sections as worst_case_sections
 from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
 from shuffleproof.core.studies.result import stored_summary
 from shuffleproof.core.studies.score_floor import of_scores
 from shuffleproof.core.words import counted
 
-CARD, PERTURBATIONS_KIND = card.KIND, perturbations.KIND
+CARD, PERTURBATIONS_KIND = Card.kind, Perturbations.kind
 KINDS = (CARD, PERTURBATIONS_KIND, WorstCase.kind)
 QUERY = "shuffleproof.core.studies.kinds.perturbations.query"
 

@@ -11,7 +11,7 @@ from shuffleproof.core.execution.this_job import THIS_JOB
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.jobs import submit
-from shuffleproof.core.studies.kinds.card import study as card
+from shuffleproof.core.studies.kinds.card.question import Card
 from shuffleproof.core.studies.kinds.perturbations import study as perturbations
 from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
 from shuffleproof.core.studies.workbench import Workbench, finished
@@ -42,7 +42,7 @@ def bench_in(folder):
 def made(bench, kind):
     """A stored study of a kind, of rankers that take no training."""
     if kind == "card":
-        return finished(card.run(bench, RANKERS, FAMILIES, draws=2))
+        return finished(Card(RANKERS, FAMILIES, draws=2).run(bench))
     if kind == "worst-case":
         search = {"unit": "exchanges", "places": 6}
         asked = WorstCase(RANKERS, search=search, budgets=(1, 2), queries=12)
@@ -109,7 +109,7 @@ def clicked(module, monkeypatch, chart, *facts):
 def begun(bench, kind):
     """A small study of a kind as a generator, to be stopped after some reports."""
     if kind == "card":
-        return card.run(bench, RANKERS, FAMILIES, draws=1, seed=5)
+        return Card(RANKERS, FAMILIES, draws=1, seed=5).run(bench)
     if kind == "worst-case":
         return WorstCase(RANKERS, budgets=(1,), queries=3, seed=5, draws=1).run(bench)
     return perturbations.run(bench, RANKERS, perturbations.Setup(MANY, draws=1, seed=5))

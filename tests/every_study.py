@@ -8,7 +8,7 @@ from shuffleproof.core.studies.kinds.ablation import study as ablation
 from shuffleproof.core.studies.kinds.attention.question import Attention
 from shuffleproof.core.studies.kinds.benchmark import outside_runs
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
-from shuffleproof.core.studies.kinds.card import study as card
+from shuffleproof.core.studies.kinds.card.question import Card
 from shuffleproof.core.studies.kinds.group_shuffles.question import GroupShuffles
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.kinds.multi_ranking import study as multi_ranking
@@ -82,7 +82,7 @@ def _studies(store, folder):
         "perturbations": perturbations.run(bench, ["feature:1"], setup),
         "worst-case": WorstCase(("feature:1",), **worst).run(bench),
         "group-shuffles": GroupShuffles((gsf,), (1, 2), 2, 3, 1).run(bench),
-        "card": card.run(bench, ["feature:1"], ["shuffle"], 2, 6),
+        "card": Card(("feature:1",), ("shuffle",), 2, 6).run(bench),
     }
     found = {kind: finished(one) for kind, one in work.items()}
     files = [folder / "first.run", folder / "second.run"]

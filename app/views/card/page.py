@@ -25,8 +25,8 @@ from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.engine import RunningStudy
 from shuffleproof.core.studies.kinds.card import sections as card_table
-from shuffleproof.core.studies.kinds.card import study as card
-from shuffleproof.core.studies.kinds.card.study import MOVED
+from shuffleproof.core.studies.kinds.card.question import Card
+from shuffleproof.core.studies.kinds.card.study import ALLOWED, MOVED
 from shuffleproof.core.words import counted
 
 CHART = "pareto"
@@ -192,7 +192,7 @@ def _table(cards: pd.DataFrame, key: str, family: str, measure: str) -> None:
     )
 
 
-OFFERED = [name for name, entry in PERTURBATIONS.items() if entry.changes <= card.ALLOWED]
+OFFERED = [name for name, entry in PERTURBATIONS.items() if entry.changes <= ALLOWED]
 
 
 def first(found: RunningStudy) -> None:
@@ -226,7 +226,7 @@ def cost(asked: Asked) -> str:
 
 
 FORM = Form(
-    Panel(card.KIND, "robustness card", first),
+    Panel(Card.kind, "robustness card", first),
     "Run a robustness card",
     "Run this card",
     rows=(("rankers",), ("families", "draws")),

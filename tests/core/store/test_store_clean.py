@@ -17,7 +17,7 @@ from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.tags import Tags
 from shuffleproof.core.store.verified import InBackground
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
-from shuffleproof.core.studies.kinds.card import study as card
+from shuffleproof.core.studies.kinds.card.question import Card
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.kinds.perturbations import study as perturbations
 from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
@@ -81,7 +81,7 @@ def test_every_kind_of_study_can_name_its_trials(store, tmp_path):
     names, pairs = ["feature:2"], (("transpositions", 5.0),)
     finished(perturbations.run(bench, names, perturbations.Setup(pairs, draws=1)))
     finished(WorstCase(tuple(names), budgets=(1,), queries=2, draws=1).run(bench))
-    finished(card.run(bench, names, ("transpositions",), draws=1))
+    finished(Card(tuple(names), draws=1).run(bench))
     plan = benchmark.planned([bench], names, ["NDCG@10"], 1)
     finished(benchmark.run([bench], plan, "mine"))
     kinds = {one.recipe["kind"] for one in store.artefacts("study")}

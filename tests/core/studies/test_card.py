@@ -13,6 +13,7 @@ from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.card import sections as card_table
 from shuffleproof.core.studies.kinds.card import study as card
+from shuffleproof.core.studies.kinds.card.question import Card
 from shuffleproof.core.studies.kinds.card.sections import resampled
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.workbench import Workbench, finished
@@ -28,7 +29,7 @@ def bench(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def result(bench):
-    return StudyResult.open(finished(card.run(bench, ("feature:1",), draws=2)).path)
+    return StudyResult.open(finished(Card(("feature:1",), draws=2).run(bench)).path)
 
 
 def judged():
@@ -146,14 +147,14 @@ def first_feature(features, ranks):
 
 
 def test_a_callable_has_a_card_too(bench):
-    work = card.run(bench, (f"{__name__}:first_feature",), ("shuffle-shown",), draws=1)
+    work = Card((f"{__name__}:first_feature",), ("shuffle-shown",), draws=1).run(bench)
     frame = card_table.cards(StudyResult.open(finished(work).path), "shuffle-shown", "NDCG@10")
     assert frame["kept"].tolist() == [1, 1]
 
 
 def test_families_that_change_documents_make_no_card(bench):
     with pytest.raises(UsageError, match="changes more than order and ranking"):
-        card.planned(bench, {}, ("distractors",))
+        next(Card(("no ranker is trained",), ("distractors",)).run(bench))
 
 
 @pytest.mark.parametrize(

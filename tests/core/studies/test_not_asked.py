@@ -7,7 +7,7 @@ from shuffleproof.core.errors import NotAskedAgainError, ParameterError
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.card import sections as card_table
-from shuffleproof.core.studies.kinds.card import study as card
+from shuffleproof.core.studies.kinds.card.question import Card
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.kinds.ranking_degradation import sections
 from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
@@ -84,7 +84,7 @@ def test_no_draw_is_refused_before_anything_is_trained():
 
 
 def test_their_card_has_a_start_and_says_that_nothing_else_was_asked(bench, scores):
-    result = StudyResult.open(finished(card.run(bench, [scores, "feature:1"], draws=1)).path)
+    result = StudyResult.open(finished(Card((scores, "feature:1"), draws=1).run(bench)).path)
     frame = card_table.pareto(card_table.cards(result, FAMILY, "NDCG@10")).set_index("ranker")
     own = frame.loc[scores]
     assert own["worst"] == NOT_ASKED
@@ -110,7 +110,7 @@ def test_what_a_random_ranker_changes_is_within_its_own_noise(bench, functions):
 
 def test_a_card_tells_noise_too(bench, functions):
     names = ["chances:noisy", "feature:1"]
-    result = StudyResult.open(finished(card.run(bench, names, draws=1)).path)
+    result = StudyResult.open(finished(Card(tuple(names), draws=1).run(bench)).path)
     frame = card_table.cards(result, FAMILY, "NDCG@10").set_index("ranker")
     assert frame.loc[names[0], "noise"].startswith("not told apart from its own noise")
     assert frame.loc[names[1], "noise"] == ""

@@ -1,16 +1,10 @@
 """What a robustness card is asked."""
 
-from collections.abc import Generator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from shuffleproof.core.parameters import parameter
-from shuffleproof.core.progress import Progress
-from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.question import RANKERS, Facts, Question, Scope, rankers_of
-
-if TYPE_CHECKING:
-    from shuffleproof.core.studies.workbench import Workbench
 
 
 @dataclass(frozen=True)
@@ -43,12 +37,6 @@ class Card(Question):
 
         del scope
         card.check(self.families)
-
-    def run(self, bench: "Workbench") -> Generator[Progress, None, Artefact]:
-        """Disturb, measure, time."""
-        from shuffleproof.core.studies.kinds.card import study as card  # noqa: PLC0415 (only who works pays for it)
-
-        return (yield from card.run(bench, self.rankers, self.families, self.draws, self.seed))
 
     def printed(self) -> str:
         """The cards side by side."""

@@ -21,21 +21,19 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.perturb.registry import entry_of
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import Ranker
-from shuffleproof.core.rankers.initial import INITIAL_DIGEST
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import conventions, engine
-from shuffleproof.core.studies.kinds.ranking_degradation.sections import PAPER_FAMILY
+from shuffleproof.core.studies.kinds.card.question import Card
 from shuffleproof.core.studies.kinds.worst_case.orders import Attack
 from shuffleproof.core.studies.noise import Noise
 from shuffleproof.core.studies.precomputed_scores import is_as_is, is_precomputed
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import query_ids_of, run_study, values_of
 from shuffleproof.core.studies.score_reuse import ScoreCache, source_of
-from shuffleproof.core.studies.study import Study, TrialRecords, levels_of
-from shuffleproof.core.studies.workbench import Workbench, with_initial
+from shuffleproof.core.studies.study import Study, TrialRecords, pairs_of
+from shuffleproof.core.studies.workbench import Workbench, digests_of, with_initial
 
-KIND = "card"
 FLIPS = {"flip-top-1": 1, "flip-top-10": 10}
 """Share of the first so many documents that are others."""
 
@@ -64,62 +62,29 @@ def check(families: Sequence[str]) -> None:
             )
 
 
-def planned(
-    bench: Workbench,
-    digests: Mapping[str, str],
-    families: Sequence[str] = (PAPER_FAMILY,),
-    draws: int = 5,
-    seed: int = 0,
-) -> Study:
-    """The plan: every family at its own levels, the initial ranking beside the rankers.
-
-    Args:
-        bench: the data and its lists.
-        digests: of the rankers, by label.
-        families: perturbations of the initial ranking or of the order shown.
-        draws: of each level.
-        seed: of the draws.
+def run(bench: Workbench, asked: Card) -> Generator[Progress, None, Artefact]:
+    """Train what is missing, disturb, measure, time; the initial ranking beside the rankers.
 
     Raises:
         UsageError: a family that changes more than order or ranking.
     """
-    check(families)
-    pairs = [(family, level) for family in families for level in levels_of(family)]
-    measures = ("NDCG@10",)
-    return Study(
-        kind=KIND,
-        rankers=((INITIAL, INITIAL_DIGEST), *digests.items()),
+    check(asked.families)
+    found = yield from bench.identified_all(asked.rankers)
+    entered = with_initial(found)
+    measures = (str(MEASURE),)
+    study = Study(
+        kind=asked.kind,
+        rankers=digests_of(entered),
         lists=bench.lists_digest,
         initial=bench.recipe.initial,
-        perturbations=tuple(pairs),
+        perturbations=pairs_of(asked.families),
         measures=measures,
-        draws=draws,
-        seed=seed,
+        draws=asked.draws,
+        seed=asked.seed,
         stored=(*conventions.stored_measures(measures), *OWN),
     )
-
-
-def run(
-    bench: Workbench,
-    names: Sequence[str],
-    families: Sequence[str] = (PAPER_FAMILY,),
-    draws: int = 5,
-    seed: int = 0,
-) -> Generator[Progress, None, Artefact]:
-    """Train what is missing, disturb, measure, time; yields progress, returns the result.
-
-    Args:
-        bench: the data and its lists.
-        names: rankers, as `Workbench.identified` takes them.
-        families: as `planned` takes them.
-        draws: of each level.
-        seed: of the draws.
-    """
-    found = yield from bench.identified_all(names)
-    digests = {label: one.digest for label, one in found.items()}
-    study = planned(bench, digests, families, draws, seed)
     base: JudgedLists = bench.prepared.test
-    rankers = {label: one.ranker for label, one in with_initial(found).items()}
+    rankers = {label: one.ranker for label, one in entered.items()}
 
     def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult]:
         """Disturb, measure and time every ranker."""
