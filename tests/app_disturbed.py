@@ -12,7 +12,7 @@ from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.jobs import submit
 from shuffleproof.core.studies.kinds.card.question import Card
-from shuffleproof.core.studies.kinds.perturbations import study as perturbations
+from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
 from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
 from shuffleproof.core.studies.workbench import Workbench, finished
 from tests import app_jobs
@@ -47,7 +47,7 @@ def made(bench, kind):
         search = {"unit": "exchanges", "places": 6}
         asked = WorstCase(RANKERS, search=search, budgets=(1, 2), queries=12)
         return finished(asked.run(bench))
-    return finished(perturbations.run(bench, RANKERS, perturbations.Setup(MANY, draws=2)))
+    return finished(Perturbations(RANKERS, MANY, draws=2).run(bench))
 
 
 def card_page():
@@ -112,7 +112,7 @@ def begun(bench, kind):
         return Card(RANKERS, FAMILIES, draws=1, seed=5).run(bench)
     if kind == "worst-case":
         return WorstCase(RANKERS, budgets=(1,), queries=3, seed=5, draws=1).run(bench)
-    return perturbations.run(bench, RANKERS, perturbations.Setup(MANY, draws=1, seed=5))
+    return Perturbations(RANKERS, MANY, draws=1, seed=5).run(bench)
 
 
 def running(desk, bench, kind, reports, parameters):

@@ -12,7 +12,7 @@ from shuffleproof.core.studies.kinds.card.question import Card
 from shuffleproof.core.studies.kinds.group_shuffles.question import GroupShuffles
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.kinds.multi_ranking import study as multi_ranking
-from shuffleproof.core.studies.kinds.perturbations import study as perturbations
+from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
 from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
 from shuffleproof.core.studies.kinds.set_size import study as set_size
 from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
@@ -58,7 +58,6 @@ def _studies(store, folder):
     sized = set_size.planned(sizes, ("feature:1", "file-order"), (3,), ("NDCG@5", "RR"))
     several = multi_ranking.planned(many, ("feature:2",), ("oracle",), ("NDCG@5",))
     pairs = pairs_of(["cut", "shuffle-shown"], "0.25")
-    setup = perturbations.Setup(pairs, ("NDCG@3", "RR"), draws=2, seed=3)
     worst = {
         "search": {"method": "beam"},
         "budgets": (1, 2),
@@ -79,7 +78,7 @@ def _studies(store, folder):
         "set-size": set_size.run(sizes, sized, tables.DATA),
         "initial-rankings": multi_ranking.run(many, several),
         "attention": Attention((net,), 3, 0.2).run(bench),
-        "perturbations": perturbations.run(bench, ["feature:1"], setup),
+        "perturbations": Perturbations(("feature:1",), pairs, ("NDCG@3", "RR"), 2, 3).run(bench),
         "worst-case": WorstCase(("feature:1",), **worst).run(bench),
         "group-shuffles": GroupShuffles((gsf,), (1, 2), 2, 3, 1).run(bench),
         "card": Card(("feature:1",), ("shuffle",), 2, 6).run(bench),

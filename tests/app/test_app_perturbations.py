@@ -17,7 +17,7 @@ from shuffleproof.core.perturb.registry import PERTURBATIONS
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.perturbations import sections
-from shuffleproof.core.studies.kinds.perturbations import study as perturbations
+from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
 from shuffleproof.core.studies.reproduce import study_command, study_python
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.workbench import finished
@@ -237,10 +237,8 @@ def test_the_report_has_picture_sentence_and_numbers(desk, stored):
 @pytest.fixture(scope="module")
 def otherwise(bench):
     """A study of rankers trained and asked otherwise: one that learns, one that draws."""
-    pairs = [("label-noise", 1.0), ("train-seed", 1.0), ("batches", 1.0)]
-    names = ["ranksvm", "random"]
-    setup = perturbations.Setup(pairs, draws=1, seed=2)
-    return finished(perturbations.run(bench, names, setup))
+    pairs = (("label-noise", 1.0), ("train-seed", 1.0), ("batches", 1.0))
+    return finished(Perturbations(("ranksvm", "random"), pairs, draws=1, seed=2).run(bench))
 
 
 def test_lists_are_answered_by_the_ranker_as_it_is_and_trained_otherwise(desk, otherwise):

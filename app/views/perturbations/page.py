@@ -29,6 +29,7 @@ from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import cost
 from shuffleproof.core.studies.engine import RunningStudy
 from shuffleproof.core.studies.kinds.perturbations import sections, study
+from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
 from shuffleproof.core.studies.kinds.perturbations.sections import STRENGTHS, headed
 from shuffleproof.core.studies.study import pairs_of
 from shuffleproof.core.studies.tables import Table, inferred
@@ -333,7 +334,7 @@ def _retrained(asked: Asked) -> str:
 
 
 FORM = Form(
-    Panel(study.KIND, "study of perturbations", first),
+    Panel(Perturbations.kind, "study of perturbations", first),
     "Run a study of perturbations",
     "Run this study",
     rows=(("rankers",), ("perturbations",), ("draws",)),

@@ -25,7 +25,7 @@ from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
 from shuffleproof.core.studies.kinds.invariance.study import certified
 from shuffleproof.core.studies.kinds.perturbations import sections
-from shuffleproof.core.studies.kinds.perturbations import study as perturbations
+from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
 from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
 from shuffleproof.core.studies.library.import_ranker import bring
 from shuffleproof.core.studies.result import StudyResult
@@ -114,8 +114,8 @@ def test_a_study_leaves_out_what_scores_of_a_file_cannot_be_asked_and_says_so(be
     families = ["cut", "feature-noise", "duplicates", "cut:0.5+feature-noise", "shuffle-shown"]
     families += ["label-noise"]
     levels = {"duplicates": 2.0, families[3]: 1.0}
-    setup = perturbations.Setup([(name, levels.get(name, 0.5)) for name in families], draws=1)
-    study = finished(perturbations.run(bench, [label, "feature:1"], setup))
+    pairs = tuple((name, levels.get(name, 0.5)) for name in families)
+    study = finished(Perturbations((label, "feature:1"), pairs, draws=1).run(bench))
     trials = StudyResult.open(study.path).trials
     asked = {name: set(own["family"]) for name, own in trials.groupby("ranker")}
     assert asked[label] == {"cut"}, "its quality as it is"
@@ -126,9 +126,7 @@ def test_a_study_leaves_out_what_scores_of_a_file_cannot_be_asked_and_says_so(be
     assert f"feature-noise: {label} cannot be re-scored (its scores are in a file)." in told
     assert f"label-noise: {label} cannot be trained again (from outside)." in told
     assert told.count("means nothing") == 1, "labels, for what learns from none"
-    seeds = finished(
-        perturbations.run(bench, [label, "random"], perturbations.Setup(SEEDS, draws=1))
-    )
+    seeds = finished(Perturbations((label, "random"), tuple(SEEDS), draws=1).run(bench))
     assert seeds.facts["left_out"] == {
         "train-seed": {
             label: "cannot be trained again, from outside",
@@ -136,7 +134,7 @@ def test_a_study_leaves_out_what_scores_of_a_file_cannot_be_asked_and_says_so(be
         }
     }
     with pytest.raises(UsageError, match=rf"{label} \(cannot be trained again, from outside\)"):
-        finished(perturbations.run(bench, [label], perturbations.Setup(SEEDS)))
+        finished(Perturbations((label,), tuple(SEEDS)).run(bench))
 
 
 def test_a_benchmark_compares_rankers_from_outside_by_their_content(bench, files, monkeypatch):

@@ -21,7 +21,7 @@ from shuffleproof.core.rankers.neural.recipes import FIXED
 from shuffleproof.core.rankers.registry import RANKERS
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies.kinds.perturbations import study
+from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
 from shuffleproof.core.studies.kinds.perturbations.system import Retraining
 from shuffleproof.core.studies.methods import paragraph
 from shuffleproof.core.studies.result import StudyResult
@@ -48,9 +48,8 @@ def bench(tmp_path_factory):
 @pytest.fixture(scope="module")
 def found(bench):
     """Trees, pairs, a net and a feature under two other orders of the training rows."""
-    setup = study.Setup([("train-order", 1.0)], draws=2, seed=4)
-    names = ["lambdamart", "ranksvm", NET, "feature:2"]
-    artefact = finished(study.run(bench, names, setup))
+    names = ("lambdamart", "ranksvm", NET, "feature:2")
+    artefact = finished(Perturbations(names, (("train-order", 1.0),), draws=2, seed=4).run(bench))
     return artefact, StudyResult.open(artefact.path)
 
 

@@ -19,7 +19,7 @@ from shuffleproof.core.store.verified import InBackground
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.card.question import Card
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
-from shuffleproof.core.studies.kinds.perturbations import study as perturbations
+from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
 from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
 from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
 from shuffleproof.core.studies.library import cleaning
@@ -79,7 +79,7 @@ def test_trials_go_with_the_last_study_that_needs_them(store, tmp_path, capsys):
 def test_every_kind_of_study_can_name_its_trials(store, tmp_path):
     bench = bench_of(store, tmp_path)
     names, pairs = ["feature:2"], (("transpositions", 5.0),)
-    finished(perturbations.run(bench, names, perturbations.Setup(pairs, draws=1)))
+    finished(Perturbations(tuple(names), pairs, draws=1).run(bench))
     finished(WorstCase(tuple(names), budgets=(1,), queries=2, draws=1).run(bench))
     finished(Card(tuple(names), draws=1).run(bench))
     plan = benchmark.planned([bench], names, ["NDCG@10"], 1)

@@ -23,6 +23,7 @@ from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import run as running
 from shuffleproof.core.studies.engine import RunningStudy
 from shuffleproof.core.studies.kinds.perturbations import applicability, sections, study
+from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
 from shuffleproof.core.studies.kinds.perturbations.study import Trials
 from shuffleproof.core.studies.kinds.perturbations.system import (
     OWN,
@@ -35,7 +36,7 @@ from shuffleproof.core.studies.result import StudyResult, stored_summary
 from shuffleproof.core.studies.run import run_study
 from shuffleproof.core.studies.score_reuse import ScoreCache, shared_source
 from shuffleproof.core.studies.study import Memory, Study, Trial, levels_of, pairs_of, plan
-from shuffleproof.core.studies.workbench import Identified, Workbench
+from shuffleproof.core.studies.workbench import Workbench
 from tests import small_set
 
 
@@ -168,7 +169,7 @@ def test_answers_are_compared_over_shared_documents(judged):
 
 def ran(judged, rankers, pairs, records, draws=3):
     made = Study(
-        kind=study.KIND,
+        kind=Perturbations.kind,
         rankers=tuple((ranker.name, f"digest of {ranker.name}") for ranker in rankers),
         lists="lists",
         initial=("feature:1",),
@@ -256,10 +257,10 @@ def small(bench):
 def result(small):
     """A study of a tree ensemble under labels, an order and a chain."""
     pairs = pairs_of(["label-noise", "clicks-position", "transpositions:5+cut"], None)
-    pairs = [(family, level) for family, level in pairs if level in {0.0, 0.4, 10.0}]
-    setup = study.Setup(pairs, draws=2, seed=3)
-    artefact = finished(study.run(small, ["ranksvm", "random"], setup))
-    return artefact, StudyResult.open(artefact.path), setup
+    pairs = tuple((family, level) for family, level in pairs if level in {0.0, 0.4, 10.0})
+    question = Perturbations(("ranksvm", "random"), pairs, draws=2, seed=3)
+    artefact = finished(question.run(small))
+    return artefact, StudyResult.open(artefact.path), question
 
 
 def test_labels_are_learnt_anew(small, result):
@@ -314,13 +315,13 @@ def test_the_lists_as_they_are_stand_in_every_study(small, result):
 
 
 def test_a_study_is_found_again_and_drawn_while_it_runs(small, result, monkeypatch):
-    artefact, found, setup = result
+    artefact, found, question = result
 
     def never(*_):
         raise AssertionError
 
     monkeypatch.setattr(Retraining, "trained", never)
-    again = finished(study.run(small, ["ranksvm", "random"], setup))
+    again = finished(question.run(small))
     assert again.key == artefact.key
     seen = RunningStudy(found.recipe, found.query_ids, found.facts).result(small.store)
     np.testing.assert_array_equal(seen.values, found.values)
@@ -328,13 +329,12 @@ def test_a_study_is_found_again_and_drawn_while_it_runs(small, result, monkeypat
 
 
 def test_what_cannot_be_done_is_said(small):
-    labels = study.Setup([("label-noise", 0.2)])
     with pytest.raises(UsageError, match=r"nothing is left to study.*cannot be trained again"):
-        study.planned(small, {"ranksvm#12ab": Identified(FeatureRanker(), "d")}, labels)
+        next(Perturbations(("ranksvm#12ab",), (("label-noise", 0.2),)).run(small))
     with pytest.raises(UsageError, match="no network among the rankers"):
-        finished(study.run(small, ["random"], study.Setup([("gradient-sign", 0.2)])))
+        finished(Perturbations(("random",), (("gradient-sign", 0.2),)).run(small))
     with pytest.raises(UsageError, match="name a network"):
-        finished(study.run(small, ["random"], study.Setup([("gradient-sign@dlcm", 0.2)])))
+        finished(Perturbations(("random",), (("gradient-sign@dlcm", 0.2),)).run(small))
 
 
 @pytest.fixture(scope="module")
@@ -384,10 +384,10 @@ def asked(small, nets):
     """A network, a ranker that draws and one that is fixed, trained and asked otherwise."""
     short = {"epochs": "2", "steps_per_epoch": "8"}
     net = finished(small.trained("setrank-imsab", short))
-    names = [f"setrank-imsab#{net.artefact.key.digest[:12]}", "random", "feature:2"]
-    pairs = [("bfloat16", 1.0), ("threads", 1.0), ("batches", 1.0), ("batches", 5.0)]
-    machine = finished(study.run(small, names, study.Setup(pairs, draws=2)))
-    seeds = finished(study.run(small, names[1:], study.Setup([("train-seed", 1.0)], draws=2)))
+    names = (f"setrank-imsab#{net.artefact.key.digest[:12]}", "random", "feature:2")
+    pairs = (("bfloat16", 1.0), ("threads", 1.0), ("batches", 1.0), ("batches", 5.0))
+    machine = finished(Perturbations(names, pairs, draws=2).run(small))
+    seeds = finished(Perturbations(names[1:], (("train-seed", 1.0),), draws=2).run(small))
     return names[0], StudyResult.open(machine.path), StudyResult.open(seeds.path)
 
 
@@ -427,23 +427,20 @@ def test_what_means_nothing_has_no_values_and_a_reason(small, asked):
         rows = result.trials.groupby(["ranker", "family"]).groups
         assert not [(ranker, family) for ranker, family in rows if ranker in told.get(family, {})]
     with pytest.raises(UsageError, match=r"bfloat16 means nothing .*random .no bfloat16"):
-        finished(study.run(small, ["random"], study.Setup([("bfloat16", 1.0)])))
+        finished(Perturbations(("random",), (("bfloat16", 1.0),)).run(small))
     with pytest.raises(UsageError, match="changes no input"):
         finished(RankingDegradation(("random",), (("batches", 1.0),)).run(small))
     with pytest.raises(UsageError, match="cannot be trained again"):
-        study.planned(
-            small,
-            {"rrf:dlcm+gsf": Identified(FeatureRanker(), "d")},
-            study.Setup([("train-seed", 1)]),
-        )
+        next(Perturbations(("rrf:dlcm+gsf",), (("train-seed", 1.0),)).run(small))
 
 
 def test_a_family_that_cannot_run_stops_no_other(small):
     """All labels 0: ranksvm has nothing to learn, feature:2 never learns; cut goes on."""
     flat = "label-flips@" + "/".join(["1_0_0_0_0"] * 5)
-    pairs = [(flat, 1.0), ("train-seed", 1.0), ("gradient-sign", 0.1), ("cut", 0.0), ("cut", 0.5)]
-    setup = study.Setup(pairs, draws=1)
-    artefact = finished(study.run(small, ["ranksvm", "feature:2"], setup))
+    levels = (1.0, 1.0, 0.1, 0.0, 0.5)
+    families = (flat, "train-seed", "gradient-sign", "cut", "cut")
+    pairs = tuple(zip(families, levels, strict=True))
+    artefact = finished(Perturbations(("ranksvm", "feature:2"), pairs, draws=1).run(small))
     told, found = artefact.facts["left_out"], StudyResult.open(artefact.path)
     assert told[flat]["ranksvm"].startswith("cannot be trained on it, every label of its ")
     assert told[flat]["feature:2"] == "learns from no label"
@@ -474,7 +471,7 @@ def test_a_ranker_that_fails_once_disturbed_takes_no_other_with_it(small):
     fading.whole = len(small.prepared.test.lists.rows)
     rankers = {"steady": CentredRanker(), "fading": fading}
     made = Study(
-        kind=study.KIND,
+        kind=Perturbations.kind,
         rankers=tuple((label, f"digest of {label}") for label in rankers),
         lists="lists",
         initial=("feature:1",),

@@ -12,13 +12,13 @@ from shuffleproof.core.rankers.initial import InitialRanking, ListRecipe
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import jobs
-from shuffleproof.core.studies.kinds.perturbations import study as perturbations
 from shuffleproof.core.studies.kinds.perturbations.query import (
     compared,
     replayed,
     swaps,
     worst_replayed,
 )
+from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
 from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.study import pairs_of
@@ -38,9 +38,9 @@ def bench(tmp_path_factory):
 @pytest.fixture(scope="module")
 def disturbed(bench):
     """(result, keys of its rankers): every family at its strongest level."""
-    pairs = [pairs_of([family])[-1] for family in (*FAMILIES, *OTHERWISE)]
-    setup = perturbations.Setup(pairs, draws=2, seed=1)
-    artefact = finished(perturbations.run(bench, ["feature:1", "ranksvm"], setup))
+    pairs = tuple(pairs_of([family])[-1] for family in (*FAMILIES, *OTHERWISE))
+    asked = Perturbations(("feature:1", "ranksvm"), pairs, draws=2, seed=1)
+    artefact = finished(asked.run(bench))
     key = str(finished(bench.trained("ranksvm")).artefact.key)
     return StudyResult.open(artefact.path), key
 

@@ -1,16 +1,10 @@
 """What the study of perturbations is asked."""
 
-from collections.abc import Generator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from shuffleproof.core.parameters import parameter
-from shuffleproof.core.progress import Progress
-from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.question import RANKERS, Facts, Levels, Question, rankers_of
-
-if TYPE_CHECKING:
-    from shuffleproof.core.studies.workbench import Workbench
 
 FAMILIES = (
     "comma-separated names of `list perturbations`, chains such as transpositions:5+shuffle-shown, "
@@ -50,13 +44,6 @@ class Perturbations(Question):
         measures = tuple(text for text in recipe["measures"] if text not in OWN)
         how = (recipe["draws"], recipe["seed"])
         return cls(tuple(rankers_of(recipe)), pairs, measures, *how)
-
-    def run(self, bench: "Workbench") -> Generator[Progress, None, Artefact]:
-        """Disturb the input and measure every ranker."""
-        from shuffleproof.core.studies.kinds.perturbations import study as perturbations  # noqa: PLC0415 (only who works pays for it)
-
-        setup = perturbations.Setup(self.perturbations, self.measures, self.draws, self.seed)
-        return (yield from perturbations.run(bench, self.rankers, setup))
 
     def printed(self) -> str:
         """What each level costs."""

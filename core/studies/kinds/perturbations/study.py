@@ -30,6 +30,7 @@ from shuffleproof.core.studies.cells import Cell
 from shuffleproof.core.studies.engine import so_far
 from shuffleproof.core.studies.kinds.perturbations import applicability
 from shuffleproof.core.studies.kinds.perturbations.applicability import LeftOut, failed
+from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
 from shuffleproof.core.studies.kinds.perturbations.system import (
     OWN,
     Otherwise,
@@ -40,50 +41,45 @@ from shuffleproof.core.studies.precomputed_scores import is_as_is, is_precompute
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import query_ids_of, run_study
 from shuffleproof.core.studies.study import Found, Study, TrialRecords, plan
-from shuffleproof.core.studies.workbench import Identified, Workbench, digests_of, with_initial
+from shuffleproof.core.studies.workbench import Workbench, digests_of, with_initial
 
-KIND = "perturbations"
 Pairs = Sequence[tuple[str, int | float]]
 PLAIN = ("transpositions", "shuffle-shown")
 """Families whose unchanged level shows the lists as they are, where none of a study's does."""
 
 
-@dataclass(frozen=True)
-class Setup:
-    """What a study asks for, beside its rankers.
+def run(bench: Workbench, asked: Perturbations) -> Generator[Progress, None, Artefact]:
+    """Train what is missing, disturb, measure.
 
-    Attributes:
-        perturbations: (family, level) pairs, as `studies.study.pairs_of` makes them.
-        measures: as text.
-        draws: of each level.
-        seed: of the draws.
-    """
-
-    perturbations: Pairs
-    measures: tuple[str, ...] = ("NDCG@10",)
-    draws: int = 5
-    seed: int = 0
-
-
-def run(
-    bench: Workbench, names: Sequence[str], setup: Setup
-) -> Generator[Progress, None, Artefact]:
-    """Train what is missing, disturb, measure; yields progress, returns the stored result.
-
-    Args:
-        bench: the data and its lists.
-        names: rankers, as `Workbench.identified` takes them.
-        setup: what is done to them; `gradient-sign` without a name attacks every network in turn.
+    `gradient-sign` without a name attacks every network in turn.
 
     Raises:
         UnknownNameError: no such ranker, family or measure.
         UsageError: an attack on a ranker that is not studied, or every family means nothing for
             every ranker.
     """
-    check(names, [family for family, _ in setup.perturbations])
-    found = yield from bench.identified_all(names)
-    rankers = {label: one.ranker for label, one in with_initial(found).items()}
-    study = planned(bench, found, replace(setup, perturbations=_attacks(setup, rankers)))
+    check(asked.rankers, dict(asked.perturbations))
+    found = yield from bench.identified_all(asked.rankers)
+    entered = with_initial(found)
+    rankers = {label: one.ranker for label, one in entered.items()}
+    pairs = _attacks(asked.perturbations, rankers)
+    families = dict(pairs)
+    known = applicability.left_out(
+        [*families, *PLAIN], list(rankers), bench.prepared.test.lists.rankings
+    )
+    applicability.check({family: known[family] for family in families}, list(rankers))
+    texts = tuple(str(Measure.parse(text)) for text in asked.measures)
+    study = Study(
+        kind=asked.kind,
+        rankers=digests_of(entered),
+        lists=bench.lists_digest,
+        initial=bench.recipe.initial,
+        perturbations=_with_as_is(pairs, known),
+        measures=(*texts, *OWN),
+        draws=asked.draws,
+        seed=asked.seed,
+        stored=(*conventions.stored_measures(texts), *OWN),
+    )
     records, ids = bench.records(found), query_ids_of(bench.prepared.test)
 
     def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult | None]:
@@ -97,33 +93,6 @@ def run(
 
     return (
         yield from engine.run(bench.store, study, ids, lambda: _facts(bench, study, rankers), work)
-    )
-
-
-def planned(bench: Workbench, found: Mapping[str, Identified], setup: Setup) -> Study:
-    """The plan; its trials are keyed by what determines them alone.
-
-    Raises:
-        UnknownNameError: no such family or measure.
-        UsageError: an attack on a ranker that is not studied, or nothing would be left to study.
-    """
-    labels = [INITIAL, *found]
-    families = dict(setup.perturbations)
-    check(list(found), families)
-    rankings = bench.prepared.test.lists.rankings
-    told = applicability.left_out([*families, *PLAIN], labels, rankings)
-    applicability.check({family: told[family] for family in families}, labels)
-    texts = tuple(str(Measure.parse(text)) for text in setup.measures)
-    return Study(
-        kind=KIND,
-        rankers=digests_of(with_initial(found)),
-        lists=bench.lists_digest,
-        initial=bench.recipe.initial,
-        perturbations=_with_as_is(setup.perturbations, told),
-        measures=(*texts, *OWN),
-        draws=setup.draws,
-        seed=setup.seed,
-        stored=(*conventions.stored_measures(texts), *OWN),
     )
 
 
@@ -203,7 +172,7 @@ def _asked(result: StudyResult, left_out: Mapping[str, Mapping[str, str]]) -> St
     return replace(result, trials=trials, values=result.values[rows])
 
 
-def _attacks(setup: Setup, rankers: Mapping[str, Ranker]) -> Pairs:
+def _attacks(asked: Pairs, rankers: Mapping[str, Ranker]) -> Pairs:
     """The pairs with `gradient-sign` made an attack on every network of the study."""
     nets = [
         label
@@ -211,8 +180,8 @@ def _attacks(setup: Setup, rankers: Mapping[str, Ranker]) -> Pairs:
         if isinstance(getattr(ranker, "spec", None), NeuralSpec)
     ]
     pairs: list[tuple[str, int | float]] = []
-    for family in dict.fromkeys(family for family, _ in setup.perturbations):
-        levels = [level for name, level in setup.perturbations if name == family]
+    for family in dict.fromkeys(family for family, _ in asked):
+        levels = [level for name, level in asked if name == family]
         attacks = [f"{ATTACK}@{label}" for label in nets] if family == ATTACK else []
         named = attacks or [family]  # without a network it is left out, and said to be
         pairs += [(one, level) for one in named for level in levels]
