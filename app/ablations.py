@@ -3,10 +3,10 @@
 from shuffleproof.app.opened import day, door
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.ablation import sections
-from shuffleproof.core.studies.kinds.ablation import study as ablation
+from shuffleproof.core.studies.kinds.ablation.question import Ablation
 from shuffleproof.core.words import counted
 
-KIND = ablation.KIND
+KIND = Ablation.kind
 
 
 def short_words(artefact: Artefact) -> str:

@@ -17,6 +17,7 @@ from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies import conventions
 from shuffleproof.core.studies.kinds.ablation import study as ablation
+from shuffleproof.core.studies.kinds.ablation.question import Ablation
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.ranking_degradation.sections import PAPER_FAMILY
 from shuffleproof.core.studies.result import StudyResult
@@ -129,7 +130,7 @@ def ablation_result(data):
             values.append(np.tile(one, (len(kept), 1)))
     lists = key_of("lists", LISTS, (data.fingerprint,)).digest
     recipe = {
-        "kind": ablation.KIND,
+        "kind": Ablation.kind,
         "rankers": [[label, "abcd"[at] * 64] for at, label in enumerate(EFFECTS)],
         "lists": lists, "initial": ["lambdamart@small"],
         "perturbations": [[PAPER_FAMILY, 0.0], [PAPER_FAMILY, 20.0]],

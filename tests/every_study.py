@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies.kinds.ablation import study as ablation
+from shuffleproof.core.studies.kinds.ablation.question import Ablation
 from shuffleproof.core.studies.kinds.attention.question import Attention
 from shuffleproof.core.studies.kinds.benchmark import outside_runs
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
@@ -67,14 +67,13 @@ def _studies(store, folder):
         "queries": 3,
     }
     levels = [("mallows", level) for level in levels_of("mallows", "0.5")]
-    variants = ablation.variants("dlcm", "small", ["released"], 1)
     work = {
         "invariance": Invariance((net,), 2, 4).run(bench),
         "initial-ranking": RankingDegradation(("feature:1",), tuple(levels), ("RR",), 2, 5).run(
             bench
         ),
         "benchmark": benchmark.run([bench], table, tables.DATA),
-        "ablation": ablation.run(bench, variants, [0.0, 3.0], 1, 1),
+        "ablation": Ablation("dlcm", "small", ("released",), (3.0,), 1, 1).run(bench),
         "set-size": set_size.run(sizes, sized, tables.DATA),
         "initial-rankings": multi_ranking.run(many, several),
         "attention": Attention((net,), 3, 0.2).run(bench),

@@ -23,6 +23,7 @@ from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import table_text
 from shuffleproof.core.studies.kinds.ablation import sections as ablation_sections
 from shuffleproof.core.studies.kinds.ablation import study as ablation
+from shuffleproof.core.studies.kinds.ablation.question import Ablation
 from shuffleproof.core.studies.kinds.benchmark import retrieved, sections
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
@@ -175,7 +176,7 @@ def table_of(what: str, store: Store) -> Artefact | None:
         found = store.resolve(what, "study")
     except ArtefactError:
         return None
-    return found if found.recipe["kind"] in {benchmark.KIND, ablation.KIND} else None
+    return found if found.recipe["kind"] in {benchmark.KIND, Ablation.kind} else None
 
 
 def is_benchmark(what: str, store: Store) -> bool:
@@ -226,7 +227,7 @@ def write_table(artefact: Artefact, chosen: str, store: Store, out: Path, view: 
         retrieved.write(artefact.path, folds, out)
         return
     result = StudyResult.open(artefact.path)
-    if artefact.recipe["kind"] == ablation.KIND:
+    if artefact.recipe["kind"] == Ablation.kind:
         if view.measures:
             raise UsageError(
                 f"an ablation's table has its own columns, under {ablation.MEASURE}: leave out "

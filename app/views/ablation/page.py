@@ -31,6 +31,7 @@ from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import cost
 from shuffleproof.core.studies.engine import RunningStudy
 from shuffleproof.core.studies.kinds.ablation import sections, study
+from shuffleproof.core.studies.kinds.ablation.question import Ablation
 from shuffleproof.core.studies.kinds.ablation.sections import (
     COLUMNS,
     Effect,
@@ -38,7 +39,7 @@ from shuffleproof.core.studies.kinds.ablation.sections import (
     query_finding,
 )
 from shuffleproof.core.studies.kinds.ablation.sources import step_of
-from shuffleproof.core.studies.kinds.ablation.study import BASE, PAPER, TOWARDS
+from shuffleproof.core.studies.kinds.ablation.study import BASE, PAPER
 from shuffleproof.core.studies.kinds.benchmark.query import positions_of
 from shuffleproof.core.studies.tables import Table
 from shuffleproof.core.words import counted
@@ -180,7 +181,7 @@ def _sources(chosen: Chosen) -> None:
 
 OWN = "each its own"
 RANKERS = tuple(
-    name for name in FIXED if {study.BASE, *TOWARDS} <= set(registry.RANKERS[name].presets)
+    name for name in FIXED if {study.BASE, *Ablation.towards} <= set(registry.RANKERS[name].presets)
 )
 
 
@@ -226,7 +227,7 @@ def sizes(_declared: Parameter, now: str | None) -> str | None:
 def towards(_declared: Parameter, now: tuple[str, ...]) -> tuple[str, ...]:
     """Draw the choice of recipes whose differences are taken one by one."""
     found = st.multiselect(
-        "Differences towards", (*TOWARDS, PAPER), default=list(now), key="new.towards",
+        "Differences towards", (*Ablation.towards, PAPER), default=list(now), key="new.towards",
         help="Every step from the paper's recipe towards these, one at a time; claims: what "
         "DLCM's paper compares and no preset has (directions, cells, losses).",
     )  # fmt: skip
@@ -245,7 +246,7 @@ def costs(asked: Asked) -> str:
         ShuffleproofError: the data set cannot be read.
     """
     question, lists = asked.question, asked.lists
-    made = study.variants(question.ranker, question.sizes, question.towards, question.seed)
+    made = study.variants(question)
     fitting = training.fitting(asked.data)
     of, store = fitting.sizes(lists.depth), services.store()
     known = cost.measured(store)

@@ -19,6 +19,7 @@ from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import conventions, engine, tables
 from shuffleproof.core.studies.kinds.ablation import sections
 from shuffleproof.core.studies.kinds.ablation import study as ablation
+from shuffleproof.core.studies.kinds.ablation.question import Ablation
 from shuffleproof.core.studies.kinds.ablation.sources import (
     ONLY_IMSAB,
     ONLY_ORDINALS,
@@ -32,7 +33,7 @@ from shuffleproof.core.studies.workbench import Workbench, finished
 from shuffleproof.core.words import signed
 
 NETS = [
-    name for name in FIXED if {"paper", *ablation.TOWARDS} <= set(registry.RANKERS[name].presets)
+    name for name in FIXED if {"paper", *Ablation.towards} <= set(registry.RANKERS[name].presets)
 ]
 RECIPE = ListRecipe(("feature:3",), depth=8, scores="in-sample")
 
@@ -42,7 +43,7 @@ def flat(spec):
 
 
 @pytest.mark.parametrize("ranker", NETS)
-@pytest.mark.parametrize("other", ablation.TOWARDS)
+@pytest.mark.parametrize("other", Ablation.towards)
 def test_all_steps_together_lead_from_one_recipe_to_the_other(ranker, other):
     start, end = NeuralSpec.preset(ranker, "paper"), NeuralSpec.preset(ranker, other)
     steps = differences(start, end)
@@ -62,14 +63,14 @@ def test_all_steps_together_lead_from_one_recipe_to_the_other(ranker, other):
 
 @pytest.mark.parametrize("ranker", NETS)
 def test_no_two_variants_are_the_same_and_each_says_whence_it_comes(ranker):
-    made = ablation.variants(ranker, "small")
+    made = ablation.variants(Ablation(ranker, "small"))
     assert [one.label for one in made[:3]] == ["paper", "released", "tuned"]
     specs = [one.spec for one in made]
     assert len({str(spec.recipe()) for spec in specs}) == len(specs)
     for one in made[3:]:
         assert one.label.startswith("paper + ")
         assert one.source
-        assert one.towards in ablation.TOWARDS
+        assert one.towards in Ablation.towards
     assert {one.sizes for one in made} == {"small"}
     small = NeuralSpec.preset(ranker, "small")
     if isinstance(small.model, SetRankConfig):
@@ -80,30 +81,32 @@ def test_no_two_variants_are_the_same_and_each_says_whence_it_comes(ranker):
 
 
 def test_the_differences_of_the_papers_reading_list_are_there():
-    labels = [one.label for one in ablation.variants("setrank-imsab-init", "small")]
+    labels = [one.label for one in ablation.variants(Ablation("setrank-imsab-init", "small"))]
     for said in (
         "input layer gaussian-kernels", "Q/K/V activation relu", "first rFF of IMSAB off",
         "ordinals every-block", "loss softmax-ce", "learning rate 0.0005", "selection valid-loss",
     ):  # fmt: skip
         assert f"paper + {said}" in labels
-    alone = [one.label for one in ablation.variants("setrank-msab", "small")]
+    alone = [one.label for one in ablation.variants(Ablation("setrank-msab", "small"))]
     assert not any("IMSAB" in label or "ordinal" in label for label in alone)
 
 
 def test_a_preset_that_is_one_step_away_carries_that_steps_source():
-    released = ablation.variants("dlcm", "small", ["released"])[1]
+    released = ablation.variants(Ablation("dlcm", "small", ("released",)))[1]
     assert released.label == "released"
     assert released.source.startswith("paper + context φ add: paper: φ = v · (o")
 
 
 def test_what_dlcms_paper_compares_are_single_steps_too():
-    made = ablation.variants("dlcm", "small", ["claims"])
+    made = ablation.variants(Ablation("dlcm", "small", ("claims",)))
     assert [one.label for one in made] == [
         "paper", "paper + direction highest-first", "paper + two directions on",
         "paper + cell lstm", "paper + loss list-mle", "paper + loss softrank",
     ]  # fmt: skip
     assert "worse" in made[1].source
-    listmle = [one.label for one in ablation.variants("dlcm-listmle", "small", ["claims"])]
+    listmle = [
+        one.label for one in ablation.variants(Ablation("dlcm-listmle", "small", ("claims",)))
+    ]
     assert not any("loss" in label for label in listmle), "its name says the loss"
 
 
@@ -113,9 +116,9 @@ def test_claims_of_a_paper_that_compares_nothing_are_refused_before_anything_is_
     said = capsys.readouterr().err
     assert "setrank-imsab's paper compares nothing" in said
     assert "dlcm, dlcm-without-init" in said
-    for towards in (["released", "claims"], [], ["paper"]):
+    for towards in (("released", "claims"), (), ("paper",)):
         with pytest.raises(UsageError):
-            ablation.variants("ranknet", "small", towards)
+            ablation.variants(Ablation("ranknet", "small", towards))
 
 
 @pytest.mark.parametrize("ranker", NETS)
@@ -133,7 +136,7 @@ def test_the_targets_temper_is_a_step_of_its_own():
 
 
 def test_what_no_line_of_the_papers_says_is_said_to_be_ours():
-    lines = {one.label: one.source for one in ablation.variants("setrank-msab", "small")}
+    lines = {one.label: one.source for one in ablation.variants(Ablation("setrank-msab", "small"))}
     assert lines["paper + weight decay 0.01"] == "ours: any weight decay, not in the papers"
     assert lines["paper + gradient clip 1"].endswith("released: clip 5; this value is ours")
     assert lines["paper + learning rate 0.0005"] == "paper: Adam 0.001; released: Adam 0.0005"
@@ -141,14 +144,14 @@ def test_what_no_line_of_the_papers_says_is_said_to_be_ours():
 
 @pytest.mark.parametrize("ranker", ["ranknet", "listnet", "gsf", "dlcm"])
 def test_sources_speak_of_the_rankers_own_family(ranker):
-    text = " ".join(one.source for one in ablation.variants(ranker, "small"))
+    text = " ".join(one.source for one in ablation.variants(Ablation(ranker, "small")))
     assert "Adam 0.001" not in text, "SetRank's learning rate"
     assert ("DLCM" in text) == (ranker == "dlcm")
     assert ("GSF" in text) == (ranker == "gsf")
 
 
 def test_what_comes_from_tuned_is_said_to_be_ours():
-    made = ablation.variants("setrank-msab", "small", ["tuned"])
+    made = ablation.variants(Ablation("setrank-msab", "small", ("tuned",)))
     assert all("ours" in one.source for one in made if one.towards == "tuned")
     assert [one.label for one in made[:2]] == ["paper", "tuned"]
 
@@ -159,10 +162,17 @@ def bench(tmp_path_factory):
     return finished(Workbench.opened("sample", RECIPE, store))
 
 
+def measured(bench, made):
+    """An ablation of these variants alone."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ablation, "variants", lambda _asked: made)
+        return (yield from Ablation(levels=(3.0,), draws=2).run(bench))
+
+
 @pytest.fixture(scope="module")
 def few():
     """Three variants that are trained in two steps each."""
-    made = ablation.variants("setrank-msab-init", "small", ["released"])
+    made = ablation.variants(Ablation("setrank-msab-init", "small", ("released",)))
     chosen = [made[0], made[1], next(one for one in made if "loss" in one.label)]
     short = {"epochs": 1, "steps_per_epoch": 2}
     return [replace(one, spec=one.spec.changed(short)) for one in chosen]
@@ -171,14 +181,14 @@ def few():
 @pytest.fixture(scope="module")
 def stored(bench, few):
     """(the artefact, what could be drawn while it ran)."""
-    work = ablation.run(bench, few, levels=(0.0, 3.0), draws=2)
+    work = measured(bench, few)
     seen = []
     while True:
         try:
             progress = next(work)
         except StopIteration as finished_:
             return finished_.value, seen
-        begun = next(engine.running_studies(bench.store, ablation.KIND), None)
+        begun = next(engine.running_studies(bench.store, Ablation.kind), None)
         found = begun.result(bench.store) if begun else None
         seen.append((progress.unit, [] if found is None else list(sections.table(found).variant)))
 
@@ -205,15 +215,15 @@ def test_finished_variants_can_be_drawn_while_it_runs(stored):
 
 
 def test_nothing_is_done_twice(stored, bench, few):
-    again = ablation.run(bench, few, levels=(0.0, 3.0), draws=2)
+    again = measured(bench, few)
     assert finished(again).key == stored[0].key
 
 
 def test_lists_without_enough_rankings_are_refused(bench):
-    made = ablation.variants("setrank-msab-init", "small", ["released"])[:1]
+    made = ablation.variants(Ablation("setrank-msab-init", "small", ("released",)))[:1]
     hungry = [replace(made[0], spec=made[0].spec.changed({"rankings": 4}))]
     with pytest.raises(MissingRankingError):
-        finished(ablation.run(bench, hungry, levels=(0.0, 3.0), draws=1))
+        finished(measured(bench, hungry))
 
 
 @pytest.fixture(scope="module")
@@ -239,7 +249,7 @@ def result():
         "sources": {"paper": "", "released": "", "paper + loss softmax-ce": "why"},
         "queries": 40,
     }
-    recipe = {"measures": [ablation.MEASURE], "stored": list(stored), "kind": ablation.KIND}
+    recipe = {"measures": [ablation.MEASURE], "stored": list(stored), "kind": Ablation.kind}
     ids = tuple(map(str, range(40)))
     return StudyResult(recipe, pd.DataFrame(rows), np.stack(values), ids, facts)
 

@@ -1,17 +1,12 @@
 """What an ablation is asked."""
 
-from collections.abc import Generator, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import ClassVar
 
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.parameters import Parameter, parameter, text_of
-from shuffleproof.core.progress import Progress
-from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.question import Facts, Flag, Given, Question, Scope
-
-if TYPE_CHECKING:
-    from shuffleproof.core.studies.workbench import Workbench
 
 
 class Sizes:
@@ -90,19 +85,7 @@ class Ablation(Question):
 
         del scope
         levels_of("transpositions", text_of(self.levels))
-        self._variants()
-
-    def run(self, bench: "Workbench") -> Generator[Progress, None, Artefact]:
-        """Train, measure and disturb every variant."""
-        from shuffleproof.core.studies.kinds.ablation import study as ablation  # noqa: PLC0415 (only who works pays for it)
-
-        levels = sorted({0.0, *map(float, self.levels)})
-        return (yield from ablation.run(bench, self._variants(), levels, self.draws, self.seed))
-
-    def _variants(self) -> list[Any]:
-        from shuffleproof.core.studies.kinds.ablation import study as ablation  # noqa: PLC0415 (only who works pays for it)
-
-        return ablation.variants(self.ranker, self.sizes, self.towards, self.seed)
+        self.beside("study").variants(self)
 
     def printed(self) -> str:
         """The table of variants."""

@@ -20,6 +20,7 @@ from shuffleproof.core.rankers.neural.recipes import NeuralSpec
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import conventions, engine
 from shuffleproof.core.studies.kinds.ablation import sources
+from shuffleproof.core.studies.kinds.ablation.question import Ablation
 from shuffleproof.core.studies.kinds.ablation.sources import (
     BATCHES,
     SIZES,
@@ -27,9 +28,7 @@ from shuffleproof.core.studies.kinds.ablation.sources import (
     claimed,
     differences,
 )
-from shuffleproof.core.studies.kinds.ranking_degradation.sections import (
-    PAPER_FAMILY,
-)
+from shuffleproof.core.studies.kinds.ranking_degradation.sections import PAPER_FAMILY
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import measured_by, query_ids_of, run_study
 from shuffleproof.core.studies.study import Study
@@ -41,11 +40,8 @@ def _source(line: str, towards: str) -> str:
     return f"{line}; this value is ours" if towards == "tuned" and "ours: " not in line else line
 
 
-KIND = "ablation"
-LEVELS = (0.0, 5.0, 20.0)
 BASE, PAPER = sources.BASE, sources.PAPER
 MEASURE = "NDCG@10"
-TOWARDS = ("released", "tuned")
 
 
 @dataclass(frozen=True)
@@ -67,28 +63,16 @@ class Variant:
     sizes: str | None = None
 
 
-def variants(
-    ranker: str,
-    sizes: str | None = None,
-    towards: Sequence[str] = TOWARDS,
-    seed: int = 0,
-) -> list[Variant]:
+def variants(asked: Ablation) -> list[Variant]:
     """The presets of a ranker and every single step from `paper` towards the others.
 
-    Args:
-        ranker: a neural ranker with the presets paper, released and tuned.
-        sizes: the preset whose widths, depth, batches and epochs all variants take; None: each
-            keeps its own.
-        towards: the presets whose differences from `paper` are taken one at a time; `claims`:
-            those that the ranker's paper compares and no preset has.
-        seed: of every variant.
-
-    >>> [variant.label for variant in variants("setrank-msab", "small")][:4]
+    >>> [variant.label for variant in variants(Ablation("setrank-msab", "small"))][:4]
     ['paper', 'released', 'tuned', 'paper + input layer gaussian-kernels']
     """
+    ranker, sizes, towards = asked.ranker, asked.sizes, asked.towards
     check(ranker, towards)
     presets = (BASE, *(name for name in towards if name not in {PAPER, BASE}))
-    made = {name: _sized(NeuralSpec.preset(ranker, name), sizes, seed) for name in presets}
+    made = {name: _sized(NeuralSpec.preset(ranker, name), sizes, asked.seed) for name in presets}
     found = [Variant(name, spec, "", sizes=sizes) for name, spec in made.items()]
     for name in towards:
         steps = claimed(made[BASE]) if name == PAPER else differences(made[BASE], made[name])
@@ -104,29 +88,31 @@ def variants(
     return found
 
 
-def run(
-    bench: Workbench,
-    made: Sequence[Variant],
-    levels: Sequence[float] = LEVELS,
-    draws: int = 5,
-    seed: int = 0,
-) -> Generator[Progress, None, Artefact]:
-    """Train, measure and disturb every variant that is not stored yet; yields progress.
+def run(bench: Workbench, asked: Ablation) -> Generator[Progress, None, Artefact]:
+    """Train, measure and disturb every variant that is not stored yet.
 
     Every finished variant is in the stored trials at once, so that a page can draw it.
-
-    Args:
-        bench: the data and its lists.
-        made: the variants, the first is what the others are compared with.
-        levels: transpositions of the initial ranking; 0 first.
-        draws: of each level.
-        seed: of the draws.
 
     Raises:
         MissingRankingError: a variant reads more initial rankings than the lists have.
     """
-    study = _study(bench, made, levels, draws, seed)
+    made = variants(asked)
     base: JudgedLists = bench.prepared.test
+    lists = asdict(bench.recipe)
+    seen = (bench.fold.train.fingerprint, bench.fold.valid.fingerprint)
+    study = Study(
+        kind=asked.kind,
+        rankers=tuple((one.label, ranker_key(one.spec, lists, *seen).digest) for one in made),
+        lists=bench.lists_digest,
+        initial=bench.recipe.initial,
+        perturbations=tuple(
+            (PAPER_FAMILY, level) for level in sorted({0.0, *map(float, asked.levels)})
+        ),
+        measures=(MEASURE,),
+        draws=asked.draws,
+        seed=asked.seed,
+        stored=conventions.stored_measures((MEASURE,)),
+    )
 
     def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult]:
         """Train, measure and disturb every variant."""
@@ -144,24 +130,6 @@ def run(
 
     ids = query_ids_of(base)
     return (yield from engine.run(bench.store, study, ids, lambda: _facts(bench, made), work))
-
-
-def _study(
-    bench: Workbench, made: Sequence[Variant], levels: Sequence[float], draws: int, seed: int
-) -> Study:
-    lists = asdict(bench.recipe)
-    seen = (bench.fold.train.fingerprint, bench.fold.valid.fingerprint)
-    return Study(
-        kind=KIND,
-        rankers=tuple((one.label, ranker_key(one.spec, lists, *seen).digest) for one in made),
-        lists=bench.lists_digest,
-        initial=bench.recipe.initial,
-        perturbations=tuple((PAPER_FAMILY, float(level)) for level in levels),
-        measures=(MEASURE,),
-        draws=draws,
-        seed=seed,
-        stored=conventions.stored_measures((MEASURE,)),
-    )
 
 
 def _trained(bench: Workbench, variant: Variant) -> Generator[Progress, None, CachedRanker]:
