@@ -15,12 +15,12 @@ from shuffleproof.core.rankers.neural.recipes import rankings_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.answers.trained import as_they_came
 from shuffleproof.core.studies.kinds.multi_ranking import sections
-from shuffleproof.core.studies.kinds.multi_ranking import study as multi_ranking
+from shuffleproof.core.studies.kinds.multi_ranking.question import MultiRanking
 from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import TRAINED
 from shuffleproof.core.studies.kinds.multi_ranking.sections import Sentences
 from shuffleproof.core.words import counted
 
-KIND = multi_ranking.KIND
+KIND = MultiRanking.kind
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.card.question import Card
 from shuffleproof.core.studies.kinds.group_shuffles.question import GroupShuffles
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
-from shuffleproof.core.studies.kinds.multi_ranking import study as multi_ranking
+from shuffleproof.core.studies.kinds.multi_ranking.question import MultiRanking
 from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
 from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
 from shuffleproof.core.studies.kinds.set_size import study as set_size
@@ -56,7 +56,6 @@ def _studies(store, folder):
     net, gsf = (f"{name}#{one.key.digest[:8]}" for name, one in nets.items())
     table = benchmark.planned([bench], ["feature:1", "random"], ["RR", "NDCG@3"], 2)
     sized = set_size.planned(sizes, ("feature:1", "file-order"), (3,), ("NDCG@5", "RR"))
-    several = multi_ranking.planned(many, ("feature:2",), ("oracle",), ("NDCG@5",))
     pairs = pairs_of(["cut", "shuffle-shown"], "0.25")
     worst = {
         "search": {"method": "beam"},
@@ -75,7 +74,7 @@ def _studies(store, folder):
         "benchmark": benchmark.run([bench], table, tables.DATA),
         "ablation": Ablation("dlcm", "small", ("released",), (3.0,), 1, 1).run(bench),
         "set-size": set_size.run(sizes, sized, tables.DATA),
-        "initial-rankings": multi_ranking.run(many, several),
+        "initial-rankings": MultiRanking(("feature:2",), ("oracle",), 1, ("NDCG@5",)).run(many),
         "attention": Attention((net,), 3, 0.2).run(bench),
         "perturbations": Perturbations(("feature:1",), pairs, ("NDCG@3", "RR"), 2, 3).run(bench),
         "worst-case": WorstCase(("feature:1",), **worst).run(bench),

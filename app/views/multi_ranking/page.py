@@ -29,7 +29,7 @@ from shuffleproof.core.studies.claims import STEPS
 from shuffleproof.core.studies.engine import RunningStudy
 from shuffleproof.core.studies.kinds.multi_ranking import sections
 from shuffleproof.core.studies.kinds.multi_ranking.question import MultiRanking
-from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import SWAPS, swap_named
+from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import swap_named
 from shuffleproof.core.studies.kinds.multi_ranking.sections import COLUMNS
 from shuffleproof.core.studies.tables import Table
 from shuffleproof.core.words import counted
@@ -221,8 +221,8 @@ def proposed(_data: str, shown: Artefact | None) -> Proposal:
 def swaps(declared: Parameter, now: tuple[str, ...]) -> tuple[str, ...]:
     """Draw what is put in the first initial ranking's place."""
     found = st.multiselect(
-        "Exchanged at test time for", list(dict.fromkeys([*now, *SWAPS])), default=list(now),
-        accept_new_options=True, key="new.swaps", wrap=True,
+        "Exchanged at test time for", list(dict.fromkeys([*now, *MultiRanking.swaps])),
+        default=list(now), accept_new_options=True, key="new.swaps", wrap=True,
         format_func=lambda name: f"{name}: {SAID[name]}" if name in SAID else name,
         help=f"{declared.help}, once the ranker is trained; any initial ranker can be named.",
     )  # fmt: skip

@@ -12,6 +12,7 @@ from shuffleproof.core.cli.answer_keys import ANSWERS
 from shuffleproof.core.cli.arguments import main, parser
 from shuffleproof.core.data.letor.write import write
 from shuffleproof.core.data.synthetic import planted
+from shuffleproof.core.studies.kinds.multi_ranking.question import MultiRanking
 
 SMALL = ("--initial", "feature:3", "--depth", "12")
 SOMETIMES = {"rows", "maps", "part", "name"}
@@ -47,10 +48,11 @@ def test_no_rows_are_said_to_be_none():
 
 
 def test_the_help_of_initial_rankings_names_the_default_that_is_taken():
-    from shuffleproof.core.studies.kinds.multi_ranking.study import FOUR
-
     help_of = dict(commands(parser()))
-    for name, default in (("initial-rankings", ",".join(FOUR)), ("benchmark", "lambdamart")):
+    for name, default in (
+        ("initial-rankings", ",".join(MultiRanking.initial)),
+        ("benchmark", "lambdamart"),
+    ):
         text = help_of[f"study {name}"]._option_string_actions["--initial"].help
         assert text.endswith(f"(default {default})")
 

@@ -23,6 +23,7 @@ from shuffleproof.core.studies.answers import query as tables_query
 from shuffleproof.core.studies.claims import HOLDS, NOT, UNTOLD, adjusted, rising
 from shuffleproof.core.studies.kinds.multi_ranking import sections
 from shuffleproof.core.studies.kinds.multi_ranking import study as multi_ranking
+from shuffleproof.core.studies.kinds.multi_ranking.question import MultiRanking
 from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import (
     ANTI,
     NONE,
@@ -58,8 +59,9 @@ def made(bench, monkeypatch_module):
         }
         monkeypatch_module.setattr(recipes, family, (models, short))
     names = ("setrank-imsab", "setrank-imsab-init", "dlcm", "rrf:setrank-imsab-init+feature:1")
-    plan = multi_ranking.planned(bench, names, ("feature:2", ORACLE, ANTI))
-    return plan, StudyResult.open(finished(multi_ranking.run(bench, plan)).path)
+    asked = MultiRanking(names, ("feature:2", ORACLE, ANTI))
+    plan = multi_ranking.planned(bench, asked)
+    return plan, StudyResult.open(finished(asked.run(bench)).path)
 
 
 @pytest.fixture(scope="module")
@@ -72,15 +74,16 @@ def test_the_first_ranking_is_measured_before_the_second_is_fitted(tmp_path):
     recipe = ListRecipe(("feature:3", "ranksvm@small", "feature:1"), 8, folds=2)
     store = Store(tmp_path)
     opened = finished(multi_ranking.open_cells("sample", recipe, store, "small", ("file-order",)))
-    plan = multi_ranking.planned(opened, ("file-order",), (ORACLE,))
-    work = multi_ranking.run(opened, plan)
+    asked = MultiRanking(("file-order",), (ORACLE,))
+    plan = multi_ranking.planned(opened, asked)
+    work = asked.run(opened)
     next(work)
-    (begun,) = engine.running_studies(store, multi_ranking.KIND)
+    (begun,) = engine.running_studies(store, MultiRanking.kind)
     assert list(begun.result(store).trials.ranker) == ["initial: feature:3"]
     assert not list(store.artefacts("ranker"))
     streamed = StudyResult.open(finished(work).path)
     whole = finished(Workbench.opened("sample", recipe, store, "small"))
-    assert multi_ranking.planned(whole, ("file-order",), (ORACLE,)).recipe() == plan.recipe()
+    assert multi_ranking.planned(whole, asked).recipe() == plan.recipe()
     test = whole.prepared.test
     for column, name in enumerate(recipe.initial):
         expected = evaluate(
@@ -279,7 +282,7 @@ def test_behind_a_condition_stand_its_queries_the_most_damaged_first(made):
 
 def test_more_initial_rankings_than_the_lists_carry_are_refused(bench):
     with pytest.raises(UsageError, match="name more with --initial"):
-        multi_ranking.planned(bench, ("setrank-imsab-multi-init",))
+        multi_ranking.planned(bench, MultiRanking(("setrank-imsab-multi-init",)))
 
 
 def test_a_verdict_needs_every_step_to_be_more_than_chance():

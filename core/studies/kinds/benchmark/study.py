@@ -41,7 +41,7 @@ from shuffleproof.core.studies.kinds.benchmark.rows import (
     rows_of,
     trained_at,
 )
-from shuffleproof.core.studies.kinds.multi_ranking.study import FOUR
+from shuffleproof.core.studies.kinds.multi_ranking.question import MultiRanking
 from shuffleproof.core.studies.resolved_rankers import NOT_TRAINED
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import query_ids_of
@@ -278,7 +278,7 @@ def extended(initial: Sequence[str], needed: int, preset: str) -> tuple[str, ...
         UsageError: more are needed than that makes.
     """
     there = {RankerName.parse(name).base for name in initial}
-    more = [marked(f"{name}@{preset}") for name in FOUR if name not in there]
+    more = [marked(f"{name}@{preset}") for name in MultiRanking.initial if name not in there]
     found = (*initial, *more)[:needed]
     if len(found) < needed:
         raise UsageError(f"a row reads {needed} initial rankings: name them with --initial")

@@ -45,13 +45,12 @@ class MultiRanking(Question):
 
     def study(self, scope: Scope) -> Generator[Progress, None, Artefact]:
         """Open the lists of the first ranking; the others are fitted when they are needed."""
-        from shuffleproof.core.studies.kinds.multi_ranking import study as multi_ranking  # noqa: PLC0415 (only who works pays for it)
-
         recipe, data = scope.recipe(self.initial), scope.pinned or scope.data
-        opening = multi_ranking.open_cells(data, recipe, scope.store, scope.usual, self.rankers)
+        opening = self.beside("study").open_cells(
+            data, recipe, scope.store, scope.usual, self.rankers
+        )
         bench = replace((yield from opening), name=scope.data)
-        asked = (self.rankers, self.swaps, self.measures, self.seeds)
-        return (yield from multi_ranking.run(bench, multi_ranking.planned(bench, *asked)))
+        return (yield from self.run(bench))
 
     def printed(self) -> str:
         """What is found under the first measure."""

@@ -27,7 +27,6 @@ from shuffleproof.core.studies.workbench import Workbench
 
 TRAINED, NONE = "as trained", "without any"
 ORACLE, ANTI, RANDOM = "oracle", "anti-oracle", "random"
-SWAPS = (ORACLE, ANTI, RANDOM)
 """What can always be put in an initial ranking's place: the judgments, upside down, and chance."""
 
 NOISE = 1e-3  # breaks the ties of grades in the oracle, so that its ranks are a ranking

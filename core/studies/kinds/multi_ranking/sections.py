@@ -14,8 +14,8 @@ from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.claims import ADJUSTED, Verdict, adjusted, rising
+from shuffleproof.core.studies.kinds.multi_ranking.question import MultiRanking
 from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import NONE, TRAINED
-from shuffleproof.core.studies.kinds.multi_ranking.study import TABLE4
 from shuffleproof.core.studies.kinds.ranking_degradation.sections import LEVEL_OF_SIGNIFICANCE
 from shuffleproof.core.studies.result import StudyResult, by_query, most_damaged
 from shuffleproof.core.studies.sections import Convention, Finding, Picture, Section, View
@@ -140,7 +140,7 @@ def claim(result: StudyResult, measure: str) -> Verdict | None:
     """The paper's Table 4: one initial ranking beats none, and many beat one; None without them."""
     points = _points(result)
     found = []
-    for name in TABLE4:
+    for name in MultiRanking.rankers:
         labels = [label for label, _ in points if RankerName.of(label).base == name]
         if not labels:
             return None

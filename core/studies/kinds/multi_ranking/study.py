@@ -21,8 +21,8 @@ from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import conventions, engine
 from shuffleproof.core.studies.cells import Cell, CellPlan, by_cells
+from shuffleproof.core.studies.kinds.multi_ranking.question import MultiRanking
 from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import (
-    SWAPS,
     TRAINED,
     answered,
     conditions,
@@ -35,9 +35,6 @@ from shuffleproof.core.studies.run import query_ids_of
 from shuffleproof.core.studies.study import Found, Trial
 from shuffleproof.core.studies.workbench import Workbench
 
-KIND = "initial-rankings"
-TABLE4 = ("setrank-imsab", "setrank-imsab-init", "setrank-imsab-multi-init")
-FOUR = ("lambdamart", "mart", "ranksvm", "rankboost")
 EARLY = "in-sample"
 """How training queries are scored as long as only test lists are asked for."""
 
@@ -73,7 +70,7 @@ class Plan(CellPlan):
         stored: what is kept for every query.
     """
 
-    kind: str = field(default=KIND, init=False)
+    kind: str = field(default=MultiRanking.kind, init=False)
     rows: tuple[Row, ...]
     initial: tuple[str, ...]
     lists: str
@@ -92,7 +89,7 @@ class Plan(CellPlan):
 
     def _digest(self, row: Row, seed: int) -> str:
         facts = {
-            "kind": KIND,
+            "kind": self.kind,
             "ranker": row.ranker,
             "columns": [None if one is None else self.initial[one] for one in row.columns],
             "seed": seed,
@@ -103,7 +100,7 @@ class Plan(CellPlan):
 
 
 def open_cells(
-    data: str, recipe: ListRecipe, store: Store, preset: str, names: Sequence[str] = TABLE4
+    data: str, recipe: ListRecipe, store: Store, preset: str, names: Sequence[str]
 ) -> Generator[Progress, None, Workbench]:
     """The data with the candidate lists of its first initial ranking, which cuts them.
 
@@ -136,62 +133,51 @@ def open_cells(
     return replace(first, recipe=recipe)
 
 
-def planned(
-    bench: Workbench,
-    names: Sequence[str] = TABLE4,
-    swaps: Sequence[str] = SWAPS,
-    measures: Sequence[str] = ("NDCG@10",),
-    seeds: int = 1,
-) -> Plan:
+def planned(bench: Workbench, asked: MultiRanking) -> Plan:
     """The plan: each initial ranking for itself, then every ranker under every condition.
 
-    Args:
-        bench: its recipe names the initial rankings of training.
-        names: as `studies.resolved_rankers` takes them; those that read no initial ranking and are
-            not fed by one have one condition.
-        swaps: what is put in the first initial ranking's place: SWAPS, and rankers that could
-            be initial ones (`ranksvm`, `feature:25`, `rrf:mart+ranksvm`).
-        measures: as text.
-        seeds: how many each ranker is trained with.
+    Rankers that read no initial ranking and are not fed by one have one condition. In the first
+    initial ranking's place are put those of `asked.swaps`: what none could be, and rankers that
+    could be initial ones (`ranksvm`, `feature:25`, `rrf:mart+ranksvm`).
 
     Raises:
         UsageError: a ranker that reads more initial rankings than the lists carry, or something
             to be put in the first one's place that cannot be an initial ranking.
     """
     trained_on = bench.recipe.initial
-    named = dict.fromkeys(swap_named(swap, bench.preset) for swap in swaps)
+    named = dict.fromkeys(swap_named(swap, bench.preset) for swap in asked.swaps)
     every = (*trained_on, *(swap for swap in named if swap not in trained_on))
     rows = [
         Row(f"initial: {name}", {"initial": name}, TRAINED, (index,), 1)
         for index, name in enumerate(every)
     ]
     changed: list[Row] = []
-    for label in expanded(names):
-        asked = resolved(label, bench)
-        if asked.rankings > len(trained_on):
+    for label in expanded(asked.rankers):
+        ranker = resolved(label, bench)
+        if ranker.rankings > len(trained_on):
             raise UsageError(
-                f"{label} reads {asked.rankings} initial rankings, the lists carry "
+                f"{label} reads {ranker.rankings} initial rankings, the lists carry "
                 f"{len(trained_on)}: name more with --initial"
             )
         own = [
-            Row(label, asked.recipe, condition, columns, seeds if asked.drawn else 1)
-            for condition, columns in conditions(asked.rankings, every, fed=asked.fed)
+            Row(label, ranker.recipe, condition, columns, asked.seeds if ranker.drawn else 1)
+            for condition, columns in conditions(ranker.rankings, every, fed=ranker.fed)
         ]
         rows, changed = [*rows, own[0]], [*changed, *own[1:]]
-    texts = tuple(str(Measure.parse(text)) for text in measures)
+    texts = tuple(str(Measure.parse(text)) for text in asked.measures)
     return Plan(
         (*rows, *changed), every, bench.lists_digest, texts, conventions.stored_measures(texts)
     )
 
 
-def run(bench: Workbench, plan: Plan) -> Generator[Progress, None, Artefact]:
-    """Train and measure what is not stored yet; yields progress, returns the stored result.
+def run(bench: Workbench, asked: MultiRanking) -> Generator[Progress, None, Artefact]:
+    """Train and measure what is not stored yet.
 
     Args:
-        bench: as `opened` gives it, or with the lists of all its initial rankings.
-        plan: what is to be measured.
+        bench: as `open_cells` gives it, or with the lists of all its initial rankings.
+        asked: what is to be measured.
     """
-    store: Store = bench.store
+    plan, store = planned(bench, asked), bench.store
     ids, lists = query_ids_of(bench.prepared.test), _Lists(bench, plan.initial)
     work = by_cells(plan, store.records, ids, lambda cell: _compute(plan, lists, cell))
 
