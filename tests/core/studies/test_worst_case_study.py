@@ -217,6 +217,10 @@ def test_random_mean_against_worst_found(bench, artefact):
         assert np.all(worst <= result.draws(INITIAL, RANDOM, budget, "NDCG@10").min(axis=0))
     drawn = trials[(trials.ranker == INITIAL) & (trials.family == RANDOM) & (trials.level == 4)]
     assert len(drawn) == 3
+    second = attack(bench.test_lists(30), InitialRanking()).part(np.arange(worst_case.PART, 30))
+    orders = second.random_orders(Search().unit, 4, 3, 2 + 1)  # each part has its own seed
+    values = result.draws(INITIAL, RANDOM, 4.0, "NDCG@10")[:, worst_case.PART :]
+    np.testing.assert_array_equal(values, second.values(orders)[0].astype(np.float32))
     assert drawn.tau.to_numpy() == pytest.approx(1 - 2 * 4 / 45, abs=0.02)  # ten documents a list
     assert result.facts["certificates"]["feature:1"]["permutations"] == 300
     assert result.facts["effort"][INITIAL]["evaluated"] > 30 * 9
