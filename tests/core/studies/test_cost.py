@@ -99,6 +99,10 @@ def test_nothing_measured_is_a_wider_range_than_something_measured():
     known = cost.estimate(recipe, SIZES, [Measured("dlcm", epoch, 1.0)])
     assert (rough.measured, known.measured) == (0, 1)
     assert rough.low < known.low < known.high < rough.high
+    start = cost.START_SECONDS["dlcm"]  # a ratio of 1 is expected where none is known
+    doubted, sure = ((one.low - start / 2, one.high - 2 * start) for one in (rough, known))
+    assert doubted[0] * cost.ROUGH == pytest.approx(sure[0] * cost.KNOWN)
+    assert doubted[1] / cost.ROUGH == pytest.approx(sure[1] / cost.KNOWN)
 
 
 def test_a_slow_machine_is_known_to_be_slow():
