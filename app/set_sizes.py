@@ -17,7 +17,7 @@ from shuffleproof.core.errors import ArtefactError
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.set_size import sections
-from shuffleproof.core.studies.kinds.set_size import study as set_size
+from shuffleproof.core.studies.kinds.set_size.question import SetSize
 from shuffleproof.core.studies.kinds.set_size.sections import Drop, Sentences
 from shuffleproof.core.studies.kinds.set_size.study import ANY, CEILING
 from shuffleproof.core.words import counted
@@ -28,7 +28,7 @@ Point = tuple[str, str, int]
 Side = tuple[str, int]
 """N0 as text, N1."""
 
-KIND = set_size.KIND
+KIND = SetSize.kind
 CANDIDATES = (CEILING, INITIAL)
 """What the candidates alone do, before any ranker."""
 

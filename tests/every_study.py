@@ -1,6 +1,6 @@
 """A small study of every kind, with settings that are nobody's default."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
@@ -15,7 +15,9 @@ from shuffleproof.core.studies.kinds.multi_ranking.question import MultiRanking
 from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
 from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
 from shuffleproof.core.studies.kinds.set_size import study as set_size
+from shuffleproof.core.studies.kinds.set_size.question import SetSize
 from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
+from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.study import levels_of, pairs_of
 from shuffleproof.core.studies.workbench import Workbench, finished
@@ -47,15 +49,13 @@ def _runs(place):
 def _studies(store, folder):
     lists = ListRecipe(("feature:3",), 10, "in-sample")
     bench = finished(Workbench.opened(tables.DATA, lists, store, "small"))
-    sizes = finished(
-        set_size.open_cells(tables.DATA, SIZES, replace(lists, depth=40), store, "paper")
-    )
+    sizes = finished(set_size.open_cells(SIZES, Scope(store, tables.DATA, asdict(lists), "paper")))
     two = replace(lists, initial=("feature:3", "feature:1"))
     many = finished(Workbench.opened(tables.DATA, two, store, "paper"))
     nets = {name: finished(bench.trained(name, SHORT)).artefact for name in ("setrank-msab", "gsf")}
     net, gsf = (f"{name}#{one.key.digest[:8]}" for name, one in nets.items())
     table = benchmark.planned([bench], ["feature:1", "random"], ["RR", "NDCG@3"], 2)
-    sized = set_size.planned(sizes, ("feature:1", "file-order"), (3,), ("NDCG@5", "RR"))
+    sized = SetSize(("feature:1", "file-order"), (3,), measures=("NDCG@5", "RR"))
     pairs = pairs_of(["cut", "shuffle-shown"], "0.25")
     worst = {
         "search": {"method": "beam"},
@@ -73,7 +73,7 @@ def _studies(store, folder):
         ),
         "benchmark": benchmark.run([bench], table, tables.DATA),
         "ablation": Ablation("dlcm", "small", ("released",), (3.0,), 1, 1).run(bench),
-        "set-size": set_size.run(sizes, sized, tables.DATA),
+        "set-size": set_size.run(sizes, sized),
         "initial-rankings": MultiRanking(("feature:2",), ("oracle",), 1, ("NDCG@5",)).run(many),
         "attention": Attention((net,), 3, 0.2).run(bench),
         "perturbations": Perturbations(("feature:1",), pairs, ("NDCG@3", "RR"), 2, 3).run(bench),

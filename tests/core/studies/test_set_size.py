@@ -1,6 +1,6 @@
 """Table 3: lists of every size, what is stored of them, and the verdict on the paper's claim."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -21,7 +21,9 @@ from shuffleproof.core.studies import engine, resolved_rankers, tables
 from shuffleproof.core.studies.answers.trained import studied_on
 from shuffleproof.core.studies.kinds.set_size import feasibility, sections
 from shuffleproof.core.studies.kinds.set_size import study as set_size
+from shuffleproof.core.studies.kinds.set_size.question import SetSize
 from shuffleproof.core.studies.kinds.set_size.study import stabilities
+from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.table_text import terminal
 from shuffleproof.core.studies.workbench import Workbench, finished
@@ -35,15 +37,19 @@ def store(tmp_path_factory):
     return Store(tmp_path_factory.mktemp("sizes"))
 
 
+def scope(store):
+    return Scope(store, lists=asdict(RECIPE))
+
+
 @pytest.fixture(scope="module")
 def benches(store):
-    return finished(set_size.open_cells("sample", SIZES, RECIPE, store, "small"))
+    return finished(set_size.open_cells(SIZES, scope(store)))
 
 
 @pytest.fixture(scope="module")
 def result(benches):
-    plan = set_size.planned(benches, ("feature:1", "file-order"), (5,))
-    return StudyResult.open(finished(set_size.run(benches, plan, "sample")).path)
+    asked = SetSize(("feature:1", "file-order"), (5,))
+    return StudyResult.open(finished(set_size.run(benches, asked)).path)
 
 
 def test_every_ranker_is_tested_at_every_size_and_short_lists_are_counted(result, benches):
@@ -136,7 +142,7 @@ def test_the_map_of_queries_has_every_size_and_the_most_damaged_on_top(result):
 def test_a_study_of_sizes_is_found_by_its_data(result, benches, store):
     fingerprint = benches[5].fold.fingerprint
     kinds = [one.recipe["kind"] for one in studied_on(store, fingerprint)]
-    assert set_size.KIND in kinds
+    assert SetSize.kind in kinds
     assert not studied_on(store, "0" * 64)
 
 
@@ -150,9 +156,9 @@ def test_combinations_files_functions_and_stored_rankers_are_taken(benches, tmp_
     scores, function = f"scores:{tmp_path / 'mine.txt'}", f"{__name__}:by_first_feature"
     kept = finished(benches[5].trained("rrf:feature:1+feature:2")).artefact.key
     names = ("rrf:feature:1+feature:2", scores, function, f"rrf:feature:1+feature:2#{kept.digest}")
-    plan = set_size.planned(benches, names, (5,))
-    assert {row.family for row in plan.rows} == {"any"}
-    found = StudyResult.open(finished(set_size.run(benches, plan, "sample")).path)
+    asked = SetSize(names, (5,))
+    assert {row.family for row in set_size.planned(benches, asked).rows} == {"any"}
+    found = StudyResult.open(finished(set_size.run(benches, asked)).path)
     for size in SIZES:
         judged = benches[size].prepared.test
         fused = finished(benches[size].trained(names[0])).ranker
@@ -171,18 +177,19 @@ def test_combinations_files_functions_and_stored_rankers_are_taken(benches, tmp_
 
 def test_a_combination_of_networks_has_a_row_for_every_size(benches):
     names = ("rrf:setrank-msab-init+feature:1", "shuffled:dlcm")
-    plan = set_size.planned(benches, names, (5, 20), seeds=3)
+    plan = set_size.planned(benches, SetSize(names, (5, 20), seeds=3))
     rows = [(row.label, row.size, row.seeds, row.largest) for row in plan.rows[2:]]
     assert rows == [
         (names[0], 5, 1, 256), (names[0], 20, 1, 256), (names[1], 5, 1, None),
         (names[1], 20, 1, None),
     ]  # fmt: skip
     with pytest.raises(MissingRankingError):
-        set_size.planned(benches, ("setrank-imsab-multi-init",), (5,))
+        set_size.planned(benches, SetSize(("setrank-imsab-multi-init",), (5,)))
 
 
 def test_networks_with_ordinals_are_not_asked_beyond_their_table(benches):
-    plan = set_size.planned(benches, ("setrank-msab-init@small", "setrank-msab@small"), (5,))
+    names = ("setrank-msab-init@small", "setrank-msab@small")
+    plan = set_size.planned(benches, SetSize(names, (5,)))
     rows = {row.label: row for row in plan.rows}
     assert rows["setrank-msab-init@small"].largest == 256
     short = set_size.Plan(
@@ -196,33 +203,33 @@ def test_a_stored_network_is_tested_as_it_was_trained_and_among_its_own_size(ben
     short = {"epochs": "1", "steps_per_epoch": "1"}
     kept = finished(benches[5].trained("dlcm", short)).artefact.key
     name = f"dlcm#{kept.digest[:12]}"
-    plan = set_size.planned(benches, (name,), (20,))
+    plan = set_size.planned(benches, SetSize((name,), (20,)))
     assert [row.size for row in plan.rows if row.label == name] == [5]
     others = {size: bench for size, bench in benches.items() if size != 5}
     with pytest.raises(UsageError, match="trained on lists of 5, which are not tested on"):
-        set_size.planned(others, (name,), (20,))
+        set_size.planned(others, SetSize((name,), (20,)))
 
 
 def test_wrong_sizes_are_refused(benches, store):
     with pytest.raises(ParameterError):
-        finished(set_size.open_cells("sample", (0,), RECIPE, store, "small"))
+        finished(set_size.open_cells((0,), scope(store)))
     with pytest.raises(UsageError, match="add the size"):
-        set_size.planned(benches, ("setrank-msab",), (7,))
+        set_size.planned(benches, SetSize(("setrank-msab",), (7,)))
     with pytest.raises(ArtefactError):
-        set_size.planned(benches, ("dlcm#1234",), (5,))
+        set_size.planned(benches, SetSize(("dlcm#1234",), (5,)))
 
 
 def test_it_is_drawn_while_it_runs_and_never_repeated(benches, store):
-    plan = set_size.planned(benches, ("feature:2",), (5,))
-    work = set_size.run(benches, plan, "sample")
-    while not list(engine.running_studies(store, set_size.KIND)):
+    asked = SetSize(("feature:2",), (5,))
+    plan, work = set_size.planned(benches, asked), set_size.run(benches, asked)
+    while not list(engine.running_studies(store, SetSize.kind)):
         next(work)
-    (begun,) = engine.running_studies(store, set_size.KIND)
+    (begun,) = engine.running_studies(store, SetSize.kind)
     next(work)
     assert len(begun.result(store).trials) < len(plan.cells())
     work.close()
-    first = finished(set_size.run(benches, plan, "sample"))
-    assert finished(set_size.run(benches, plan, "sample")).key == first.key
+    first = finished(set_size.run(benches, asked))
+    assert finished(set_size.run(benches, asked)).key == first.key
 
 
 def made(losses, facts=None):
@@ -367,10 +374,10 @@ def test_candidates_are_told_up_to_the_largest_size_that_a_list_reaches():
 
 def test_one_size_alone_is_compared_with_nothing(benches, store):
     """`--sizes 5,5` is one size."""
-    one = finished(set_size.open_cells("sample", (5, 5), RECIPE, store, "small"))
+    one = finished(set_size.open_cells((5, 5), scope(store)))
     assert list(one) == [5]
-    plan = set_size.planned(one, ("feature:1",), (5,))
-    found = StudyResult.open(finished(set_size.run(one, plan, "sample")).path)
+    work = set_size.run(one, SetSize(("feature:1",), (5,)))
+    found = StudyResult.open(finished(work).path)
     text = sections.finding(found, "NDCG@10")
     assert text.startswith("At 5 candidates the best possible order reaches")
     assert sections.drops(found, "NDCG@10") == []

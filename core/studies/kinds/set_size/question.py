@@ -59,21 +59,12 @@ class SetSize(Question):
 
     def study(self, scope: Scope) -> Generator[Progress, None, Artefact]:
         """Open the data once a size; train on N0, test on N1."""
-        from shuffleproof.core.studies.kinds.set_size import feasibility  # noqa: PLC0415 (likewise)
-        from shuffleproof.core.studies.kinds.set_size import study as set_size  # noqa: PLC0415 (only who works pays for it)
+        from shuffleproof.core.studies.kinds.set_size import feasibility  # noqa: PLC0415 (only who works pays for it)
 
-        data = scope.pinned or scope.data
-        sizes = feasibility.checked(
-            "sizes", self.sizes or feasibility.proposed_for(data, scope.store)
-        )
-        trained_on = feasibility.checked(
-            "trained on", self.trained_on or feasibility.train_sizes(sizes)
-        )
-        every = [*sizes, *trained_on]
-        opening = set_size.open_cells(data, every, scope.recipe(), scope.store, scope.usual)
-        benches = yield from opening
-        plan = set_size.planned(benches, self.rankers, trained_on, self.measures, self.seeds)
-        return (yield from set_size.run(benches, plan, scope.data))
+        study = self.beside("study")
+        sizes = self.sizes or feasibility.proposed_for(scope.pinned or scope.data, scope.store)
+        benches = yield from study.open_cells([*sizes, *(self.trained_on or ())], scope)
+        return (yield from study.run(benches, self))
 
     @classmethod
     def lists_said(cls, facts: Facts) -> Facts:

@@ -21,21 +21,21 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.progress import Progress, saying
 from shuffleproof.core.rankers.base import Ranker
-from shuffleproof.core.rankers.initial import InitialRanking, ListRecipe
+from shuffleproof.core.rankers.initial import InitialRanking
 from shuffleproof.core.rankers.name import INITIAL
-from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import conventions, engine
 from shuffleproof.core.studies.cells import Cell, CellPlan, by_cells
 from shuffleproof.core.studies.kinds.set_size import feasibility
+from shuffleproof.core.studies.kinds.set_size.question import SetSize
+from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.ranker_sets import expanded
 from shuffleproof.core.studies.resolved_rankers import ResolvedRanker, resolved, trained
 from shuffleproof.core.studies.run import query_ids_of
 from shuffleproof.core.studies.study import Found, Trial
 from shuffleproof.core.studies.workbench import Workbench
 
-KIND = "set-size"
 CEILING = "ideal"
 ANY = "any"
 ORDER, SHIFT = "order-stability", "score-shift"
@@ -79,7 +79,7 @@ class Plan(CellPlan):
         stored: what is kept for every query.
     """
 
-    kind: str = field(default=KIND, init=False)
+    kind: str = field(default=SetSize.kind, init=False)
     rows: tuple[Row, ...]
     sizes: tuple[int, ...]
     lists: Mapping[str, str]
@@ -100,7 +100,7 @@ class Plan(CellPlan):
 
     def _digest(self, row: Row, size: int, seed: int) -> str:
         facts = {
-            "kind": KIND,
+            "kind": self.kind,
             "ranker": row.ranker,
             "seed": seed,
             "trained": self.lists[str(row.size)] if row.size else None,
@@ -111,7 +111,7 @@ class Plan(CellPlan):
 
 
 def open_cells(
-    data: str, sizes: Sequence[int], recipe: ListRecipe, store: Store, preset: str
+    sizes: Sequence[int], scope: Scope
 ) -> Generator[Progress, None, dict[int, Workbench]]:
     """The data with its lists at every size; the initial rankers are fitted once.
 
@@ -120,42 +120,34 @@ def open_cells(
     """
     benches = {}
     for size in feasibility.checked("sizes", sizes):
-        of_size = replace(recipe, depth=size)
-        benches[size] = yield from Workbench.opened(data, of_size, store, preset)
+        of_size = replace(scope, lists={**(scope.lists or {}), "depth": size})
+        benches[size] = yield from of_size.opened()
     return benches
 
 
-def planned(
-    benches: Mapping[int, Workbench],
-    names: Sequence[str],
-    trained_on: Sequence[int],
-    measures: Sequence[str] = ("NDCG@10",),
-    seeds: int = 1,
-) -> Plan:
+def planned(benches: Mapping[int, Workbench], asked: SetSize) -> Plan:
     """The plan: the initial ranking and the ceiling, then every ranker at every N0.
 
     Args:
-        benches: by size, as `opened` gives them; all of them are tested on.
-        names: as `core.studies.resolved_rankers` takes them, or sets of `core.studies.ranker_sets`.
-        trained_on: the sizes N0, each of them in `benches`.
-        measures: as text.
-        seeds: how many each ranker is trained with.
+        benches: by size, as `open_cells` gives them; all of them are tested on.
+        asked: rankers, each N0 one of `benches`, measures and seeds.
 
     Raises:
         UsageError: N0 that is no size of the study, or that a stored ranker was trained on and the
             study has not; a ranker that reads more initial rankings than the lists carry.
     """
+    trained_on = asked.trained_on or feasibility.train_sizes(tuple(benches))
     missing = [size for size in trained_on if size not in benches]
     if missing:
         raise UsageError(f"lists of {missing[0]} are trained on and not tested on: add the size")
     first = next(iter(benches.values()))
-    texts = tuple(str(Measure.parse(text)) for text in measures)
+    texts = tuple(str(Measure.parse(text)) for text in asked.measures)
     rows = [Row(INITIAL, {"name": INITIAL}, None, 1, None)]
-    for label in expanded([CEILING, *names]):
-        asked = resolved(label, first)
-        if asked.rankings > len(first.recipe.initial):
-            raise MissingRankingError(label, asked.rankings, len(first.recipe.initial))
-        rows += _rows(asked, tuple(benches), trained_on, seeds)
+    for label in expanded([CEILING, *asked.rankers]):
+        ranker = resolved(label, first)
+        if ranker.rankings > len(first.recipe.initial):
+            raise MissingRankingError(label, ranker.rankings, len(first.recipe.initial))
+        rows += _rows(ranker, tuple(benches), trained_on, asked.seeds)
     lists = {str(size): bench.lists_digest for size, bench in benches.items()}
     stored = (*conventions.stored_measures(texts), ORDER, SHIFT)
     return Plan(tuple(rows), tuple(benches), lists, texts, stored)
@@ -185,19 +177,12 @@ def _rows(
     return rows
 
 
-def run(
-    benches: Mapping[int, Workbench], plan: Plan, data: str
-) -> Generator[Progress, None, Artefact]:
-    """Train and measure what is not stored yet; yields progress, returns the stored result."""
-    first = next(iter(benches.values()))
-    store: Store = first.store
-    ids = query_ids_of(first.prepared.test)
+def run(benches: Mapping[int, Workbench], asked: SetSize) -> Generator[Progress, None, Artefact]:
+    """Train and measure what is not stored yet."""
+    plan, first = planned(benches, asked), next(iter(benches.values()))
+    ids, store = query_ids_of(first.prepared.test), first.store
     work = by_cells(plan, store.records, ids, lambda cell: _compute(benches, plan, cell))
-    return (
-        yield from engine.run(
-            store, plan, ids, lambda: _facts(benches, plan) | {"data": data}, work
-        )
-    )
+    return (yield from engine.run(store, plan, ids, lambda: _facts(benches, plan), work))
 
 
 def _compute(
