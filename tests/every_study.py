@@ -7,7 +7,7 @@ from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.ablation.question import Ablation
 from shuffleproof.core.studies.kinds.attention.question import Attention
 from shuffleproof.core.studies.kinds.benchmark import outside_runs
-from shuffleproof.core.studies.kinds.benchmark import study as benchmark
+from shuffleproof.core.studies.kinds.benchmark.question import Benchmark
 from shuffleproof.core.studies.kinds.card.question import Card
 from shuffleproof.core.studies.kinds.group_shuffles.question import GroupShuffles
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
@@ -54,7 +54,7 @@ def _studies(store, folder):
     many = finished(Workbench.opened(tables.DATA, two, store, "paper"))
     nets = {name: finished(bench.trained(name, SHORT)).artefact for name in ("setrank-msab", "gsf")}
     net, gsf = (f"{name}#{one.key.digest[:8]}" for name, one in nets.items())
-    table = benchmark.planned([bench], ["feature:1", "random"], ["RR", "NDCG@3"], 2)
+    table = Benchmark(("feature:1", "random"), 2, ("RR", "NDCG@3"))
     sized = SetSize(("feature:1", "file-order"), (3,), measures=("NDCG@5", "RR"))
     pairs = pairs_of(["cut", "shuffle-shown"], "0.25")
     worst = {
@@ -71,7 +71,7 @@ def _studies(store, folder):
         "initial-ranking": RankingDegradation(("feature:1",), tuple(levels), ("RR",), 2, 5).run(
             bench
         ),
-        "benchmark": benchmark.run([bench], table, tables.DATA),
+        "benchmark": table.beside("study").run([bench], table, tables.DATA),
         "ablation": Ablation("dlcm", "small", ("released",), (3.0,), 1, 1).run(bench),
         "set-size": set_size.run(sizes, sized),
         "initial-rankings": MultiRanking(("feature:2",), ("oracle",), 1, ("NDCG@5",)).run(many),

@@ -23,6 +23,7 @@ from shuffleproof.core.studies.answers.trained import trained_on
 from shuffleproof.core.studies.kinds.benchmark import outside_runs
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
+from shuffleproof.core.studies.kinds.benchmark.question import Benchmark
 from shuffleproof.core.studies.kinds.invariance.study import certified
 from shuffleproof.core.studies.kinds.perturbations import sections
 from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
@@ -143,10 +144,11 @@ def test_a_benchmark_compares_rankers_from_outside_by_their_content(bench, files
     (folder / "own.py").write_text("def score(features, ranks):\n    return features[:, 2]\n")
     artefact = finished(bring("scores", folder / "scores.txt", bench.fold, bench.store))
     names = [f"scores#{artefact.key.digest[:8]}", "scores:scores.txt", "own:score", "feature:3"]
-    plan = benchmark.planned([bench], names, ["NDCG@10"], 3)
+    asked = Benchmark(tuple(names), 3, ("NDCG@10",))
+    plan = benchmark.planned([bench], asked)
     assert [row.label for row in plan.rows[3:6]] == names[:3]
     assert {(row.group, row.seeds) for row in plan.rows[3:6]} == {("from outside", 1)}
-    result = StudyResult.open(finished(benchmark.run([bench], plan, "sample")).path)
+    result = StudyResult.open(finished(benchmark.run([bench], asked, "sample")).path)
     own = {name: result.per_query(name, "benchmark", 0.0, "NDCG@10") for name in names}
     test = bench.prepared.test
     scores = expected["scores"][test.lists.rows]
@@ -156,9 +158,9 @@ def test_a_benchmark_compares_rankers_from_outside_by_their_content(bench, files
     np.testing.assert_array_equal(own["own:score"], own["feature:3"])
     assert str(artefact.key) in set(result.trials["artefacts"])
     with pytest.raises(UsageError, match="belong to one fold"):
-        benchmark.planned([bench, bench], names, ["NDCG@10"], 1)
+        benchmark.planned([bench, bench], asked)
     (folder / "own.py").write_text("def score(features, ranks):\n    return -features[:, 2]\n")
-    assert benchmark.planned([bench], names, ["NDCG@10"], 3) != plan
+    assert benchmark.planned([bench], asked) != plan
 
 
 @pytest.mark.parametrize(

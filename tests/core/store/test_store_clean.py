@@ -17,6 +17,7 @@ from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.tags import Tags
 from shuffleproof.core.store.verified import InBackground
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
+from shuffleproof.core.studies.kinds.benchmark.question import Benchmark
 from shuffleproof.core.studies.kinds.card.question import Card
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
@@ -82,8 +83,7 @@ def test_every_kind_of_study_can_name_its_trials(store, tmp_path):
     finished(Perturbations(tuple(names), pairs, draws=1).run(bench))
     finished(WorstCase(tuple(names), budgets=(1,), queries=2, draws=1).run(bench))
     finished(Card(tuple(names), draws=1).run(bench))
-    plan = benchmark.planned([bench], names, ["NDCG@10"], 1)
-    finished(benchmark.run([bench], plan, "mine"))
+    finished(benchmark.run([bench], Benchmark(tuple(names), 1, ("NDCG@10",)), "mine"))
     kinds = {one.recipe["kind"] for one in store.artefacts("study")}
     assert kinds == {"perturbations", "worst-case", "card", "benchmark"}
     assert cleaning._needed(store) >= records(store)

@@ -20,12 +20,12 @@ from shuffleproof.core.metrics.significance import holm
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies import engine, ranker_sets, table_text
 from shuffleproof.core.studies.kinds.benchmark import published, retrieved, sections
 from shuffleproof.core.studies.kinds.benchmark import rows as benchmark_rows
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
+from shuffleproof.core.studies.kinds.benchmark.question import Benchmark
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.result import StudyResult
@@ -49,10 +49,12 @@ def bench(store):
     return finished(Workbench.opened("sample", RECIPE, store))
 
 
+ASKED = Benchmark((*RANKERS, FUSED), 2, ("NDCG@10", "RR"))
+
+
 @pytest.fixture(scope="module")
 def artefact(bench):
-    plan = benchmark.planned([bench], (*RANKERS, FUSED), ("NDCG@10", "RR"), 2)
-    return finished(benchmark.run([bench], plan, "sample"))
+    return finished(benchmark.run([bench], ASKED, "sample"))
 
 
 @pytest.fixture(scope="module")
@@ -122,9 +124,9 @@ def test_seeds_that_gave_the_same_are_one_run(result):
 
 
 def test_nothing_is_done_twice_and_an_added_ranker_repeats_nothing(bench, artefact, store):
-    same = benchmark.planned([bench], (*RANKERS, FUSED), ("NDCG@10", "RR"), 2)
-    assert finished(benchmark.run([bench], same, "sample")).key == artefact.key
-    more = benchmark.planned([bench], (*RANKERS, FUSED, "file-order"), ("NDCG@10", "RR"), 2)
+    assert finished(benchmark.run([bench], ASKED, "sample")).key == artefact.key
+    same = benchmark.planned([bench], ASKED)
+    more = benchmark.planned([bench], replace(ASKED, rankers=(*ASKED.rankers, "file-order")))
     old = {cell.digest for cell in same.cells()}
     new = [cell for cell in more.cells() if cell.digest not in old]
     assert [cell.row.ranker for cell in new] == ["file-order"]
@@ -132,23 +134,23 @@ def test_nothing_is_done_twice_and_an_added_ranker_repeats_nothing(bench, artefa
 
 
 def test_what_is_stored_is_shown_while_it_runs(bench, store):
-    plan = benchmark.planned([bench], ("feature:1", "file-order"), ("NDCG@10",), 1)
-    work = benchmark.run([bench], plan, "sample")
+    asked = Benchmark(("feature:1", "file-order"), 1, ("NDCG@10",))
+    work = benchmark.run([bench], asked, "sample")
     for _ in range(4):
         next(work)
     (begun,) = engine.running_studies(store, benchmark.KIND)
     found = begun.result(store)
     assert 0 < len(found.trials) < 5
     work.close()
-    finished(benchmark.run([bench], plan, "sample"))
+    finished(benchmark.run([bench], asked, "sample"))
     assert not list(engine.running_studies(store, benchmark.KIND))
 
 
 def test_folds_stand_side_by_side_and_spread_counts_them(bench, tmp_path):
     store = Store(tmp_path)
     second = finished(Workbench.opened("sample", ListRecipe(("feature:1",), 5, "in-sample"), store))
-    plan = benchmark.planned([bench, second], ("feature:2",), ("NDCG@10",), 1)
-    found = StudyResult.open(finished(benchmark.run([bench, second], plan, "two")).path)
+    work = benchmark.run([bench, second], Benchmark(("feature:2",), 1, ("NDCG@10",)), "two")
+    found = StudyResult.open(finished(work).path)
     means = benchmark_table.means(found, ("NDCG@10",)).set_index("ranker").loc["feature:2"]
     values = found.per_query("feature:2", benchmark.KIND, 0.0, "NDCG@10")
     halves = np.split(values.astype(np.float64), 2)
@@ -256,7 +258,7 @@ def test_runs_of_every_row_read_back_to_the_stored_scores(result, artefact, benc
 
 def test_a_row_that_reads_four_rankings_has_them_for_the_same_candidates(bench):
     names = ("setrank-imsab-multi-init", "shuffled:setrank-imsab-multi-init", "dlcm", "feature:1")
-    plan = benchmark.planned([bench], names, ("NDCG@10",), 1)
+    plan = benchmark.planned([bench], Benchmark(names, 1, ("NDCG@10",)))
     four = ["feature:3", "lambdamart@small", "mart@small", "ranksvm@small"]
     wider = {row.label: row.ranker.get(benchmark.WIDER) for row in plan.rows[3:]}
     assert wider == dict(zip(names, [four, four, None, None], strict=True))
@@ -308,7 +310,7 @@ def test_one_that_reads_more_scores_the_wider_lists(bench, monkeypatch):
         return SimpleNamespace(ranker=SimpleNamespace(score=minus_the_sum), artefact=artefact)
 
     monkeypatch.setattr(benchmark, "trained_at", trained)
-    plan = benchmark.planned([bench], ("setrank-imsab-multi-init",), ("NDCG@10",), 1)
+    plan = benchmark.planned([bench], Benchmark(("setrank-imsab-multi-init",), 1))
     row = plan.rows[-1]
     cell = next(cell for cell in plan.cells() if cell.row.ranker == row.label)
     _, arrays = finished(benchmark._compute([bench], plan, cell))
@@ -328,7 +330,7 @@ def test_one_that_reads_more_scores_the_wider_lists(bench, monkeypatch):
 )
 def test_what_cannot_be_a_row_is_refused_before_anything_is_trained(bench, names, said):
     with pytest.raises(UsageError, match=said):
-        benchmark.planned([bench], names, ("NDCG@10",), 1)
+        benchmark.planned([bench], Benchmark(names, 1, ("NDCG@10",)))
 
 
 def test_lists_longer_than_ordinals_are_refused_in_the_plan():
@@ -353,20 +355,17 @@ def test_a_row_that_fails_is_said_to_and_the_others_are_kept(bench, store, monke
     monkeypatch.setattr(benchmark, "trained_at", diverging)
     measures = ("NDCG(empty=one)@10",)
     lists = replace(bench, recipe=replace(RECIPE, seed=5))  # nothing of it is stored
-    plan = benchmark.planned([lists], ("file-order", "feature:1"), measures, 1)
-    found = StudyResult.open(finished(benchmark.run([lists], plan, "sample")).path)
+    work = benchmark.run([lists], Benchmark(("file-order", "feature:1"), 1, measures), "sample")
+    artefact = finished(work)
+    found = StudyResult.open(artefact.path)
     assert "feature:1" in set(found.trials.ranker)
     assert "file-order" not in set(found.trials.ranker)
     told = sections.markdown(found, measures, ())
     assert "file-order failed and is left out. file-order: the training loss became" in told
-    names = retrieved.write(
-        store.resolve(str(store.find(key_of("study", plan.recipe())).key), "study").path,
-        [bench.fold], store.root / "runs.zip",
-    )  # fmt: skip
+    names = retrieved.write(artefact.path, [bench.fold], store.root / "runs.zip")
     assert "feature-1.seed0.run" in names
-    alone = benchmark.planned([lists], ("file-order",), measures, 1)
     with pytest.raises(DivergedError):
-        finished(benchmark.run([lists], alone, "sample"))
+        finished(benchmark.run([lists], Benchmark(("file-order",), 1, measures), "sample"))
 
 
 def test_columns_that_differ_each_say_their_convention_and_queries(result):

@@ -97,8 +97,8 @@ def bench(store):
 
 @pytest.fixture(scope="module")
 def artefact(bench):
-    plan = benchmark.planned([bench], RANKERS, ("NDCG@10",), 2)
-    return finished(benchmark.run([bench], plan, "sample"))
+    asked = Benchmark(tuple(RANKERS), 2, ("NDCG@10",))
+    return finished(benchmark.run([bench], asked, "sample"))
 
 
 @pytest.fixture(scope="module")

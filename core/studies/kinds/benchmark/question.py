@@ -47,7 +47,6 @@ class Benchmark(Question):
     def study(self, scope: Scope) -> Generator[Progress, None, Artefact]:
         """Open every fold; train and measure on each."""
         from shuffleproof.core.data.folds import folds_of  # noqa: PLC0415 (only who works pays for it)
-        from shuffleproof.core.studies.kinds.benchmark import study as benchmark  # noqa: PLC0415 (likewise)
 
         names = folds_of(scope.data, scope.store)
         keys = scope.pinned.split(",") if scope.pinned else [None] * len(names)
@@ -55,10 +54,9 @@ class Benchmark(Question):
         for name, key in zip(names, keys, strict=True):
             fold = replace(scope, data=name, preset=scope.usual, pinned=key)
             benches.append((yield from fold.opened()))
-        plan = benchmark.planned(benches, self.rankers, self.measures, self.seeds)
         path, known = Path(scope.data), scope.store.names()
         called = path.name if scope.data not in known and path.is_dir() else scope.data
-        return (yield from benchmark.run(benches, plan, called))
+        return (yield from self.beside("study").run(benches, self, called))
 
     def printed(self) -> str:
         """The table, with marks against the initial ranking."""

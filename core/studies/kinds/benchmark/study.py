@@ -5,8 +5,6 @@ lists, and every query's measures are kept, with the scores themselves. A row of
 one ranker and seed; its queries are those of all folds, one fold after the other. A row that
 fails (its training diverges) is left out whole, its reason kept among the facts.
 
-Which lists a row of a benchmark needs, known before anything is trained.
-
 A row that reads more initial rankings than the lists carry (setrank-imsab-multi-init: four) has
 lists of its own: the same candidates in the same order, with LambdaMART, MART, RankSVM and
 RankBoost as further columns, as in the paper's Table 4. All other rows keep the lists as they are.
@@ -27,11 +25,11 @@ from shuffleproof.core.progress import Progress, saying
 from shuffleproof.core.rankers.initial import InitialRanking, prepare
 from shuffleproof.core.rankers.name import INITIAL, RankerName
 from shuffleproof.core.rankers.preset_digests import marked
-from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import cells, conventions, engine
 from shuffleproof.core.studies.cells import Cell
+from shuffleproof.core.studies.kinds.benchmark.question import Benchmark
 from shuffleproof.core.studies.kinds.benchmark.rows import (
     GROUPS,
     REFERENCES,
@@ -50,12 +48,11 @@ from shuffleproof.core.studies.workbench import Workbench
 from shuffleproof.core.words import counted
 
 __all__ = [
-    "GROUPS", "KIND", "MEASURES", "REFERENCES", "RUNS", "Plan", "Row", "group_of",
+    "GROUPS", "KIND", "REFERENCES", "RUNS", "Plan", "Row", "group_of",
     "planned", "rows_of", "run",
 ]  # fmt: skip
 
-KIND = "benchmark"
-MEASURES = ("NDCG@1", "NDCG@3", "NDCG@5", "NDCG@10")
+KIND = Benchmark.kind
 RUNS = "runs.safetensors"
 
 
@@ -98,36 +95,29 @@ class Plan(cells.CellPlan):
         return key_of("trial", facts).digest
 
 
-def planned(
-    benches: Sequence[Workbench], names: Sequence[str], measures: Sequence[str], seeds: int
-) -> Plan:
-    """The plan of a benchmark on these folds.
-
-    Args:
-        benches: one a fold, their lists made alike.
-        names: as `rows_of` takes them.
-        measures: as text.
-        seeds: how many each ranker is trained with.
+def planned(benches: Sequence[Workbench], asked: Benchmark) -> Plan:
+    """The plan of a benchmark on these folds, one workbench each, their lists made alike.
 
     Raises:
         UsageError: no ranker, or one that cannot read these lists.
     """
-    texts = tuple(str(Measure.parse(text)) for text in measures)
+    texts = tuple(str(Measure.parse(text)) for text in asked.measures)
     folds = tuple((bench.name, bench.lists_digest) for bench in benches)
-    rows = pinned(rows_of(names, benches[0].preset, seeds), benches)
-    rows = fitted(rows, benches)
-    return Plan(rows, folds, texts, conventions.stored_measures(texts))
+    rows = pinned(rows_of(asked.rankers, benches[0].preset, asked.seeds), benches)
+    return Plan(fitted(rows, benches), folds, texts, conventions.stored_measures(texts))
 
 
-def run(benches: Sequence[Workbench], plan: Plan, data: str) -> Generator[Progress, None, Artefact]:
-    """Train and measure what is not stored yet; yields progress, returns the stored result.
+def run(
+    benches: Sequence[Workbench], asked: Benchmark, data: str
+) -> Generator[Progress, None, Artefact]:
+    """Train and measure what is not stored yet.
 
     Args:
-        benches: one a fold, as the plan has them.
-        plan: of the benchmark.
+        benches: one a fold, their lists made alike.
+        asked: of the folds.
         data: what the folds together are called.
     """
-    store: Store = benches[0].store
+    plan, store = planned(benches, asked), benches[0].store
     ids = [query for bench in benches for query in query_ids_of(bench.prepared.test)]
 
     def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult | None]:
