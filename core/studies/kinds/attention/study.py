@@ -49,11 +49,7 @@ from shuffleproof.core.studies.study import Found, Trial
 from shuffleproof.core.studies.workbench import Workbench
 
 NO_CHANGE = "initial"
-
-
 ORDERS = ("initial", "shuffled", "label", "id")
-
-
 ALLOWED = (
     "an order shown (shuffled:7, -initial, label, id) or a perturbation of ranking, order, set or "
     "features (as feature-noise:0.5:1, the last number the draw)"

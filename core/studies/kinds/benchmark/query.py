@@ -1,8 +1,7 @@
-"""One query of a benchmark as two rankers answered it, from the scores that it stored.
+"""What a benchmark's rows answered, query by query, from the scores that it stored.
 
-What a benchmark's rows scored, query by query, under any measure that is or follows from stored.
-
-Decoded once for as long as somebody holds the result: a page asks for the same values many times.
+Under any measure that is stored or follows from what is; decoded once for as long as somebody
+holds the result, since a page asks for the same values many times.
 """
 
 from collections.abc import Mapping, Sequence

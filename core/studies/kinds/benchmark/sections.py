@@ -1,7 +1,5 @@
 """A benchmark, told: differences, the table with its marks, mean ranks, the paper's rows.
 
-What stands under a benchmark's table: whose numbers, under which convention, and the marks.
-
 Where columns differ in their convention or in the queries that they count, each says its own.
 """
 

@@ -1,12 +1,8 @@
 """What a benchmark says: means over seeds and folds, who beats whom, and by how much.
 
-All of it follows from the stored per-query values, so another convention is another table at
-once. Tests pair queries: a query's value is its mean over the seeds.
-
-A stored benchmark under measures that do not follow from its values: measured from its scores.
-
-The scores of every row, seed and fold are stored with the table; with the labels they give any
-measure under any convention, and no ranker is asked again.
+Tests pair queries: a query's value is its mean over the seeds. Another convention is another table
+at once, from the stored values; a measure that does not follow from them is measured from the
+scores of every row, seed and fold, which are stored too, and no ranker is asked again.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,11 +1,9 @@
-"""Asking a ranker for its scores of the same lists in several orders: here, and afresh.
+"""A ranker's scores of the same lists in several orders: random ones, systematic ones, and afresh.
 
 Where a ranker can be had without what it may remember (`fresh`), a process or copy that has seen
-nothing else is asked about one order each.
-
-Orders that chance practically never draws: of the list as it is shown, and of its own answer.
-
-They are counted apart from random orders, which alone a bound on a share of orders is about.
+nothing else is asked about one order each. Orders that chance practically never draws, of the list
+as it is shown and of its own answer, are counted apart from random ones, which alone a bound on a
+share of orders is about.
 """
 
 import copy

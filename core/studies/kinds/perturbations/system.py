@@ -1,17 +1,10 @@
-"""Rankers asked in another way: in bfloat16, in other batches, with other numbers of threads.
+"""Trials that no disturbed list tells: rankers trained again, or asked in another way.
 
-The input stays as it is; what moves all the same is arithmetic. Not every ranker has something to
-be changed: a tree has no bfloat16, an initial ranking is not computed at all. Those are named with
-the reason, and have no values; a 0 is always a measured one.
-
-Trials that no disturbed list tells: rankers trained again, or asked in another way.
-
-The lists are those of the study, before and after; what differs is who answers, or how.
-
-Trials whose rankers are trained again: on other labels, in another order, from another seed.
-
-Only the training part changes: what a ranker is selected and tested on keeps its labels, and the
-candidate lists stay what they were.
+Asked in bfloat16, in other batches or with other numbers of threads, only arithmetic moves; not
+every ranker has something to be changed (a tree has no bfloat16, an initial ranking is not
+computed at all): those are named with the reason, and have no values; a 0 is always a measured
+one. Trained on other labels, in another order or from another seed, only the training part
+changes: what a ranker is selected and tested on, and the candidate lists, stay what they were.
 """
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence

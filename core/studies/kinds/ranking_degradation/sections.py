@@ -1,10 +1,8 @@
-"""Figure 3, told: for every family and measure the curves, what they show, the paper's claim.
+"""Figure 3, told: the curves, what they show, the paper's claim, which differences are not chance.
 
-Which differences in a study are more than chance: one row a ranker and level.
-
-Two questions a row: did the ranker change from the unchanged lists to this level, and does it
-differ from a chosen ranker at the same level? Each is a paired test over queries, and Holm's
-adjustment covers all answers to the same question in the table.
+A row a ranker and level answers two questions: did the ranker change from the unchanged lists to
+this level, and does it differ from a chosen ranker at the same level? Each is a paired test over
+queries, and Holm's adjustment covers all answers to the same question in the table.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,9 +1,7 @@
-"""A study of set size, told: curves, the map of sizes, what it says of the claim.
+"""A study of set size, told: curves, the map of sizes, who drops least, and the paper's claim.
 
-What a set-size study says: curves over N1, who drops least, and whether the paper's claim holds.
-
-The paper's claim (Table 3): trained on the smallest lists and tested on the largest, SetRank IMSAB
-drops least, then SetRank MSAB, then DLCM.
+The claim (Table 3): trained on the smallest lists and tested on the largest, SetRank IMSAB drops
+least, then SetRank MSAB, then DLCM.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
