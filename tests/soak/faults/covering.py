@@ -138,7 +138,7 @@ class Covering:
         return 30 + 4 * took, 120 + 12 * took
 
 
-FILES_ANEW = 5  # files of tests that are loaded again for one fault
+FILES_ANEW = 12  # files of tests that are loaded again for one fault
 
 
 def file_of(test: str) -> str:
