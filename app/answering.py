@@ -9,7 +9,7 @@ from shuffleproof.app import disturbed, scoring, services, state
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.rankers.name import INITIAL
 
-QUERY = "shuffleproof.core.studies.answers.query"
+QUERY = "shuffleproof.core.studies.query_answers"
 
 
 def ranker_of(trials: pd.DataFrame, seed: int) -> str:
@@ -38,7 +38,7 @@ def moves(what: str, question: dict[str, Any]) -> pd.DataFrame:
     """Both answers as a bump chart takes them.
 
     Args:
-        what: a function of `core.studies.answers.query`.
+        what: a function of `core.studies.query_answers`.
         question: all that it needs but the store and the data set in use.
 
     Raises:

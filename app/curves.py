@@ -17,7 +17,7 @@ from shuffleproof.core.studies.kinds.ranking_degradation import sections
 from shuffleproof.core.words import counted
 
 KIND = "initial-ranking"
-REPLAY = "shuffleproof.core.studies.answers.query:replayed"
+REPLAY = "shuffleproof.core.studies.query_answers:replayed"
 
 
 def stored(data: str) -> dict[str, Artefact]:

@@ -10,12 +10,13 @@ import streamlit as st
 from shuffleproof.app import scoring, services, state
 from shuffleproof.app.curves import families as families  # noqa: PLC0414 (asked for here)
 from shuffleproof.app.opened import day, door, path, result
+from shuffleproof.core.answers.scoring import documents_moved
 from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.experiment.score_floor import of_scores
 from shuffleproof.core.perturb.entry import PerturbationEntry
 from shuffleproof.core.perturb.registry import attacked, entry_of
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.answers.scoring import documents_moved
 from shuffleproof.core.studies.kinds.card import sections as card_table
 from shuffleproof.core.studies.kinds.card.question import Card
 from shuffleproof.core.studies.kinds.perturbations import sections as perturbations_sections
@@ -23,7 +24,6 @@ from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
 from shuffleproof.core.studies.kinds.worst_case import sections as worst_case_sections
 from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
 from shuffleproof.core.studies.result import stored_summary
-from shuffleproof.core.studies.score_floor import of_scores
 from shuffleproof.core.words import counted
 
 CARD, PERTURBATIONS_KIND = Card.kind, Perturbations.kind

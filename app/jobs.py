@@ -15,12 +15,12 @@ import pandas as pd
 import streamlit as st
 
 from shuffleproof.app import services
+from shuffleproof.core import jobs as work
 from shuffleproof.core.errors import JobError
 from shuffleproof.core.execution.jobs import HIGHEST, LOWEST, Job, Jobs
 from shuffleproof.core.execution.jobs_history import Step
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.name import RankerName
-from shuffleproof.core.studies import jobs as work
 from shuffleproof.core.studies.registry import STUDIES
 
 FAST, SLOW = 1.0, 5.0

@@ -11,18 +11,19 @@ import streamlit as st
 
 from shuffleproof.app import services, state
 from shuffleproof.app.when import age_in_words
+from shuffleproof.core import jobs
 from shuffleproof.core.data.catalogue import SAMPLE
 from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.library import cleaning, side_by_side
+from shuffleproof.core.library import entries as library
+from shuffleproof.core.library.entries import KINDS, Entry
 from shuffleproof.core.progress import finished
 from shuffleproof.core.store import archive
 from shuffleproof.core.store.damaged import Damaged
 from shuffleproof.core.store.tags import Tags
 from shuffleproof.core.store.verified import InBackground
-from shuffleproof.core.studies import jobs, reproduce
+from shuffleproof.core.studies import reproduce
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
-from shuffleproof.core.studies.library import cleaning, side_by_side
-from shuffleproof.core.studies.library import entries as library
-from shuffleproof.core.studies.library.entries import KINDS, Entry
 
 AT_ONCE = 100_000_000
 """Bytes up to which an archive is written while the browser waits; larger ones by a job."""

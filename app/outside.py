@@ -8,15 +8,15 @@ import streamlit as st
 
 from shuffleproof.app import jobs, proposals, services
 from shuffleproof.app.uploads import Draft
+from shuffleproof.core import jobs as work
+from shuffleproof.core.answers.trained import TrainedRanker
 from shuffleproof.core.execution.jobs import Job
+from shuffleproof.core.jobs import FILE, QRELS, RUNS
+from shuffleproof.core.library import uploads
 from shuffleproof.core.rankers.name import FILES
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies import jobs as work
-from shuffleproof.core.studies.answers.trained import TrainedRanker
-from shuffleproof.core.studies.jobs import FILE, QRELS, RUNS
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
 from shuffleproof.core.studies.kinds.benchmark.study import KIND as BENCHMARK
-from shuffleproof.core.studies.library import uploads
 
 RUNS_JOB, BRING_JOB = "runs", "bring"
 

@@ -8,18 +8,18 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from shuffleproof.app import services, training
+from shuffleproof.core.answers.trained import (
+    CONTRAST,
+    TrainedRanker,
+    as_they_came,
+    contrast,
+)
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import FILES, INITIAL, RankerName
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.answers.trained import (
-    CONTRAST,
-    TrainedRanker,
-    as_they_came,
-    contrast,
-)
 
 TELLING = tuple(names[0] for names in CONTRAST)
 """Who follows the order shown, and who does not."""

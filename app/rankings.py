@@ -9,11 +9,11 @@ import streamlit as st
 
 from shuffleproof.app import answering, proposals, services
 from shuffleproof.app.opened import day, door, result
+from shuffleproof.core.answers.trained import as_they_came
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.rankers.neural.ordinal_geometry import OrdinalGeometry, geometries
 from shuffleproof.core.rankers.neural.recipes import rankings_of
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.answers.trained import as_they_came
 from shuffleproof.core.studies.kinds.multi_ranking import sections
 from shuffleproof.core.studies.kinds.multi_ranking.question import MultiRanking
 from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import TRAINED

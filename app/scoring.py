@@ -13,16 +13,16 @@ from typing import Any
 import streamlit as st
 
 from shuffleproof.app import services
+from shuffleproof.core.answers.one_list import Answer, features_wanted
+from shuffleproof.core.answers.scoring import recipe_values
+from shuffleproof.core.answers.shown_order import Documents, ShownOrder
+from shuffleproof.core.answers.trained import TrainedRanker, contrast, list_recipes
 from shuffleproof.core.data.catalogue import SAMPLE
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.resident import Resident
 from shuffleproof.core.rankers.initial import ListRecipe
-from shuffleproof.core.studies.answers.one_list import Answer, features_wanted
-from shuffleproof.core.studies.answers.scoring import recipe_values
-from shuffleproof.core.studies.answers.shown_order import Documents, ShownOrder
-from shuffleproof.core.studies.answers.trained import TrainedRanker, contrast, list_recipes
 
-WORK = "shuffleproof.core.studies.answers.scoring"
+WORK = "shuffleproof.core.answers.scoring"
 log = logging.getLogger("shuffleproof")
 
 

@@ -33,8 +33,8 @@ from streamlit.runtime import Runtime, exists, get_instance
 
 from shuffleproof.app.door import Door
 from shuffleproof.app.spool import Spool
+from shuffleproof.core.jobs import ensure_running, jobs_of
 from shuffleproof.core.store.artefacts import default_store
-from shuffleproof.core.studies.jobs import ensure_running, jobs_of
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 ALLOWED = (

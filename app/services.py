@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
+from shuffleproof.core.answers.trained import TrainedRanker, studied_on, trained_on
 from shuffleproof.core.data import stored
 from shuffleproof.core.data.catalogue import KIND, SAMPLE, find
 from shuffleproof.core.data.dataset import Fold
@@ -14,7 +15,6 @@ from shuffleproof.core.errors import ArtefactError
 from shuffleproof.core.store.arrival import Arrival, arrival
 from shuffleproof.core.store.artefacts import Store, default_store
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.answers.trained import TrainedRanker, studied_on, trained_on
 from shuffleproof.core.studies.kinds.invariance.certificate import (
     Certificate,
     certificates,

@@ -15,19 +15,20 @@ import pandas as pd
 import streamlit as st
 
 from shuffleproof.app import combinations, services
+from shuffleproof.core.answers.trained import trained_on
 from shuffleproof.core.data import stored
 from shuffleproof.core.data.catalogue import find
 from shuffleproof.core.errors import ArtefactError
 from shuffleproof.core.execution.jobs_slots import slots
+from shuffleproof.core.experiment import cost
+from shuffleproof.core.experiment.cost import Cost, Measured, Sizes
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.base import RankerSpec
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, ranker_key
 from shuffleproof.core.rankers.initial import ListRecipe, initial_spec, scores_key
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.rankers.neural.recipes import rankings_of
-from shuffleproof.core.studies import cost, differences
-from shuffleproof.core.studies.answers.trained import trained_on
-from shuffleproof.core.studies.cost import Cost, Measured, Sizes
+from shuffleproof.core.studies import differences
 from shuffleproof.core.studies.question import preset_of
 
 PRESETS = {

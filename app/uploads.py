@@ -16,14 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from shuffleproof.core import jobs
 from shuffleproof.core.data.source import GROUP_SUFFIXES, PACKED
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.execution.jobs import Job
+from shuffleproof.core.library import uploads
+from shuffleproof.core.library.uploads import Readable, safe_name
 from shuffleproof.core.store import names
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies import jobs
-from shuffleproof.core.studies.library import uploads
-from shuffleproof.core.studies.library.uploads import Readable, safe_name
 
 CHUNK = 1 << 20
 LARGEST = 1 << 34

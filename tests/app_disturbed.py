@@ -8,9 +8,9 @@ from streamlit.testing.v1 import AppTest
 
 from shuffleproof.app import scoring
 from shuffleproof.core.execution.this_job import THIS_JOB
+from shuffleproof.core.jobs import submit
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies.jobs import submit
 from shuffleproof.core.studies.kinds.card.question import Card
 from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
 from shuffleproof.core.studies.kinds.worst_case.question import WorstCase

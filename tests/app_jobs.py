@@ -3,13 +3,13 @@
 from streamlit.testing.v1 import AppTest
 
 from shuffleproof.app import services
+from shuffleproof.core import jobs as work
 from shuffleproof.core.execution import jobs_history, jobs_lease
 from shuffleproof.core.execution.jobs import Jobs
 from shuffleproof.core.execution.jobs_database import Database
 from shuffleproof.core.execution.this_job import THIS_JOB
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.studies import engine
-from shuffleproof.core.studies import jobs as work
 
 
 def state_of(store, job, **values):

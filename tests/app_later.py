@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from shuffleproof.core.answers.trained import trained_on
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import MANIFEST
-from shuffleproof.core.studies.answers.trained import trained_on
 from shuffleproof.core.studies.result import StudyResult
 
 LATER = "2999-01-01T00:00:00+00:00"

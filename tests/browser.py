@@ -18,7 +18,7 @@ FLAGS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 )  # fmt: skip
-PROGRAM = "shuffleproof.core.studies.jobs"
+PROGRAM = "shuffleproof.core.jobs"
 CUT = (
     "ERR_CONNECTION_REFUSED",
     "ERR_CONNECTION_RESET",

@@ -11,6 +11,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = "shuffleproof."
+BESIDE = ("core.experiment.", "core.answers.", "core.library.", "core.jobs")
+"""What stood in `core/studies` when its lines were first counted, and counts among them still."""
 
 
 def modules():
@@ -58,7 +60,8 @@ def counted():
     )
     command_line = list((ROOT / "core" / "cli").glob("*.py"))
     report = list((ROOT / "app").glob("report*.py"))
-    upper = [*studies, *pages, *shared, *command_line, *report]
+    beside = [path for name, path in inside.items() if name.startswith(BESIDE)]
+    upper = [*studies, *beside, *pages, *shared, *command_line, *report]
     shells = [path for path in studies if "store.lock(key)" in path.read_text(encoding="utf-8")]
     return {
         "core/studies: files": len(studies),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import streamlit as st
 
-from shuffleproof.core.studies import jobs
+from shuffleproof.core import jobs
 from tests.every_study import KINDS, RUNS
 from tests.golden import facts, written
 

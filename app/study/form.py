@@ -16,13 +16,13 @@ from shuffleproof.app.plain import escaped
 from shuffleproof.app.proposals import Proposal
 from shuffleproof.app.study import choice, job_panel, parts
 from shuffleproof.core.errors import ShuffleproofError, UsageError
+from shuffleproof.core.experiment.ranker_sets import expanded
 from shuffleproof.core.parameters import Parameter, parameters, parsed, text_of, value_of
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.question import Question, Scope
-from shuffleproof.core.studies.ranker_sets import expanded
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.reproduce import command_of, question_of
 

@@ -1,6 +1,6 @@
 """The list that a person arranges: shuffle, sort, reverse, move by hand; kept in the address.
 
-`order` and `before` in the address are texts of `core.studies.answers.shown_order`.
+`order` and `before` in the address are texts of `core.answers.shown_order`.
 """
 
 from collections.abc import Callable
@@ -11,9 +11,9 @@ import streamlit as st
 
 from shuffleproof.app import address, scoring
 from shuffleproof.app.plain import escaped
+from shuffleproof.core.answers.shown_order import Documents, ShownOrder, moved
 from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.rankers.initial import ListRecipe
-from shuffleproof.core.studies.answers.shown_order import Documents, ShownOrder, moved
 
 START = {"order": "shuffled:1", "before": "initial"}
 """What an address that says nothing means."""

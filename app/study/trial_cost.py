@@ -8,12 +8,12 @@ from shuffleproof.app.plain import escaped
 from shuffleproof.app.study.form import Asked
 from shuffleproof.app.training import Plan
 from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.experiment import cost
+from shuffleproof.core.experiment.cost import Cost
+from shuffleproof.core.experiment.ranker_sets import expanded
 from shuffleproof.core.perturb.registry import entry_of
 from shuffleproof.core.rankers.name import INITIAL, RankerName
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies import cost
-from shuffleproof.core.studies.cost import Cost
-from shuffleproof.core.studies.ranker_sets import expanded
 from shuffleproof.core.words import counted
 
 COUNTED = " (the initial ranking is one of the rankers; undisturbed lists are drawn once)"

@@ -8,11 +8,11 @@ from shuffleproof.app import address, recent, scoring
 from shuffleproof.app.figures import bump
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import parts
+from shuffleproof.core.answers.one_list import moves, verdicts
+from shuffleproof.core.answers.shown_order import ShownOrder
+from shuffleproof.core.answers.trained import contrast, list_recipes
 from shuffleproof.core.data.catalogue import SAMPLE
 from shuffleproof.core.errors import ParameterError, ShuffleproofError
-from shuffleproof.core.studies.answers.one_list import moves, verdicts
-from shuffleproof.core.studies.answers.shown_order import ShownOrder
-from shuffleproof.core.studies.answers.trained import contrast, list_recipes
 
 QUESTION = "Will my ranker survive when its input changes?"
 WHAT = (

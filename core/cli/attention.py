@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from shuffleproof.core.answers.shown_order import document_names
 from shuffleproof.core.cli.answer import Answer, records
 from shuffleproof.core.cli.open import asked, done, rankers_in
 from shuffleproof.core.cli.studies import answered
@@ -16,7 +17,6 @@ from shuffleproof.core.rankers.attention.kinds import AttentionRecord, attends
 from shuffleproof.core.rankers.attention.summary import MEASURES, POINT
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.answers.shown_order import document_names
 from shuffleproof.core.studies.kinds.attention import sections
 from shuffleproof.core.studies.kinds.attention.question import Attention
 from shuffleproof.core.studies.kinds.attention.study import NO_CHANGE, ListEdit, Look, looked

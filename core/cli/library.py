@@ -9,15 +9,15 @@ from shuffleproof.core.cli.answer import Answer
 from shuffleproof.core.cli.open import done, store_of
 from shuffleproof.core.data import catalogue
 from shuffleproof.core.errors import UsageError
+from shuffleproof.core.library import entries as library
+from shuffleproof.core.library import imports, side_by_side
+from shuffleproof.core.library.entries import Entry
 from shuffleproof.core.store import archive
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.damaged import Damaged
 from shuffleproof.core.store.damaged import remove as remove_damaged
 from shuffleproof.core.store.tags import Tags
 from shuffleproof.core.studies import methods, reproduce
-from shuffleproof.core.studies.library import entries as library
-from shuffleproof.core.studies.library import imports, side_by_side
-from shuffleproof.core.studies.library.entries import Entry
 from shuffleproof.core.words import counted
 
 MOST_LETTERS = 44

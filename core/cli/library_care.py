@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from shuffleproof.core.cli.answer import Answer, table
 from shuffleproof.core.cli.open import done, store_of
+from shuffleproof.core.library import cleaning
+from shuffleproof.core.library import entries as library
+from shuffleproof.core.library.cleaning import Waste
 from shuffleproof.core.store.verified import verifying
-from shuffleproof.core.studies.library import cleaning
-from shuffleproof.core.studies.library import entries as library
-from shuffleproof.core.studies.library.cleaning import Waste
 from shuffleproof.core.words import counted
 
 

@@ -5,11 +5,11 @@ import argparse
 from shuffleproof.core.cli.answer import Answer
 from shuffleproof.core.cli.open import done, measures_of, store_of
 from shuffleproof.core.data.catalogue import resolve
+from shuffleproof.core.library.import_ranker import bring as brought
 from shuffleproof.core.metrics.tied import merged_in_words
 from shuffleproof.core.parameters import parts_of
 from shuffleproof.core.studies import table_text
 from shuffleproof.core.studies.kinds.benchmark import outside_runs, sections
-from shuffleproof.core.studies.library.import_ranker import bring as brought
 from shuffleproof.core.studies.sections import View
 
 

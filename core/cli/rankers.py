@@ -11,6 +11,8 @@ from shuffleproof.core.cli.answer import Answer, table
 from shuffleproof.core.cli.answer_keys import ANSWERS
 from shuffleproof.core.cli.open import done, store_of, workbench_of
 from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.experiment.precomputed_scores import refuse
+from shuffleproof.core.library import entries as library
 from shuffleproof.core.losses.registry import LOSSES
 from shuffleproof.core.metrics.bundles import BUNDLES
 from shuffleproof.core.metrics.measure import MEASURES
@@ -26,8 +28,6 @@ from shuffleproof.core.studies.kinds.invariance.certificate import EXIT_CODES
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.kinds.invariance.sections import certified as certificates_in
 from shuffleproof.core.studies.kinds.invariance.study import certified
-from shuffleproof.core.studies.library import entries as library
-from shuffleproof.core.studies.precomputed_scores import refuse
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.workbench import Workbench

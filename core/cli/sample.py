@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from shuffleproof.core.cli.answer import Answer, warn
 from shuffleproof.core.cli.open import done
+from shuffleproof.core.library.entries import dependencies
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import ArtefactKey
 from shuffleproof.core.studies.kinds.ablation.question import Ablation
@@ -24,7 +25,6 @@ from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
 from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
 from shuffleproof.core.studies.kinds.set_size.question import SetSize
 from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
-from shuffleproof.core.studies.library.entries import dependencies
 from shuffleproof.core.studies.question import Question, Scope
 
 RANKERS = (

@@ -5,7 +5,7 @@ import argparse
 from shuffleproof.core.cli.answer import Answer, warn
 from shuffleproof.core.cli.open import store_of
 from shuffleproof.core.execution.jobs_supervisor import supervise
-from shuffleproof.core.studies.jobs import WORKER, jobs_of
+from shuffleproof.core.jobs import WORKER, jobs_of
 
 
 def worker(arguments: argparse.Namespace) -> Answer:

@@ -8,13 +8,13 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from shuffleproof.core.experiment.ranker_sets import REFERENCES
 from shuffleproof.core.metrics.measure import MEASURES, Measure
 from shuffleproof.core.perturb.registry import PERTURBATIONS, entry_of
 from shuffleproof.core.perturb.system import BATCHES, BFLOAT16, ORDER, SEED, THREADS
 from shuffleproof.core.rankers.name import FILES, Kind, RankerName
 from shuffleproof.core.rankers.registry import RANKERS
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
-from shuffleproof.core.studies.ranker_sets import REFERENCES
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.words import counted, listed
 

@@ -11,12 +11,12 @@ import numpy as np
 from jaxtyping import Float64
 
 from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.experiment.score_floor import unchanged
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.metrics.significance import paired_t
 from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.studies.score_floor import unchanged
 
 REPEATS = 2
 

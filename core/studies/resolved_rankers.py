@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from shuffleproof.core.errors import DataError, UsageError
+from shuffleproof.core.experiment.ranker_sets import expanded
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.perturb.registry import attacked, entry_of, perturbation
 from shuffleproof.core.progress import Progress, finished
@@ -22,7 +23,6 @@ from shuffleproof.core.rankers.initial import initial_spec
 from shuffleproof.core.rankers.name import Kind, RankerName
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import swap_named
-from shuffleproof.core.studies.ranker_sets import expanded
 from shuffleproof.core.studies.workbench import Workbench
 
 FROM = "from"

@@ -11,6 +11,7 @@ from jaxtyping import Float32, Float64
 
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import UsageError
+from shuffleproof.core.experiment.score_reuse import ScoreCache
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate, evaluate_many
 from shuffleproof.core.perturb.base import Make, Perturbation, disturbed
@@ -21,7 +22,6 @@ from shuffleproof.core.rankers.name import INITIAL as INITIAL  # noqa: PLC0414 (
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies.noise import Noise
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.studies.score_reuse import ScoreCache
 from shuffleproof.core.studies.study import Found, Study, Trial, TrialRecords, plan
 
 

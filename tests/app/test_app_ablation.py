@@ -9,9 +9,9 @@ from streamlit.testing.v1 import AppTest
 from shuffleproof.app import ablations, report
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.views.ablation import page as view
+from shuffleproof.core import jobs
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
-from shuffleproof.core.studies import jobs
 from shuffleproof.core.studies.kinds.ablation import sections
 from shuffleproof.core.studies.kinds.ablation import study as ablation
 from shuffleproof.core.studies.result import StudyResult

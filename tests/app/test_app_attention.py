@@ -19,6 +19,7 @@ from shuffleproof.app.figures import attention_heads
 from shuffleproof.app.views.attention import map as attention_map
 from shuffleproof.app.views.attention import study as attention_export
 from shuffleproof.app.views.attention.map import Overview, Wanted
+from shuffleproof.core import jobs
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import ParameterError, ScoringError, UsageError
@@ -26,7 +27,7 @@ from shuffleproof.core.perturb.base import origins
 from shuffleproof.core.rankers.attention.kinds import KINDS
 from shuffleproof.core.rankers.attention.maps import by_document, recorded
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies import engine, jobs
+from shuffleproof.core.studies import engine
 from shuffleproof.core.studies.kinds.attention import one_list, sections
 from shuffleproof.core.studies.kinds.attention.one_list import (
     list_command,

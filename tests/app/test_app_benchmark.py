@@ -16,10 +16,10 @@ from shuffleproof.app.views.benchmark import form as benchmark_run
 from shuffleproof.app.views.benchmark import page as view
 from shuffleproof.app.views.benchmark import queries as benchmark_queries
 from shuffleproof.app.views.benchmark.queries import Chosen, Marked
+from shuffleproof.core import jobs
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
-from shuffleproof.core.studies import jobs
 from shuffleproof.core.studies.kinds.benchmark import outside_runs, sections
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
 from shuffleproof.core.studies.result import StudyResult

@@ -7,10 +7,10 @@ from streamlit.testing.v1 import AppTest
 
 from shuffleproof.app import services
 from shuffleproof.app.plain import JOINER
+from shuffleproof.core import jobs
 from shuffleproof.core.data import catalogue
 from shuffleproof.core.execution.jobs import Jobs
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies import jobs
 from shuffleproof.core.studies.workbench import finished
 
 MARKUP = "![x](http://e.org/x.png)<b>"

@@ -8,10 +8,11 @@ from streamlit.testing.v1 import AppTest
 
 from shuffleproof.app import services
 from shuffleproof.app.plain import escaped
+from shuffleproof.core import jobs
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
-from shuffleproof.core.studies import engine, jobs
+from shuffleproof.core.studies import engine
 from shuffleproof.core.studies.kinds.group_shuffles import sections
 from shuffleproof.core.studies.kinds.group_shuffles import study as group_shuffles
 from shuffleproof.core.studies.result import StudyResult

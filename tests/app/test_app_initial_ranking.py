@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 from shuffleproof.app import curves, services
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.views.ranking_degradation import page as view
+from shuffleproof.core import jobs
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.errors import ScoringError
@@ -23,7 +24,7 @@ from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
-from shuffleproof.core.studies import conventions, jobs, run
+from shuffleproof.core.studies import conventions, run
 from shuffleproof.core.studies.kinds.ranking_degradation import sections
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import run_study

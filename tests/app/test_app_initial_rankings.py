@@ -10,11 +10,11 @@ from streamlit.testing.v1 import AppTest
 
 from shuffleproof.app import disturbed, rankings, report
 from shuffleproof.app.views.multi_ranking import page as view
+from shuffleproof.core import jobs
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
-from shuffleproof.core.studies import jobs
 from shuffleproof.core.studies.kinds.multi_ranking import sections
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.words import signed

@@ -14,18 +14,18 @@ from streamlit.testing.v1 import AppTest
 
 from shuffleproof.app import scoring, services
 from shuffleproof.app.views.invariance.certificates import moved_share
-from shuffleproof.core.errors import JobError, ScoringError
-from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies import jobs
-from shuffleproof.core.studies.answers.one_list import (
+from shuffleproof.core import jobs
+from shuffleproof.core.answers.one_list import (
     Answer,
     amount,
     explanation,
     moves,
     verdicts,
 )
-from shuffleproof.core.studies.answers.shown_order import Documents
-from shuffleproof.core.studies.answers.trained import trained_on
+from shuffleproof.core.answers.shown_order import Documents
+from shuffleproof.core.answers.trained import trained_on
+from shuffleproof.core.errors import JobError, ScoringError
+from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.workbench import finished
 from tests import places
 
@@ -184,7 +184,7 @@ def uncertified(trained_sample, tmp_path):
 
 def test_an_examination_is_handed_in_watched_and_cancelled(trained_sample, tmp_path, monkeypatch):
     monkeypatch.setattr(jobs, "ensure_running", lambda _store: True)
-    monkeypatch.setattr("shuffleproof.core.studies.answers.trained._preset", lambda *_: "small")
+    monkeypatch.setattr("shuffleproof.core.answers.trained._preset", lambda *_: "small")
     page = opened(uncertified(trained_sample, tmp_path), monkeypatch)
     page = button(page, "Examine all test queries").click().run()
     (job,) = jobs.jobs_of(services.store()).list("waiting")
@@ -202,7 +202,7 @@ def test_a_table_of_jobs_that_cannot_be_used_leaves_the_page_alive(
         raise JobError("jobs", "the disk is full", "Make room.")
 
     monkeypatch.setattr(jobs, "submit", refused)
-    monkeypatch.setattr("shuffleproof.core.studies.answers.trained._preset", lambda *_: "small")
+    monkeypatch.setattr("shuffleproof.core.answers.trained._preset", lambda *_: "small")
     page = opened(uncertified(trained_sample, tmp_path), monkeypatch)
     page = button(page, "Examine all test queries").click().run()
     assert "DLCM moved" in said(page)

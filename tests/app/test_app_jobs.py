@@ -8,13 +8,13 @@ import pytest
 
 from shuffleproof.app import jobs, services
 from shuffleproof.app.views.jobs import SHOWN
+from shuffleproof.core import jobs as work
 from shuffleproof.core.errors import JobError
 from shuffleproof.core.execution.jobs import Job
 from shuffleproof.core.execution.jobs_history import Step
+from shuffleproof.core.library.uploads import spooled
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
-from shuffleproof.core.studies import jobs as work
-from shuffleproof.core.studies.library.uploads import spooled
 from tests.app_jobs import desk, jobs_script, opened, plain, words
 
 

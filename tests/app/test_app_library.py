@@ -12,16 +12,16 @@ from shuffleproof.app import library as doors
 from shuffleproof.app.library import Filter
 from shuffleproof.app.views.library import chosen as delete
 from shuffleproof.app.views.library import page as view
+from shuffleproof.core import jobs
 from shuffleproof.core.execution.jobs import Jobs
+from shuffleproof.core.library import entries as library
+from shuffleproof.core.library import uploads
 from shuffleproof.core.progress import finished
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.store import archive
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.tags import Tags
-from shuffleproof.core.studies import jobs
-from shuffleproof.core.studies.library import entries as library
-from shuffleproof.core.studies.library import uploads
 from tests import app_sizes as made
 from tests import app_tables as tables
 

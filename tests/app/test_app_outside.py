@@ -11,13 +11,14 @@ from shuffleproof.app import proposals
 from shuffleproof.app.uploads import Draft
 from shuffleproof.app.views.outside import page as view
 from shuffleproof.app.views.outside import runs as outside_runs
+from shuffleproof.core import jobs
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.jobs import Jobs
+from shuffleproof.core.jobs import FILE, QRELS, RUNS
 from shuffleproof.core.progress import finished
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import ArtefactKey
-from shuffleproof.core.studies import jobs, resolved_rankers
-from shuffleproof.core.studies.jobs import FILE, QRELS, RUNS
+from shuffleproof.core.studies import resolved_rankers
 from tests import app_tables as tables
 
 FOLD = tables.fold()

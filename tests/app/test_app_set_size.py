@@ -9,9 +9,9 @@ from shuffleproof.app import disturbed, report, set_sizes
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.views.set_size import page as run
 from shuffleproof.app.views.set_size import queries
+from shuffleproof.core import jobs
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
-from shuffleproof.core.studies import jobs
 from shuffleproof.core.studies.kinds.set_size import sections
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.words import signed

@@ -5,10 +5,10 @@ import os
 import pytest
 
 from shuffleproof.app.navigation import PAGES
+from shuffleproof.core import jobs
 from shuffleproof.core.data.catalogue import SAMPLE
 from shuffleproof.core.execution.jobs import Jobs
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies import jobs
 from shuffleproof.core.studies.registry import STUDIES
 from tests import browser
 from tests.job_watch import until

@@ -9,9 +9,10 @@ import streamlit as st
 
 from shuffleproof.app import pictures, report
 from shuffleproof.app.plain import escaped
+from shuffleproof.core import jobs
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.cli.studies import text_of
-from shuffleproof.core.studies import jobs, tables
+from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import Finding, Picture, View

@@ -8,11 +8,11 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from shuffleproof.app.navigation import PAGES
+from shuffleproof.core import jobs
 from shuffleproof.core.cli import flags_studies
 from shuffleproof.core.cli.arguments import parser
+from shuffleproof.core.jobs import StudyJob
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies import jobs
-from shuffleproof.core.studies.jobs import StudyJob
 from shuffleproof.core.studies.question import preset_of
 from shuffleproof.core.studies.registry import STUDIES
 from tests import app_tables as tables

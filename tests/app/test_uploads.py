@@ -7,9 +7,9 @@ import pytest
 
 from shuffleproof.app import uploads
 from shuffleproof.app.uploads import FOLDER, PARTS, WHOLE, Draft, Reading
+from shuffleproof.core import jobs
 from shuffleproof.core.errors import DataError, ParameterError, ShuffleproofError
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies import jobs
 from shuffleproof.core.studies.workbench import finished
 from tests.core.data.test_hostile_files import DAMAGED, MALFORMED_LINES
 

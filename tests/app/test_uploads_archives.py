@@ -6,9 +6,9 @@ import zipfile
 import pytest
 
 from shuffleproof.app.uploads import FOLDER, WHOLE, Draft, Reading
+from shuffleproof.core import jobs
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies import jobs
 from shuffleproof.core.studies.workbench import finished
 
 LETOR = b"".join(

@@ -21,15 +21,15 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
+from shuffleproof.core.answers.trained import studied_on, trained_on
 from shuffleproof.core.data.catalogue import ingest
 from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.library import entries as library
+from shuffleproof.core.library import imports
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store import archive, manifest, plain_json
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies.answers.trained import studied_on, trained_on
 from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
-from shuffleproof.core.studies.library import entries as library
-from shuffleproof.core.studies.library import imports
 from shuffleproof.core.studies.workbench import Workbench, finished
 from tests.soak import fuzzing
 from tests.soak.fuzzing import UnclearError, WrongError

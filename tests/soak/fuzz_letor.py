@@ -13,14 +13,14 @@ from pathlib import Path
 
 import numpy as np
 
+from shuffleproof.core import jobs
 from shuffleproof.core.data import stored
 from shuffleproof.core.data.letor import read as letor
 from shuffleproof.core.data.letor.matrix_size import UNCHECKED
 from shuffleproof.core.data.letor.read import ParsedLetor
 from shuffleproof.core.errors import DataError, ShuffleproofError
+from shuffleproof.core.library import uploads
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies import jobs
-from shuffleproof.core.studies.library import uploads
 from shuffleproof.core.studies.workbench import finished
 from tests.soak import fuzzing
 from tests.soak.fuzzing import UnclearError, WrongError

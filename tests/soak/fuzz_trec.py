@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
+from shuffleproof.core import jobs
 from shuffleproof.core.data import ragged, trec
 from shuffleproof.core.errors import DataError, ShuffleproofError
+from shuffleproof.core.library import uploads
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies import jobs
 from shuffleproof.core.studies.kinds.benchmark import outside_runs
-from shuffleproof.core.studies.library import uploads
 from shuffleproof.core.studies.workbench import finished
 from tests.soak import fuzz_letor, fuzzing
 from tests.soak.fuzz_letor import NUMBER, UnsoundError

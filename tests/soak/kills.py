@@ -25,9 +25,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import numpy as np
 
 from shuffleproof.core.execution.jobs_only_one import is_running
+from shuffleproof.core.jobs import ensure_running, jobs_of, submit
+from shuffleproof.core.library import uploads
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies.jobs import ensure_running, jobs_of, submit
-from shuffleproof.core.studies.library import uploads
 from tests.job_watch import kill, processes, until
 
 LIMIT = 15.0
@@ -63,9 +63,9 @@ def wanted(arguments, seed):
 
 def strike(store, victim):
     if victim != "worker":
-        kill(processes(store.root, "shuffleproof.core.studies.jobs", "supervise"))
+        kill(processes(store.root, "shuffleproof.core.jobs", "supervise"))
     if victim != "supervisor":
-        kill(processes(store.root, "shuffleproof.core.studies.jobs", "work"))
+        kill(processes(store.root, "shuffleproof.core.jobs", "work"))
 
 
 def suffer(store, arguments, dice):

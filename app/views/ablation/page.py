@@ -21,6 +21,7 @@ from shuffleproof.app.study import form as shell
 from shuffleproof.app.study.form import Asked, Form, to_train
 from shuffleproof.app.study.job_panel import Panel
 from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.experiment import cost
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.parameters import Parameter
 from shuffleproof.core.rankers import registry
@@ -28,7 +29,6 @@ from shuffleproof.core.rankers.fit_cache import ranker_key
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.neural.recipes import FIXED
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies import cost
 from shuffleproof.core.studies.engine import RunningStudy
 from shuffleproof.core.studies.kinds.ablation import sections, study
 from shuffleproof.core.studies.kinds.ablation.question import Ablation

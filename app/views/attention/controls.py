@@ -8,11 +8,11 @@ from shuffleproof.app import address, proposals, scoring, services
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study.shown_list import recipe_words
 from shuffleproof.app.views.attention.map import LOOKS, SORTED, Overview, Wanted
+from shuffleproof.core.answers.trained import TrainedRanker, as_they_came, list_recipes
 from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.rankers.attention.kinds import KINDS
 from shuffleproof.core.rankers.attention.order import Sorting
 from shuffleproof.core.rankers.neural.recipes import FIXED
-from shuffleproof.core.studies.answers.trained import TrainedRanker, as_they_came, list_recipes
 from shuffleproof.core.studies.kinds.attention.study import ListEdit, offered
 
 FIRST_CHANGE = "shuffled:1"

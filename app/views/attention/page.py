@@ -27,10 +27,10 @@ from shuffleproof.app.views.attention.map import (
     pair_in_address,
     take,
 )
+from shuffleproof.core.answers.trained import TrainedRanker, as_they_came
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.rankers.attention.kinds import attends
 from shuffleproof.core.rankers.attention.summary import MEASURES
-from shuffleproof.core.studies.answers.trained import TrainedRanker, as_they_came
 from shuffleproof.core.studies.kinds.attention.sections import verdict
 from shuffleproof.core.studies.kinds.attention.study import ListEdit
 from shuffleproof.core.studies.registry import STUDIES

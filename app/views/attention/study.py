@@ -20,9 +20,9 @@ from shuffleproof.app.scoring import Described, List
 from shuffleproof.app.study import choice as study_choice
 from shuffleproof.app.study import job_panel, parts
 from shuffleproof.app.views.attention.map import Laid, Overview, View, Wanted, documents_table
+from shuffleproof.core.answers.trained import TrainedRanker
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import table_text
-from shuffleproof.core.studies.answers.trained import TrainedRanker
 from shuffleproof.core.studies.kinds.attention.one_list import list_command, list_python
 from shuffleproof.core.studies.kinds.attention.question import Attention
 from shuffleproof.core.studies.kinds.attention.sections import COLUMNS as HEADS

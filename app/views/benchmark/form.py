@@ -15,18 +15,18 @@ from shuffleproof.app.study import combination
 from shuffleproof.app.study.form import Asked, Form, to_train
 from shuffleproof.app.study.job_panel import Panel
 from shuffleproof.core.data.folds import folds_of
+from shuffleproof.core.experiment import cost
+from shuffleproof.core.experiment.ranker_sets import NAMED, expanded
 from shuffleproof.core.parameters import Parameter
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.keys import key_of
-from shuffleproof.core.studies import cost
 from shuffleproof.core.studies.engine import RunningStudy
 from shuffleproof.core.studies.kinds.benchmark import rows as benchmark_rows
 from shuffleproof.core.studies.kinds.benchmark import sections
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
-from shuffleproof.core.studies.ranker_sets import NAMED, expanded
 from shuffleproof.core.words import counted
 
 MADE = "new combinations"

@@ -13,6 +13,8 @@ from shuffleproof.app.figures import distributions
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.views.data import browser as data_browser
 from shuffleproof.app.views.data import upload as data_upload
+from shuffleproof.core import jobs
+from shuffleproof.core.answers.trained import studied_on, trained_on
 from shuffleproof.core.data import examination, trec
 from shuffleproof.core.data.catalogue import SAMPLE
 from shuffleproof.core.data.dataset import RankingDataset
@@ -21,8 +23,6 @@ from shuffleproof.core.data.examination import Examination
 from shuffleproof.core.data.letor import read as letor
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies import jobs
-from shuffleproof.core.studies.answers.trained import studied_on, trained_on
 from shuffleproof.core.studies.workbench import finished
 from shuffleproof.core.words import counted
 

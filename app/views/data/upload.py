@@ -7,9 +7,9 @@ from shuffleproof.app import received, services, uploads
 from shuffleproof.app.data_sets import WORDS
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.uploads import FOLDER, PARTS, WHOLE, Draft, Reading, Spooled
+from shuffleproof.core import jobs
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.jobs import Job, Jobs
-from shuffleproof.core.studies import jobs
 
 WAYS = {
     "Files of each part": PARTS,

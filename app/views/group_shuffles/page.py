@@ -15,8 +15,8 @@ from shuffleproof.app.study import choice, parts, trial_cost
 from shuffleproof.app.study import form as shell
 from shuffleproof.app.study.form import Asked, Form
 from shuffleproof.app.study.job_panel import Panel
+from shuffleproof.core.answers.trained import as_they_came
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.answers.trained import as_they_came
 from shuffleproof.core.studies.engine import RunningStudy
 from shuffleproof.core.studies.kinds.group_shuffles.sections import COLUMNS, TITLE, reading, table
 from shuffleproof.core.studies.tables import Table

@@ -11,10 +11,10 @@ from shuffleproof.app.scoring import Described
 from shuffleproof.app.services import Certified
 from shuffleproof.app.study import choice as study_choice
 from shuffleproof.app.study import job_panel, parts, shown_list
+from shuffleproof.core.answers.one_list import amount
+from shuffleproof.core.answers.trained import TrainedRanker
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import RankerName
-from shuffleproof.core.studies.answers.one_list import amount
-from shuffleproof.core.studies.answers.trained import TrainedRanker
 from shuffleproof.core.studies.kinds.invariance.certificate import BY_QUERY, Certificate, percent
 from shuffleproof.core.studies.kinds.invariance.verdict import INVARIANT, NOT, UNTOLD
 from shuffleproof.core.studies.tables import Table

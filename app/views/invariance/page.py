@@ -18,10 +18,8 @@ from shuffleproof.app.scoring import List
 from shuffleproof.app.study import parts, shown_list
 from shuffleproof.app.study.shown_list import Shown
 from shuffleproof.app.views.invariance import certificates
-from shuffleproof.core.errors import ShuffleproofError
-from shuffleproof.core.rankers.initial import ListRecipe
-from shuffleproof.core.studies.answers.one_list import Answer, explanation, moves, verdicts
-from shuffleproof.core.studies.answers.trained import (
+from shuffleproof.core.answers.one_list import Answer, explanation, moves, verdicts
+from shuffleproof.core.answers.trained import (
     CONTRAST,
     TrainedRanker,
     as_they_came,
@@ -29,6 +27,8 @@ from shuffleproof.core.studies.answers.trained import (
     contrasting,
     list_recipes,
 )
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.reproduce import command_of, python_of
 from shuffleproof.core.studies.tables import inferred
@@ -41,7 +41,7 @@ class Answered:
     Attributes:
         ranker: who answered.
         answer: its scores before and now.
-        moves: one row a document; see `core.studies.answers.one_list.moves`.
+        moves: one row a document; see `core.answers.one_list.moves`.
         bump: where documents are shown and answered.
         scatter: scores before and now.
     """

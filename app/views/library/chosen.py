@@ -15,9 +15,9 @@ from shuffleproof.app.study import parts
 from shuffleproof.core.data import examination
 from shuffleproof.core.data.catalogue import SAMPLE
 from shuffleproof.core.errors import ShuffleproofError
-from shuffleproof.core.studies.jobs import exported
-from shuffleproof.core.studies.library import entries as shelf
-from shuffleproof.core.studies.library.entries import KINDS, Entry
+from shuffleproof.core.jobs import exported
+from shuffleproof.core.library import entries as shelf
+from shuffleproof.core.library.entries import KINDS, Entry
 from shuffleproof.core.studies.methods import paragraph, references
 from shuffleproof.core.studies.tables import Column, inferred
 from shuffleproof.core.words import counted

@@ -12,9 +12,9 @@ from shuffleproof.app.study import parts
 from shuffleproof.app.views.library import chosen as chosen_entries
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.jobs import Job
+from shuffleproof.core.library import cleaning, uploads
+from shuffleproof.core.library.entries import KINDS, Entry
 from shuffleproof.core.store.damaged import Damaged, remove
-from shuffleproof.core.studies.library import cleaning, uploads
-from shuffleproof.core.studies.library.entries import KINDS, Entry
 from shuffleproof.core.words import counted
 
 QUESTION = "What is stored here, what made it, and what would be lost with it?"

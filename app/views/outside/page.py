@@ -8,11 +8,11 @@ from shuffleproof.app import jobs, outside, proposals, services, state
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import parts
 from shuffleproof.app.views.outside import runs
+from shuffleproof.core.answers.trained import TrainedRanker
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.jobs import Job
+from shuffleproof.core.jobs import FILE
 from shuffleproof.core.rankers.name import FILES, LIGHTGBM, SCORES, XGBOOST, RankerName
-from shuffleproof.core.studies.answers.trained import TrainedRanker
-from shuffleproof.core.studies.jobs import FILE
 
 QUESTION = "You have a ranker of your own: how good is it, and does it survive?"
 RUNS, SCORED, FUNCTION = "TREC runs", "Scores or a model", "A Python function"

@@ -11,9 +11,9 @@ from shuffleproof.app.uploads import Draft, Spooled
 from shuffleproof.app.views.outside import page as outside_job
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.jobs import Job
+from shuffleproof.core.jobs import MEASURES, QRELS, RUNS
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.store.keys import ArtefactKey
-from shuffleproof.core.studies.jobs import MEASURES, QRELS, RUNS
 from shuffleproof.core.studies.kinds.benchmark import outside_runs
 
 DRAFT, MINE = "runs chosen", "runs handed in"

@@ -22,11 +22,11 @@ from shuffleproof.app.study.form import Asked, Form
 from shuffleproof.app.study.job_panel import Panel
 from shuffleproof.app.study.parts import choice as measure_choice
 from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.experiment import cost
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.parameters import Parameter
 from shuffleproof.core.perturb.registry import PERTURBATIONS, attacked, entry_of
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies import cost
 from shuffleproof.core.studies.engine import RunningStudy
 from shuffleproof.core.studies.kinds.perturbations import sections, study
 from shuffleproof.core.studies.kinds.perturbations.question import Perturbations

@@ -17,13 +17,13 @@ from shuffleproof.app.study.parts import choice as measure_choice
 from shuffleproof.app.views.set_size import queries
 from shuffleproof.app.views.set_size.queries import Chosen, of_home
 from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.experiment.ranker_sets import expanded
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.engine import RunningStudy
 from shuffleproof.core.studies.kinds.set_size import feasibility, sections
 from shuffleproof.core.studies.kinds.set_size.sections import CURVES
-from shuffleproof.core.studies.ranker_sets import expanded
 from shuffleproof.core.studies.tables import Table
 from shuffleproof.core.words import counted
 

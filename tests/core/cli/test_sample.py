@@ -10,11 +10,11 @@ import pytest
 
 from shuffleproof.app.report import report
 from shuffleproof.core.cli.sample import ASKED
+from shuffleproof.core.library.entries import trials_of
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.invariance import study as invariance
-from shuffleproof.core.studies.library.entries import trials_of
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.result import StudyResult, stored_summary
 from shuffleproof.core.studies.workbench import Workbench, finished

@@ -7,13 +7,13 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
+from shuffleproof.core.experiment import cost
+from shuffleproof.core.experiment.cost import Sizes
 from shuffleproof.core.models import size
 from shuffleproof.core.models.config import DLCM_PRESETS
 from shuffleproof.core.models.config_groups import GROUP_PRESETS, GroupConfig
 from shuffleproof.core.models.config_univariate import UNIVARIATE_PRESETS, UnivariateConfig
 from shuffleproof.core.rankers.registry import spec
-from shuffleproof.core.studies import cost
-from shuffleproof.core.studies.cost import Sizes
 from shuffleproof.core.training.network import built
 
 FEATURES = 46

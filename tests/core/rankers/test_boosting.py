@@ -18,6 +18,7 @@ from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.data.ragged import offsets_of, order_within
 from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.errors import DataError, ParameterError, ShapeError, UnknownNameError
+from shuffleproof.core.experiment import cost
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate, mean_of
 from shuffleproof.core.metrics.significance import t_interval
@@ -32,7 +33,6 @@ from shuffleproof.core.rankers.boosting.rounds import GradedLists
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, fit_or_load, quality
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies import cost
 from tests import places
 
 FOLD = planted((40, 15, 5), seed=3, documents=25)

@@ -7,10 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from shuffleproof.core.answers.trained import trained_on
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.data.trec import Run
 from shuffleproof.core.errors import DataError, UnknownNameError, UsageError
+from shuffleproof.core.library.import_ranker import bring
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.rankers import registry
@@ -19,7 +21,6 @@ from shuffleproof.core.rankers.outside import file_ranker
 from shuffleproof.core.rankers.outside.file_process import columns
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import methods
-from shuffleproof.core.studies.answers.trained import trained_on
 from shuffleproof.core.studies.kinds.benchmark import outside_runs
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
@@ -28,7 +29,6 @@ from shuffleproof.core.studies.kinds.invariance.study import certified
 from shuffleproof.core.studies.kinds.perturbations import sections
 from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
 from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
-from shuffleproof.core.studies.library.import_ranker import bring
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.workbench import Workbench, finished
 from tests import places

@@ -10,6 +10,9 @@ from shuffleproof.app import training
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data.catalogue import ingest, resolve
 from shuffleproof.core.errors import ShuffleproofError, UsageError
+from shuffleproof.core.experiment import list_sources
+from shuffleproof.core.jobs import KINDS
+from shuffleproof.core.library import entries as library
 from shuffleproof.core.perturb.registry import PERTURBATIONS
 from shuffleproof.core.perturb.worst_case import Search
 from shuffleproof.core.rankers import preset_digests, registry
@@ -18,9 +21,6 @@ from shuffleproof.core.rankers.initial import ListRecipe, initial_spec
 from shuffleproof.core.rankers.preset_digests import PRESETS
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
-from shuffleproof.core.studies import list_sources
-from shuffleproof.core.studies.jobs import KINDS
-from shuffleproof.core.studies.library import entries as library
 from shuffleproof.core.studies.workbench import Workbench, finished
 from tests import places
 from tests.core.studies.test_library import LETOR

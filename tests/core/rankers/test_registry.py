@@ -8,6 +8,7 @@ import pytest
 
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import ArtefactError, ParameterError, UnknownNameError, UsageError
+from shuffleproof.core.experiment.ranker_sets import NAMED
 from shuffleproof.core.models.config import DLCMConfig, SetRankConfig
 from shuffleproof.core.models.config_groups import GroupConfig
 from shuffleproof.core.models.config_univariate import UnivariateConfig
@@ -18,7 +19,6 @@ from shuffleproof.core.rankers.base import RankerSpec
 from shuffleproof.core.rankers.initial import initial_spec
 from shuffleproof.core.rankers.neural.recipes import FIXED, LATER, PRESETS, NeuralSpec
 from shuffleproof.core.rankers.theorems import theorem_of
-from shuffleproof.core.studies.ranker_sets import NAMED
 from shuffleproof.core.training.recipe import TrainingRecipe
 from tests.core.rankers.test_invariance_real import judged, untrained
 

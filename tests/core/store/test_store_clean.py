@@ -10,6 +10,7 @@ import pytest
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data.catalogue import ingest
 from shuffleproof.core.data.examination import examined
+from shuffleproof.core.library import cleaning
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store import locks, manifest
 from shuffleproof.core.store.artefacts import Store
@@ -23,7 +24,6 @@ from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
 from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
 from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
-from shuffleproof.core.studies.library import cleaning
 from shuffleproof.core.studies.workbench import Workbench, finished
 from tests.core.studies.test_library import LETOR
 

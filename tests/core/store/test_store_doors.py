@@ -12,17 +12,17 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from shuffleproof.core.answers.trained import studied_on, trained_on
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import ArtefactError, DataError, ParameterError
+from shuffleproof.core.library import entries as library
+from shuffleproof.core.library import imports
 from shuffleproof.core.rankers.boosting import trees
 from shuffleproof.core.store import archive, manifest, plain_json
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.damaged import damaged
 from shuffleproof.core.store.tags import Tags
-from shuffleproof.core.studies.answers.trained import studied_on, trained_on
-from shuffleproof.core.studies.library import entries as library
-from shuffleproof.core.studies.library import imports
 from shuffleproof.core.studies.workbench import finished
 from tests import small_set
 

@@ -16,11 +16,12 @@ from shuffleproof.core.data.folds import folds_of
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.data.published import TABLES, table_for
 from shuffleproof.core.errors import DivergedError, UnknownNameError, UsageError
+from shuffleproof.core.experiment import ranker_sets
 from shuffleproof.core.metrics.significance import holm
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies import engine, ranker_sets, table_text
+from shuffleproof.core.studies import engine, table_text
 from shuffleproof.core.studies.kinds.benchmark import published, retrieved, sections
 from shuffleproof.core.studies.kinds.benchmark import rows as benchmark_rows
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark

@@ -301,7 +301,7 @@ def test_the_python_makes_the_same_benchmark(artefact, store, monkeypatch):
 
 
 def test_a_set_is_asked_for_by_its_name():
-    from shuffleproof.core.studies.ranker_sets import NAMED
+    from shuffleproof.core.experiment.ranker_sets import NAMED
 
     rows = [{"label": name, "seeds": 3} for name in ("ideal", "random", *NAMED["pairwise"])]
     recipe = {"kind": "benchmark", "rows": rows, "measures": list(Benchmark(("mart",)).measures)}

@@ -10,9 +10,9 @@ from shuffleproof.core.data import ragged
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import DataError, NotAskedAgainError, ParameterError
+from shuffleproof.core.experiment import score_floor
 from shuffleproof.core.progress import finished
 from shuffleproof.core.rankers.theorems import theorem_of
-from shuffleproof.core.studies import score_floor
 from shuffleproof.core.studies.kinds.invariance import certificate, examination, scoring
 from shuffleproof.core.studies.kinds.invariance import study as invariance
 from shuffleproof.core.studies.kinds.invariance.verdict import INVARIANT, NOT, UNTOLD

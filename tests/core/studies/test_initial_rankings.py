@@ -19,7 +19,7 @@ from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies import engine
-from shuffleproof.core.studies.answers import query as tables_query
+from shuffleproof.core.studies import query_answers as tables_query
 from shuffleproof.core.studies.claims import HOLDS, NOT, UNTOLD, adjusted, rising
 from shuffleproof.core.studies.kinds.multi_ranking import sections
 from shuffleproof.core.studies.kinds.multi_ranking import study as multi_ranking

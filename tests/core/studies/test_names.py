@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import pytest
 
+from shuffleproof.core import jobs
 from shuffleproof.core.cli import arguments
 from shuffleproof.core.cli.arguments import parser
 from shuffleproof.core.errors import ArtefactError, DataError, ShuffleproofError, UnknownNameError
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies import jobs, resolved_rankers, workbench
+from shuffleproof.core.studies import resolved_rankers, workbench
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
 from shuffleproof.core.studies.methods import rankers_of
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from shuffleproof.core.errors import NotAskedAgainError, ParameterError
+from shuffleproof.core.experiment.precomputed_scores import NOT_ASKED
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.card import sections as card_table
@@ -13,7 +14,6 @@ from shuffleproof.core.studies.kinds.ranking_degradation import sections
 from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
 from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
 from shuffleproof.core.studies.noise import within
-from shuffleproof.core.studies.precomputed_scores import NOT_ASKED
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.workbench import Workbench, finished
 

@@ -10,6 +10,7 @@ from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import DataError, UsageError
+from shuffleproof.core.experiment.score_reuse import ScoreCache, shared_source
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.perturb.base import disturbed
@@ -34,7 +35,6 @@ from shuffleproof.core.studies.kinds.perturbations.system import (
 from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
 from shuffleproof.core.studies.result import StudyResult, stored_summary
 from shuffleproof.core.studies.run import run_study
-from shuffleproof.core.studies.score_reuse import ScoreCache, shared_source
 from shuffleproof.core.studies.study import Memory, Study, Trial, levels_of, pairs_of, plan
 from shuffleproof.core.studies.workbench import Workbench
 from tests import small_set

@@ -5,13 +5,13 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 
+from shuffleproof.core import jobs
 from shuffleproof.core.errors import DataError, ParameterError, UnknownNameError, UsageError
 from shuffleproof.core.perturb.worst_moves import inversions
 from shuffleproof.core.progress import finished
 from shuffleproof.core.rankers.initial import InitialRanking, ListRecipe
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies import jobs
 from shuffleproof.core.studies.kinds.perturbations.query import (
     compared,
     replayed,

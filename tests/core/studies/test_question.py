@@ -5,12 +5,13 @@ import shlex
 
 import pytest
 
+from shuffleproof.core import jobs
 from shuffleproof.core.cli import flags_studies
 from shuffleproof.core.cli.arguments import parser
 from shuffleproof.core.errors import ParameterError, UnknownNameError, UsageError
 from shuffleproof.core.parameters import parameters
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies import jobs, reproduce
+from shuffleproof.core.studies import reproduce
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.study import levels_of

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from shuffleproof.core.answers.trained import studied_on
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
@@ -18,7 +19,6 @@ from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import engine, resolved_rankers, tables
-from shuffleproof.core.studies.answers.trained import studied_on
 from shuffleproof.core.studies.kinds.set_size import feasibility, sections
 from shuffleproof.core.studies.kinds.set_size import study as set_size
 from shuffleproof.core.studies.kinds.set_size.question import SetSize

@@ -9,19 +9,20 @@ from scipy import stats
 
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.experiment import score_floor
+from shuffleproof.core.experiment.score_reuse import ScoreCache, source_of
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.perturb.registry import perturbation
 from shuffleproof.core.rankers import initial
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.records import Records
-from shuffleproof.core.studies import noise, run, score_floor
+from shuffleproof.core.studies import noise, run
 from shuffleproof.core.studies.kinds.invariance import study as invariance
 from shuffleproof.core.studies.kinds.invariance.certificate import per_query
 from shuffleproof.core.studies.kinds.invariance.verdict import NOT, UNTOLD
 from shuffleproof.core.studies.kinds.ranking_degradation import sections
 from shuffleproof.core.studies.result import StudyResult, stored_summary
 from shuffleproof.core.studies.run import run_study
-from shuffleproof.core.studies.score_reuse import ScoreCache, source_of
 from shuffleproof.core.studies.study import Memory, Study, plan
 from shuffleproof.core.studies.workbench import finished
 

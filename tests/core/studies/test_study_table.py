@@ -25,10 +25,10 @@ from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies import conventions, engine, run
-from shuffleproof.core.studies.answers.query import replayed
 from shuffleproof.core.studies.kinds.ranking_degradation import sections
 from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
 from shuffleproof.core.studies.kinds.ranking_degradation.sections import TESTS, damage, marks
+from shuffleproof.core.studies.query_answers import replayed
 from shuffleproof.core.studies.reproduce import study_command, study_python
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import run_study

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float32
 
+from shuffleproof.core.answers import scoring
+from shuffleproof.core.answers.shown_order import document_names
 from shuffleproof.core.data.lists import JudgedLists
-from shuffleproof.core.studies.answers import scoring
-from shuffleproof.core.studies.answers.shown_order import document_names
 from shuffleproof.core.studies.kinds.attention.question import Attention
 from shuffleproof.core.studies.kinds.attention.study import (
     NO_CHANGE,

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float32, Int64
 
+from shuffleproof.core.answers.shown_order import Documents, ShownOrder, document_names
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import ParameterError, UsageError
 from shuffleproof.core.metrics.significance import t_interval
@@ -40,7 +41,6 @@ from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import engine, tables
-from shuffleproof.core.studies.answers.shown_order import Documents, ShownOrder, document_names
 from shuffleproof.core.studies.cells import Cell, CellPlan, by_cells
 from shuffleproof.core.studies.kinds.attention.question import Attention
 from shuffleproof.core.studies.result import SUMMARY, StudyResult

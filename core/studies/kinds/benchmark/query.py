@@ -14,9 +14,9 @@ import pandas as pd
 from jaxtyping import Float, Float32, Float64, Int64
 from safetensors import safe_open
 
+from shuffleproof.core.answers.shown_order import document_names
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.errors import DataError
-from shuffleproof.core.studies.answers.shown_order import document_names
 from shuffleproof.core.studies.conventions import derived
 from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS, groups_of
 from shuffleproof.core.studies.kinds.benchmark.study import RUNS

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
+from shuffleproof.core.experiment.ranker_sets import named_rankers, seeds_of
 from shuffleproof.core.parameters import parameter
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.question import Facts, Question, Scope
-from shuffleproof.core.studies.ranker_sets import named_rankers, seeds_of
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from shuffleproof.core.errors import UsageError
+from shuffleproof.core.experiment.precomputed_scores import is_precomputed
+from shuffleproof.core.experiment.ranker_sets import REFERENCES as REFERENCES  # noqa: PLC0414 (asked for here)
+from shuffleproof.core.experiment.ranker_sets import expanded
 from shuffleproof.core.progress import Progress, finished
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.base import RankerSpec
 from shuffleproof.core.rankers.ensemble.fit_cache import combination
 from shuffleproof.core.rankers.fit_cache import CachedRanker
 from shuffleproof.core.rankers.name import INITIAL, RankerName
-from shuffleproof.core.studies.precomputed_scores import is_precomputed
-from shuffleproof.core.studies.ranker_sets import REFERENCES as REFERENCES  # noqa: PLC0414 (asked for here)
-from shuffleproof.core.studies.ranker_sets import expanded
 from shuffleproof.core.studies.resolved_rankers import FROM
 from shuffleproof.core.studies.workbench import Workbench
 
@@ -75,7 +75,7 @@ def rows_of(names: Sequence[str], preset: str, seeds: int) -> tuple[Row, ...]:
 
     Args:
         names: rankers, `ranker@preset`, combinations of such, a set of
-            `core.studies.ranker_sets`, or rankers from outside (brought, files, functions).
+            `core.experiment.ranker_sets`, or rankers from outside (brought, files, functions).
         preset: of those named without one.
         seeds: how many each is trained with.
 

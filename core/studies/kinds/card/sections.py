@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float64
 
+from shuffleproof.core.experiment.precomputed_scores import NOT_ASKED, is_precomputed
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import mean_of
 from shuffleproof.core.metrics.robustness import (
@@ -23,7 +24,6 @@ from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.kinds.card.study import FLIPS, MOVED, TIMED_LISTS, TIMINGS
 from shuffleproof.core.studies.noise import within
-from shuffleproof.core.studies.precomputed_scores import NOT_ASKED, is_precomputed
 from shuffleproof.core.studies.result import CONFIDENCE, RESAMPLES, StudyResult
 from shuffleproof.core.studies.sections import Convention, Finding, Picture, Section, View
 from shuffleproof.core.studies.table_text import records

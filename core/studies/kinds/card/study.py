@@ -16,6 +16,8 @@ from jaxtyping import Float32
 
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import UsageError
+from shuffleproof.core.experiment.precomputed_scores import is_as_is, is_precomputed
+from shuffleproof.core.experiment.score_reuse import ScoreCache, source_of
 from shuffleproof.core.metrics.agreement import positions
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.perturb.registry import entry_of
@@ -27,10 +29,8 @@ from shuffleproof.core.studies import conventions, engine
 from shuffleproof.core.studies.kinds.card.question import Card
 from shuffleproof.core.studies.kinds.worst_case.orders import Attack
 from shuffleproof.core.studies.noise import Noise
-from shuffleproof.core.studies.precomputed_scores import is_as_is, is_precomputed
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import query_ids_of, run_study, values_of
-from shuffleproof.core.studies.score_reuse import ScoreCache, source_of
 from shuffleproof.core.studies.study import Study, TrialRecords, pairs_of
 from shuffleproof.core.studies.workbench import Workbench, digests_of, with_initial
 

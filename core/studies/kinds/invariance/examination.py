@@ -17,12 +17,13 @@ from jaxtyping import Bool, Float64, Int64
 
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.experiment import score_floor
+from shuffleproof.core.experiment.score_floor import Floor, difference
 from shuffleproof.core.metrics import rounding, segments
 from shuffleproof.core.metrics.agreement import kendall_tau
 from shuffleproof.core.metrics.passing import documents_passed, pairs_within, smallest_gap
 from shuffleproof.core.metrics.significance import paired_t
 from shuffleproof.core.rankers.base import Ranker
-from shuffleproof.core.studies import score_floor
 from shuffleproof.core.studies.kinds.invariance.scoring import (
     Asked,
     Asking,
@@ -30,7 +31,6 @@ from shuffleproof.core.studies.kinds.invariance.scoring import (
     summarised,
     systematic,
 )
-from shuffleproof.core.studies.score_floor import Floor, difference
 
 MEASURES = (
     "score-deviation", "documents-moved", "tau", "smallest-gap", "deviation-over-floor",

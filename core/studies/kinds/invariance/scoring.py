@@ -17,9 +17,9 @@ from jaxtyping import Float64, Int64, Real
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.argsort_descending import falling_order
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.experiment.score_floor import checked
+from shuffleproof.core.experiment.score_reuse import scores_of_all, source_of
 from shuffleproof.core.rankers.base import Ranker
-from shuffleproof.core.studies.score_floor import checked
-from shuffleproof.core.studies.score_reuse import scores_of_all, source_of
 
 Anew = Callable[[int | None], Ranker]
 """(numeric threads, or None) → the same ranker without what it may remember."""

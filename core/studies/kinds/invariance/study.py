@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.experiment.precomputed_scores import refuse
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.rankers.theorems import theorem_of
@@ -21,7 +22,6 @@ from shuffleproof.core.studies.kinds.invariance import examination, scoring
 from shuffleproof.core.studies.kinds.invariance.certificate import Certificate, certificates
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.kinds.invariance.verdict import most, systematic_of
-from shuffleproof.core.studies.precomputed_scores import refuse
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import run_study
 from shuffleproof.core.studies.study import Memory, Study

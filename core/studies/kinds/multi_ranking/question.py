@@ -4,11 +4,11 @@ from collections.abc import Generator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from shuffleproof.core.experiment.ranker_sets import named_rankers, seeds_of
 from shuffleproof.core.parameters import parameter
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.question import NAMED_RANKERS, Facts, Question, Scope
-from shuffleproof.core.studies.ranker_sets import named_rankers, seeds_of
 
 
 @dataclass(frozen=True)

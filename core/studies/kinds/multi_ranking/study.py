@@ -11,6 +11,7 @@ from typing import Any
 
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import UsageError
+from shuffleproof.core.experiment.ranker_sets import expanded
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.progress import Progress, saying
@@ -29,7 +30,6 @@ from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import (
     extended,
     swap_named,
 )
-from shuffleproof.core.studies.ranker_sets import expanded
 from shuffleproof.core.studies.resolved_rankers import resolved, trained
 from shuffleproof.core.studies.run import query_ids_of
 from shuffleproof.core.studies.study import Found, Trial

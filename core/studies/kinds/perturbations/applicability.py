@@ -7,11 +7,11 @@ other families of a study go on. A 0 is always a measured one.
 from collections.abc import Iterable, Mapping, Sequence
 
 from shuffleproof.core.errors import DataError, ShuffleproofError, UsageError
+from shuffleproof.core.experiment.precomputed_scores import beyond
 from shuffleproof.core.perturb.registry import ATTACK, entry_of
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.name import INITIAL, RankerName
 from shuffleproof.core.studies.kinds.perturbations.system import in_words, meaningless, untrainable
-from shuffleproof.core.studies.precomputed_scores import beyond
 
 LeftOut = dict[str, dict[str, str]]
 """By family, the rankers without values under it and the reason of each."""

@@ -13,9 +13,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float32
 
+from shuffleproof.core.answers.scoring import check_same_data, lists_for, ranker_for
+from shuffleproof.core.answers.shown_order import document_names
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import DataError, UsageError
+from shuffleproof.core.experiment.score_reuse import shared_source
 from shuffleproof.core.metrics.agreement import positions
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.perturb.base import disturbed
@@ -25,13 +28,10 @@ from shuffleproof.core.rankers.initial import InitialRanking
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store, default_store
-from shuffleproof.core.studies.answers.scoring import check_same_data, lists_for, ranker_for
-from shuffleproof.core.studies.answers.shown_order import document_names
 from shuffleproof.core.studies.kinds.perturbations.study import Armed
 from shuffleproof.core.studies.kinds.perturbations.system import answered
 from shuffleproof.core.studies.kinds.worst_case.orders import READ, Attack
 from shuffleproof.core.studies.kinds.worst_case.study import worst_orders
-from shuffleproof.core.studies.score_reuse import shared_source
 
 MOST_CANDIDATES = 50_000
 """Lists of more documents are not all asked again for one of them: its batch is then its own."""

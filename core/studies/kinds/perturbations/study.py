@@ -16,6 +16,7 @@ from jaxtyping import Float32
 
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import ShuffleproofError, UsageError
+from shuffleproof.core.experiment.precomputed_scores import is_as_is, is_precomputed
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.perturb.base import Make, Perturbation
 from shuffleproof.core.perturb.features import SignAttack
@@ -37,7 +38,6 @@ from shuffleproof.core.studies.kinds.perturbations.system import (
     Retraining,
     measured_by,
 )
-from shuffleproof.core.studies.precomputed_scores import is_as_is, is_precomputed
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import query_ids_of, run_study
 from shuffleproof.core.studies.study import Found, Study, TrialRecords, plan

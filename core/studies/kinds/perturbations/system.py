@@ -17,6 +17,7 @@ from jaxtyping import Float32, Int64
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import UsageError
+from shuffleproof.core.experiment.score_reuse import ScoreCache, shared_source
 from shuffleproof.core.metrics.agreement import kendall_tau, overlap
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
@@ -34,7 +35,6 @@ from shuffleproof.core.rankers.neural.recipes import FIXED
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies.cells import Cell
 from shuffleproof.core.studies.run import values_of
-from shuffleproof.core.studies.score_reuse import ScoreCache, shared_source
 from shuffleproof.core.studies.study import Found, Trial
 from shuffleproof.core.studies.workbench import Workbench
 

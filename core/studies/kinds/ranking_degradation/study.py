@@ -6,12 +6,12 @@ rising levels; every ranker scores the same disturbed lists. The initial ranker 
 
 from collections.abc import Generator
 
+from shuffleproof.core.experiment.precomputed_scores import is_as_is, refuse
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import conventions
 from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
-from shuffleproof.core.studies.precomputed_scores import is_as_is, refuse
 from shuffleproof.core.studies.run import measured_by
 from shuffleproof.core.studies.study import Study
 from shuffleproof.core.studies.workbench import Workbench, digests_of, with_initial

@@ -16,6 +16,7 @@ from jaxtyping import Float32, Int64
 
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import MissingRankingError, UsageError
+from shuffleproof.core.experiment.ranker_sets import expanded
 from shuffleproof.core.metrics.agreement import kendall_tau
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
@@ -30,7 +31,6 @@ from shuffleproof.core.studies.cells import Cell, CellPlan, by_cells
 from shuffleproof.core.studies.kinds.set_size import feasibility
 from shuffleproof.core.studies.kinds.set_size.question import SetSize
 from shuffleproof.core.studies.question import Scope
-from shuffleproof.core.studies.ranker_sets import expanded
 from shuffleproof.core.studies.resolved_rankers import ResolvedRanker, resolved, trained
 from shuffleproof.core.studies.run import query_ids_of
 from shuffleproof.core.studies.study import Found, Trial

@@ -11,6 +11,7 @@ from shuffleproof.core.data import ragged
 from shuffleproof.core.data.argsort_descending import falling_order
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import MissingRankingError
+from shuffleproof.core.experiment.score_reuse import scores_of_all
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate_many
 from shuffleproof.core.perturb import permutations
@@ -28,7 +29,6 @@ from shuffleproof.core.rankers.theorems import theorem_of
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies.kinds.invariance.examination import examine
 from shuffleproof.core.studies.kinds.invariance.verdict import INVARIANT, verdict_of
-from shuffleproof.core.studies.score_reuse import scores_of_all
 
 READ: dict[str, frozenset[Input]] = {
     "ranking": frozenset({"order", "ranks"}),

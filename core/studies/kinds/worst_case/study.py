@@ -17,6 +17,7 @@ from safetensors.numpy import load_file
 
 from shuffleproof.core.data import ragged
 from shuffleproof.core.errors import ParameterError
+from shuffleproof.core.experiment.precomputed_scores import refuse
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.perturb.worst_case import Search, Worst
 from shuffleproof.core.perturb.worst_moves import inversions
@@ -28,7 +29,6 @@ from shuffleproof.core.studies import cells, engine
 from shuffleproof.core.studies.cells import Cell
 from shuffleproof.core.studies.kinds.worst_case.orders import Attack
 from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
-from shuffleproof.core.studies.precomputed_scores import refuse
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import query_ids_of
 from shuffleproof.core.studies.study import Described, Found, Trial

@@ -7,6 +7,7 @@ from operator import attrgetter, itemgetter
 from typing import Any
 
 from shuffleproof.core.errors import UnknownNameError
+from shuffleproof.core.experiment.list_sources import recipe_of
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS
 from shuffleproof.core.rankers.initial import ListRecipe, lists_digest
@@ -15,7 +16,6 @@ from shuffleproof.core.store.arrival import Arrival, arrival
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import canonical_json, key_of
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.list_sources import recipe_of
 
 CONTRAST = (
     ("dlcm", "dlcm-without-init"),

@@ -10,6 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shuffleproof.core.answers import scoring
+from shuffleproof.core.answers.shown_order import Documents, ShownOrder, moved
+from shuffleproof.core.answers.trained import (
+    TrainedRanker,
+    contrasting,
+    list_recipes,
+    trained_on,
+)
 from shuffleproof.core.data import synthetic
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
@@ -20,14 +28,6 @@ from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, fit_or_load
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies.answers import scoring
-from shuffleproof.core.studies.answers.shown_order import Documents, ShownOrder, moved
-from shuffleproof.core.studies.answers.trained import (
-    TrainedRanker,
-    contrasting,
-    list_recipes,
-    trained_on,
-)
 from shuffleproof.core.studies.workbench import finished
 
 DOCUMENTS = Documents(

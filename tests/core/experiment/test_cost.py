@@ -8,13 +8,13 @@ import sys
 import pytest
 
 from shuffleproof.core.execution.machine import machine
+from shuffleproof.core.experiment import cost
+from shuffleproof.core.experiment.cost import Cost, Measured, Sizes
 from shuffleproof.core.models import size
 from shuffleproof.core.models.config import DLCM_PRESETS, SETRANK_PRESETS
 from shuffleproof.core.rankers.registry import RANKERS, spec
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
-from shuffleproof.core.studies import cost
-from shuffleproof.core.studies.cost import Cost, Measured, Sizes
 
 FEATURES = 46
 SIZES = Sizes(lists=470, rows=15556, valid_rows=5000, features=FEATURES)

@@ -14,9 +14,9 @@ from jaxtyping import Float32, Int64
 
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.experiment.score_floor import difference, unchanged
 from shuffleproof.core.perturb.base import origins, sources
 from shuffleproof.core.rankers.base import Input, Ranker
-from shuffleproof.core.studies.score_floor import difference, unchanged
 
 PROOFS = 3
 

@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 
 from shuffleproof.core import words
+from shuffleproof.core.answers.scoring import answered_order, documents_moved
+from shuffleproof.core.answers.shown_order import Documents
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.name import RankerName
-from shuffleproof.core.studies.answers.scoring import answered_order, documents_moved
-from shuffleproof.core.studies.answers.shown_order import Documents
 
 
 @dataclass(frozen=True)

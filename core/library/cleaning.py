@@ -14,14 +14,14 @@ from typing import Any
 
 from shuffleproof.core.data import catalogue, examination
 from shuffleproof.core.errors import JobError
+from shuffleproof.core.execution.jobs import Jobs
+from shuffleproof.core.library import uploads
+from shuffleproof.core.library.entries import STRANGE
+from shuffleproof.core.library.entries import damaged as undescribed
 from shuffleproof.core.store import locks, manifest, plain_json
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.damaged import damaged, size_of
-from shuffleproof.core.studies import jobs
 from shuffleproof.core.studies.engine import planned, running_studies
-from shuffleproof.core.studies.library import uploads
-from shuffleproof.core.studies.library.entries import STRANGE
-from shuffleproof.core.studies.library.entries import damaged as undescribed
 from shuffleproof.core.studies.registry import STUDIES
 
 YOUNG_SECONDS = 3600.0
@@ -140,7 +140,7 @@ def _left_behind(store: Store, now: float) -> Iterator[Waste]:
 def _uploads(store: Store, now: float) -> Iterator[Waste]:
     """Uploads that no job needs; none is told where the jobs cannot be read."""
     try:
-        unfinished = jobs.jobs_of(store).list("waiting", "running", "failed")
+        unfinished = Jobs(store.root).list("waiting", "running", "failed")
     except JobError:
         return
     needed = {job.parameters.get("upload") for job in unfinished}

@@ -8,6 +8,7 @@ from typing import Any
 from shuffleproof.core.data import stored
 from shuffleproof.core.data.catalogue import SAMPLE, SAMPLE_FOLDER
 from shuffleproof.core.errors import ArtefactError, DataError, ShuffleproofError
+from shuffleproof.core.experiment.list_sources import recipe_of, replacing, sources
 from shuffleproof.core.rankers import preset_digests
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS
 from shuffleproof.core.rankers.initial import ListRecipe, lists_digest
@@ -21,7 +22,6 @@ from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.store.tags import Tags
 from shuffleproof.core.studies.differences import from_preset, from_usual_lists, in_words
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
-from shuffleproof.core.studies.list_sources import recipe_of, replacing, sources
 from shuffleproof.core.studies.methods import rankers_of
 from shuffleproof.core.words import counted
 

@@ -16,9 +16,20 @@ from typing import Any
 
 import numpy as np
 
+from shuffleproof.core.answers.scoring import (
+    answered_order,
+    check_same_data,
+    digest_of_name,
+    documents_moved,
+    lists_for,
+    ranker_for,
+)
+from shuffleproof.core.answers.shown_order import document_names
 from shuffleproof.core.data.catalogue import resolve
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import DataError, UsageError
+from shuffleproof.core.experiment import list_sources, score_floor
+from shuffleproof.core.experiment.score_reuse import source_of
 from shuffleproof.core.metrics.agreement import positions
 from shuffleproof.core.perturb.base import disturbed
 from shuffleproof.core.perturb.registry import perturbation
@@ -27,19 +38,8 @@ from shuffleproof.core.rankers.initial import InitialRanking, ListRecipe
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store, default_store
-from shuffleproof.core.studies import list_sources, score_floor
-from shuffleproof.core.studies.answers.scoring import (
-    answered_order,
-    check_same_data,
-    digest_of_name,
-    documents_moved,
-    lists_for,
-    ranker_for,
-)
-from shuffleproof.core.studies.answers.shown_order import document_names
 from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import answered, extended
 from shuffleproof.core.studies.kinds.perturbations.query import compared
-from shuffleproof.core.studies.score_reuse import source_of
 from shuffleproof.core.studies.workbench import Workbench, finished
 
 BEFORE = ("answered_before", "score_before")

@@ -13,10 +13,10 @@ import pytest
 
 from shuffleproof.core.errors import ArtefactError, DataError, UnknownNameError, UsageError
 from shuffleproof.core.execution.jobs_only_one import HOME, is_running
+from shuffleproof.core.jobs import KINDS, PROGRAM, ensure_running, jobs_of, submit
+from shuffleproof.core.library import uploads
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
-from shuffleproof.core.studies.jobs import KINDS, PROGRAM, ensure_running, jobs_of, submit
-from shuffleproof.core.studies.library import uploads
 from tests.job_watch import kill, processes, send, until
 
 FIGURE = {"data": "sample", "rankers": ["dlcm"], "perturbations": [["transpositions", 5]]}
@@ -59,7 +59,7 @@ def test_impossible_parameters_are_refused_before_anything_runs(store, kind, par
     assert jobs_of(store).list() == ()
 
 
-@pytest.mark.parametrize("kind", ["os:system", "shuffleproof.core.studies.jobs:main", ""])
+@pytest.mark.parametrize("kind", ["os:system", "shuffleproof.core.jobs:main", ""])
 def test_nothing_but_the_table_can_be_handed_in(store, kind):
     with pytest.raises(UnknownNameError):
         submit(store, kind, {"data": "sample"})
@@ -175,7 +175,7 @@ def test_no_file_and_two_of_a_name_are_refused(store, files):
 
 
 def test_the_table_loads_neither_torch_nor_lightgbm():
-    script = "import sys, shuffleproof.core.studies.jobs; print(*sys.modules)"
+    script = "import sys, shuffleproof.core.jobs; print(*sys.modules)"
     answer = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, check=True, cwd=HOME
     )

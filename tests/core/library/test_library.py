@@ -9,21 +9,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from shuffleproof.core.answers import scoring
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data.catalogue import ingest
 from shuffleproof.core.errors import ArtefactError, DataError, ParameterError
+from shuffleproof.core.experiment import list_sources
+from shuffleproof.core.library import entries as library
+from shuffleproof.core.library import side_by_side
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store import archive
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.store.tags import Tags
-from shuffleproof.core.studies import list_sources
-from shuffleproof.core.studies.answers import query as tables_query
-from shuffleproof.core.studies.answers import scoring
-from shuffleproof.core.studies.answers.query import replayed
-from shuffleproof.core.studies.library import entries as library
-from shuffleproof.core.studies.library import side_by_side
+from shuffleproof.core.studies import query_answers as tables_query
+from shuffleproof.core.studies.query_answers import replayed
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.workbench import Workbench, finished
 from tests import small_set

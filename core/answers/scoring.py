@@ -16,19 +16,19 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float32, Float64, Int64
 
+from shuffleproof.core.answers.shown_order import document_names
 from shuffleproof.core.data.catalogue import resolve
 from shuffleproof.core.data.dataset import Fold
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import DataError, ParameterError
+from shuffleproof.core.experiment import list_sources, score_floor
+from shuffleproof.core.experiment.score_reuse import scores_of_all
 from shuffleproof.core.metrics import segments
 from shuffleproof.core.metrics.passing import documents_passed
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.rankers.initial import ListRecipe, lists_digest
 from shuffleproof.core.store.artefacts import Store, default_store
-from shuffleproof.core.studies import list_sources, score_floor
-from shuffleproof.core.studies.answers.shown_order import document_names
-from shuffleproof.core.studies.score_reuse import scores_of_all
 
 FIRST_LOADED = ("neural.ranker", "boosting.trees", "univariate")
 

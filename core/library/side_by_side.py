@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from shuffleproof.core.studies.library.entries import Entry
-from shuffleproof.core.studies.list_sources import recipe_of
+from shuffleproof.core.experiment.list_sources import recipe_of
+from shuffleproof.core.library.entries import Entry
 from shuffleproof.core.studies.methods import rankers_of
 from shuffleproof.core.studies.result import stored_summary
 from shuffleproof.core.words import number

@@ -4,7 +4,7 @@ A page hands work in with `submit`, calls `ensure_running`, and looks at `jobs_o
 here loads torch or LightGBM: they load in the process that does one job and ends with it.
 
 This module is also the program of those processes:
-`python -m core.studies.jobs work ROOT JOB TOKEN` and `… supervise ROOT IDLE_SECONDS`.
+`python -m core.jobs work ROOT JOB TOKEN` and `… supervise ROOT IDLE_SECONDS`.
 """
 
 import inspect
@@ -26,13 +26,13 @@ from shuffleproof.core.errors import (
 )
 from shuffleproof.core.execution import jobs_only_one, jobs_supervisor, jobs_worker
 from shuffleproof.core.execution.jobs import Job, Jobs
+from shuffleproof.core.library import uploads
 from shuffleproof.core.parameters import parameters
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.store import archive
 from shuffleproof.core.store.artefacts import Store, default_store
 from shuffleproof.core.store.keys import ArtefactKey, key_of
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.library import uploads
 from shuffleproof.core.studies.question import SAMPLE, Question, Scope, preset_of
 from shuffleproof.core.studies.registry import STUDIES
 
@@ -69,7 +69,7 @@ def bring(  # noqa: PLR0913 (a job's parameters are its keywords)
         pinned: the data set's key, which `submit` finds from its name.
     """
     from shuffleproof.core.data.catalogue import resolve  # noqa: PLC0415 (only who works pays for it)
-    from shuffleproof.core.studies.library.import_ranker import bring as brought  # noqa: PLC0415 (likewise)
+    from shuffleproof.core.library.import_ranker import bring as brought  # noqa: PLC0415 (likewise)
 
     del preset
     folder = uploads.folder_of(store, upload)
@@ -185,7 +185,7 @@ def export(store: Store, *, keys: Sequence[str]) -> Reports:
     Raises:
         ArtefactError: one of them is not in the store (any more).
     """
-    from shuffleproof.core.studies.library import entries as library  # noqa: PLC0415 (only who works pays for it)
+    from shuffleproof.core.library import entries as library  # noqa: PLC0415 (only who works pays for it)
 
     every = library.entries(store)
     wanted = [store.resolve(text).key for text in keys]
@@ -213,7 +213,7 @@ def import_archive(store: Store, *, upload: str, name: str) -> Reports:
     Raises:
         DataError: no archive of a library, or one that is damaged or made to harm.
     """
-    from shuffleproof.core.studies.library import imports  # noqa: PLC0415 (only who works pays for it)
+    from shuffleproof.core.library import imports  # noqa: PLC0415 (only who works pays for it)
 
     folder = uploads.folder_of(store, upload)
     files = [path for path in folder.rglob("*") if path.is_file()]
@@ -233,7 +233,7 @@ def import_archive(store: Store, *, upload: str, name: str) -> Reports:
 IDLE_SECONDS = 600.0
 """A supervisor that the app started ends after so long without work; the next job starts one."""
 
-PROGRAM = (sys.executable, "-m", "shuffleproof.core.studies.jobs")
+PROGRAM = (sys.executable, "-m", "shuffleproof.core.jobs")
 WORKER = (*PROGRAM, "work")
 
 

@@ -1,0 +1,1 @@
+"""What studies stand on: where lists come from, named sets of rankers, costs, scores reused."""
