@@ -23,7 +23,7 @@ from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies.workbench import Workbench, finished
 from tests import places
-from tests.core.studies.test_library import LETOR
+from tests.core.library.test_library import LETOR
 
 LISTS = ListRecipe(("mart@small",), depth=5, scores="in-sample")
 

@@ -25,7 +25,7 @@ from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
 from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
 from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
 from shuffleproof.core.studies.workbench import Workbench, finished
-from tests.core.studies.test_library import LETOR
+from tests.core.library.test_library import LETOR
 
 PAIRS = [("transpositions", 5.0)]
 
