@@ -1,1 +1,36 @@
-../../core/facade/__init__.py
+"""Shuffleproof as a library: `from shuffleproof import ask, WorstCase`.
+
+Whatever is named here is loaded when it is asked for, so that importing the package loads nothing.
+The question of every kind of study is among it, by its own name.
+"""
+
+from importlib import import_module
+from typing import Any
+
+STUDIES = "shuffleproof.core.studies"
+PLACES = {
+    "ask": f"{STUDIES}.workbench",
+    "Workbench": f"{STUDIES}.workbench",
+    "finished": f"{STUDIES}.workbench",
+    "StudyResult": f"{STUDIES}.result",
+}
+"""What a script asks for beside questions, and the module that has it."""
+
+
+def __getattr__(name: str) -> Any:
+    """One of the names above, or a question, loaded now."""
+    if name in PLACES:
+        return getattr(import_module(PLACES[name]), name)
+    if name.startswith("_") or name not in (questions := _questions()):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return questions[name]
+
+
+def __dir__() -> list[str]:
+    """The names above, and the questions."""
+    return sorted([*PLACES, *_questions()])
+
+
+def _questions() -> dict[str, Any]:
+    registry = import_module(f"{STUDIES}.registry")
+    return {question.__name__: question for question in registry.STUDIES.values()}

@@ -1,1 +1,7 @@
-../../core/facade/__main__.py
+"""`python -m shuffleproof`."""
+
+import sys
+
+from shuffleproof.core.__main__ import run
+
+sys.exit(run())

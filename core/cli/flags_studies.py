@@ -10,7 +10,7 @@ from shuffleproof.core.studies.registry import STUDIES
 
 ANSWERS = {
     "benchmark": "benchmark:study",
-    "initial-rankings": "initial_rankings:study",
+    "initial-rankings": "multi_ranking:study",
     "attention": "attention:study",
     "worst-case": "worst_case:study",
 }

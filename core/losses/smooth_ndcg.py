@@ -2,12 +2,8 @@
 
 Both are 1 − NDCG of the whole list, gain 2^y − 1, discount 1/log2(rank + 1), and come as close to
 the true measure as the temperature is low. Lists whose documents share one grade are 0: every
-ranking of them is ideal.
-
-Sinkhorn's scaling of square matrices, with its gradient written out.
-
-Rows and columns are divided by their sums in turn. Of every round only the two vectors of factors
-are kept, and what all rounds say of the matrix is one product on the way back.
+ranking of them is ideal. The relaxed sort is made doubly stochastic by Sinkhorn's scaling, whose
+gradient is written out: of every round only its two vectors of factors are kept.
 """
 
 from functools import partial

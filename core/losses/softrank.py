@@ -1,13 +1,10 @@
-"""SoftRank: expected NDCG when every score carries Gaussian noise.
-
-Only relevant documents have a gain, so only their rank distributions are built.
-
-Ranks as sums of coin tosses: the expected discount of a document and its gradient.
+"""SoftRank: expected NDCG when every score carries Gaussian noise (Taylor et al., WSDM 2008).
 
 A document's rank is the number of others above it, each above with a probability of its own, so
-the distribution of its rank grows by one document at a time (Taylor et al., WSDM 2008). One pass
-forward builds it, one pass back carries the discount still to come: value and gradient together
-cost docs² a document. A compiled kernel does it on a CPU, tensors in pieces do it elsewhere.
+the distribution of its rank grows by one document at a time. One pass forward builds it, one pass
+back carries the discount still to come: value and gradient together cost docs² a document. Only
+relevant documents have a gain, so only their distributions are built. A compiled kernel does it on
+a CPU, tensors in pieces do it elsewhere.
 """
 
 import math

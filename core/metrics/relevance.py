@@ -1,13 +1,10 @@
 """DCG, NDCG, ERR, AP, RR, P and R of many lists in one call over ragged arrays.
 
 Every list is sorted once for all measures. Values do not depend on the order in which documents
-are shown: ties are averaged over, or ordered by data set row or document id. Negative labels
-(TREC's junk) earn nothing and are not relevant. AP and R divide by all relevant documents,
-whatever the cut-off, and P by the cut-off even where the list is shorter, as trec_eval does.
-
-trec_eval's order of documents whose scores are equal: by document id as text, the last first.
-
-`qsort` in trec_eval's form_res_rels.c compares ids byte by byte (strcmp) where scores are equal.
+are shown: ties are averaged over, or ordered by data set row or document id (trec_eval's order:
+byte by byte, the last id first). Negative labels (TREC's junk) earn nothing and are not relevant.
+AP and R divide by all relevant documents, whatever the cut-off, and P by the cut-off even where
+the list is shorter, as trec_eval does.
 """
 
 import itertools

@@ -4,14 +4,16 @@ Pang et al., "SetRank: Learning a Permutation-Invariant Ranking Model for Inform
 SIGIR 2020, section 4. Tensors are [lists, docs, …]; mask True = a real document.
 """
 
+import math
+
 import torch
+import torch.nn.functional as F  # noqa: N812 (the field's name for it)
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 
-from shuffleproof.core.models.blocks import IMSAB, MSAB
+from shuffleproof.core.errors import DataError, MissingRankingError
 from shuffleproof.core.models.config import SetRankConfig
-from shuffleproof.core.models.dense import dense
-from shuffleproof.core.models.ordinal import OrdinalEmbedding
+from shuffleproof.core.models.dense import dense, dense_added
 
 
 class SetRank(nn.Module):
@@ -130,3 +132,271 @@ def input_layer(features: int, config: SetRankConfig) -> nn.Module:
     if config.input_layer == "gaussian-kernels":
         return GaussianKernels(features, config)
     return nn.Linear(features, config.width)
+
+
+class FeedForward(nn.Module):
+    """LayerNorm(x + rFF(x)): two row-wise layers with relu between, a residual and a norm."""
+
+    def __init__(self, config: SetRankConfig) -> None:
+        super().__init__()
+        self.inner = nn.Linear(config.width, config.feed_forward)
+        self.outer = nn.Linear(config.feed_forward, config.width)
+        self.norm = nn.LayerNorm(config.width, eps=config.norm_epsilon)
+
+    def forward(self, x: Float[Tensor, "lists rows width"]) -> Float[Tensor, "lists rows width"]:
+        """The rows transformed one by one."""
+        hidden = dense(x, self.inner.weight, self.inner.bias, relu=True)
+        normed: Tensor = self.norm(dense_added(hidden, x, self.outer.weight, self.outer.bias))
+        return normed
+
+
+class AttentionBlock(nn.Module):
+    """MAB(Q, K, K): B = LayerNorm(Q + Multihead(Q, K, K)), then LayerNorm(B + rFF(B)) (Eq. 5)."""
+
+    def __init__(self, config: SetRankConfig, *, feed_forward: bool = True) -> None:
+        super().__init__()
+        self.attention = MultiHeadAttention(config)
+        self.norm = nn.LayerNorm(config.width, eps=config.norm_epsilon)
+        self.feed_forward = FeedForward(config) if feed_forward else None
+
+    def forward(
+        self,
+        queries: Float[Tensor, "#lists queries width"],
+        keys: Float[Tensor, "lists keys width"],
+        mask: Bool[Tensor, "lists keys"] | None = None,
+        record: list[Tensor] | None = None,
+    ) -> Float[Tensor, "lists queries width"]:
+        """The queries, each enriched by the real keys; arguments as in `MultiHeadAttention`."""
+        gathered: Tensor = self.norm(queries + self.attention(queries, keys, mask, record))
+        return gathered if self.feed_forward is None else self.feed_forward(gathered)
+
+
+class MSAB(nn.Module):
+    """Self-attention over the documents: MAB(X, X, X) (Eq. 6)."""
+
+    def __init__(self, config: SetRankConfig) -> None:
+        super().__init__()
+        self.block = AttentionBlock(config)
+
+    def forward(
+        self,
+        x: Float[Tensor, "lists docs width"],
+        mask: Bool[Tensor, "lists docs"] | None = None,
+        record: list[Tensor] | None = None,
+    ) -> Float[Tensor, "lists docs width"]:
+        """The documents after one round of self-attention."""
+        enriched: Tensor = self.block(x, x, mask, record)
+        return enriched
+
+
+class IMSAB(nn.Module):
+    """Attention through M induced points: MAB(X, H, H) with H = MAB(I, X, X) (Eq. 7)."""
+
+    def __init__(self, config: SetRankConfig) -> None:
+        super().__init__()
+        points = torch.randn(config.inducing_points, config.width) * config.inducing_deviation
+        self.points = nn.Parameter(points)
+        self.gather = AttentionBlock(config, feed_forward=config.inducing_feed_forward)
+        self.spread = AttentionBlock(config)
+
+    def forward(
+        self,
+        x: Float[Tensor, "lists docs width"],
+        mask: Bool[Tensor, "lists docs"] | None = None,
+        record: list[Tensor] | None = None,
+    ) -> Float[Tensor, "lists docs width"]:
+        """The documents after one round through the induced points."""
+        centres = self.gather(self.points[None], x, mask, record)
+        enriched: Tensor = self.spread(x, centres, None, record)
+        return enriched
+
+
+# Logits a head from which PyTorch's fused attention wins on a CPU, scoring or training, measured:
+FUSED_FROM = 96**2
+FUSED_FROM_LOW = 600**2  # in bfloat16, whose fused kernels are slow there; here memory decides
+
+
+def attend(
+    query: Float[Tensor, "lists heads queries width"],
+    key: Float[Tensor, "lists heads keys width"],
+    value: Float[Tensor, "lists heads keys width"],
+    mask: Bool[Tensor, "lists keys"] | None,
+    scale: float,
+) -> Float[Tensor, "lists heads queries width"]:
+    """softmax(scale · Q Kᵀ) V over the keys that are real; the faster of the two ways.
+
+    >>> one = torch.ones(1, 1, 2, 3)
+    >>> attend(one, one, one, torch.tensor([[True, False]]), 1.0)[0, 0, 0].tolist()
+    [1.0, 1.0, 1.0]
+    """
+    if _prefers_fused(query, key):
+        real = None if mask is None else mask[:, None, None, :]
+        return F.scaled_dot_product_attention(query, key, value, attn_mask=real, scale=scale)
+    return attention_weights(query, key, mask, scale) @ value
+
+
+def attention_weights(
+    query: Float[Tensor, "lists heads queries width"],
+    key: Float[Tensor, "lists heads keys width"],
+    mask: Bool[Tensor, "lists keys"] | None,
+    scale: float,
+) -> Float[Tensor, "lists heads queries keys"]:
+    """softmax(scale · Q Kᵀ); exactly 0 at pads. Pang et al., SIGIR 2020, Eq. 3."""
+    logits = (query * scale) @ key.transpose(-1, -2)
+    if mask is not None:
+        logits = logits.masked_fill(~mask[:, None, None, :], -torch.inf)
+    if not logits.requires_grad and not torch.is_autocast_enabled(logits.device.type):
+        return torch.softmax(logits, -1, out=logits)
+    return logits.softmax(-1)
+
+
+def _prefers_fused(query: Tensor, key: Tensor) -> bool:
+    if query.device.type != "cpu":
+        return True
+    logits = query.shape[-2] * key.shape[-2]
+    low = query.dtype != torch.float32 or torch.is_autocast_enabled("cpu")
+    return logits >= (FUSED_FROM_LOW if low else FUSED_FROM)
+
+
+class MultiHeadAttention(nn.Module):
+    """concat of softmax(Q Wq (K Wk)ᵀ / scale) V Wv over the heads (Pang et al., Eq. 3 and 4).
+
+    Keys and values come from the same vectors. The three projections are one matrix, Wq first.
+    """
+
+    def __init__(self, config: SetRankConfig) -> None:
+        super().__init__()
+        width = config.width
+        self.heads = config.heads
+        self.relu = config.projection_activation == "relu"
+        self.scale = 1 / math.sqrt(width if config.scale == "width" else config.head_width)
+        self.weight = nn.Parameter(torch.empty(3 * width, width))
+        self.bias = nn.Parameter(torch.zeros(3 * width)) if config.projection_bias else None
+        for projection in self.weight.detach().view(3, width, width):
+            nn.init.xavier_uniform_(projection)
+
+    def forward(
+        self,
+        queries: Float[Tensor, "#lists queries width"],
+        keys: Float[Tensor, "lists keys width"],
+        mask: Bool[Tensor, "lists keys"] | None = None,
+        record: list[Tensor] | None = None,
+    ) -> Float[Tensor, "lists queries width"]:
+        """What each query vector gathers from the real key vectors.
+
+        Args:
+            queries: the vectors that ask; the same object as `keys` for self-attention; given
+                once ([1, queries, width]) where they are the same for every list.
+            keys: the vectors that answer.
+            mask: True = a real key; None = all are.
+            record: where given, the weights [lists, heads, queries, keys] are appended to it.
+        """
+        if queries is keys:
+            query, key, value = self._heads(self._projected(keys, 0, 3), 3)
+        else:
+            (query,) = self._heads(self._projected(queries, 0, 1), 1)
+            query = query.expand(len(keys), -1, -1, -1)
+            key, value = self._heads(self._projected(keys, 1, 3), 2)
+        if record is None:
+            gathered = attend(query, key, value, mask, self.scale)
+        else:
+            record.append(attention_weights(query, key, mask, self.scale))
+            gathered = record[-1] @ value
+        return gathered.transpose(1, 2).flatten(2)
+
+    def _projected(self, x: Tensor, first: int, last: int) -> Tensor:
+        width = self.weight.shape[1]
+        rows = slice(first * width, last * width)
+        bias = None if self.bias is None else self.bias[rows]
+        return dense(x, self.weight[rows], bias, relu=self.relu)
+
+    def _heads(self, projected: Tensor, parts: int) -> tuple[Tensor, ...]:
+        lists, rows, _ = projected.shape
+        split = projected.view(lists, rows, parts, self.heads, -1)
+        return tuple(part.transpose(1, 2) for part in split.unbind(2))
+
+
+class OrdinalEmbedding(nn.Module):
+    """P(rank), summed over the initial rankings (Pang et al., SIGIR 2020, sections 4.2 and 4.5)."""
+
+    def __init__(self, config: SetRankConfig) -> None:
+        super().__init__()
+        self.rankings = config.rankings
+        self.size = config.ordinals
+        self.worst_first = config.ordinal_direction == "worst-first"
+        self.by_position = config.tied_ranks == "first"
+        tables = config.rankings if config.ordinal_table == "own" else 1
+        drawn = torch.randn(tables, config.ordinals, config.width)
+        self.tables = nn.Parameter(drawn * config.ordinal_deviation)
+
+    def forward(
+        self,
+        ranks: Int64[Tensor, "lists docs rankings"],
+        tied: Int64[Tensor, "lists docs rankings"],
+        start: Int64[Tensor, " lists"] | None = None,
+    ) -> Float[Tensor, "lists docs width"]:
+        """The summed embedding of each document.
+
+        Args:
+            ranks: 0-based best rank of the document's tied block; 0 at pads. A ranking of −1
+                everywhere is absent: it contributes nothing.
+            tied: how many documents the block has, itself included; 1 at pads.
+            start: what every rank of a list is moved by (relative sampling); None = 0.
+
+        Raises:
+            MissingRankingError: fewer rankings than the config reads.
+            DataError: a rank that the table does not reach.
+        """
+        if ranks.shape[-1] < self.rankings:
+            raise MissingRankingError("ordinal embedding", self.rankings, ranks.shape[-1])
+        columns = [at for at in range(self.rankings) if bool((ranks[..., at] >= 0).any())]
+        if not columns:
+            return self.tables.new_zeros(*ranks.shape[:2], self.tables.shape[-1])
+        ranks, tied = ranks[..., columns], tied[..., columns]
+        if self.by_position:
+            ranks, tied = ranks + _place_in_block(ranks), torch.ones_like(tied)
+        if start is not None:
+            ranks = ranks + start[:, None, None]
+        first = self.size - ranks - tied if self.worst_first else ranks
+        self._check(first, tied)
+        shares_ranks = bool((tied > 1).any())
+        total = self._column(first[..., 0], tied[..., 0], columns[0], shares_ranks)
+        for at, column in enumerate(columns[1:], start=1):
+            total = total + self._column(first[..., at], tied[..., at], column, shares_ranks)
+        return total
+
+    def _column(
+        self,
+        first: Tensor,
+        tied: Tensor,
+        column: int,
+        shares_ranks: bool,  # noqa: FBT001
+    ) -> Tensor:
+        table = self.tables[column % len(self.tables)]
+        single = F.embedding(first, table)
+        if not shares_ranks:
+            return single
+        sums = F.pad(table.double().cumsum(0), (0, 0, 1, 0))
+        block = (F.embedding(first + tied, sums) - F.embedding(first, sums)) / tied[..., None]
+        return torch.where(tied[..., None] > 1, block.to(single.dtype), single)
+
+    def _check(self, first: Tensor, tied: Tensor) -> None:
+        if first.numel() == 0:
+            return
+        beyond = max(int((first + tied).max()) - self.size, -int(first.min()))
+        if beyond > 0:
+            raise DataError(
+                "initial ranking",
+                f"rank {self.size + beyond} with an ordinal table of {self.size}",
+                "Cut the lists shorter, or train with a larger `ordinals` (N_max).",
+            )
+
+
+def _place_in_block(
+    ranks: Int64[Tensor, "lists docs rankings"],
+) -> Int64[Tensor, "lists docs rankings"]:
+    """How many documents shown before share the rank."""
+    docs = ranks.shape[1]
+    same = ranks[:, :, None, :] == ranks[:, None, :, :]
+    before = torch.ones(docs, docs, dtype=torch.bool, device=ranks.device).tril(-1)
+    return (same & before[:, :, None]).sum(2)

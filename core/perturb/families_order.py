@@ -5,16 +5,17 @@ from shuffleproof.core.perturb import (
     permutations,
     permutations_by_label,
     permutations_of_parts,
-    presentation,
+    ranking,
 )
 from shuffleproof.core.perturb.entry import INFINITE, SHARES, PerturbationEntry
 from shuffleproof.core.perturb.feasibility import Reach, any_level
 from shuffleproof.core.perturb.permutations import Arrangement
 from shuffleproof.core.perturb.permutations_by_label import JudgedArrangement
-from shuffleproof.core.perturb.presentation import PresentationPerturbation, SortedPresentation
 from shuffleproof.core.perturb.ranking import (
     JudgedRankingPerturbation,
+    PresentationPerturbation,
     RankingPerturbation,
+    SortedPresentation,
     TieStorm,
 )
 
@@ -272,7 +273,7 @@ PRESENTATION = (
         -1.0,
         1.0,
         (0.0, -1.0, 1.0),
-        lambda level: SortedPresentation("label-shown", level, presentation.label_keys),
+        lambda level: SortedPresentation("label-shown", level, ranking.label_keys),
         brings=False,
         reach=any_level,
         whole=True,
@@ -286,7 +287,7 @@ PRESENTATION = (
         -1.0,
         1.0,
         (0.0, 1.0),
-        lambda level: SortedPresentation("id-shown", level, presentation.id_keys),
+        lambda level: SortedPresentation("id-shown", level, ranking.id_keys),
         brings=False,
         reach=any_level,
         whole=True,

@@ -1,13 +1,12 @@
-"""New arrangements of lists: pure functions that say which document moves to which place.
+"""Permutations of lists: pure functions that say which document moves to which place.
 
-An arrangement is an index array over all candidates: entry p is the old place of the document
+A permutation is an index array over all candidates: entry p is the old place of the document
 that now stands at place p; it stays within each list. Place 0 of a list is its best. What the
-places mean (a rank, or a position shown) is for `ranking` and `presentation` to say.
+places mean (a rank, or a position shown) is for `ranking` to say.
 
-Mallows' model by its expected Kendall τ: the dispersion that a target asks for.
-
-P(order) ∝ φ^inversions = exp(−θ · inversions). The inversions that document i (0-based) adds
-when inserted are independent, geometric on 0 … i; θ = 0 is the even draw, θ = ∞ the old order.
+Mallows' model, P(order) ∝ exp(−θ · inversions), is asked for by the expected Kendall τ that it
+leaves: the inversions that document i (0-based) adds when inserted are independent, geometric on
+0 … i; θ = 0 is the even draw, θ = ∞ the old order.
 """
 
 from collections.abc import Callable

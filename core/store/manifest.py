@@ -1,7 +1,6 @@
 """The manifest of a stored artefact: what it is, and size and SHA-256 of each of its files.
 
-What a manifest must look like, by kind of artefact: what is not so is damaged, and is said.
-
+What a manifest must look like is a shape by kind of artefact; what is not so is damaged, and named.
 A shape is a type, a tuple of types, a list `[shape]` (a list of such), a mapping `{"*": shape}`
 (any names) or a mapping of names to shapes, where a name that ends in `?` may be absent.
 """

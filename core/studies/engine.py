@@ -1,12 +1,9 @@
-"""How a study of any kind is run: found, or announced, worked and stored.
+"""How a study of any kind is run: found, or registered, worked and stored.
 
-A kind brings its plan, what is known before the work, and the work; all else is here.
-
-Studies that have begun and are not stored yet: what is known of them while they run.
-
-A study announces itself in the workspace of its key, which outlives kills and ends when its
-result is stored; with that and the records of its finished trials any process can draw what has
-been found so far.
+A kind brings its plan, the facts known before the work, and the work; all else is here. A study
+under way is registered in the workspace of its key, which outlives kills and ends when the result
+is stored: with that and the records of its finished trials any process can draw what has been
+found so far.
 """
 
 import json

@@ -1,12 +1,7 @@
-"""One query of a study of set size or of several rankings again: two answers side by side.
+"""One query of a stored study again, as the study asked it: two answers side by side.
 
-What `perturbed_query` is for disturbed lists. Rankers are opened, never trained; answered in JSON,
-by the resident scoring process.
-
-One query of one trial again: the list as it was, as it was disturbed, and what a ranker said.
-
-The disturbed list is drawn exactly as the study drew it. Answered in JSON, by the resident
-scoring process.
+Lists of another size, other initial rankings, or one trial's disturbed list, drawn exactly as the
+study drew it. Rankers are opened, never trained; answered in JSON by the resident scoring process.
 """
 
 from collections.abc import Mapping

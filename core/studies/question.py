@@ -1,13 +1,9 @@
 """A question: what a study of one kind is asked, declared once.
 
 From the fields of a question come the flags of its command and their help, the parameters of its
-job, what is refused, and the command and the Python that ask it again. Questions load neither
-NumPy nor a study: who asks what there is waits for nothing.
-
-How the fields of a question stand on a command line: read from flags, written as flags.
-
-A field has the flag of its own name; `parameter(flags=…)` names another way where one flag does
-not say it. Whoever has a command line adds the flags; nothing here knows one.
+job, what is refused, and the command and the Python that ask it again. A field has the flag of its
+own name; `parameter(flags=…)` names another way where one flag does not say it. Questions load
+neither NumPy nor a study: whoever asks what there is waits for nothing.
 """
 
 import dataclasses

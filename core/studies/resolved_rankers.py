@@ -38,22 +38,22 @@ class ResolvedRanker:
     Attributes:
         label: as it was asked for.
         recipe: what determines it, as plain JSON.
-        drawn: another seed makes another ranker of it.
-        alone: it learns from documents or not at all: how long lists are plays no part.
-        depth: of the lists that a stored one was trained on; None: it is trained here, or `alone`.
+        stochastic: another seed makes another ranker of it.
+        pointwise: it learns from documents or not at all: how long lists are plays no part.
+        depth: of the lists that a stored one was trained on; None: trained here, or pointwise.
         rankings: how many initial rankings it reads.
-        fed: it reads its documents in the order of the initial ranking.
-        largest: the longest list that it can score; None: any.
+        reads_order: it reads its documents in the order of the initial ranking.
+        max_length: the longest list that it can score; None: any.
     """
 
     label: str
     recipe: Mapping[str, Any]
-    drawn: bool
-    alone: bool
+    stochastic: bool
+    pointwise: bool
     depth: int | None = None
     rankings: int = 0
-    fed: bool = False
-    largest: int | None = None
+    reads_order: bool = False
+    max_length: int | None = None
 
 
 def resolved(label: str, bench: Workbench) -> ResolvedRanker:
@@ -69,7 +69,9 @@ def resolved(label: str, bench: Workbench) -> ResolvedRanker:
     name = RankerName.parse(label)
     if name.kind in NOT_TRAINED:
         digest = finished(bench.identified(label)).digest
-        return ResolvedRanker(label, {FROM: label, "digest": digest}, drawn=False, alone=True)
+        return ResolvedRanker(
+            label, {FROM: label, "digest": digest}, stochastic=False, pointwise=True
+        )
     if options_of(name, bench.store) is not None:
         return _combined(label, [resolved(str(part), bench) for part in name.parts])
     if name.last_digits:
@@ -79,11 +81,11 @@ def resolved(label: str, bench: Workbench) -> ResolvedRanker:
     return ResolvedRanker(
         label,
         recipe,
-        drawn="seed" in recipe or "seed" in recipe.get("training", {}),
-        alone=spec.fits_documents,
+        stochastic="seed" in recipe or "seed" in recipe.get("training", {}),
+        pointwise=spec.fits_documents,
         rankings=spec.rankings,
-        fed=_is_fed(recipe),
-        largest=recipe["model"]["ordinals"] if spec.rankings else None,
+        reads_order=_is_fed_in_order(recipe),
+        max_length=recipe["model"]["ordinals"] if spec.rankings else None,
     )
 
 
@@ -94,7 +96,7 @@ def trained(
 
     Args:
         bench: its lists are trained on.
-        label: as `entrant` takes it.
+        label: as `resolved` takes it.
         changes: fields of its recipe that differ, as text.
 
     Returns:
@@ -111,7 +113,7 @@ def trained(
 
 def _combined(label: str, members: Sequence[ResolvedRanker]) -> ResolvedRanker:
     """A combination, trained with its members' first seed."""
-    limits = [one.largest for one in members if one.largest is not None]
+    limits = [one.max_length for one in members if one.max_length is not None]
     depths = sorted({one.depth for one in members if one.depth is not None})
     if len(depths) > 1:
         said = " and ".join(map(str, depths))
@@ -122,12 +124,12 @@ def _combined(label: str, members: Sequence[ResolvedRanker]) -> ResolvedRanker:
     return ResolvedRanker(
         label,
         {"name": label, "members": [dict(one.recipe) for one in members]},
-        drawn=False,
-        alone=all(one.alone for one in members),
+        stochastic=False,
+        pointwise=all(one.pointwise for one in members),
         depth=depths[0] if depths else None,
         rankings=max(one.rankings for one in members),
-        fed=any(one.fed for one in members) and not is_shuffled,
-        largest=min(limits, default=None),
+        reads_order=any(one.reads_order for one in members) and not is_shuffled,
+        max_length=min(limits, default=None),
     )
 
 
@@ -146,16 +148,16 @@ def _stored(label: str, bench: Workbench) -> ResolvedRanker:
     return ResolvedRanker(
         label,
         {"stored": str(artefact.key)},
-        drawn=False,
-        alone=not depths,
+        stochastic=False,
+        pointwise=not depths,
         depth=max(depths, default=None),
         rankings=ranker.rankings,
-        fed="order" in ranker.reads and any(map(_is_fed, models)),
-        largest=min(limits, default=None) if ranker.rankings else None,
+        reads_order="order" in ranker.reads and any(map(_is_fed_in_order, models)),
+        max_length=min(limits, default=None) if ranker.rankings else None,
     )
 
 
-def _is_fed(recipe: Mapping[str, Any]) -> bool:
+def _is_fed_in_order(recipe: Mapping[str, Any]) -> bool:
     return bool(recipe.get("model", {}).get("feed") == "shown")
 
 

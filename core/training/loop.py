@@ -1,13 +1,8 @@
 """The training loop: a generator of reports, step by step; the caller prints, plots or stops.
 
-Whatever is drawn in an epoch is drawn from (seed, epoch), so a run that is killed and resumed
-from its checkpoint takes the same steps as one that was left alone.
-
-A run that survives being killed: everything an epoch leaves behind, in one safetensors file.
-
-The file is written beside the old one and renamed over it, so there is always a whole one. Draws
-are derived from (seed, epoch), so no generator has to be kept: a run that goes on from here takes
-the very steps that it would have taken.
+Whatever is drawn in an epoch is drawn from (seed, epoch), and everything an epoch leaves behind is
+one safetensors file, written beside the old one and renamed over it: a run that is killed and
+resumed takes the same steps as one that was left alone.
 """
 
 import json
@@ -43,7 +38,57 @@ from shuffleproof.core.training.network import (
     weights_of,
 )
 from shuffleproof.core.training.recipe import TrainingRecipe
-from shuffleproof.core.training.schedule import ScheduleState, learning_rate
+
+
+@dataclass(frozen=True)
+class ScheduleState:
+    """What the stall schedule remembers.
+
+    Attributes:
+        losses: training losses of the epochs before, as many as the recipe compares with.
+        decays: how often the rate was lowered.
+    """
+
+    losses: tuple[float, ...] = ()
+    decays: int = 0
+
+    def after(self, recipe: TrainingRecipe, loss: float) -> "ScheduleState":
+        """The state after an epoch with this training loss.
+
+        >>> recipe = TrainingRecipe(schedule="stall", stall_epochs=2)
+        >>> state = ScheduleState()
+        >>> for loss in (1.0, 0.5, 0.7, 1.2):
+        ...     state = state.after(recipe, loss)
+        >>> state
+        ScheduleState(losses=(0.7, 1.2), decays=1)
+        """
+        full = len(self.losses) == recipe.stall_epochs
+        stalled = full and loss > max(self.losses)
+        kept = (*self.losses, loss)[-recipe.stall_epochs :]
+        return replace(self, losses=kept, decays=self.decays + int(stalled))
+
+
+def learning_rate(recipe: TrainingRecipe, share: float, state: ScheduleState) -> float:
+    """The learning rate of one step.
+
+    Args:
+        recipe: names the schedule.
+        share: how much of the run is over, in [0, 1).
+        state: what the stall schedule remembers.
+
+    >>> recipe = TrainingRecipe(learning_rate=1.0, schedule="cosine", warm_up=0.5)
+    >>> [round(learning_rate(recipe, share, ScheduleState()), 3) for share in (0.1, 0.5, 0.75)]
+    [0.2, 1.0, 0.5]
+    """
+    if recipe.schedule == "stall":
+        return recipe.learning_rate * recipe.decay**state.decays
+    if recipe.schedule == "constant":
+        return recipe.learning_rate
+    if share < recipe.warm_up:
+        return recipe.learning_rate * share / recipe.warm_up
+    left = (share - recipe.warm_up) / (1.0 - recipe.warm_up)
+    return recipe.learning_rate * 0.5 * (1.0 + math.cos(math.pi * left))
+
 
 FILE = "checkpoint.safetensors"
 

@@ -10,7 +10,7 @@ import pytest
 
 from shuffleproof.app import disturbed, exports, report
 from shuffleproof.app.figures import card as figure
-from shuffleproof.app.figures.beside import Mark
+from shuffleproof.app.figures.card import Mark
 from shuffleproof.app.views.card import page as view
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.studies.kinds.card import sections as card_table

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from shuffleproof.app import disturbed, report
-from shuffleproof.app.figures import initial_ranking
 from shuffleproof.app.figures import perturbations as figure
+from shuffleproof.app.figures import ranking_degradation
 from shuffleproof.app.study import perturbed_queries as queries
 from shuffleproof.app.views.perturbations import page as view
 from shuffleproof.core.errors import UsageError
@@ -340,11 +340,11 @@ def test_the_axis_of_an_attack_has_room_on_a_telephone():
         "ranker": "dlcm", "family": "gradient-sign@dlcm", "level": levels, "tau": 1.0,
         "measure": "RR", "mean": 0.5, "low": 0.4, "high": 0.6, "n": 10,
     })  # fmt: skip
-    drawn = initial_ranking.curves(summary, "gradient-sign@dlcm", "RR", "standard deviations")
+    drawn = ranking_degradation.curves(summary, "gradient-sign@dlcm", "RR", "standard deviations")
     before = drawn.layout.height
     unit = "standard deviations of the column"
     figure.fitted_axis(drawn, f"gradient-sign@dlcm: {unit}")
     assert drawn.layout.xaxis.title.text == f"gradient-sign@dlcm: standard<br>{unit[9:]}"
     assert list(drawn.layout.xaxis.ticktext) == ["0", "0.1", "0.25", "0.5"]
-    assert drawn.layout.xaxis2.title.text == initial_ranking.TAU
+    assert drawn.layout.xaxis2.title.text == ranking_degradation.TAU
     assert drawn.layout.height == before + figure.LINE

@@ -7,13 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shuffleproof.app.figures import (
-    ablation,
-    benchmark,
-    benchmark_deltas,
-    benchmark_query,
-    benchmark_ranks,
-)
+from shuffleproof.app.figures import ablation, benchmark, benchmark_query, benchmark_ranks
 from shuffleproof.core.studies.kinds.ablation.sources import step_of
 
 
@@ -100,7 +94,7 @@ def test_a_bar_a_query_up_where_the_ranker_is_better():
             "baseline": [0.2, 0.5, 0.4], "difference": [0.7, 0.0, -0.3],
         }
     )  # fmt: skip
-    figure = benchmark_deltas.deltas(frame, ("dlcm", "mart"), "NDCG@10", "c")
+    figure = benchmark_query.deltas(frame, ("dlcm", "mart"), "NDCG@10", "c")
     better, others = figure.data
     np.testing.assert_array_equal([*better.y, *others.y], frame.difference)
     np.testing.assert_array_equal([*better.x, *others.x], [1, 2, 3])
@@ -108,7 +102,7 @@ def test_a_bar_a_query_up_where_the_ranker_is_better():
     assert better.marker.color != others.marker.color
     (framed,) = figure.layout.shapes
     assert (framed.x0, framed.x1, framed.y1) == (2.5, 3.5, -0.3)
-    words = benchmark_deltas.alt_text(frame, ("dlcm", "mart"), "NDCG@10")
+    words = benchmark_query.deltas_alt_text(frame, ("dlcm", "mart"), "NDCG@10")
     assert "better on 1, worse on 1, equal on 1" in words
 
 

@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shuffleproof.app.figures import bump, scatter
+from shuffleproof.app.figures import bump
+from shuffleproof.app.figures import invariance as scatter
 from shuffleproof.app.figures.style import faded, stroke
 
 

@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shuffleproof.app.figures import initial_rankings as dots
-from shuffleproof.app.figures import initial_rankings_geometry as geometry
+from shuffleproof.app.figures import multi_ranking as dots
 from shuffleproof.app.figures import set_size as figure
 from shuffleproof.app.figures import set_size_map
 from shuffleproof.app.figures.style import stroke
@@ -160,12 +159,12 @@ def test_dots_in_words_name_the_lowest(conditions):
 
 def test_geometry_draws_what_it_is_given():
     cosines = np.array([[1, 0.5, 0], [0.5, 1, 0.25], [0, 0.25, 1]])
-    made = geometry.similarity(cosines).data[0]
+    made = dots.similarity(cosines).data[0]
     np.testing.assert_array_equal(made.z, cosines)
     assert list(made.x) == [1, 2, 3]
     assert (made.zmin, made.zmax) == (-1, 1)
-    assert list(geometry.lengths(np.array([2.0, 1.0])).data[0].y) == [2.0, 1.0]
-    path = geometry.path(np.array([[0.0, 1.0], [2.0, 3.0]]), (0.75, 0.25))
+    assert list(dots.lengths(np.array([2.0, 1.0])).data[0].y) == [2.0, 1.0]
+    path = dots.path(np.array([[0.0, 1.0], [2.0, 3.0]]), (0.75, 0.25))
     assert list(path.data[0].x) == [0.0, 2.0]
     assert list(path.data[0].text) == ["1", "2"]
     assert "75%" in path.layout.xaxis.title.text

@@ -35,9 +35,9 @@ DRAWING = {
 """Every function of the package that makes a picture, by its name."""
 
 NUMBERS = {
-    "attention_heads.small", "initial_rankings_geometry.similarity",
-    "initial_rankings_geometry.lengths", "initial_rankings_geometry.path",
-    "attention_heads.dots", "gsf.equivariance", "query_bars.bars",
+    "attention_heads.small", "multi_ranking.similarity",
+    "multi_ranking.lengths", "multi_ranking.path",
+    "attention_heads.dots", "group_shuffles.equivariance", "query_bars.bars",
 }  # fmt: skip
 """Those that show no text of users: only numbers, or names of our own rankers."""
 
@@ -72,7 +72,7 @@ CASES = {
               ties=[1], losses=[1]),
         EVIL, "NDCG@10",
     ),
-    "benchmark_deltas.deltas": (
+    "benchmark_query.deltas": (
         table(query=[EVIL], fold=["f"], difference=[0.1], ranker=[0.3], baseline=[0.2]),
         PAIR, "NDCG@10",
     ),
@@ -89,14 +89,14 @@ CASES = {
         table(ranker=[EVIL], start=[0.5], end=[0.4], kept=[0.8], kept_low=[0.7], kept_high=[0.9],
               milliseconds_a_list=[1.0], front=[True]), "NDCG@10", "shuffle 1",
     ),
-    "compared.compared": (table(label=[EVIL], value=[0.5]),),
+    "training.compared": (table(label=[EVIL], value=[0.5]),),
     "distributions.feature": (
         table(part=["train"], low=[0.0], high=[1.0], share=[1.0]), EVIL,
     ),
     "distributions.labels": (table(part=[EVIL], label=[1], documents=[3]),),
     "distributions.lengths": (table(part=[EVIL], documents=[3], queries=[3]),),
-    "initial_ranking.curves": (CURVE, "shuffle", "NDCG@10", "share"),
-    "initial_rankings.conditions": (
+    "ranking_degradation.curves": (CURVE, "shuffle", "NDCG@10", "share"),
+    "multi_ranking.conditions": (
         table(ranker=[EVIL], condition=[f"{EVIL} for dlcm"], mean=[0.5], low=[0.4], high=[0.6],
               change=[0.1], change_low=[0.0], change_high=[0.2], change_p=[0.1], n=[9]),
         "NDCG@10",
@@ -111,7 +111,7 @@ CASES = {
     "query_map.queries": (
         pd.DataFrame({EVIL: [0.1, 0.2]}, index=[EVIL, "b"]), "condition", "NDCG@10",
     ),
-    "scatter.scatter": (MOVES, EVIL),
+    "invariance.scatter": (MOVES, EVIL),
     "set_size.curves": (SIZES.iloc[:2], "NDCG@10", 3),
     "set_size_map.sizes": (SIZES, "quality"),
     "training.curves": (
@@ -156,7 +156,7 @@ def test_no_name_is_markup(name):
 
 
 def test_a_click_tells_the_name_as_it_was_given():
-    picture = DRAWING["scatter.scatter"](*CASES["scatter.scatter"])
+    picture = DRAWING["invariance.scatter"](*CASES["invariance.scatter"])
     facts = next(trace.customdata for trace in picture.data if trace.customdata is not None)
     assert unescaped(list(facts[0]))[:2] == [EVIL, 1.0]
     assert unescaped(escaped(EVIL)) == EVIL
@@ -164,12 +164,13 @@ def test_a_click_tells_the_name_as_it_was_given():
 
 
 def test_nor_in_a_report(monkeypatch):
-    frame = CASES["compared.compared"][0]
-    picture = DRAWING["scatter.scatter"], lambda *_: EVIL, len(CASES["scatter.scatter"])
+    frame = CASES["training.compared"][0]
+    picture = DRAWING["invariance.scatter"], lambda *_: EVIL, len(CASES["invariance.scatter"])
     monkeypatch.setitem(pictures.PICTURES, "scatter", picture)
     table = tables.inferred(frame, EVIL)
     told = [
-        sections.Picture("scatter", CASES["scatter.scatter"]), table, replace(table, folded=True),
+        sections.Picture("scatter", CASES["invariance.scatter"]),
+        table, replace(table, folded=True),
         sections.Finding(EVIL), sections.Heading(EVIL), sections.Sentence(EVIL),
         sections.Convention(EVIL), sections.Details(EVIL, [EVIL]),
     ]  # fmt: skip

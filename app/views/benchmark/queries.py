@@ -9,7 +9,7 @@ import streamlit as st
 
 from shuffleproof.app import address, benchmarks
 from shuffleproof.app.data_frame import data_frame
-from shuffleproof.app.figures import benchmark_deltas, benchmark_query, benchmark_ranks, query_bars
+from shuffleproof.app.figures import benchmark_query, benchmark_ranks, query_bars
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import parts, query_comparison, rescored_list
 from shuffleproof.core.errors import ShuffleproofError
@@ -123,9 +123,9 @@ def _compared(chosen: Chosen, pair: Pair) -> None:
     query = st.session_state.get("of") or st.query_params.get("of")
     left, right = st.columns([3, 2], gap="medium")
     left.plotly_chart(
-        benchmark_deltas.deltas(frame, pair, str(chosen.measure), query),
+        benchmark_query.deltas(frame, pair, str(chosen.measure), query),
         key=BARS,
-        alt=benchmark_deltas.alt_text(frame, pair, str(chosen.measure)),
+        alt=benchmark_query.deltas_alt_text(frame, pair, str(chosen.measure)),
         on_select=_take,
         selection_mode="points",
         config=parts.PLAIN,

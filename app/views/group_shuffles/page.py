@@ -8,7 +8,7 @@ import streamlit as st
 
 from shuffleproof.app import groups, proposals, services
 from shuffleproof.app.data_frame import data_frame
-from shuffleproof.app.figures import gsf as figure
+from shuffleproof.app.figures import group_shuffles as figure
 from shuffleproof.app.jobs import duration
 from shuffleproof.app.proposals import Proposal
 from shuffleproof.app.study import choice, parts, trial_cost

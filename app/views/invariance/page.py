@@ -11,7 +11,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from shuffleproof.app import address, exports, proposals, report, scoring, services, state
-from shuffleproof.app.figures import bump, scatter
+from shuffleproof.app.figures import bump
+from shuffleproof.app.figures.invariance import alt_text as scatter_words
+from shuffleproof.app.figures.invariance import scatter
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.proposals import as_asked
 from shuffleproof.app.scoring import List
@@ -93,7 +95,7 @@ def _bump(asked: str, label: str, chosen: int | None, _frame: pd.DataFrame) -> g
 @st.cache_resource(max_entries=128, show_spinner=False)
 def _scatter(asked: str, label: str, _frame: pd.DataFrame) -> go.Figure:
     del asked
-    return scatter.scatter(_frame, label)
+    return scatter(_frame, label)
 
 
 QUESTION = "Does the order in which documents are shown change a ranker's answer?"
@@ -278,7 +280,7 @@ def _scatters(found: Sequence[Answered]) -> None:
             one.scatter,
             key=f"scatter {one.label}",
             config=CHART,
-            alt=scatter.alt_text(one.moves, one.label),
+            alt=scatter_words(one.moves, one.label),
         )
 
 

@@ -10,7 +10,7 @@ import streamlit as st
 
 from shuffleproof.app import proposals, rankings, services, state, training
 from shuffleproof.app.data_frame import data_frame
-from shuffleproof.app.figures import initial_rankings as figure
+from shuffleproof.app.figures import multi_ranking as figure
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.proposals import Proposal
 from shuffleproof.app.study import choice, parts, trial_cost

@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from shuffleproof.app import rankings
-from shuffleproof.app.figures import initial_rankings_geometry as figure
+from shuffleproof.app.figures import multi_ranking as figure
 from shuffleproof.app.figures import query_map
 from shuffleproof.app.figures.perturbations import MOST_QUERIES
 from shuffleproof.app.plain import escaped

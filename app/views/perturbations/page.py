@@ -10,8 +10,8 @@ import streamlit as st
 
 from shuffleproof.app import disturbed, services, training
 from shuffleproof.app.data_frame import data_frame
-from shuffleproof.app.figures import initial_ranking as curves
 from shuffleproof.app.figures import perturbations as figure
+from shuffleproof.app.figures import ranking_degradation as curves
 from shuffleproof.app.figures.perturbations import fitted_axis
 from shuffleproof.app.jobs import duration
 from shuffleproof.app.plain import escaped

@@ -10,7 +10,7 @@ import streamlit as st
 
 from shuffleproof.app import address, curves, services, state
 from shuffleproof.app.data_frame import data_frame
-from shuffleproof.app.figures import initial_ranking as figure
+from shuffleproof.app.figures import ranking_degradation as figure
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import (
     choice,

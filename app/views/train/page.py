@@ -7,8 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from shuffleproof.app import address, jobs, proposals, state, training
-from shuffleproof.app.figures import compared
-from shuffleproof.app.figures.training import alt_text, curves
+from shuffleproof.app.figures.training import alt_text, compared, curves, losses_alt_text
 from shuffleproof.app.jobs import duration
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import parts
@@ -105,7 +104,10 @@ def _side_by_side(table: pd.DataFrame, data: Fitting) -> None:
     shown = frame[table["key"].isin(asked)]
     if len(shown):
         st.plotly_chart(
-            compared.compared(shown), key="compared", config=CHART, alt=compared.alt_text(shown)
+            compared(shown),
+            key="compared",
+            config=CHART,
+            alt=losses_alt_text(shown),
         )
         best = shown.iloc[int(shown["value"].argmax())]
         parts.finding(f"{best['label']} is best on the validation part, with {best['value']:.3f}.")

@@ -1,15 +1,11 @@
 """The weights of one list, asked of a trained network: SetRank's attention, DLCM's gates and φ.
 
-What is returned equals what the scores are made of: SetRank hands out the weights that its
-explicit way multiplies with, DLCM's gates are made again from its states and are the same up to
-the rounding of one product.
-
-What a DLCM does with each document: its gates, the paths through them, the parts of φ.
-
-The state of a gated recurrence is a weighted sum of what each document wrote,
-h_i = Σ_j (1 − z_j) Π_{j < k ≤ i} z_k · n_j in every unit, in the order in which documents are fed;
-the path map is the mean of these weights over the units. An LSTM's memory cell is the same sum
-with its input gate for 1 − z and its forget gate for z.
+SetRank hands out the weights that its explicit way multiplies with. DLCM's are made again from
+its states, the same up to the rounding of one product: the state of a gated recurrence is a
+weighted sum of what each document wrote, h_i = Σ_j (1 − z_j) Π_{j < k ≤ i} z_k · n_j in every
+unit, in the order in which documents are fed, and the path map is the mean of these weights over
+the units. An LSTM's memory cell is the same sum with its input gate for 1 − z and its forget gate
+for z.
 """
 
 from typing import cast

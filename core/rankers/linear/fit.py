@@ -1,14 +1,10 @@
 """RankSVM and IR-SVM: one weight a feature, fitted on all pairs of documents of a query.
 
-The loss is the squared hinge over pairs of unequal grades; no pair is ever stored
-(`linear_pairs`). Documents are put into canonical order before anything is summed, so the order
-of the file changes nothing.
-
-Truncated Newton for ½ ‖w‖² + the pairs' squared hinge loss of X w (Chapelle & Keerthi 2010).
-
-A Newton direction is solved for by conjugate gradients, each step of which is two products with X
-and one sweep over the sorted lists. Along a direction only sweeps are needed: the scores of
-w + t p are X w + t X p.
+½ ‖w‖² + the squared hinge loss over pairs of unequal grades is minimised by truncated Newton
+(Chapelle & Keerthi 2010); no pair is ever stored. A direction is solved for by conjugate
+gradients, each step of which is two products with X and one sweep over the sorted lists; along a
+direction only sweeps are needed. Documents are put into canonical order before anything is
+summed, so the order of the file changes nothing.
 """
 
 import json

@@ -6,9 +6,8 @@ import pytest
 import torch
 
 from shuffleproof.core.errors import ParameterError
-from shuffleproof.core.models.blocks import IMSAB, MSAB, AttentionBlock
 from shuffleproof.core.models.config import SETRANK_PRESETS, SetRankConfig
-from shuffleproof.core.models.setrank import GaussianKernels, SetRank
+from shuffleproof.core.models.setrank import IMSAB, MSAB, AttentionBlock, GaussianKernels, SetRank
 
 SMALL = SETRANK_PRESETS["small"]
 MEDIUM = SetRankConfig(width=64, depth=3, heads=4, feed_forward=128, inducing_points=10)

@@ -14,7 +14,7 @@ from shuffleproof.core.data import ragged
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import DataError, ParameterError
 from shuffleproof.core.rankers.initial import ListRecipe
-from shuffleproof.core.rankers.outside import callable_calls, callable_process
+from shuffleproof.core.rankers.outside import callable_process, callable_ranker
 from shuffleproof.core.rankers.outside.callable_ranker import CallableRanker
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.invariance.study import certified
@@ -194,7 +194,7 @@ def test_a_function_that_hangs_is_stopped_in_time_told_where_and_asked_anew(test
 
 
 def test_a_function_that_hangs_ends_though_nobody_is_left_to_end_it(folder, monkeypatch):
-    monkeypatch.setattr(callable_calls, "LAST_BREATH", 0.0)
+    monkeypatch.setattr(callable_ranker, "LAST_BREATH", 0.0)
     ranker = CallableRanker.named("mine:holds", 1.5)
     process, message = ranker.process._process, io.BytesIO()
     for given in (np.zeros((1, 2, 3), np.float32), np.zeros((1, 2, 1), np.int32)):
@@ -289,13 +289,13 @@ def few(test):
 
 
 def test_the_environment_allows_more_seconds(monkeypatch):
-    assert callable_calls.seconds_allowed() == callable_calls.SECONDS
-    monkeypatch.setenv(callable_calls.ALLOWED, "0.5")
-    assert callable_calls.seconds_allowed() == 0.5
+    assert callable_ranker.seconds_allowed() == callable_ranker.SECONDS
+    monkeypatch.setenv(callable_ranker.ALLOWED, "0.5")
+    assert callable_ranker.seconds_allowed() == 0.5
     for text in ("-1", "nan", "inf", "soon"):
-        monkeypatch.setenv(callable_calls.ALLOWED, text)
+        monkeypatch.setenv(callable_ranker.ALLOWED, text)
         with pytest.raises(ParameterError, match="seconds above 0"):
-            callable_calls.seconds_allowed()
+            callable_ranker.seconds_allowed()
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from shuffleproof.core.errors import DataError, MissingRankingError, ShapeError
 from shuffleproof.core.perturb.registry import perturbation
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.neural import ranker as neural
-from shuffleproof.core.rankers.neural import variants as neural_variants
 from shuffleproof.core.rankers.neural.feed import document_features, fed
 from shuffleproof.core.rankers.neural.recipes import FIXED
 from shuffleproof.core.training.network import built
@@ -65,7 +64,7 @@ def variants_of(lists):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_variants_score_as_each_would_alone(name, monkeypatch):
-    monkeypatch.setattr(neural_variants, "GROUP", 70)  # several groups of lists
+    monkeypatch.setattr(neural, "GROUP", 70)  # several groups of lists
     ranker, variants = ranker_of(name), variants_of(some_lists())
     together = ranker.score_variants(DATASET, variants)
     for variant, scores in zip(variants, together, strict=True):
@@ -74,13 +73,13 @@ def test_variants_score_as_each_would_alone(name, monkeypatch):
 
 def test_a_list_that_repeats_is_scored_once(monkeypatch):
     seen = []
-    real = neural_variants.held_scores
+    real = neural.held_scores
 
     def counted(network, lists, *rest, **named):
         seen.append(len(lists.lengths))
         return real(network, lists, *rest, **named)
 
-    monkeypatch.setattr(neural_variants, "held_scores", counted)
+    monkeypatch.setattr(neural, "held_scores", counted)
     lists = some_lists()
     other = perturbation("reverse-shown", 1.0)(lists, np.random.default_rng(0))
     ranker_of("dlcm").score_variants(DATASET, [lists, other, lists, other])
@@ -210,9 +209,9 @@ def test_cuda_scores_as_the_cpu_does(name):
 
 @pytest.mark.parametrize("most", [1, 30, 70, 1000])
 def test_every_list_is_in_one_group_of_those_that_fit(monkeypatch, most):
-    monkeypatch.setattr(neural_variants, "GROUP", most)
+    monkeypatch.setattr(neural, "GROUP", most)
     lists = some_lists()
-    groups = list(neural_variants._groups([lists, lists]))
+    groups = list(neural._groups([lists, lists]))
     assert [at for first, last in groups for at in range(first, last)] == list(range(len(lists)))
     for first, last in groups:
         assert last - first == 1 or lists.offsets[last] - lists.offsets[first] <= most

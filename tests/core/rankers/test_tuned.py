@@ -3,20 +3,20 @@
 import numpy as np
 import pytest
 
-from shuffleproof.core.bench import real_sets, tuned
+from shuffleproof.core.bench import tuned
 from shuffleproof.core.data.dataset import Fold
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.registry import HELD_OUT, RANKERS
 from shuffleproof.core.seeds import generator
 
 absent = pytest.mark.skipif(
-    real_sets.there() != list(real_sets.SETS), reason="real data: ../shared/data is absent"
+    tuned.there() != list(tuned.SETS), reason="real data: ../shared/data is absent"
 )
 
 
 @pytest.fixture(scope="module")
 def sets():
-    return {name: real_sets.opened(name) for name in real_sets.SETS}
+    return {name: tuned.opened(name) for name in tuned.SETS}
 
 
 @absent
@@ -30,7 +30,7 @@ def test_real_sets_share_no_query_between_their_parts(sets):
         ids = [set(part.query_ids) for part in (fold.train, fold.valid, fold.test)]
         assert len(set().union(*ids)) == sum(map(len, ids))
         assert fold.train.feature_ids == fold.valid.feature_ids == fold.test.feature_ids
-        whole = real_sets.development(fold)
+        whole = tuned.development(fold)
         np.testing.assert_array_equal(whole.features[: fold.train.documents], fold.train.features)
         assert whole.query_ids == fold.train.query_ids + fold.valid.query_ids
 
@@ -49,7 +49,7 @@ def test_tuned_is_no_worse_than_paper_over_the_sets(sets, ranker):
 
 def test_held_out_queries_are_ranked_by_what_did_not_see_them(monkeypatch):
     draws = generator(0, "held out")
-    one = real_sets.RankingDataset(
+    one = tuned.RankingDataset(
         draws.normal(size=(60, 2)).astype(np.float32),
         np.tile([0, 1, 2], 20).astype(np.float32),
         np.arange(0, 61, 3),
@@ -83,7 +83,7 @@ def test_what_is_said_to_be_compared_is_what_the_bench_compares():
 
 
 def test_without_real_data_the_bench_says_so(monkeypatch):
-    monkeypatch.setattr(real_sets, "there", list)
+    monkeypatch.setattr(tuned, "there", list)
     (row,) = tuned.tuned(quick=True)
     assert row.ratio is None
     assert "no real data" in row.note

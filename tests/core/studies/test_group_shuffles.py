@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from shuffleproof.app import report
-from shuffleproof.app.figures import gsf as figure_of
+from shuffleproof.app.figures import group_shuffles as figure_of
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data.features import fit
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists

@@ -438,7 +438,7 @@ def test_a_single_shared_document_has_no_stability_in_any_list():
 )
 def test_what_a_study_has_to_know_of_a_ranker(name, drawn, alone, fed, benches):
     found = resolved_rankers.resolved(name, benches[5])
-    assert (found.drawn, found.alone, found.fed) == (drawn, alone, fed)
+    assert (found.stochastic, found.pointwise, found.reads_order) == (drawn, alone, fed)
 
 
 @pytest.mark.parametrize(
@@ -448,13 +448,15 @@ def test_what_a_study_has_to_know_of_a_ranker(name, drawn, alone, fed, benches):
 def test_a_combination_is_fed_where_a_member_is_but_not_by_shuffles(label, first, fed):
     members = [
         resolved_rankers.ResolvedRanker(
-            "a", {}, drawn=True, alone=True, fed=first, largest=40, rankings=1
+            "a", {}, stochastic=True, pointwise=True, reads_order=first, max_length=40, rankings=1
         ),
-        resolved_rankers.ResolvedRanker("b", {}, drawn=True, alone=False, depth=20, largest=30),
+        resolved_rankers.ResolvedRanker(
+            "b", {}, stochastic=True, pointwise=False, depth=20, max_length=30
+        ),
     ]
     found = resolved_rankers._combined(label, members)
-    assert (found.fed, found.drawn, found.alone) == (fed, False, False)
-    assert (found.depth, found.rankings, found.largest) == (20, 1, 30)
+    assert (found.reads_order, found.stochastic, found.pointwise) == (fed, False, False)
+    assert (found.depth, found.rankings, found.max_length) == (20, 1, 30)
 
 
 def test_what_comes_from_outside_is_not_drawn(benches, monkeypatch):
@@ -464,4 +466,4 @@ def test_what_comes_from_outside_is_not_drawn(benches, monkeypatch):
 
     monkeypatch.setattr(Workbench, "identified", identified)
     found = resolved_rankers.resolved("mine:score", benches[5])
-    assert (found.drawn, found.alone) == (False, True)
+    assert (found.stochastic, found.pointwise) == (False, True)

@@ -28,9 +28,15 @@ from shuffleproof.core.rankers.neural import ranker as neural
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.training import loop, network
-from shuffleproof.core.training.loop import TrainingData, _batches, _hiding, train
+from shuffleproof.core.training.loop import (
+    ScheduleState,
+    TrainingData,
+    _batches,
+    _hiding,
+    learning_rate,
+    train,
+)
 from shuffleproof.core.training.recipe import TrainingRecipe
-from shuffleproof.core.training.schedule import ScheduleState, learning_rate
 
 SMALL = (60, 20, 40)
 

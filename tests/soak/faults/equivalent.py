@@ -18,7 +18,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "2 → 3: 2",
     ): "only the first two are read",
     (
-        "core/models/blocks.py",
+        "core/models/setrank.py",
         "return logits >= (FUSED_FROM_LOW if low else FUSED_FROM)",
         "*",
     ): "both ways give the same attention; which is taken is a matter of speed",
@@ -32,7 +32,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "return value - (1 << 64) if value >= 1 << 63 else value",
         ">= → >: value >= 1 << 63",
     ): "none of the three factors is 2⁶³ itself",
-    ("core/models/ordinal.py", "shares_ranks = bool((tied > 1).any())", "1 → 0: 1"): (
+    ("core/models/setrank.py", "shares_ranks = bool((tied > 1).any())", "1 → 0: 1"): (
         "the way for tied documents gives the same where none is tied"
     ),
     (
@@ -108,7 +108,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "longest = max(int(length.max(initial=0)) for length in lengths)",
         "0 → 1: 0",
     ): "a discount more than the longest list has is not read",
-    ("core/models/blocks.py", "return True", "True → False: True"): (
+    ("core/models/setrank.py", "return True", "True → False: True"): (
         "both ways give the same attention, on a GPU too"
     ),
     (
@@ -143,17 +143,17 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "no list carries fewer initial rankings than none"
     ),
     (
-        "core/rankers/outside/callable_calls.py",
+        "core/rankers/outside/callable_ranker.py",
         "LAST_BREATH = 10.0  # seconds for a process to end that has closed its connection",
         "*",
     ): ("how long is waited for a process that has nothing more to say"),
-    ("core/rankers/neural/variants.py", "GROUP = 1 << 13  # documents embedded at once", "*"): (
+    ("core/rankers/neural/ranker.py", "GROUP = 1 << 13  # documents embedded at once", "*"): (
         "how many lists are held at once is a matter of memory"
     ),
     ("core/studies/kinds/perturbations/query.py", "MOST_CANDIDATES = 50_000", "*"): (
         "whether a list is asked again alone or with the others gives the same answer"
     ),
-    ("core/rankers/neural/variants.py", "offsets, first = variants[0].offsets, 0", "0 → -1: 0"): (
+    ("core/rankers/neural/ranker.py", "offsets, first = variants[0].offsets, 0", "0 → -1: 0"): (
         "which variant's lengths say how many lists are held at once; the first list is noticed"
     ),
     (

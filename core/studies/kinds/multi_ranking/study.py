@@ -160,8 +160,8 @@ def planned(bench: Workbench, asked: MultiRanking) -> Plan:
                 f"{len(trained_on)}: name more with --initial"
             )
         own = [
-            Row(label, ranker.recipe, condition, columns, asked.seeds if ranker.drawn else 1)
-            for condition, columns in conditions(ranker.rankings, every, fed=ranker.fed)
+            Row(label, ranker.recipe, condition, columns, asked.seeds if ranker.stochastic else 1)
+            for condition, columns in conditions(ranker.rankings, every, fed=ranker.reads_order)
         ]
         rows, changed = [*rows, own[0]], [*changed, *own[1:]]
     texts = tuple(str(Measure.parse(text)) for text in asked.measures)

@@ -163,15 +163,15 @@ def _rows(
             "add the size"
         )
     own = sorted(set(trained_on)) if asked.depth is None else [asked.depth]
-    sizes: Sequence[int | None] = [None] if asked.alone else own
+    sizes: Sequence[int | None] = [None] if asked.pointwise else own
     rows = [
-        Row(asked.label, asked.recipe, size, seeds if asked.drawn else 1, asked.largest)
+        Row(asked.label, asked.recipe, size, seeds if asked.stochastic else 1, asked.max_length)
         for size in sizes
-        if size is None or asked.largest is None or size <= asked.largest
+        if size is None or asked.max_length is None or size <= asked.max_length
     ]
     if not rows:
         raise UsageError(
-            f"{asked.label} reads ranks up to {asked.largest}: it cannot be trained on lists of "
+            f"{asked.label} reads ranks up to {asked.max_length}: it cannot be trained on lists of "
             f"{own[0]}; leave it out, or name smaller sizes"
         )
     return rows

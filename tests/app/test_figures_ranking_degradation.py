@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shuffleproof.app.figures.initial_ranking import alt_text, curves
+from shuffleproof.app.figures.ranking_degradation import alt_text, curves
 from shuffleproof.app.figures.style import end_labels, on_paper, spread, stroke
 
 LEVELS = {"transpositions": [0.0, 1.0, 2.0, 5.0, 80.0], "mallows": [1.0, 0.9, 0.2, 0.0]}
