@@ -1,6 +1,7 @@
 """Small pieces that every study page shares, always in the same order and place."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -27,6 +28,21 @@ def header(title: str, question: str) -> None:
     """The page's title, and under it the question that its picture answers."""
     st.title(title)
     st.markdown(question)
+
+
+@contextmanager
+def errors_shown(*, again: bool = False) -> Generator[None]:
+    """Draw a deliberate error that ends the block as a sentence.
+
+    Args:
+        again: whether a button to try again stands under it.
+    """
+    try:
+        yield
+    except ShuffleproofError as error:
+        st.error(escaped(str(error)))
+        if again:
+            st.button("Try again", key="again")
 
 
 def finding(text: str) -> None:

@@ -262,13 +262,13 @@ def test_700_documents_are_60_bins_and_a_click_zooms_to_60_documents():
     wanted = Wanted("documents", 0, None)
     found = attention_map.laid(list_, (before, before), wanted, view)
     assert found.cells.values.shape == (60, 60)
-    assert found.grouped
+    assert found.cells.grouped
     assert found.cells.values.mean() == pytest.approx(1 / 700, rel=1e-3)
     assert found.cells.columns.names[-1].endswith("–700")
     place = found.rows.middle(30)
     zoomed = attention_map.laid(list_, (before, before), wanted, replace(view, zoom=(place, place)))
     assert zoomed.cells.values.shape == (60, 60)
-    assert not zoomed.grouped
+    assert not zoomed.cells.grouped
     first = zoomed.rows.edges[0]
     assert first <= place < first + 60
     inside = before[np.ix_(zoomed.rows.order, zoomed.columns.order)]

@@ -1,7 +1,7 @@
-"""One map laid out: sorted, put into bins or zoomed into, and what a click on it does."""
+"""One map of a list's weights: what is asked for it, how it is laid out, a cell of it."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import scoring, services
+from shuffleproof.app import scoring
 from shuffleproof.app.figures.attention import Cells, Side
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.scoring import List
@@ -23,6 +23,7 @@ from shuffleproof.core.rankers.attention.order import (
     sorted_documents,
     window,
 )
+from shuffleproof.core.rankers.attention.summary import MEASURES
 from shuffleproof.core.studies.kinds.attention.one_list import unpacked
 from shuffleproof.core.words import number
 
@@ -46,14 +47,14 @@ class Overview:
         seconds: what the answer took.
     """
 
-    kinds: tuple[tuple[str, int, int], ...]
-    documents: tuple[str, ...]
+    kinds: Sequence[tuple[str, int, int]]
+    documents: Sequence[str]
     labels: np.ndarray
     ranks: np.ndarray
     scores: np.ndarray
     shown: np.ndarray
-    changes: tuple[tuple[str, int, float], ...]
-    reads: tuple[str, ...]
+    changes: Sequence[tuple[str, int, float]]
+    reads: Sequence[str]
     came: int
     seconds: float
 
@@ -67,66 +68,39 @@ class Overview:
         return next((blocks, heads) for name, blocks, heads in self.kinds if name == kind)
 
 
+@st.cache_resource(max_entries=64, show_spinner=False)
 def overview(one: List, ranker: str, change: str) -> Overview:
     """What there is to see of a list.
 
     Args:
         one: the list.
         ranker: an artefact key.
-        change: a text of `core.studies.kinds.attention.one_list.Change`.
+        change: a text of `core.studies.kinds.attention.study.ListEdit`.
 
     Raises:
         ScoringError: the process has no answer.
     """
-    return _overview(repr(one), str(services.store().root), ranker, change, one)
+    answer = _asked("overview", one, ranker=ranker, change=change)
+    types = {
+        "labels": np.float32,
+        "ranks": np.int64,
+        "scores": np.float32,
+        "shown": np.int64,
+    }
+    arrays = {name: np.array(answer[name], dtype=dtype) for name, dtype in types.items()}
+    return Overview(**answer | arrays | {"changes": tuple(map(tuple, answer["changes"]))})
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _overview(asked: str, root: str, ranker: str, change: str, _one: List) -> Overview:
-    del asked, root  # parts of the memory's key alone
-    question = _one.question() | {"ranker": ranker, "change": change}
-    found = scoring.resident().ask(f"{WORK}:overview", question)
-    return Overview(
-        kinds=tuple((name, blocks, heads) for name, blocks, heads in found["kinds"]),
-        documents=tuple(found["documents"]),
-        labels=np.array(found["labels"], dtype=np.float32),
-        ranks=np.array(found["ranks"], dtype=np.int64),
-        scores=np.array(found["scores"], dtype=np.float32),
-        shown=np.array(found["shown"], dtype=np.int64),
-        changes=tuple((kind, block, change) for kind, block, change in found["changes"]),
-        reads=tuple(found["reads"]),
-        came=int(found["came"]),
-        seconds=float(found["seconds"]),
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class Heads:
-    """Every head of a list at a glance.
-
-    Attributes:
-        numbers: kind, block, head and then the numbers of `core.rankers.attention.summary`.
-        small: a picture of each head of the first kind, by block.
-    """
-
-    numbers: tuple[tuple[Any, ...], ...]
-    small: tuple[np.ndarray, ...]
-
-
-def heads(one: List, ranker: str) -> Heads:
-    """Every head of a list as it is.
+def heads(one: List, ranker: str) -> tuple[pd.DataFrame, list[np.ndarray]]:
+    """Every head of a list as it is: its numbers, and a picture of each of the first kind by block.
 
     Raises:
         ScoringError: the process has no answer.
     """
-    return _heads(repr(one), str(services.store().root), ranker, one)
-
-
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _heads(asked: str, root: str, ranker: str, _one: List) -> Heads:
-    del asked, root  # parts of the memory's key alone
-    found = scoring.resident().ask(f"{WORK}:heads", _one.question() | {"ranker": ranker})
-    return Heads(tuple(map(tuple, found["numbers"])), tuple(map(unpacked, found["small"])))
+    answer = _asked("heads", one, ranker=ranker)
+    numbers = pd.DataFrame(answer["numbers"], columns=["map", "block", "head", *MEASURES])
+    return numbers, list(map(unpacked, answer["small"]))
 
 
 @dataclass(frozen=True)
@@ -151,28 +125,18 @@ class Wanted:
         return ", ".join(parts)
 
 
+@st.cache_resource(max_entries=16, show_spinner=False)
 def maps(one: List, ranker: str, change: str, wanted: Wanted) -> tuple[np.ndarray, np.ndarray]:
     """One map before and after the change, by document.
 
     Raises:
         ScoringError: the process has no answer.
     """
-    return _maps(repr(one), str(services.store().root), ranker, change, repr(wanted), one, wanted)
+    answer = _asked("chosen_map", one, ranker=ranker, change=change, **asdict(wanted))
+    return unpacked(answer["before"]), unpacked(answer["after"])
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
-def _maps(
-    asked: str, root: str, ranker: str, change: str, which: str, _one: List, _wanted: Wanted
-) -> tuple[np.ndarray, np.ndarray]:
-    del asked, root, which  # parts of the memory's key alone
-    question = _one.question() | {
-        "ranker": ranker, "change": change,
-        "kind": _wanted.kind, "block": _wanted.block, "head": _wanted.head,
-    }  # fmt: skip
-    found = scoring.resident().ask(f"{WORK}:chosen_map", question)
-    return unpacked(found["before"]), unpacked(found["after"])
-
-
+@st.cache_data(max_entries=256, show_spinner=False)
 def differing_features(one: List, first: int, second: int) -> list[list[float]]:
     """Features of two documents: id, both values, difference in standard deviations of the list.
 
@@ -181,15 +145,12 @@ def differing_features(one: List, first: int, second: int) -> list[list[float]]:
     Raises:
         ScoringError: the process has no answer.
     """
-    return _features(repr(one), str(services.store().root), first, second, one)
+    features: list[list[float]] = _asked("pair", one, documents=[first, second])["features"]
+    return features
 
 
-@st.cache_data(max_entries=256, show_spinner=False)
-def _features(asked: str, root: str, first: int, second: int, _one: List) -> list[list[float]]:
-    del asked, root  # parts of the memory's key alone
-    question = _one.question() | {"documents": [first, second]}
-    found: list[list[float]] = scoring.resident().ask(f"{WORK}:pair", question)["features"]
-    return found
+def _asked(work: str, one: List, **more: Any) -> Any:
+    return scoring.resident().ask(f"{WORK}:{work}", one.question() | more)
 
 
 CHART = "attention map"
@@ -204,6 +165,7 @@ AXES = {
     "documents": "documents", "points": "induced points", "units": "units of the state",
     "heads": "hidden units of φ",
 }  # fmt: skip
+ITEMS = {"points": "induced point", "units": "unit", "heads": "hidden unit"}
 FLAT = 1 / 3
 """Maps whose smallest number is above this share of the largest are coloured from the smallest."""
 
@@ -264,11 +226,6 @@ class Laid:
     columns: Axis
     total: tuple[int, int]
 
-    @property
-    def grouped(self) -> bool:
-        """Whether cells hold several items."""
-        return self.rows.grouped or self.columns.grouped
-
 
 def laid(seen: Overview, maps: tuple[np.ndarray, np.ndarray], wanted: Wanted, view: View) -> Laid:
     """Lay a map out.
@@ -279,14 +236,13 @@ def laid(seen: Overview, maps: tuple[np.ndarray, np.ndarray], wanted: Wanted, vi
         wanted: which map it is.
         view: how it is looked at.
     """
-    before, after = maps
-    kind = wanted.of
+    kind, before = wanted.of, maps[0]
     down = _order(seen, before, kind.rows, -2, view)
     across = down if kind.rows == kind.columns else _order(seen, before, kind.columns, -1, view)
     rows, columns = Axis(down, _edges(down, 0, view)), Axis(across, _edges(across, 1, view))
     drawn = [
-        binned(one[np.ix_(rows.order, columns.order)], rows.edges, columns.edges)
-        for one in (before, after)
+        binned(weights[np.ix_(rows.order, columns.order)], rows.edges, columns.edges)
+        for weights in maps
     ]
     values = {"before": drawn[0], "after": drawn[1]}.get(view.look)
     signed = values is None or float(before.min(initial=0.0)) < 0
@@ -294,24 +250,24 @@ def laid(seen: Overview, maps: tuple[np.ndarray, np.ndarray], wanted: Wanted, vi
     if values is None:
         values = drawn[1] - drawn[0]
         span = max(_largest(values), LEAST_SPAN * span)
-    taken = " taken from" if kind.distribution else ""
-    chosen = _ring(rows, columns, view.cell)
+    takes, taken = (" that take", " taken from") if kind.distribution else ("", "")
+    grouped = rows.grouped or columns.grouped
     cells = Cells(
         values=values,
-        rows=_side(seen, rows, (kind.rows, " that take" if kind.distribution else ""), view),
-        columns=_side(seen, columns, (kind.columns, taken), view),
+        rows=_side(seen, rows, kind.rows, takes, view),
+        columns=_side(seen, columns, kind.columns, taken, view),
         limits=(-span if signed else _foot(drawn), span),
         signed=signed,
         what="change" if view.look == "difference" else "weight" if kind.distribution else "value",
-        chosen=chosen,
-        grouped=rows.grouped or columns.grouped,
+        chosen=None if grouped or view.cell is None else _ring(rows, columns, view.cell),
+        grouped=grouped,
     )
     return Laid(cells, rows, columns, (before.shape[0], before.shape[1]))
 
 
 def _foot(drawn: list[np.ndarray]) -> float:
     """Where the colours begin: at 0, or at the smallest number where all are far above it."""
-    low = min(float(np.fmin.reduce(one, axis=None, initial=np.inf)) for one in drawn)
+    low = min(float(np.fmin.reduce(weights, axis=None, initial=np.inf)) for weights in drawn)
     return low if FLAT * max(map(_largest, drawn)) < low < np.inf else 0.0
 
 
@@ -326,13 +282,9 @@ def _order(seen: Overview, before: np.ndarray, what: str, axis: int, view: View)
         after = view.look == "after" and view.sorting == "shown"
         square = before.shape[0] == before.shape[1] and view.sorting == "cluster"
         profiles = before if axis == -2 else before.T
-        return sorted_documents(
-            view.sorting,
-            seen.labels,
-            seen.scores[0],
-            seen.shown[1 if after else 0],
-            np.hstack([before, before.T]) if square else profiles,
-        )
+        profiles = np.hstack([before, before.T]) if square else profiles
+        shown = seen.shown[1 if after else 0]
+        return sorted_documents(view.sorting, seen.labels, seen.scores[0], shown, profiles)
     if what == "units":
         return np.argsort(-before.mean(axis=-1 - axis - 2), kind="stable").astype(np.int64)
     return np.arange(before.shape[axis], dtype=np.int64)
@@ -346,58 +298,50 @@ def _edges(order: np.ndarray, axis: int, view: View) -> np.ndarray:
     return np.arange(first, last + 1, dtype=np.int64)
 
 
-def _ring(rows: Axis, columns: Axis, cell: tuple[int, int] | None) -> tuple[int, int] | None:
-    if cell is None or rows.grouped or columns.grouped:
-        return None
+def _ring(rows: Axis, columns: Axis, cell: tuple[int, int]) -> tuple[int, int] | None:
     row, column = rows.cell_of(cell[0]), columns.cell_of(cell[1])
     return None if row is None or column is None else (row, column)
 
 
-def _side(seen: Overview, axis: Axis, role: tuple[str, str], view: View) -> Side:
-    what, does = role
-    edges, names, shares = axis.edges, [], []
-    for first, last in pairwise(edges.tolist()):
+def _side(seen: Overview, axis: Axis, what: str, does: str, view: View) -> Side:
+    title, names, shares = AXES[what] + does, [], []
+    for first, last in pairwise(axis.edges.tolist()):
         items = axis.order[first:last]
-        single = last - first == 1
-        own = f"{first + 1}"
+        name = f"{first + 1}"
         if what == "documents":
-            own = f"{first + 1}. {seen.documents[int(items[0])]}"
+            name = f"{first + 1}. {seen.documents[int(items[0])]}"
             shares.append(float((seen.labels[items] > 0).mean()))
-        names.append(own if single else f"{first + 1}–{last}")
-    title = AXES[what] + does
+        names.append(name if last - first == 1 else f"{first + 1}–{last}")
     if what == "documents":
         title += f", {SORTED[view.sorting]}"
     return Side(title, names, shares)
 
 
-def take(found: Laid) -> Callable[[], None]:
+def take(map_: Laid) -> Callable[[], None]:
     """What a click does: zoom in where a cell holds several, else open the cell."""
 
     def taken() -> None:
         points = st.session_state[CHART]["selection"]["points"]
-        rows, columns = found.cells.values.shape
+        rows, columns = map_.cells.values.shape
         if not points:
             return
         row, column = int(points[0]["y"]), int(points[0]["x"])
         if not (0 <= row < rows and 0 <= column < columns):
             return
-        if found.grouped:
-            places = found.rows.middle(row), found.columns.middle(column)
+        if map_.cells.grouped:
+            places = map_.rows.middle(row), map_.columns.middle(column)
             st.query_params["zoom"] = f"{places[0]}.{places[1]}"
         else:
-            st.query_params["cell"] = f"{found.rows.item(row)}.{found.columns.item(column)}"
+            st.query_params["cell"] = f"{map_.rows.item(row)}.{map_.columns.item(column)}"
 
     return taken
 
 
-def pair_in_address(name: str, limits: tuple[int, int]) -> tuple[int, int] | None:
+def pair_in_address(name: str, limits: Sequence[int]) -> tuple[int, int] | None:
     """Two whole numbers below the limits from the address; what is no such pair is taken out."""
-    text = st.query_params.get(name, "")
-    first, _, last = text.partition(".")
-    if is_count(first) and is_count(last):
-        pair = int(first), int(last)
-        if pair[0] < limits[0] and pair[1] < limits[1]:
-            return pair
+    first, _, last = st.query_params.get(name, "").partition(".")
+    if is_count(first) and is_count(last) and int(first) < limits[0] and int(last) < limits[1]:
+        return int(first), int(last)
     st.query_params.pop(name, None)
     return None
 
@@ -407,18 +351,18 @@ def opened_cell(
     cell: tuple[int, int],
 ) -> None:  # fmt: skip
     """Draw what is behind a cell: both documents, their ranks, their features that differ most."""
-    row, column = cell
-    kind = wanted.of
-    names = [_called(seen, kind.rows, row), _called(seen, kind.columns, column)]
-    before, after = (float(one_map[row, column]) for one_map in maps)
-    st.subheader("The cell")
-    said = f"{before:.4f}, after the change {after:.4f} ({number(after - before, '+.2g')})"
-    if not np.isfinite(after):
-        said = f"{before:.4f}; the change took a document out"
-    st.markdown(f"**{escaped(names[0])}** ← **{escaped(names[1])}**: {said}.")
-    items = [
-        item for item, what in ((row, kind.rows), (column, kind.columns)) if what == "documents"
+    sides = list(zip((wanted.of.rows, wanted.of.columns), cell, strict=True))
+    names = [
+        seen.documents[item] if what == "documents" else f"{ITEMS[what]} {item + 1}"
+        for what, item in sides
     ]
+    before, after = (float(weights[cell]) for weights in maps)
+    st.subheader("The cell")
+    words = f"{before:.4f}, after the change {after:.4f} ({number(after - before, '+.2g')})"
+    if not np.isfinite(after):
+        words = f"{before:.4f}; the change took a document out"
+    st.markdown(f"**{escaped(names[0])}** ← **{escaped(names[1])}**: {words}.")
+    items = [item for what, item in sides if what == "documents"]
     left, right = st.columns(2, gap="medium")
     left.dataframe(_side_by_side(seen, items), alt="The documents of the cell")
     if not items:
@@ -446,8 +390,7 @@ def _side_by_side(seen: Overview, items: list[int]) -> pd.DataFrame:
     table = documents_table(seen, list(dict.fromkeys(items)))
     if len(table) == 2:
         table.loc[1, "document"] = _apart(*table["document"])
-    table = table.set_index("document")
-    return table.map(_text).T
+    return table.set_index("document").map(_text).T
 
 
 def _apart(first: str, other: str) -> str:
@@ -471,29 +414,18 @@ def documents_table(seen: Overview, items: list[int]) -> pd.DataFrame:
 
     Missing where the change took a document out.
     """
-    initial = [[place + 1 if place >= 0 else None for place in ranks] for ranks in seen.ranks]
-    ranked = [_ranks(scores) for scores in seen.scores]
-    columns: dict[str, list[Any]] = {
-        "document": list(seen.documents), "label": seen.labels.tolist(),
-        "initial rank": initial[0], "ranked": ranked[0], "score": seen.scores[0].tolist(),
-        "ranked after": ranked[1], "score after": seen.scores[1].tolist(),
-    }  # fmt: skip
-    if initial[0] != initial[1]:
+    initial = [pd.Series(ranks + 1).where(ranks >= 0).astype("Int64") for ranks in seen.ranks]
+    scores = [pd.Series(of_documents, dtype=float) for of_documents in seen.scores]
+    ranked = [own.rank(ascending=False, method="first").astype("Int64") for own in scores]
+    columns = {
+        "document": seen.documents,
+        "label": seen.labels.astype(float),
+        "initial rank": initial[0],
+        "ranked": ranked[0],
+        "score": scores[0],
+        "ranked after": ranked[1],
+        "score after": scores[1],
+    }
+    if not initial[0].equals(initial[1]):
         columns["initial rank after"] = initial[1]
-    frame = pd.DataFrame({name: [values[at] for at in items] for name, values in columns.items()})
-    whole = [name for name in columns if "rank" in name]
-    return frame.astype(dict.fromkeys(whole, "Int64"))
-
-
-def _ranks(scores: np.ndarray) -> list[int | None]:
-    order = np.argsort(-scores, kind="stable").tolist()
-    places = {document: place for place, document in enumerate(order, 1)}
-    return [places[at] if np.isfinite(scores[at]) else None for at in range(len(scores))]
-
-
-def _called(seen: Overview, what: str, item: int) -> str:
-    if what == "documents":
-        return seen.documents[item]
-    return {"points": "induced point", "units": "unit", "heads": "hidden unit"}[
-        what
-    ] + f" {item + 1}"
+    return pd.DataFrame(columns).iloc[items].reset_index(drop=True)

@@ -1,64 +1,71 @@
 """Attention: what a ranker looks at in one list, and whether the order shown changes it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import chain
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from shuffleproof.app import address, proposals, scoring, state
+from shuffleproof.app import address, proposals, scoring, services, state
 from shuffleproof.app.figures import attention as figure
 from shuffleproof.app.figures import attention_heads as heads_figure
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import parts
-from shuffleproof.app.views.attention import controls as attention_controls
-from shuffleproof.app.views.attention import map as attention_asked
-from shuffleproof.app.views.attention import study as attention_study
+from shuffleproof.app.study.shown_list import recipe_words
+from shuffleproof.app.views.attention import study
 from shuffleproof.app.views.attention.map import (
     CHART,
-    Heads,
+    LOOKS,
+    SORTED,
     Laid,
     Overview,
     View,
     Wanted,
+    heads,
     laid,
+    maps,
     opened_cell,
+    overview,
     pair_in_address,
     take,
 )
-from shuffleproof.core.answers.trained import TrainedRanker, as_they_came
-from shuffleproof.core.errors import ShuffleproofError
-from shuffleproof.core.rankers.attention.kinds import attends
-from shuffleproof.core.rankers.attention.summary import MEASURES
+from shuffleproof.core.answers.trained import TrainedRanker, as_they_came, list_recipes
+from shuffleproof.core.errors import ParameterError
+from shuffleproof.core.rankers.attention.kinds import KINDS, attends
+from shuffleproof.core.rankers.attention.order import Sorting
+from shuffleproof.core.rankers.neural.recipes import FIXED
 from shuffleproof.core.studies.kinds.attention.sections import verdict
-from shuffleproof.core.studies.kinds.attention.study import ListEdit
+from shuffleproof.core.studies.kinds.attention.study import ListEdit, offered
 from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.words import counted
 
-QUESTION = STUDIES["attention"].title
 HEADS = "attention heads"
-NUMBERS = ("map", "block", "head", *MEASURES)
+MEAN = "mean"
+FIRST_CHANGE = "shuffled:1"
+CHANGES = tuple(dict.fromkeys((
+    FIRST_CHANGE, "-initial", "label", "transpositions:5:0", "transpositions:20:0", "reverse:1:0",
+    *offered(),
+)))  # fmt: skip
 
 
 def page() -> None:
     """Draw the page for the data set in use."""
-    parts.header("Attention", QUESTION)
+    parts.header("Attention", STUDIES["attention"].title)
     _looked()
 
 
 @st.fragment
 def _looked() -> None:
     """All below the title; a control here draws nothing else of the page."""
-    try:
+    with parts.errors_shown(again=True):
         data = scoring.described(state.data())
         rankers = [one for one in scoring.rankers_of(data) if attends(one.name) and one.lists]
-        if not rankers:
+        if rankers:
+            _study(data, rankers)
+        else:
             _nothing_trained(data.data)
-            return
-        _study(data, rankers)
-    except ShuffleproofError as error:
-        st.error(escaped(str(error)))
-        st.button("Try again", key="again")
 
 
 def _nothing_trained(data: str) -> None:
@@ -70,12 +77,65 @@ def _nothing_trained(data: str) -> None:
     parts.link("train", "Train rankers", "model_training")
 
 
+def _study(data: scoring.Described, rankers: list[TrainedRanker]) -> None:
+    labels = {ranker.label: ranker for ranker in as_they_came(rankers)}
+    first = _first(data.data, rankers) or _asked(data.data, labels)
+    if first is None:
+        return
+    no_query = state.absent("query", data.queries)
+    no_ranker = state.absent("ranker", [*chain.from_iterable(map(proposals.texts, rankers))])
+    notices = st.container()
+    picture, controls = st.columns([8, 3], gap="medium")
+    with controls:
+        one, ranker = _list(data, labels, first)
+        change = _change()
+        seen = overview(one, ranker.key, str(change))
+        wanted = _wanted(seen)
+        _chosen_in("sorting", list(SORTED))
+        sorting: Sorting = st.selectbox(
+            "Sorted by", list(SORTED), format_func=SORTED.__getitem__, key="sorting"
+        )
+        _more(seen, wanted)
+    with notices:
+        state.instead("query", no_query, one.query)
+        state.instead("ranker", no_ranker, ranker.label)
+    weights = maps(one, ranker.key, str(change), wanted)
+    zoom, cell = (pair_in_address(name, weights[0].shape) for name in ("zoom", "cell"))
+    with picture:
+        view = View(_look(change), sorting, zoom, cell)
+        map_ = laid(seen, weights, wanted, view)
+        drawn = figure.heat(map_.cells)
+        _picture(drawn, map_, view)
+        words = verdict(ranker.label, seen.reads, change, seen.changes)
+        parts.finding(words)
+        st.caption(escaped(_caption(one, seen, change, wanted)))
+    if cell is not None:
+        opened_cell(one, seen, weights, wanted, cell)
+    _heads(*heads(one, ranker.key), wanted)
+    study.section(data, one, ranker, seen.seconds)
+    study.row(study.Exported(one, ranker, wanted, str(change), view), seen, drawn, map_, words)
+
+
+def _first(data: str, rankers: Sequence[TrainedRanker]) -> TrainedRanker | None:
+    """Whom an address without a ranker shows, whatever is trained later; None: it has to say.
+
+    The first that its study is of; else the first shipped SetRank whose documents attend to each
+    other directly; else the first SetRank.
+    """
+    asked, came = address.says("study"), as_they_came(rankers)
+    studies = [one for one in services.studies("attention", data) if str(one.key) in asked]
+    of = {digest for one in studies for _, digest in one.recipe["rankers"]}
+    setranks = [ranker for ranker in came if "block" in FIXED.get(ranker.name, {})]
+    direct = [one for one in setranks if one.shipped and FIXED[one.name]["block"] == "msab"]
+    return next(iter([*(one for one in came if one.digest in of), *direct, *setranks]), None)
+
+
 def _asked(data: str, labels: dict[str, TrainedRanker]) -> TrainedRanker | None:
     """Whom the address or somebody here chose where no SetRank is trained yet; says so else."""
     asked = {st.session_state.get("ranker"), *address.says("ranker")}
-    for label, one in labels.items():
-        if asked & {label, *proposals.texts(one)}:
-            return one
+    for label, ranker in labels.items():
+        if asked & {label, *proposals.texts(ranker)}:
+            return ranker
     st.info(
         escaped(
             f"Without a choice this page shows a SetRank, and none is trained on {data} yet. Train "
@@ -90,108 +150,182 @@ def _asked(data: str, labels: dict[str, TrainedRanker]) -> TrainedRanker | None:
     return None
 
 
-def _study(data: scoring.Described, rankers: list[TrainedRanker]) -> None:
-    labels = {one.label: one for one in as_they_came(rankers)}
-    first = attention_controls.first(data.data, rankers)
-    if first is None:
-        first = _asked(data.data, labels)
-        if first is None:
-            return
-    texts = [*chain.from_iterable(map(proposals.texts, rankers))]
-    missing = {name: state.absent(name, options) for name, options in (
-        ("query", data.queries), ("ranker", texts))}  # fmt: skip
-    notices = st.container()
-    picture, controls = st.columns([8, 3], gap="medium")
-    with controls:
-        one, ranker = attention_controls.chosen(data, labels, first)
-        change = attention_controls.change()
-        seen = attention_asked.overview(one, ranker.key, str(change))
-        wanted = attention_controls.wanted_map(seen)
-        sorting = attention_controls.sorting()
-        attention_controls.more(seen, wanted)
-    with notices:
-        state.instead("query", missing["query"], one.query)
-        state.instead("ranker", missing["ranker"], ranker.label)
-    maps = attention_asked.maps(one, ranker.key, str(change), wanted)
-    shape = maps[0].shape
-    zoom = pair_in_address("zoom", (shape[0], shape[1]))
-    cell = pair_in_address("cell", (shape[0], shape[1]))
-    with picture:
-        view = View(attention_controls.look_at(change), sorting, zoom, cell)
-        found = laid(seen, maps, wanted, view)
-        drawn = figure.heat(found.cells)
-        _picture(drawn, found, view)
-        said = verdict(ranker.label, seen.reads, change, seen.changes)
-        parts.finding(said)
-        st.caption(escaped(_caption(one, seen, change, wanted)))
-    if cell is not None:
-        opened_cell(one, seen, maps, wanted, cell)
-    _heads(attention_asked.heads(one, ranker.key), wanted)
-    attention_study.section(data, one, ranker, seen.seconds)
-    taken = attention_study.Exported(one, ranker, wanted, str(change), view)
-    attention_study.row(taken, seen, drawn, found, said)
+def _list(
+    data: scoring.Described, labels: dict[str, TrainedRanker], first: TrainedRanker
+) -> tuple[scoring.List, TrainedRanker]:
+    """Draw the choice of the query and of the ranker, whose lists the query's is one of."""
+    address.one("query", address.named(*data.queries), data.queries[data.telling])
+    query = st.selectbox(
+        "Query", data.queries, key="query", on_change=_forget,
+        help="A query of the test part; type to search.",
+    )  # fmt: skip
+    texts = {label: proposals.texts(ranker) for label, ranker in labels.items()}
+    address.one("ranker", texts, first.label)
+    ranker = labels[st.selectbox("Ranker", list(labels), key="ranker", on_change=_forget)]
+    recipes = list_recipes(list(labels.values()))
+    recipe = ranker.lists or recipes[0]
+    address.pin("lists", *proposals.lists_texts(recipe))
+    if len(recipes) > 1:
+        st.caption(escaped(f"Lists: {recipe_words(recipe)}"))
+    return scoring.List(data.data, data.test, recipe, query), ranker
 
 
-def _picture(drawn: go.Figure, found: Laid, view: View) -> None:
+def _forget(*names: str) -> None:
+    """Another list or another ranker: what was open or zoomed into belongs to the one before."""
+    for name in names or ("zoom", "cell"):
+        st.query_params.pop(name, None)
+
+
+def _change() -> ListEdit:
+    """Draw the choice of the change; what the address knows or is typed in is offered too."""
+    options = list(CHANGES)
+    for place, held in (("address", st.query_params), ("field", st.session_state)):
+        text = held.get("change")
+        if text and text not in options:
+            try:
+                held["change"] = str(ListEdit.parse(text))
+                options.append(held["change"])
+            except ParameterError as error:
+                st.warning(escaped(f"The {place} has no readable change: {error}"))
+    address.one("change", address.named(*options), FIRST_CHANGE)
+    text = st.selectbox(
+        "Change", options, key="change", format_func=_short, accept_new_options=True,
+        help="What happens to the list between the two looks at the weights. Type for another "
+        "level or draw: `mallows:0.3:2` is family, level, draw; `cut:0.2+feature-noise:0.1` does "
+        "one after the other.",
+    )  # fmt: skip
+    return ListEdit.parse(text)
+
+
+def _short(text: str) -> str:
+    """A change in as few words as fit.
+
+    >>> _short("shuffled:1"), _short("transpositions:5:0")
+    ('shown shuffled with seed 1', 'ranking: transpositions 5')
+    """
+    edit = ListEdit.parse(text)
+    if edit.order is not None:
+        return edit.words()
+    what = {"order shown": "shown", "initial ranking": "ranking", "set of documents": "set"}
+    draw = f", draw {edit.seed}" if edit.seed else ""
+    return f"{what.get(edit.what, edit.what)}: {edit.family} {edit.level:g}{draw}"
+
+
+def _wanted(seen: Overview) -> Wanted:
+    """The map as it was last chosen, as far as this ranker has it."""
+    kind = _chosen_in("map", [name for name, _, _ in seen.kinds])
+    blocks, heads = seen.size(kind)
+    block = int(_chosen_in("block", _numbers(blocks)))
+    head = _chosen_in("head", [MEAN, *_numbers(heads)])
+    return Wanted(kind, block - 1, None if head == MEAN else int(head) - 1)
+
+
+def _chosen_in(name: str, options: list[str]) -> str:
+    """What is chosen under a name, in this session or in the address; else the first option.
+
+    The address keeps what differs from the first. Binding a widget would put its words there.
+    """
+    held = st.session_state.get(name, st.query_params.get(name))
+    chosen = str(held) if held in options else options[0]
+    st.session_state[name] = chosen
+    if chosen == options[0]:
+        st.query_params.pop(name, None)
+    else:
+        st.query_params[name] = chosen
+    return chosen
+
+
+def _numbers(count: int) -> list[str]:
+    return [str(at + 1) for at in range(count)]
+
+
+def _more(seen: Overview, wanted: Wanted) -> None:
+    """Draw the choice of the map, one click away."""
+    blocks, heads = seen.size(wanted.kind)
+    with st.popover("Map, block and head", icon=":material/grid_on:", width="stretch"):
+        kinds = [name for name, _, _ in seen.kinds]
+        st.selectbox(
+            "Map", kinds, key="map", format_func=lambda name: KINDS[name].words, on_change=_forget
+        )
+        if blocks > 1:
+            st.selectbox("Block", _numbers(blocks), key="block")
+        if heads > 1:
+            st.selectbox(
+                "Head",
+                [MEAN, *_numbers(heads)],
+                key="head",
+                format_func=lambda head: "mean of the heads" if head == MEAN else head,
+            )
+        st.caption(escaped(wanted.of.summary))
+
+
+def _look(change: ListEdit) -> str:
+    """Draw the switch between before, after and difference, and the button that shuffles."""
+    _chosen_in("look", list(LOOKS))
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        look = st.segmented_control(
+            "Look", list(LOOKS), key="look", required=True, format_func=LOOKS.__getitem__,
+            label_visibility="collapsed",
+        )  # fmt: skip
+        st.button(
+            "Shuffle", icon=":material/shuffle:", on_click=_shuffle_again, args=(change,),
+            help="Show the documents in another random order; prior ranks stay.",
+        )  # fmt: skip
+    return str(look)
+
+
+def _shuffle_again(change: ListEdit) -> None:
+    seed = change.order.argument if change.order and change.order.kind == "shuffled" else 0
+    st.session_state["change"] = f"shuffled:{seed + 1}"
+
+
+def _picture(drawn: go.Figure, map_: Laid, view: View) -> None:
     st.plotly_chart(
         drawn,
         key=CHART,
-        config={"displayModeBar": False},
-        alt=figure.alt_text(found.cells),
-        on_select=take(found),
+        config=parts.PLAIN,
+        alt=figure.alt_text(map_.cells),
+        on_select=take(map_),
         selection_mode="points",
     )
-    if found.grouped:
-        rows, columns = found.total
+    (rows, columns), shape = map_.total, map_.cells.values.shape
+    if map_.cells.grouped:
         st.caption(
-            f"{rows} × {columns} cells are drawn as {found.cells.values.shape[0]} × "
-            f"{found.cells.values.shape[1]} means. Click a cell to see the documents around it."
+            f"{rows} × {columns} cells are drawn as {shape[0]} × {shape[1]} means. Click a cell to "
+            "see the documents around it."
         )
-    elif view.zoom is not None and max(found.total) > max(found.cells.values.shape):
-        st.button("Whole list", icon=":material/zoom_out_map:", on_click=_whole)
+    elif view.zoom is not None and max(map_.total) > max(shape):
+        st.button("Whole list", icon=":material/zoom_out_map:", on_click=_forget, args=("zoom",))
     elif view.cell is None:
         st.caption("Click a cell to see both documents, their features, labels and ranks.")
 
-    low = found.cells.limits[0]
+    low = map_.cells.limits[0]
     if low > 0:
         st.caption(f"The map is flat: colours begin at its smallest weight, {low:.3g}.")
 
 
-def _whole() -> None:
-    st.query_params.pop("zoom", None)
-
-
 def _caption(one: scoring.List, seen: Overview, change: ListEdit, wanted: Wanted) -> str:
     relevant = int((seen.labels > 0).sum())
-    blocks, heads = seen.size(wanted.kind)
-    moved = [
-        f"{'1 document' if count == 1 else f'{count} documents'} {what}"
-        for count, what in (
-            (seen.gone, "taken out, empty in the map"),
-            (seen.came, "added, left out"),
-        )
-        if count
-    ]
+    moves = ((seen.gone, "taken out, empty in the map"), (seen.came, "added, left out"))
+    moved = "".join(f" · {counted(count, 'document')} {what}" for count, what in moves if count)
     return (
         f"Query {one.query}, {len(seen.documents)} documents, {relevant} of them relevant (amber "
-        f"marks) · {wanted.words(blocks, heads)} · change: the list {change.words()}"
-        f"{''.join(f' · {words}' for words in moved)}. The largest change is that over all blocks "
-        "and heads; documents are matched by identity."
+        f"marks) · {wanted.words(*seen.size(wanted.kind))} · change: the list {change.words()}"
+        f"{moved}. The largest change is that over all blocks and heads; documents are matched by "
+        "identity."
     )
 
 
-def _heads(seen: Heads, wanted: Wanted) -> None:
+def _heads(numbers: pd.DataFrame, pictures: list[np.ndarray], wanted: Wanted) -> None:
     """The heads side by side, and the numbers of this list."""
-    numbers = pd.DataFrame(seen.numbers, columns=list(NUMBERS))
-    pictures = list(seen.small)
     if len(pictures) * len(pictures[0]) > 1:
         st.subheader("Every head")
-        kind = seen.numbers[0][0]
-        own = (wanted.block, wanted.head) if wanted.kind == kind else (-1, None)
+        kind = str(numbers["map"].iloc[0])
+        ring = (wanted.block, wanted.head) if wanted.kind == kind else (-1, None)
         st.plotly_chart(
-            heads_figure.small(pictures, own),
+            heads_figure.small(pictures, ring),
             key=HEADS,
-            config={"displayModeBar": False},
+            config=parts.PLAIN,
             alt=heads_figure.small_alt_text(pictures),
             on_select=_take_head(kind),
             selection_mode="points",
@@ -210,11 +344,10 @@ def _heads(seen: Heads, wanted: Wanted) -> None:
 
 def _take_head(kind: str) -> Callable[[], None]:
     def taken() -> None:
-        points = st.session_state[HEADS]["selection"]["points"]
-        if points and points[0].get("customdata"):
-            block, head = points[0]["customdata"]
-            chosen = {"map": kind, "block": str(int(block) + 1), "head": str(int(head) + 1)}
-            st.session_state.update(chosen)
-            attention_controls.forget()
+        place = parts.clicked(HEADS)
+        if place:
+            block, head = (str(int(at) + 1) for at in place)
+            st.session_state.update({"map": kind, "block": block, "head": head})
+            _forget()
 
     return taken

@@ -2,18 +2,16 @@
 
 import html
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from shuffleproof.app import address, exports, jobs, services, training
+from shuffleproof.app import address, exports, jobs, opened, training
 from shuffleproof.app.data_frame import data_frame
-from shuffleproof.app.exports import File
 from shuffleproof.app.figures import attention_heads as figure
 from shuffleproof.app.figures.style import on_paper
-from shuffleproof.app.opened import day
+from shuffleproof.app.opened import door
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.proposals import as_asked
 from shuffleproof.app.scoring import Described, List
@@ -23,12 +21,10 @@ from shuffleproof.app.views.attention.map import Laid, Overview, View, Wanted, d
 from shuffleproof.core.answers.trained import TrainedRanker
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import table_text
+from shuffleproof.core.studies.kinds.attention import sections
 from shuffleproof.core.studies.kinds.attention.one_list import list_command, list_python
 from shuffleproof.core.studies.kinds.attention.question import Attention
-from shuffleproof.core.studies.kinds.attention.sections import COLUMNS as HEADS
-from shuffleproof.core.studies.kinds.attention.sections import MAIN, POINTS, finding, points, table
 from shuffleproof.core.studies.reproduce import command_of
-from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.tables import Table, inferred
 from shuffleproof.core.words import counted
 
@@ -47,6 +43,11 @@ COLUMNS = {
 }
 
 
+finding = door(sections.finding)
+table = door(sections.table)
+points = door(sections.points)
+
+
 def section(data: Described, one: List, ranker: TrainedRanker, seconds: float) -> None:
     """Draw what is stored of this ranker, or the offer to find it out.
 
@@ -57,14 +58,18 @@ def section(data: Described, one: List, ranker: TrainedRanker, seconds: float) -
         seconds: what one list took, for the estimate.
     """
     st.subheader("Over all test queries")
-    stored = studied(data.data, ranker.digest)
+    stored = {
+        key: artefact
+        for key, artefact in opened.stored(KIND, data.data).items()
+        if ranker.digest in dict(artefact.recipe["rankers"]).values()
+    }
     shown = study_choice.shown(stored)
     address.pin("study", *([] if shown is None else [str(shown.key)]))
     if shown is not None:
         newer = next(iter(stored.values()))
         if newer.key != shown.key:
-            study_choice.newer_results(day(newer), str(newer.key))
-        _found(shown, ranker.digest)
+            study_choice.newer_results(opened.day(newer), str(newer.key))
+        _stored(shown, ranker.digest)
         return
     lists, each = len(data.queries), max(seconds / 2, LEAST_SECONDS)
     asked = as_asked(ranker, data.data)
@@ -82,36 +87,29 @@ def section(data: Described, one: List, ranker: TrainedRanker, seconds: float) -
     )  # fmt: skip
 
 
-def studied(data: str, digest: str) -> dict[str, Artefact]:
-    """The stored studies of a ranker by key, newest first."""
-    return {
-        str(artefact.key): artefact
-        for artefact in services.studies(KIND, data)
-        if digest in {own for _, own in artefact.recipe["rankers"]}
-    }
-
-
-def _found(artefact: Artefact, digest: str) -> None:
+def _stored(artefact: Artefact, digest: str) -> None:
+    key = str(artefact.key)
     label = next(name for name, own in artefact.recipe["rankers"] if own == digest)
-    said, frame, of_points = _read(str(artefact.key), label)
-    parts.finding(said)
-    main = frame[frame["map"].isin(MAIN)]
+    frame, of_points = table(key), points(key, label)
+    frame = frame[frame["ranker"] == label]
+    parts.finding(finding(key, label))
+    main = frame[frame["map"].isin(sections.MAIN)]
     if len(main) > 1:
         _drawn(main, of_points, label)
     st.caption(
         escaped(
             f"Means over {counted(artefact.facts['queries'], 'query')}; relevant mass: the "
             "share that documents with a label above 0 get; chance: the share that they are · "
-            f"{artefact.key}"
+            f"{key}"
         )
     )
     place = parts.folded("Every head and every induced point", "every point")
     if place is not None:
-        heads = Table(frame, HEADS, "Every head in numbers")
+        heads = Table(frame, sections.COLUMNS, "Every head in numbers")
         data_frame(heads.without("ranker"), None, place)
         if len(of_points):
-            table = Table(of_points, POINTS, "Every induced point in numbers")
-            data_frame(table, None, place)
+            each = Table(of_points, sections.POINTS, "Every induced point in numbers")
+            data_frame(each, None, place)
 
 
 def _drawn(main: pd.DataFrame, of_points: pd.DataFrame, label: str) -> None:
@@ -121,26 +119,19 @@ def _drawn(main: pd.DataFrame, of_points: pd.DataFrame, label: str) -> None:
         "What is drawn", options, default=options[0], key="numbers", bind="query-params",
         format_func=COLUMNS.__getitem__, label_visibility="collapsed", required=True,
     )  # fmt: skip
-    words, frame, what = COLUMNS[str(column)], main, "head"
+    frame, words, what = main, COLUMNS[str(column)], "head"
     if column == "dead":
-        words, what = "dead share of queries and heads", "point"
         frame = of_points.rename(columns={"point": "head"})
+        words, what = "dead share of queries and heads", "point"
+    drawn = frame, label, str(column), words, what
     st.plotly_chart(
-        figure.dots(frame, label, str(column), words, what),
+        figure.dots(*drawn),
         key="attention study",
-        config={"displayModeBar": False},
-        alt=figure.dots_alt_text(frame, label, str(column), words, what),
+        config=parts.PLAIN,
+        alt=figure.dots_alt_text(*drawn),
     )
     if column == "dead":
         st.caption("How often an induced point gets next to none of the mass.")
-
-
-@st.cache_data(max_entries=64, show_spinner=False)
-def _read(key: str, label: str) -> tuple[str, pd.DataFrame, pd.DataFrame]:
-    result = StudyResult.open(services.store().resolve(key, "study").path)
-    frame = table(result)
-    own = frame[frame["ranker"] == label].reset_index(drop=True)
-    return finding(result, label), own, points(result, label)
 
 
 METHODS = (
@@ -162,74 +153,62 @@ class Exported:
     change: str
     view: View
 
-    @property
-    def facts(self) -> dict[str, Any]:
-        """What commands and recipes say of the data."""
-        return {"data": self.one.data, "lists": asdict(self.one.recipe)}
 
-    def recipe(self) -> dict[str, Any]:
-        """Everything that determines the picture, as plain values."""
-        return {
-            "query": self.one.query,
-            "ranker": self.ranker.key,
-            "map": asdict(self.wanted),
-            "change": self.change,
-            "view": asdict(self.view),
-        }
-
-
-def row(taken: Exported, seen: Overview, drawn: go.Figure, found: Laid, said: str) -> None:
+def row(taken: Exported, seen: Overview, drawn: go.Figure, map_: Laid, words: str) -> None:
     """Draw the row of exports of this list."""
-    stem = f"attention-{taken.ranker.name}"
-    frame = cells_table(found)
-    asked = as_asked(taken.ranker, taken.one.data)
+    one, stem = taken.one, f"attention-{taken.ranker.name}"
+    asked = as_asked(taken.ranker, one.data)
     which = asdict(taken.wanted) | {"change": taken.change}
+    facts = {"data": one.data, "lists": asdict(one.recipe)}
+    recipe = {
+        "query": one.query,
+        "ranker": taken.ranker.key,
+        "map": asdict(taken.wanted),
+        "change": taken.change,
+        "view": asdict(taken.view),
+    }
     parts.exports_row(
         parts.Shared(
             figures=exports.figure_files(drawn, stem),
-            tables=lambda: exports.table_files(inferred(frame, stem), stem),
-            recipe=exports.recipe_file(taken.recipe(), taken.facts, stem),
-            report=File(
-                "Report (HTML)", f"{stem}-report.html", lambda: report(taken, seen, drawn, said)
+            tables=lambda: exports.table_files(inferred(cells_table(map_), stem), stem),
+            recipe=exports.recipe_file(recipe, facts, stem),
+            report=exports.File(
+                "Report (HTML)", f"{stem}-report.html", lambda: report(taken, seen, drawn, words)
             ),
-            link=lambda: parts.here(data=taken.one.data),
+            link=lambda: parts.here(data=one.data),
             command=lambda: "\n".join(
                 [
-                    list_command(asked, taken.one.query, which, taken.facts),
-                    command_of(Attention((asked,)), taken.facts),
+                    list_command(asked, one.query, which, facts),
+                    command_of(Attention((asked,)), facts),
                 ]
             ),
-            python=lambda: list_python(asked, taken.one.query, which, taken.facts),
+            python=lambda: list_python(asked, one.query, which, facts),
         ),
         "attention",
     )
 
 
-def cells_table(found: Laid) -> pd.DataFrame:
+def cells_table(map_: Laid) -> pd.DataFrame:
     """The map as it is drawn, one row a cell."""
-    cells = found.cells
-    rows, columns = cells.values.shape
-    return pd.DataFrame(
-        {
-            "row": [name for name in cells.rows.names for _ in range(columns)],
-            "column": list(cells.columns.names) * rows,
-            cells.what: cells.values.ravel(),
-        }
+    cells = map_.cells
+    names = pd.MultiIndex.from_product(
+        [cells.rows.names, cells.columns.names], names=["row", "column"]
     )
+    return pd.DataFrame({cells.what: cells.values.ravel()}, index=names).reset_index()
 
 
-def report(taken: Exported, seen: Overview, drawn: go.Figure, said: str) -> bytes:
+def report(taken: Exported, seen: Overview, drawn: go.Figure, words: str) -> bytes:
     """One self-contained page: the sentence, the map, the documents, how it was done."""
-    paper = on_paper(drawn)
-    picture = paper.to_html(include_plotlyjs=True, full_html=False)
-    table = documents_table(seen, list(range(len(seen.documents))))
-    title = f"Attention of {taken.ranker.label}, query {taken.one.query} of {taken.one.data}"
-    page = (
-        "<!doctype html><html lang='en'><meta charset='utf-8'>"
-        f"<title>{html.escape(title)}</title><body style='font:16px/1.5 system-ui;max-width:60rem;"
-        f"margin:2rem auto;padding:0 1rem'><h1>{html.escape(title)}</h1>"
-        f"<p><b>{html.escape(said)}</b></p>{picture}"
-        f"{table_text.html(inferred(table, ''))}"
-        f"<h2>Methods</h2><p>{html.escape(METHODS)}</p></body></html>"
+    picture = on_paper(drawn).to_html(include_plotlyjs=True, full_html=False)
+    documents = documents_table(seen, list(range(len(seen.documents))))
+    title = html.escape(
+        f"Attention of {taken.ranker.label}, query {taken.one.query} of {taken.one.data}"
     )
-    return page.encode()
+    return (
+        "<!doctype html><html lang='en'><meta charset='utf-8'>"
+        f"<title>{title}</title><body style='font:16px/1.5 system-ui;max-width:60rem;"
+        f"margin:2rem auto;padding:0 1rem'><h1>{title}</h1>"
+        f"<p><b>{html.escape(words)}</b></p>{picture}"
+        f"{table_text.html(inferred(documents, ''))}"
+        f"<h2>Methods</h2><p>{html.escape(METHODS)}</p></body></html>"
+    ).encode()
