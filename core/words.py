@@ -71,13 +71,18 @@ def counted(number: int, one: str, several: str = "") -> str:
     Args:
         number: how many.
         one: what one of them is called.
-        several: what others are called; by default `one` with an s, or ies for a y.
+        several: what others are called; by default the regular plural.
 
-    >>> counted(1, "query"), counted(2000, "query"), counted(0, "draw"), counted(2, "cry", "cries")
-    ('1 query', '2,000 queries', '0 draws', '2 cries')
+    >>> counted(1, "query"), counted(2000, "query"), counted(14, "pass"), counted(2, "key")
+    ('1 query', '2,000 queries', '14 passes', '2 keys')
     """
-    ending = f"{one[:-1]}ies" if one.endswith("y") and one[-2:-1] not in "aeiou" else f"{one}s"
-    return f"{number:,} {one if number == 1 else several or ending}"
+    return f"{number:,} {one if number == 1 else several or _plural(one)}"
+
+
+def _plural(noun: str) -> str:
+    if noun.endswith("y") and noun[-2:-1] not in "aeiou":
+        return f"{noun[:-1]}ies"
+    return f"{noun}es" if noun.endswith(("s", "sh", "ch", "x")) else f"{noun}s"
 
 
 def listed(values: Sequence[Any]) -> str:

@@ -15,8 +15,14 @@ from shuffleproof.core.metrics.significance import holm, paired_t, t_interval
 from shuffleproof.core.studies import tables
 from shuffleproof.core.words import counted, interval, p_value, signed
 
-HOLDS, NOT, UNTOLD = "holds", "does not hold", "cannot be told"
+ALPHA = 0.05
+"""The level of significance."""
 
+PAPER_FAMILY = "transpositions"
+"""What SetRank's Figure 3 disturbs the initial ranking by."""
+
+HOLDS, NOT, UNTOLD = "holds", "does not hold", "cannot be told"
+ADJUSTED = "The interval of the paired t test, adjusted by Holm as p is."
 
 STEPS = (
     tables.Column("less", "is below, it says"),
@@ -109,10 +115,6 @@ def rising(values: Sequence[tuple[str, Float64[np.ndarray, " queries"]]]) -> Ver
         return Verdict(HOLDS, steps)
     against = any(step.p <= ALPHA and step.difference < 0 for step in steps)
     return Verdict(NOT if against else UNTOLD, steps)
-
-
-ALPHA = 0.05
-ADJUSTED = "The interval of the paired t test, adjusted by Holm as p is."
 
 
 def adjusted(

@@ -24,11 +24,19 @@ from shuffleproof.core.studies.noise import Noise
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.study import Found, Study, Trial, TrialRecords, plan
 
+Scores = Float32[np.ndarray, " _"]
+Answers = Callable[[JudgedLists, Scores, JudgedLists, Scores], Float32[np.ndarray, "facts lists"]]
+"""What became of the answer: (base, its scores, variant, its scores) → further rows of values."""
 
-def measured_by(measures: Sequence[Measure]) -> Any:
+
+def measured_by(measures: Sequence[Measure], answers: Answers | None = None) -> "Measured":
     """The study's step: score the variants, evaluate every measure for every query.
 
     It remembers each ranker's scores of the base lists, so make a new one for every study.
+
+    Args:
+        measures: of the study.
+        answers: gives further values of every query.
     """
     carriers: dict[tuple[int, int], ScoreCache] = {}
     noises: dict[tuple[int, int], Noise] = {}
@@ -44,7 +52,10 @@ def measured_by(measures: Sequence[Measure]) -> Any:
         scored = carrier.score_judged(variants)
         values = values_of(measures, base, variants, scored.scores)
         facts = {"carried": scored.carried, "proof_deviation": scored.deviation}
-        return values, facts | noises[key].facts(values)
+        facts |= noises[key].facts(values)
+        if answers:
+            values = with_answers(values, answers, (base, carrier.scores), variants, scored.scores)
+        return values, facts
 
     return measured
 
@@ -53,7 +64,7 @@ def values_of(
     measures: Sequence[Measure],
     base: JudgedLists,
     variants: Sequence[JudgedLists],
-    scores: Sequence[Float32[np.ndarray, " _"]],
+    scores: Sequence[Scores],
 ) -> list[Any]:
     """Values [measures, queries] of each variant; together where they share the base's data."""
     if all(variant.dataset is base.dataset for variant in variants):
@@ -62,6 +73,20 @@ def values_of(
     return [
         evaluate(measures, variant.dataset, variant.lists, own)
         for variant, own in zip(variants, scores, strict=True)
+    ]
+
+
+def with_answers(
+    values: Sequence[Any],
+    answers: Answers,
+    before: tuple[JudgedLists, Scores],
+    variants: Sequence[JudgedLists],
+    after: Sequence[Scores],
+) -> list[Any]:
+    """The values of each variant, and below them what became of its answer."""
+    return [
+        np.concatenate([own, answers(*before, variant, scores)])
+        for own, variant, scores in zip(values, variants, after, strict=True)
     ]
 
 

@@ -9,16 +9,12 @@ from jaxtyping import Float64
 
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.claims import ADJUSTED, adjusted
+from shuffleproof.core.studies.claims import ADJUSTED, ALPHA, PAPER_FAMILY, adjusted
 from shuffleproof.core.studies.kinds.ablation import study as ablation
 from shuffleproof.core.studies.kinds.ablation.sources import (
     step_of,
 )
 from shuffleproof.core.studies.kinds.ablation.study import BASE, MEASURE
-from shuffleproof.core.studies.kinds.ranking_degradation.sections import (
-    LEVEL_OF_SIGNIFICANCE,
-    PAPER_FAMILY,
-)
 from shuffleproof.core.studies.result import StudyResult, in_words
 from shuffleproof.core.studies.result import by_query as changes
 from shuffleproof.core.studies.sections import Convention, Finding, Picture, Section, View
@@ -204,13 +200,13 @@ def _exchanges(level: float) -> str:
 
 
 def _verdict(p: float) -> str:
-    return " (more than chance)" if p <= LEVEL_OF_SIGNIFICANCE else " (may be chance)"
+    return " (more than chance)" if p <= ALPHA else " (may be chance)"
 
 
 def _moved(frame: pd.DataFrame, column: str, what: str) -> str:
     """Which differences move a column by more than chance, the largest first."""
     p = frame["change_p" if column == "change" else "loss_p"]
-    counted = frame[p <= LEVEL_OF_SIGNIFICANCE]
+    counted = frame[p <= ALPHA]
     if len(frame) == 1:
         alone = f"The single difference, {_label(frame['variant'].iloc[0])},"
         value = f" ({signed(frame[column].iloc[0])})"

@@ -19,6 +19,7 @@ from shuffleproof.core.rankers.fit_cache import CachedRanker, fit_or_load, ranke
 from shuffleproof.core.rankers.neural.recipes import NeuralSpec
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import conventions, engine
+from shuffleproof.core.studies.claims import PAPER_FAMILY
 from shuffleproof.core.studies.kinds.ablation import sources
 from shuffleproof.core.studies.kinds.ablation.question import Ablation
 from shuffleproof.core.studies.kinds.ablation.sources import (
@@ -28,7 +29,6 @@ from shuffleproof.core.studies.kinds.ablation.sources import (
     claimed,
     differences,
 )
-from shuffleproof.core.studies.kinds.ranking_degradation.sections import PAPER_FAMILY
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import measured_by, query_ids_of, run_study
 from shuffleproof.core.studies.study import Study

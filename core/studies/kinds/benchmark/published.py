@@ -22,10 +22,10 @@ from shuffleproof.core.data.published import (
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.studies import tables
+from shuffleproof.core.studies.claims import ALPHA
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
 from shuffleproof.core.studies.kinds.benchmark.query import values_of
 from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS, groups_of
-from shuffleproof.core.studies.kinds.ranking_degradation.sections import LEVEL_OF_SIGNIFICANCE
 from shuffleproof.core.studies.result import StudyResult
 
 COLUMNS = (
@@ -162,7 +162,7 @@ def critical_difference(
     of_queries = stats.rankdata(-np.round(values, 9), axis=0)
     queries, count = values.shape[1], len(labels)
     ranks = pd.Series(of_queries.mean(axis=1), index=labels).sort_values(kind="stable")
-    spread = stats.studentized_range.ppf(1 - LEVEL_OF_SIGNIFICANCE, count, np.inf) / np.sqrt(2)
+    spread = stats.studentized_range.ppf(1 - ALPHA, count, np.inf) / np.sqrt(2)
     difference = float(spread * np.sqrt(count * (count + 1) / (6 * queries)))
     statistic, p = _friedman(of_queries)
     return CriticalDifference(ranks, statistic, p, difference, queries, _cliques(ranks, difference))

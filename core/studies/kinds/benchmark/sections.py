@@ -12,13 +12,13 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.tied import tied_in_words
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.studies import table_text, tables
+from shuffleproof.core.studies.claims import ALPHA
 from shuffleproof.core.studies.kinds.benchmark import published as benchmark_published
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
 from shuffleproof.core.studies.kinds.benchmark.query import rankers_of
 from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS, groups_of
 from shuffleproof.core.studies.kinds.benchmark.table import LETTERS
-from shuffleproof.core.studies.kinds.ranking_degradation.sections import LEVEL_OF_SIGNIFICANCE
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import (
     Finding,
@@ -144,7 +144,7 @@ def _over_initial(result: StudyResult, measure: str, test: str, best: str) -> st
     bounds = benchmark_table.intervals(result, measure, INITIAL, [best], test)
     low, high = (float(bound[0]) for bound in bounds)
     where = "above" if difference > 0 else "below"
-    verdict = "more than chance" if p <= LEVEL_OF_SIGNIFICANCE else "which may be chance"
+    verdict = "more than chance" if p <= ALPHA else "which may be chance"
     return (
         f", {abs(difference):.3f} {where} the initial ranking (95 % interval of the difference "
         f"{interval(low, high)}, {p_value(p)} after Holm's adjustment for {len(frame)} "
@@ -154,7 +154,7 @@ def _over_initial(result: StudyResult, measure: str, test: str, best: str) -> st
 
 def _others(frame: pd.DataFrame) -> str:
     """Which of the others cannot be told from the best, and how far the rest is behind."""
-    apart = frame["p"] <= LEVEL_OF_SIGNIFICANCE
+    apart = frame["p"] <= ALPHA
     alike, behind = frame[~apart], frame[apart]
     if not len(alike):
         return f"{_all(len(behind))} below it by more than chance{CHOSEN}."

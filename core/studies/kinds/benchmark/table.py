@@ -26,7 +26,7 @@ from shuffleproof.core.metrics.significance import bootstrap_intervals, effect_s
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.claims import adjusted
+from shuffleproof.core.studies.claims import ALPHA, adjusted
 from shuffleproof.core.studies.conventions import derivable
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import as_ranked, is_of_runs
 from shuffleproof.core.studies.kinds.benchmark.query import per_query, rankers_of, values_of
@@ -34,7 +34,6 @@ from shuffleproof.core.studies.kinds.benchmark.retrieved import judged_by, lists
 from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS, groups_of
 from shuffleproof.core.studies.kinds.benchmark.study import RUNS
 from shuffleproof.core.studies.kinds.ranking_degradation.sections import (
-    LEVEL_OF_SIGNIFICANCE,
     TESTS,
 )
 from shuffleproof.core.studies.result import StudyResult, by_query
@@ -244,7 +243,7 @@ def marks(
         for _, group in frame.groupby("letter", sort=False)
     ]
     frame = pd.concat(of_one)
-    counts = frame["p"].to_numpy(np.float64) <= LEVEL_OF_SIGNIFICANCE
+    counts = frame["p"].to_numpy(np.float64) <= ALPHA
     texts = np.where(frame["above"], frame["letter"], "(" + frame["letter"] + ")")
     frame["mark"] = np.where(counts, texts, "")
     joined = frame.groupby(["ranker", "measure"], sort=False)["mark"].agg("".join)

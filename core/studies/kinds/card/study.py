@@ -17,7 +17,7 @@ from jaxtyping import Float32
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.experiment.precomputed_scores import is_as_is, is_precomputed
-from shuffleproof.core.experiment.score_reuse import ScoreCache, source_of
+from shuffleproof.core.experiment.score_reuse import source_of
 from shuffleproof.core.metrics.agreement import positions
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.perturb.registry import entry_of
@@ -28,9 +28,8 @@ from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import conventions, engine
 from shuffleproof.core.studies.kinds.card.question import Card
 from shuffleproof.core.studies.kinds.worst_case.orders import Attack
-from shuffleproof.core.studies.noise import Noise
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.studies.run import query_ids_of, run_study, values_of
+from shuffleproof.core.studies.run import Measured, measured_by, query_ids_of, run_study
 from shuffleproof.core.studies.study import Study, TrialRecords, pairs_of
 from shuffleproof.core.studies.workbench import Workbench, digests_of, with_initial
 
@@ -88,7 +87,8 @@ def run(bench: Workbench, asked: Card) -> Generator[Progress, None, Artefact]:
 
     def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult]:
         """Disturb, measure and time every ranker."""
-        step = measured_by([Measure.parse(text) for text in study.measured if text not in OWN])
+        asked_for = [Measure.parse(text) for text in study.measured if text not in OWN]
+        step = measured_by(asked_for, answer_changes)
         result = yield from _asked(study, base, rankers, bench.records(found), step)
         facts |= {
             "certificates": _certificates(result, base, rankers),
@@ -111,7 +111,7 @@ def _asked(
     base: JudgedLists,
     rankers: Mapping[str, Ranker],
     records: TrialRecords,
-    step: Any,
+    step: Measured,
 ) -> Generator[Progress, None, StudyResult]:
     """The trials; scores in a file are not asked beyond the lists as they are."""
     known = tuple(one for one in study.rankers if is_precomputed(one[0]))
@@ -140,32 +140,6 @@ def _certificates(
         str(label): asdict(Attack(rankers[str(label)], base, target, MEASURE).certificate)
         for label in carried.index[carried]
     }
-
-
-def measured_by(measures: Sequence[Measure]) -> Any:
-    """The study's step: measures of every variant, then what became of the answer itself."""
-    carriers: dict[tuple[int, int], ScoreCache] = {}
-    noises: dict[tuple[int, int], Noise] = {}
-
-    def measured(
-        ranker: Ranker, base: JudgedLists, variants: Sequence[JudgedLists]
-    ) -> tuple[list[Any], dict[str, Any]]:
-        """Values [measures, queries] of each variant, and whether its scores were carried over."""
-        key = (id(ranker), id(base))
-        carrier = carriers.setdefault(key, ScoreCache(ranker, base))
-        if key not in noises:
-            noises[key] = Noise(ranker, base, carrier.scores, measures)
-        scored = carrier.score_judged(variants)
-        values = values_of(measures, base, variants, scored.scores)
-        answers = [
-            answer_changes(base, carrier.scores, variant, scores)
-            for variant, scores in zip(variants, scored.scores, strict=True)
-        ]
-        both = [np.concatenate(pair) for pair in zip(values, answers, strict=True)]
-        facts = {"carried": scored.carried, "proof_deviation": scored.deviation}
-        return both, facts | noises[key].facts(values)
-
-    return measured
 
 
 def answer_changes(

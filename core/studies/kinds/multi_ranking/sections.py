@@ -13,10 +13,9 @@ from shuffleproof.core.metrics.significance import bootstrap_intervals
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.claims import ADJUSTED, Verdict, adjusted, rising
+from shuffleproof.core.studies.claims import ADJUSTED, ALPHA, Verdict, adjusted, rising
 from shuffleproof.core.studies.kinds.multi_ranking.question import MultiRanking
 from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import NONE, TRAINED
-from shuffleproof.core.studies.kinds.ranking_degradation.sections import LEVEL_OF_SIGNIFICANCE
 from shuffleproof.core.studies.result import StudyResult, by_query, most_damaged
 from shuffleproof.core.studies.sections import Convention, Finding, Picture, Section, View
 from shuffleproof.core.studies.table_text import records
@@ -208,7 +207,7 @@ def _worst(changed: Sequence[Mapping[Any, Any]]) -> str:
     if worst["change"] >= 0:
         return "nothing that was left out or exchanged hurts"
     bounds = f"{signed(worst['change_low'])} to {signed(worst['change_high'])}"
-    chance = "" if worst["change_p"] <= LEVEL_OF_SIGNIFICANCE else ": may be chance"
+    chance = "" if worst["change_p"] <= ALPHA else ": may be chance"
     said = f"{signed(worst['change'])}, {bounds}, {p_value(worst['change_p'])}{chance}"
     return f"what hurts most is {worst['condition']} ({said})"
 

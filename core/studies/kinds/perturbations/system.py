@@ -7,7 +7,7 @@ one. Trained on other labels, in another order or from another seed, only the tr
 changes: what a ranker is selected and tested on, and the candidate lists, stay what they were.
 """
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -34,7 +34,7 @@ from shuffleproof.core.rankers.name import INITIAL, RankerName
 from shuffleproof.core.rankers.neural.recipes import FIXED
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies.cells import Cell
-from shuffleproof.core.studies.run import values_of
+from shuffleproof.core.studies.run import Measured, values_of, with_answers
 from shuffleproof.core.studies.study import Found, Trial
 from shuffleproof.core.studies.workbench import Workbench
 
@@ -43,7 +43,7 @@ OWN = ("answer-tau", "kept-top-1", "kept-top-10", "score-change")
 there, and the largest change of a score."""
 
 
-def measured_by(measures: Sequence[Measure]) -> Callable[..., tuple[list[Any], dict[str, Any]]]:
+def measured_by(measures: Sequence[Measure]) -> Measured:
     """The study's step: measures of every variant, then what became of the answer (OWN).
 
     It remembers each ranker's scores of the base lists, so make a new one for every study.
@@ -61,11 +61,7 @@ def measured_by(measures: Sequence[Measure]) -> Callable[..., tuple[list[Any], d
             found = carrier.score_judged(variants)
             scored, facts = found.scores, (found.carried, found.deviation)
         values = values_of(measures, base, variants, scored)
-        answers = [
-            answer_changes(base, carrier.scores, variant, scores)
-            for variant, scores in zip(variants, scored, strict=True)
-        ]
-        both = [np.concatenate(pair) for pair in zip(values, answers, strict=True)]
+        both = with_answers(values, answer_changes, (base, carrier.scores), variants, scored)
         return both, {"carried": facts[0], "proof_deviation": facts[1]}
 
     return measured

@@ -24,6 +24,7 @@ from shuffleproof.core.rankers.name import INITIAL, RankerName
 from shuffleproof.core.rankers.neural.recipes import rankings_of
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies import tables
+from shuffleproof.core.studies.claims import ALPHA, PAPER_FAMILY
 from shuffleproof.core.studies.noise import within
 from shuffleproof.core.studies.result import SUMMARY, StudyResult, disturbed
 from shuffleproof.core.studies.sections import (
@@ -35,11 +36,6 @@ from shuffleproof.core.studies.sections import (
     View,
 )
 from shuffleproof.core.words import counted, interval, number, p_value, signed
-
-PAPER_FAMILY = "transpositions"
-
-
-SIGNIFICANT = 0.05
 
 
 @dataclass(frozen=True)
@@ -63,7 +59,7 @@ class Compared:
     @property
     def is_below(self) -> bool:
         """Whether it lies below by more than chance."""
-        return self.difference < 0 and self.p <= SIGNIFICANT
+        return self.difference < 0 and self.p <= ALPHA
 
 
 @dataclass(frozen=True)
@@ -238,7 +234,7 @@ def claim(result: StudyResult, family: str, measure: str) -> dict[str, Any]:
     p = paired_t(drop[dlcm][counted].astype(np.float64), drop[setrank][counted].astype(np.float64))
     low, high = t_interval(further)
     verdict = "cannot be told"
-    if p.p_value <= SIGNIFICANT:
+    if p.p_value <= ALPHA:
         verdict = "holds" if further.mean() > 0 else "does not hold"
     return {
         "claim": f"{dlcm} falls further than {setrank}",
@@ -308,7 +304,6 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
     }
 
 
-LEVEL_OF_SIGNIFICANCE = 0.05
 TESTS = {
     "paired t": "Student's paired t test",
     "randomisation": "Fisher's paired randomisation test, 10 000 exchanges",
@@ -413,7 +408,7 @@ def _randomised(by_query: pd.Series, name: str) -> Any:
 def _adjusted(frame: pd.DataFrame) -> pd.DataFrame:
     for name in ("change", "against"):
         p = frame[f"{name}_p"] = holm(frame[f"{name}_p"].to_numpy(float))
-        counts = p <= LEVEL_OF_SIGNIFICANCE
+        counts = p <= ALPHA
         marked = np.where(frame[name].to_numpy(float) > 0, "▲", "▼")
         frame[f"{name}_mark"] = np.where(counts, marked, "")
     return frame[tables.keys(columns())]
