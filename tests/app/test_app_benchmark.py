@@ -15,7 +15,7 @@ from shuffleproof.app.plain import escaped
 from shuffleproof.app.views.benchmark import form as benchmark_run
 from shuffleproof.app.views.benchmark import page as view
 from shuffleproof.app.views.benchmark import queries as benchmark_queries
-from shuffleproof.app.views.benchmark.queries import Chosen, Marked
+from shuffleproof.app.views.benchmark.queries import Chosen
 from shuffleproof.core import jobs
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.store.artefacts import Store
@@ -279,7 +279,10 @@ def chosen_of(artefact):
 def test_files_hold_the_table_and_the_runs(stored):
     services_store = benchmarks.path(str(stored.key))
     assert services_store == stored.path
-    files = {file.label: file for file in view.tables(chosen_of(stored), Marked(("random",)))}
+    files = {
+        file.label: file
+        for file in view.tables(chosen_of(stored), (("random",), benchmark_table.LETTERS))
+    }
     latex = files["LaTeX"].make().decode()
     assert r"\toprule" in latex
     assert latex.count(r"\textbf") == 2

@@ -1,6 +1,6 @@
 """Running a benchmark: its form and cost, and its first rows."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -45,17 +45,16 @@ def names(data: str) -> tuple[str, ...]:
 
 def first(found: RunningStudy) -> None:
     """Draw the rows that are there."""
-    plan = benchmark.Plan.of(found.recipe)
-    order = plan.cells()
+    cells = benchmark.Plan.of(found.recipe).cells()
     records = services.store().records
-    done = [cell.digest for cell in order if cell.digest in records]
+    done = sum(cell.digest in records for cell in cells)
     if not done:
         return
-    table = _so_far(key_of("study", found.recipe).digest, len(done), found)
+    table = _so_far(key_of("study", found.recipe).digest, done, found)
     if table is not None:
         st.table(table)
     st.caption(
-        f"First rows, as far as they are whole: {len(done)} of {len(order)} trainings and "
+        f"First rows, as far as they are whole: {done} of {len(cells)} trainings and "
         "scorings are stored."
     )
 
@@ -139,31 +138,25 @@ def costs(asked: Asked) -> str:
         benchmark.wider(row, lists.initial, preset)
         for row in benchmark.rows_of(question.rankers, preset, question.seeds)
     ]
-    costs, there, made = [], 0, []
+    costs, made, there = [], [], 0
     for fold in folds:
         fitting = training.fitting(fold)
         benchmark.check_lengths(rows, _longest(fitting, lists))
         benchmark.check_features(rows, fitting.features)
-        widest = max((_read(row, lists) for row in rows), key=lambda own: len(own.initial))
-        first = training.preparing(fitting, widest)
+        widest = max((_initial(row, lists) for row in rows), key=len)
+        first = training.preparing(fitting, replace(lists, initial=widest))
         made += [first] if first else []
-        plans = {
-            plan.key: plan
-            for row in rows
-            for leaf in RankerName.parse(row.label).leaves
-            for plan in _plans(fitting, (lists, _read(row, lists)), leaf, (preset, row.seeds))
-        }
+        plans = {plan.key: plan for row in rows for plan in _plans(fitting, lists, row, preset)}
         there += sum(plan.there for plan in plans.values())
         costs += [plan.cost for plan in plans.values() if not plan.there]
-    fitted = sum(not benchmark.REFERENCES.count(row.label) for row in rows)
+    fitted = sum(row.label not in benchmark.REFERENCES for row in rows)
     seeds = question.seeds
     text = f"{counted(fitted, 'row')} × {'up to ' if seeds > 1 else ''}"
     text += f"{counted(seeds, 'seed')} × {counted(len(folds), 'fold')}: "
     text += f"**{counted(len(costs), 'training')}**"
     text += f" ({there} {'more ' if costs else ''}stored)" if there else ""
     if costs or made:
-        low, high = cost.added(costs)
-        low, high = low + sum(one.low for one in made), high + sum(one.high for one in made)
+        low, high = cost.added([*costs, *made])
         text += f", from **{duration(low)}** to **{duration(high)}** on this machine"
     return text
 
@@ -176,35 +169,27 @@ def _longest(fitting: training.Fitting, lists: ListRecipe) -> int:
     return min(longest, lists.depth or longest)
 
 
-def _read(row: benchmark.Row, lists: ListRecipe) -> ListRecipe:
-    """The lists that a row is trained and scored on."""
-    return replace(lists, initial=tuple(row.ranker.get(benchmark.WIDER, lists.initial)))
-
-
 def _plans(
-    fitting: training.Fitting,
-    read: tuple[ListRecipe, ListRecipe],
-    leaf: RankerName,
-    usual: tuple[str, int],
-) -> list[training.Plan]:
-    """The trainings of a ranker: once a seed where its seed changes anything.
+    fitting: training.Fitting, lists: ListRecipe, row: benchmark.Row, preset: str
+) -> Iterator[training.Plan]:
+    """The trainings of a row's rankers on a fold: once a seed where its seed changes anything."""
+    wider = replace(lists, initial=_initial(row, lists))
+    for leaf in RankerName.parse(row.label).leaves:
+        if leaf.base not in training.FITTED:
+            continue
+        own_preset = leaf.preset or preset
+        spec = registry.spec(leaf.base, own_preset)
+        changes = {"rankings": str(spec.rankings)} if spec.rankings else {}
+        seeds = row.seeds if benchmark_rows.draws(spec.recipe()) else 1
+        for seed in range(seeds):
+            seeded = changes | ({"seed": str(seed)} if seeds > 1 else {})
+            read = wider if spec.rankings > len(lists.initial) else lists
+            yield training.planned(fitting, read, leaf.base, own_preset, seeded)
 
-    Args:
-        fitting: the fold.
-        read: how the lists of the table are made, and those of its row.
-        leaf: a ranker, perhaps with a preset.
-        usual: the preset of others, and the seeds.
-    """
-    name, preset, seeds = leaf.base, leaf.preset or usual[0], usual[1]
-    if name not in training.FITTED:
-        return []
-    spec = registry.spec(name, preset)
-    drawn = benchmark_rows.draws(spec.recipe())
-    lists = read[spec.rankings > len(read[0].initial)]
-    own = {"rankings": str(spec.rankings)} if spec.rankings else {}
-    times = seeds if drawn and seeds > 1 else 1
-    changes = [own | ({"seed": str(seed)} if times > 1 else {}) for seed in range(times)]
-    return [training.planned(fitting, lists, name, preset, change) for change in changes]
+
+def _initial(row: benchmark.Row, lists: ListRecipe) -> tuple[str, ...]:
+    """The initial rankings that a row is trained and scored on."""
+    return tuple(row.ranker.get(benchmark.WIDER, lists.initial))
 
 
 FORM = Form(

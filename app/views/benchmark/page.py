@@ -13,8 +13,7 @@ from shuffleproof.app.study import benchmark_table as printed
 from shuffleproof.app.study import choice, form, job_panel, parts
 from shuffleproof.app.views.benchmark import form as run
 from shuffleproof.app.views.benchmark import queries
-from shuffleproof.app.views.benchmark.queries import Chosen, Marked
-from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.app.views.benchmark.queries import Chosen, marks
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.manifest import Artefact
@@ -26,7 +25,6 @@ from shuffleproof.core.studies.kinds.benchmark.table import numbers
 from shuffleproof.core.studies.kinds.ranking_degradation.sections import TESTS
 from shuffleproof.core.studies.registry import STUDIES
 
-QUESTION = STUDIES["benchmark"].title
 CHART = "differences"
 STYLES = {"letters": "a b c", "daggers": "+ † ‡"}
 
@@ -34,7 +32,7 @@ STYLES = {"letters": "a b c", "daggers": "+ † ‡"}
 def page() -> None:
     """Draw a stored benchmark of the data set in use: picture, finding, table, details."""
     data = state.data()
-    parts.header("Benchmark", QUESTION)
+    parts.header("Benchmark", STUDIES["benchmark"].title)
     own, of_runs = benchmarks.stored(data), benchmarks.of_runs()
     at_work = job_panel.progress(run.FORM.panel, run.names(data))
     asked_for_runs = st.query_params.get("study", "") in of_runs
@@ -63,21 +61,15 @@ def _none_yet(data: str, of_runs: Mapping[str, Artefact]) -> None:
     for key, artefact in of_runs.items():
         st.button(
             f"Show the comparison of {benchmarks.words(artefact)}", key=f"show {key}",
-            on_click=_show, args=(key,),
+            on_click=address.pin, args=("study", key),
         )  # fmt: skip
-
-
-def _show(key: str) -> None:
-    st.query_params["study"] = key
 
 
 @st.fragment
 def _study(stored: Mapping[str, Artefact]) -> None:
     """All that is drawn of a benchmark; a control here draws nothing else of the page."""
-    try:
+    with parts.errors_shown():  # its files may be damaged or gone
         _drawn_of(stored)
-    except ShuffleproofError as error:  # its files were damaged or are gone
-        st.error(escaped(str(error)))
 
 
 def _drawn_of(stored: Mapping[str, Artefact]) -> None:
@@ -96,15 +88,19 @@ def _drawn_of(stored: Mapping[str, Artefact]) -> None:
     with top.notices:
         state.instead("ranker", missing, baseline)
     with top.picture:
-        drawing, said = st.container(), st.container()
+        drawing, sentences = st.container(), st.container()
         measure, columns = _measures(artefact)
     chosen = Chosen(artefact, measure, columns, baseline, test)
     _table(chosen)  # first, since it is there at once; intervals take longer
     drawn = _picture(chosen, drawing)
-    with said:
+    with sentences:
         parts.finding(benchmarks.finding(chosen.key, str(measure), test))
     queries.details(chosen)
-    row(chosen, drawn)
+    key, shared = chosen.key, choice.shared(artefact, drawn, lambda: tables(chosen, marks(chosen)))
+    runs = exports.File(
+        "TREC runs and qrels (zip)", f"{key}-runs.zip", lambda: benchmarks.runs(key)
+    )
+    parts.exports_row(replace(shared, more=() if chosen.of_runs else (runs,)), "take")
 
 
 def _against(labels: list[str]) -> tuple[str, str]:
@@ -124,7 +120,8 @@ def _measures(artefact: Artefact) -> tuple[Measure, tuple[str, ...]]:
     """The measure and the columns with their conventions, changeable where they stand."""
     recipe = artefact.recipe
     offered = {str(one): one for one in curves.offered(recipe)}
-    asked = list(dict.fromkeys(_plain(text) for text in recipe["measures"]))
+    asked_for = map(Measure.parse, recipe["measures"])  # each under default conventions:
+    asked = list(dict.fromkeys(str(Measure(one.name, one.cutoff)) for one in asked_for))
     with st.container(horizontal=True, vertical_alignment="center", key="convention"):
         words = st.container(width="stretch")
         with st.popover("Measures and conventions", icon=":material/tune:"):
@@ -149,16 +146,16 @@ def _measures(artefact: Artefact) -> tuple[Measure, tuple[str, ...]]:
     return measure, tuple(str(of_name[name]) for name in columns or asked)
 
 
-def _plain(text: str) -> str:
-    """A measure under default conventions."""
-    found = Measure.parse(text)
-    return str(Measure(found.name, found.cutoff))
-
-
 def _picture(chosen: Chosen, place: Any) -> Any:
     drawn = _drawn(chosen, (chosen.key, str(chosen.measure), chosen.baseline, chosen.test))
+    if not len(chosen.drawn):
+        place.caption(escaped(f"There is nobody to compare with {chosen.baseline} here."))
+        return drawn
     if not chosen.drawn["difference"].notna().any():
-        place.caption(escaped(_nothing(chosen)))
+        place.caption(
+            "Nothing is drawn: some queries have no relevant document, and under this convention "
+            "the means over them are undefined."
+        )
         return drawn
     place.plotly_chart(
         drawn,
@@ -170,16 +167,6 @@ def _picture(chosen: Chosen, place: Any) -> Any:
     )
     place.caption("Full marks: the difference is more than chance (p ≤ .05, Holm). Click one.")
     return drawn
-
-
-def _nothing(chosen: Chosen) -> str:
-    """Why the picture is empty."""
-    if not len(chosen.drawn):
-        return f"There is nobody to compare with {chosen.baseline} here."
-    return (
-        "Nothing is drawn: some queries have no relevant document, and under this convention the "
-        "means over them are undefined."
-    )
 
 
 @st.cache_resource(max_entries=128, show_spinner=False)
@@ -210,48 +197,31 @@ def _table(chosen: Chosen) -> None:
         "Marks", list(STYLES), default="letters", format_func=STYLES.__getitem__, required=True,
         key="marks", bind="query-params", help="+ and † are those of the paper.",
     )  # fmt: skip
-    marked = Marked.now(chosen)
-    how = (marked.baselines, marked.symbols)
-    cells = benchmarks.cells(chosen.key, chosen.columns, how, chosen.test)
+    asked = (chosen.key, chosen.columns, marks(chosen), chosen.test)
+    cells = benchmarks.cells(*asked)
     groups = groups_of(chosen.artefact.facts)
     st.table(printed.frame(cells, chosen.labels, groups, chosen.columns))
-    notes = benchmarks.notes(chosen.key, chosen.columns, how, chosen.test)
-    for text in (*notes, *_missing(chosen)):
+    warned = warnings(chosen.artefact.facts) if chosen.of_runs else []
+    for text in (*benchmarks.notes(*asked), *warned):
         st.caption(escaped(text))
 
 
-def _missing(chosen: Chosen) -> list[str]:
-    """Topics that only the judgments or only a run has, and runs with many tied pairs."""
-    return warnings(chosen.artefact.facts) if chosen.of_runs else []
-
-
-def row(chosen: Chosen, drawn: Any) -> None:
-    """Draw the row of menus.
-
-    Args:
-        chosen: what is shown.
-        drawn: the page's picture.
-    """
-    key = str(chosen.key)
-    runs = exports.File(
-        "TREC runs and qrels (zip)", f"{key}-runs.zip", lambda: benchmarks.runs(key)
-    )
-    shared = choice.shared(chosen.artefact, drawn, lambda: tables(chosen, Marked.now(chosen)))
-    parts.exports_row(replace(shared, more=() if chosen.of_runs else (runs,)), "take")
-
-
-def tables(chosen: Chosen, marked: Marked) -> list[exports.File]:
+def tables(chosen: Chosen, marked: tuple[tuple[str, ...], str]) -> list[exports.File]:
     """The table as LaTeX and Markdown as it is printed, as CSV and Parquet with every number."""
-    measures, stem = list(chosen.columns), f"{chosen.key}-table"
-    how = (measures, marked.baselines, chosen.test, marked.symbols)
+    measures, (baselines, symbols) = list(chosen.columns), marked
+    asked = (measures, baselines, chosen.test, symbols)
 
     def make(ending: str) -> bytes:
         result = opened.result(chosen.key)
         if ending in table_text.WRITERS:
-            return table_text.written(sections.table(result, *how), ending)
-        return table_text.exact(numbers(result, *how), ending)
+            return table_text.written(sections.table(result, *asked), ending)
+        return table_text.exact(numbers(result, *asked), ending)
 
     return [
-        exports.File(words, f"{stem}.{ending}", lambda ending=ending: make(ending))  # type: ignore[misc]
+        exports.File(
+            words,
+            f"{chosen.key}-table.{ending}",
+            lambda ending=ending: make(ending),  # type: ignore[misc]
+        )
         for ending, words in exports.TABLES.items()
     ]

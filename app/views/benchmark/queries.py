@@ -22,34 +22,13 @@ from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
 from shuffleproof.core.studies.kinds.benchmark.published import in_words as published_in_words
 from shuffleproof.core.studies.kinds.benchmark.published import warning
 from shuffleproof.core.studies.kinds.benchmark.rows import REFERENCES
-from shuffleproof.core.studies.kinds.benchmark.table import LETTERS, MEANS, SYMBOLS, comparison
+from shuffleproof.core.studies.kinds.benchmark.table import MEANS, SYMBOLS, comparison
 from shuffleproof.core.studies.result import in_words
 from shuffleproof.core.studies.tables import Table
 from shuffleproof.core.words import p_value
 
 UNDRAWN = ("ideal", "random")
 """References so far away that the picture would show nothing else."""
-
-
-@dataclass(frozen=True)
-class Marked:
-    """Whom the table's marks compare with.
-
-    Attributes:
-        baselines: the rows.
-        symbols: the mark of each in turn.
-    """
-
-    baselines: tuple[str, ...] = ()
-    symbols: str = LETTERS
-
-    @classmethod
-    def now(cls, chosen: "Chosen") -> "Marked":
-        """What is chosen on the page: no more baselines than the style has symbols."""
-        symbols = SYMBOLS[st.session_state.get("marks") or "letters"]
-        asked = st.session_state.get("letters", ())
-        baselines = tuple(label for label in asked if label in chosen.labels)
-        return cls(baselines[: len(symbols)], symbols)
 
 
 @dataclass(frozen=True)
@@ -96,7 +75,14 @@ class Chosen:
         return self.compared[~self.compared["ranker"].isin(UNDRAWN)]
 
 
-BARS, ROWS, BUMP, FEATURES = "deltas", "queries", "answers", "features"
+def marks(chosen: Chosen) -> tuple[tuple[str, ...], str]:
+    """The rows that the table's marks compare with, no more than there are symbols; the symbols."""
+    symbols = SYMBOLS[st.session_state.get("marks") or "letters"]
+    asked = st.session_state.get("letters", ())
+    return tuple(label for label in asked if label in chosen.labels)[: len(symbols)], symbols
+
+
+BARS, ROWS, BUMP = "deltas", "queries", "answers"
 
 Pair = tuple[str, str]
 Query = tuple[str, str]
@@ -108,12 +94,8 @@ def _by_query(chosen: Chosen) -> None:
     """Draw the two rankers to choose, the queries by difference, and one query's documents."""
     st.subheader("Query by query")
     pair = _two(chosen)
-    if pair is not None:
-        _compared(chosen, pair)
-
-
-def _compared(chosen: Chosen, pair: Pair) -> None:
-    """The queries by difference, and one query's documents."""
+    if pair is None:
+        return
     frame = benchmarks.deltas(chosen.key, pair, str(chosen.measure))
     if not len(frame):
         st.caption("Every query is left out by this measure.")
@@ -185,27 +167,24 @@ def _one_query(chosen: Chosen, pair: Pair, frame: pd.DataFrame) -> None:
     query = query_comparison.query(frame["query"], "Click a bar or a row, or choose a query", left)
     if query is None:
         return
-    own = frame[frame["query"].astype(str) == query]
+    folds = list(map(str, frame.loc[frame["query"].astype(str) == query, "fold"]))
     fold = st.session_state.get("fold of")
-    if fold not in set(own["fold"]):
-        fold = str(own["fold"].iloc[0])
     seeds = benchmarks.seeds(chosen.artefact.recipe)
     most = max(seeds[label] for label in pair)
     seed = 0
     if most > 1:
         address.one("seed", {one: (str(one),) for one in range(most)}, 0)
         seed = right.selectbox("Seed", list(range(most)), key="seed") or 0
+    place = query, fold if fold in folds else folds[0]
     try:
-        (_runs if chosen.of_runs else _answers)(chosen, pair, (query, str(fold)), int(seed))
+        (_runs if chosen.of_runs else _answers)(chosen, pair, place, int(seed))
     except ShuffleproofError as error:
         st.warning(escaped(str(error)), icon=":material/info:")
 
 
 def _answers(chosen: Chosen, pair: Pair, query: Query, seed: int) -> None:
     """A query's documents from the initial ranking to both answers."""
-    names = st.session_state.get(FEATURES, ())
-    columns = tuple(int(name) for name in names)
-    answers = benchmarks.answers(chosen.key, query, pair, seed, columns)
+    answers = benchmarks.answers(chosen.key, query, pair, seed, rescored_list.features())
     _chart(benchmark_query.two_answers(answers, pair), benchmark_query.alt_text(answers, pair))
     st.caption(
         escaped(
@@ -218,8 +197,8 @@ def _answers(chosen: Chosen, pair: Pair, query: Query, seed: int) -> None:
     more = _documents(answers, pair)
     if more.open:
         more.multiselect(
-            "Features", benchmarks.features(chosen.key, query[1]), key=FEATURES, wrap=True,
-            placeholder="none", help="Their values stand beside every document.",
+            "Features", benchmarks.features(chosen.key, query[1]), key=rescored_list.FEATURES,
+            wrap=True, placeholder="none", help="Their values stand beside every document.",
         )  # fmt: skip
 
 
@@ -279,8 +258,7 @@ def _numbers(chosen: Chosen) -> None:
 
 
 def _alike(chosen: Chosen) -> None:
-    ranked = [label for label in chosen.labels if label not in REFERENCES]
-    if len(ranked) < 2:
+    if len(set(chosen.labels) - set(REFERENCES)) < 2:
         return
     st.subheader("Who cannot be told apart?")
     found = benchmarks.ranks(chosen.key, str(chosen.measure))
@@ -316,16 +294,18 @@ def _ranks(
 
 def _as_printed(chosen: Chosen) -> None:
     """The paper's own rows: not measured here, and compared with nothing."""
-    found: Any = benchmarks.printed(chosen.key)
-    if found is None:
+    published = benchmarks.printed(chosen.key)
+    if published is None:
         return
-    printed, frame = found
+    printed, frame = published
     st.subheader("As the paper printed it")
     st.markdown(
         "Printed, not measured: these rows take no part in ranks, marks or bold type. Small: what "
         "the same ranker reached here under the paper's convention."
     )
-    st.table(_wide(frame))
+    cells = frame.assign(cell=[_beside(row) for row in frame.to_dict("records")])
+    wide = cells.pivot_table("cell", "ranker", "measure", aggfunc="first", sort=False)
+    st.table(wide.rename(escaped).rename_axis("As printed").rename_axis(None, axis=1))
     st.caption(
         escaped(
             f"{published_in_words(printed)} {warning(chosen.artefact.facts, chosen.columns)} Here: "
@@ -335,17 +315,7 @@ def _as_printed(chosen: Chosen) -> None:
     )
 
 
-def _wide(frame: pd.DataFrame) -> pd.DataFrame:
-    """A row a printed ranker, a column a measure, ours small beside."""
-    columns = list(dict.fromkeys(frame["measure"]))
-    rows = {
-        ranker: [_beside(one) for one in own.to_dict("records")]
-        for ranker, own in frame.groupby("ranker", sort=False)
-    }
-    index = pd.Index([escaped(str(name)) for name in rows], name="As printed")
-    return pd.DataFrame(rows.values(), columns=columns, index=index)
-
-
-def _beside(one: Any) -> str:
-    ours = "" if pd.isna(one["here"]) else f" :gray[:small[here {one['here']:.4f}]]"
-    return f"{one['printed']:.4f}{ours}".replace("here ", "here\u00a0")
+def _beside(row: Any) -> str:
+    """What was printed, and ours small beside it where the ranker was measured."""
+    here = "" if pd.isna(row["here"]) else f" :gray[:small[here\u00a0{row['here']:.4f}]]"
+    return f"{row['printed']:.4f}{here}"
