@@ -2,6 +2,7 @@
 
 from dataclasses import asdict, replace
 
+from shuffleproof.core.parameters import parameters
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.ablation.question import Ablation
@@ -35,6 +36,20 @@ def made(root):
     tables.data_set(store, tables.fold())
     folder = _runs(root / "runs")
     return store, _studies(store, folder), folder
+
+
+def tiny(question):
+    """Values of a question that are answered at once: one feature, two of everything counted."""
+    names = {
+        "rankers": ("feature:1",),
+        "measures": ("RR",),
+        "perturbations": pairs_of(["cut"], "0.25"),
+    }
+    return {
+        one.name: names.get(one.names, 2)
+        for one in parameters(question)
+        if one.names in names or one.type is int
+    }
 
 
 def _runs(place):
@@ -81,6 +96,8 @@ def _studies(store, folder):
         "group-shuffles": GroupShuffles((gsf,), (1, 2), 2, 3, 1).run(bench),
         "card": Card(("feature:1",), ("shuffle",), 2, 6).run(bench),
     }
+    rest = {kind: one for kind, one in STUDIES.items() if kind not in work}
+    work |= {kind: one(**tiny(one)).run(bench) for kind, one in rest.items()}
     found = {kind: finished(one) for kind, one in work.items()}
     files = [folder / "first.run", folder / "second.run"]
     compared = outside_runs.compared(folder / "qrels.txt", files, ("AP", "RR"))

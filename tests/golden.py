@@ -48,6 +48,7 @@ def facts(kind, artefact, root):
         means = np.nansum(values, axis=-1) / counted
         means = means[:, [name not in ROUNDING for name in result.stored]]
     return {
+        "fields": fields(kind),
         "key": artefact.key.digest,
         "recipe": recipe,
         "noted": sorted(noted),
@@ -64,6 +65,17 @@ def facts(kind, artefact, root):
         "report": words(TAG.sub("\n", report([artefact.path])).splitlines(), root),
         "page": page(recipe["kind"], artefact, root),
         "help": help_of(recipe["kind"]),
+    }
+
+
+def fields(kind):
+    """Default, least and greatest value of what a kind is asked: what is stored stays right."""
+    from shuffleproof.core.parameters import parameters
+    from shuffleproof.core.studies.registry import STUDIES
+
+    return {
+        one.name: ["needed" if one.required else one.default, one.low, one.high]
+        for one in (parameters(STUDIES[kind]) if kind in STUDIES else ())
     }
 
 

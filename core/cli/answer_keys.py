@@ -6,23 +6,14 @@ Beside `schema` ("shuffleproof" and the command) and `version`. A key may be add
 
 from collections.abc import Mapping
 
+from shuffleproof.core.studies.kinds.benchmark.question import COMPARED
+from shuffleproof.core.studies.registry import STUDIES
+
 _RESULT = {
     "result": "key of the stored study",
     "summary": "a row a ranker, family, level and measure: tau really left, set size, mean over "
     "queries and draws, 95 % bootstrap interval (low, high), queries that count (n)",
 }
-_CONVENTION = {"convention": "the measure's convention in words"}
-_TABLE = {
-    "table": "a row a ranker and measure: mean over queries, mean_of_folds, sd over seeds and "
-    "folds, runs, n, best, marks",
-    "test": "of marks and comparisons",
-    "symbols": "the mark of every baseline",
-    "comparisons": "a row a ranker, measure and baseline (against): difference, 95 % interval, p "
-    "(Holm over the rows), effect (Cohen's d), wins, ties, losses, n",
-    "said": "every sentence under the table: conventions, marks, folds, warnings",
-    "published": "the paper's rows where the collection has some, with ours beside",
-}
-
 ANSWERS: Mapping[str, Mapping[str, str]] = {
     "ingest": {"folds": "name, key, queries, documents, features and notes of every fold"},
     "doctor": {
@@ -42,53 +33,12 @@ ANSWERS: Mapping[str, Mapping[str, str]] = {
         "said": "ties that reading made, in words",
     },
     "runs": {
-        "result": "key of the stored comparison", **_TABLE,
+        "result": "key of the stored comparison", **COMPARED,
         "missing": "judged topics that each run does not answer",
         "unjudged": "topics of each run that are not judged",
         "tied": "share of each run's pairs of documents with equal scores",
     },
-    "study initial-ranking": {
-        **_RESULT,
-        "findings": "a row a family and measure: convention, finding in words, the paper's claim",
-    },
-    "study invariance": {**_RESULT, "certificates": "one a ranker, as `certify` answers"},
-    "study card": {
-        **_RESULT, **_CONVENTION, "cards": "by family, a card a ranker",
-        "units": "what levels count, by family", "findings": "a sentence a family",
-    },
-    "study attention": {
-        **_RESULT, "table": "a row a head", "findings": "a sentence a ranker",
-        "rows": "with --query, instead of these: a ranker's heads, changes and map each",
-    },
-    "study benchmark": {**_RESULT, **_TABLE, "failed": "rows left out, with why"},
-    "study set-size": {
-        **_RESULT, **_CONVENTION, "table": "a row a ranker, trained_on and size",
-        "claim": "the paper's order of falls, tested", "finding": "in words",
-        "shorter": "queries with fewer candidates than a size", "left_out": "in words",
-    },
-    "study initial-rankings": {
-        **_RESULT, **_CONVENTION, "table": "a row a ranker and its initial rankings",
-        "claim": "more rankings are better, tested", "finding": "in words",
-        "geometry": "what each SetRank learnt of ranks, in words",
-    },
-    "study ablation": {
-        **_RESULT, **_CONVENTION, "table": "a row a variant", "queries": "of the test part",
-    },
-    "study perturbations": {
-        **_RESULT, **_CONVENTION, "transfer": "what an attack on a network (row) costs a ranker",
-        "left_out": "what could not be asked, with why",
-        "lists_that_reach": "share of the lists that reach a level", "finding": "in words",
-        "said": "notes on what is left out and on levels out of reach",
-    },
-    "study worst-case": {
-        **_RESULT, **_CONVENTION, "table": "a row a ranker and budget: random mean, worst found",
-        "certificates": "of rankers that no order of the input moves",
-        "maps": "with --map: what each exchange of two places costs, by ranker",
-    },
-    "study group-shuffles": {
-        **_RESULT, "table": "a row a ranker and number of shuffles",
-        "said": "what the columns mean", "findings": "a sentence a ranker",
-    },
+    **{f"study {kind}": {**_RESULT, **question.answers} for kind, question in STUDIES.items()},
     "library list": {
         "rows": "an entry each: `imported` from where, `stale` why; damaged ones with name, "
         "damaged, found and bytes",

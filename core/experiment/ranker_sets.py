@@ -17,6 +17,15 @@ NAMED: Mapping[str, tuple[str, ...]] = {
 }
 """The three groups of the paper's Table 2, the pairwise rankers, and everything."""
 
+CONTRAST = ("lambdamart", "dlcm", "setrank-imsab-init")
+"""Document by document, in the order shown, and as a set that knows the initial ranking."""
+
+SHIPPED = (
+    *("lambdamart", "dlcm", "setrank-imsab", "setrank-imsab-init"),
+    *("dlcm-without-init", "setrank-msab", "setrank-msab-init"),
+)
+"""Of Figure 3 and the certificates that ship with the sample."""
+
 
 def expanded(names: Sequence[str]) -> list[str]:
     """The rankers named, sets of them taken apart, each once.

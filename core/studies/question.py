@@ -43,6 +43,9 @@ NAMED_RANKERS = (
 )
 """What fields of rankers say of themselves."""
 
+CONVENTION: Mapping[str, str] = {"convention": "the measure's convention in words"}
+"""A key of many answers."""
+
 Facts = Mapping[str, Any]
 
 
@@ -126,6 +129,12 @@ class Question:
 
     tested: ClassVar[bool] = False
     """Whether differences are tested, so that its methods say how."""
+
+    sample: ClassVar[Mapping[str, Any]] = {}
+    """Fields of the study that ships with the program, where they are not the defaults."""
+
+    answers: ClassVar[Mapping[str, str]] = {}
+    """The keys of its answer in JSON and what they mean, beside `result` and `summary`."""
 
     over_folds: ClassVar[bool] = False
     """Whether it is asked of all folds of a data set together."""

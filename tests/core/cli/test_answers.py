@@ -13,6 +13,7 @@ from shuffleproof.core.cli.arguments import main, parser
 from shuffleproof.core.data.letor.write import write
 from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.studies.kinds.multi_ranking.question import MultiRanking
+from shuffleproof.core.studies.registry import STUDIES
 
 SMALL = ("--initial", "feature:3", "--depth", "12")
 SOMETIMES = {"rows", "maps", "part", "name"}
@@ -115,6 +116,11 @@ CALLS = {
     "export": "export other {f}/other.csv",
     "library delete": "library delete other --with-dependents",
     "worker": "worker --idle 0.1",
+}
+CALLS |= {
+    f"study {kind}": f"study {kind} {TWO}"
+    for kind in STUDIES
+    if f"study {kind}" not in CALLS and kind not in {"ablation", "group-shuffles"}
 }
 SLOW = {"bench", "demo", "sample", "app", "bring", "study ablation", "study group-shuffles"}
 """Those that train, serve or need a file of their own; they answer through the same door."""

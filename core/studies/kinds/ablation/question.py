@@ -1,12 +1,12 @@
 """What an ablation is asked."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.parameters import Parameter, parameter, text_of
-from shuffleproof.core.studies.question import Facts, Flag, Given, Question, Scope
+from shuffleproof.core.studies.question import CONVENTION, Facts, Flag, Given, Question, Scope
 
 
 class Sizes:
@@ -44,6 +44,17 @@ class Ablation(Question):
     summary: ClassVar[str] = "paper against released code, step by step"
     doing: ClassVar[str] = "Ablation of"
     tested: ClassVar[bool] = True
+    sample: ClassVar[Mapping[str, Any]] = {
+        "ranker": "dlcm",
+        "sizes": "small",
+        "towards": ("released", "claims"),
+        "draws": 2,
+    }
+    answers: ClassVar[Mapping[str, str]] = {
+        **CONVENTION,
+        "table": "a row a variant",
+        "queries": "of the test part",
+    }
 
     ranker: str = parameter("setrank-imsab-init", "a neural ranker", names="rankers")
     sizes: str | None = parameter(None, "a preset whose sizes all variants take", flags=Sizes())

@@ -1,7 +1,8 @@
 """What the study of attention is asked."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from shuffleproof.core.parameters import parameter
 from shuffleproof.core.studies.question import Question
@@ -19,6 +20,15 @@ class Attention(Question):
         "SetRank (SIGIR 2020), Equations 3 to 7; attention rollout, Abnar & Zuidema (ACL 2020)"
     )
     summary: ClassVar[str] = "what every head looks at, over all test queries"
+    sample: ClassVar[Mapping[str, Any]] = {
+        "rankers": ("setrank-msab", "setrank-msab-init", "setrank-imsab-init", "dlcm"),
+        "queries": 150,
+    }
+    answers: ClassVar[Mapping[str, str]] = {
+        "table": "a row a head",
+        "findings": "a sentence a ranker",
+        "rows": "with --query, instead of these: a ranker's heads, changes and map each",
+    }
 
     rankers: tuple[str, ...] = parameter(
         help="SetRanks and DLCMs, comma-separated, each with @preset", names="rankers"

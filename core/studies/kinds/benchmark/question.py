@@ -1,15 +1,27 @@
 """What a benchmark is asked."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from shuffleproof.core.experiment.ranker_sets import named_rankers, seeds_of
 from shuffleproof.core.parameters import parameter
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.question import Facts, Question, Scope
+
+COMPARED: Mapping[str, str] = {
+    "table": "a row a ranker and measure: mean over queries, mean_of_folds, sd over seeds and "
+    "folds, runs, n, best, marks",
+    "test": "of marks and comparisons",
+    "symbols": "the mark of every baseline",
+    "comparisons": "a row a ranker, measure and baseline (against): difference, 95 % interval, p "
+    "(Holm over the rows), effect (Cohen's d), wins, ties, losses, n",
+    "said": "every sentence under the table: conventions, marks, folds, warnings",
+    "published": "the paper's rows where the collection has some, with ours beside",
+}
+"""Keys of the answer of every comparison, runs from files among them."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +36,14 @@ class Benchmark(Question):
     summary: ClassVar[str] = "Table 2: every ranker over seeds and folds"
     tested: ClassVar[bool] = True
     over_folds: ClassVar[bool] = True
+    sample: ClassVar[Mapping[str, Any]] = {
+        "rankers": (
+            *("feature:3", "ranksvm", "ranknet", "mart", "lambdamart"),
+            *("dlcm", "setrank-msab", "setrank-msab-init"),
+        ),
+        "seeds": 2,
+    }
+    answers: ClassVar[Mapping[str, str]] = {**COMPARED, "failed": "rows left out, with why"}
 
     rankers: tuple[str, ...] = parameter(
         ("table2",),

@@ -1,10 +1,19 @@
 """What a robustness card is asked."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from shuffleproof.core.experiment.ranker_sets import CONTRAST
 from shuffleproof.core.parameters import parameter
-from shuffleproof.core.studies.question import RANKERS, Facts, Question, Scope, rankers_of
+from shuffleproof.core.studies.question import (
+    CONVENTION,
+    RANKERS,
+    Facts,
+    Question,
+    Scope,
+    rankers_of,
+)
 
 
 @dataclass(frozen=True)
@@ -16,6 +25,16 @@ class Card(Question):
     source: ClassVar[str] = "–"
     summary: ClassVar[str] = "one card of robustness a ranker"
     doing: ClassVar[str] = "Make the robustness card of"
+    sample: ClassVar[Mapping[str, Any]] = {
+        "rankers": (*CONTRAST, "dlcm-without-init", "setrank-imsab"),
+        "families": ("transpositions", "shuffle-shown"),
+    }
+    answers: ClassVar[Mapping[str, str]] = {
+        **CONVENTION,
+        "cards": "by family, a card a ranker",
+        "units": "what levels count, by family",
+        "findings": "a sentence a family",
+    }
 
     rankers: tuple[str, ...] = parameter(help=RANKERS, names="rankers")
     families: tuple[str, ...] = parameter(

@@ -1,7 +1,8 @@
 """What the study of GSF's shuffles is asked."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.parameters import parameter
@@ -21,6 +22,12 @@ class GroupShuffles(Question):
     )
     summary: ClassVar[str] = "GSF's order dependence by its shuffles"
     doing: ClassVar[str] = "Ask with more shuffles"
+    sample: ClassVar[Mapping[str, Any]] = {"orders": 4, "queries": 50}
+    answers: ClassVar[Mapping[str, str]] = {
+        "table": "a row a ranker and number of shuffles",
+        "said": "what the columns mean",
+        "findings": "a sentence a ranker",
+    }
 
     rankers: tuple[str, ...] = parameter(
         ("gsf",), "GSFs of groups of two documents or more, comma-separated", names="rankers"

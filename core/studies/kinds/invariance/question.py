@@ -1,8 +1,10 @@
 """What certificates are asked."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from shuffleproof.core.experiment.ranker_sets import SHIPPED
 from shuffleproof.core.parameters import parameter
 from shuffleproof.core.studies.question import RANKERS, Facts, Question, rankers_of
 
@@ -16,6 +18,8 @@ class Invariance(Question):
     source: ClassVar[str] = "SetRank (SIGIR 2020), Proposition 1"
     summary: ClassVar[str] = "certificates by real permutations"
     doing: ClassVar[str] = "Shuffle lists for"
+    sample: ClassVar[Mapping[str, Any]] = {"rankers": SHIPPED}
+    answers: ClassVar[Mapping[str, str]] = {"certificates": "one a ranker, as `certify` answers"}
 
     rankers: tuple[str, ...] = parameter(help=RANKERS, names="rankers")
     permutations: int = parameter(20, "random orders of each query", low=1)

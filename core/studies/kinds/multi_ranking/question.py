@@ -1,6 +1,6 @@
 """What the study of several initial rankings is asked."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -8,7 +8,7 @@ from shuffleproof.core.experiment.ranker_sets import named_rankers, seeds_of
 from shuffleproof.core.parameters import parameter
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.question import NAMED_RANKERS, Facts, Question, Scope
+from shuffleproof.core.studies.question import CONVENTION, NAMED_RANKERS, Facts, Question, Scope
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,13 @@ class MultiRanking(Question):
     summary: ClassVar[str] = "Table 4: none, one or many of them"
     tested: ClassVar[bool] = True
     initial: ClassVar[tuple[str, ...]] = ("lambdamart", "mart", "ranksvm", "rankboost")
+    answers: ClassVar[Mapping[str, str]] = {
+        **CONVENTION,
+        "table": "a row a ranker and its initial rankings",
+        "claim": "more rankings are better, tested",
+        "finding": "in words",
+        "geometry": "what each SetRank learnt of ranks, in words",
+    }
 
     rankers: tuple[str, ...] = parameter(
         ("setrank-imsab", "setrank-imsab-init", "setrank-imsab-multi-init"),

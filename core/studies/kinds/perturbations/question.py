@@ -1,15 +1,42 @@
 """What the study of perturbations is asked."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from shuffleproof.core.experiment.ranker_sets import CONTRAST
 from shuffleproof.core.parameters import parameter
-from shuffleproof.core.studies.question import RANKERS, Facts, Levels, Question, rankers_of
+from shuffleproof.core.studies.question import (
+    CONVENTION,
+    RANKERS,
+    Facts,
+    Levels,
+    Question,
+    rankers_of,
+)
 
 FAMILIES = (
     "comma-separated names of `list perturbations`, chains such as transpositions:5+shuffle-shown, "
     "gradient-sign@RANKER, or label-flips@0.9_0.1/0.2_0.8 (a row a grade)"
 )
+
+SHOWN: Mapping[str, tuple[int | float, ...]] = {
+    "transpositions": (0, 5, 20),
+    "score-noise": (0, 0.5, 2),
+    "tie-storm": (0, 0.4, 0.8),
+    "shuffle-shown": (1,),
+    "reverse-shown": (1,),
+    "cut": (0, 0.2, 0.6),
+    "remove-top": (0, 1, 5),
+    "distractors": (0, 5, 20),
+    "near-duplicates": (0, 5, 20),
+    "feature-noise": (0, 0.25, 1),
+    "missing-mean": (0, 0.2, 0.6),
+    "label-flips": (0, 0.4),
+    "bfloat16": (0, 1),
+    "cut:0.2+shuffle-shown": (0, 1),
+}
+"""What the sample's study shows: families of every kind, and a chain, at two or three levels."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +50,21 @@ class Perturbations(Question):
     )
     summary: ClassVar[str] = "anything that may happen to an input"
     doing: ClassVar[str] = "Disturb the input of"
+    sample: ClassVar[Mapping[str, Any]] = {
+        "rankers": CONTRAST,
+        "perturbations": tuple(
+            (family, float(level)) for family, levels in SHOWN.items() for level in levels
+        ),
+        "draws": 2,
+    }
+    answers: ClassVar[Mapping[str, str]] = {
+        **CONVENTION,
+        "transfer": "what an attack on a network (row) costs a ranker",
+        "left_out": "what could not be asked, with why",
+        "lists_that_reach": "share of the lists that reach a level",
+        "finding": "in words",
+        "said": "notes on what is left out and on levels out of reach",
+    }
 
     rankers: tuple[str, ...] = parameter(help=RANKERS, names="rankers")
     perturbations: tuple[tuple[str, float], ...] = parameter(

@@ -1,8 +1,10 @@
 """What Figure 3 is asked."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from shuffleproof.core.experiment.ranker_sets import SHIPPED
 from shuffleproof.core.parameters import parameter
 from shuffleproof.core.studies.question import RANKERS, Levels, Question
 
@@ -17,6 +19,15 @@ class RankingDegradation(Question):
     summary: ClassVar[str] = "Figure 3: a worse initial ranking"
     doing: ClassVar[str] = "Disturb the initial ranking of"
     tested: ClassVar[bool] = True
+    sample: ClassVar[Mapping[str, Any]] = {
+        "rankers": SHIPPED,
+        "perturbations": tuple(
+            ("transpositions", float(level)) for level in (0, 1, 2, 5, 10, 20, 40, 80)
+        ),
+    }
+    answers: ClassVar[Mapping[str, str]] = {
+        "findings": "a row a family and measure: convention, finding in words, the paper's claim",
+    }
 
     rankers: tuple[str, ...] = parameter(help=RANKERS, names="rankers")
     perturbations: tuple[tuple[str, float], ...] = parameter(

@@ -1,14 +1,14 @@
 """What the study of set size is asked."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from shuffleproof.core.experiment.ranker_sets import named_rankers, seeds_of
 from shuffleproof.core.parameters import parameter
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.question import NAMED_RANKERS, Facts, Question, Scope
+from shuffleproof.core.studies.question import CONVENTION, NAMED_RANKERS, Facts, Question, Scope
 
 USUAL_DEPTH = 40
 
@@ -22,6 +22,15 @@ class SetSize(Question):
     source: ClassVar[str] = "SetRank (SIGIR 2020), Table 3"
     summary: ClassVar[str] = "Table 3: train on N0, test on N1"
     tested: ClassVar[bool] = True
+    sample: ClassVar[Mapping[str, Any]] = {"trained_on": (10, 20, 40), "sizes": (10, 20, 40)}
+    answers: ClassVar[Mapping[str, str]] = {
+        **CONVENTION,
+        "table": "a row a ranker, trained_on and size",
+        "claim": "the paper's order of falls, tested",
+        "finding": "in words",
+        "shorter": "queries with fewer candidates than a size",
+        "left_out": "in words",
+    }
 
     rankers: tuple[str, ...] = parameter(
         ("setrank-imsab", "setrank-msab", "dlcm-without-init"), NAMED_RANKERS, names="rankers"

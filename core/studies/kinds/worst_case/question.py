@@ -14,6 +14,7 @@ from shuffleproof.core.parameters import (
     text_of,
 )
 from shuffleproof.core.studies.question import (
+    CONVENTION,
     RANKERS,
     Facts,
     Flag,
@@ -86,6 +87,17 @@ class WorstCase(Question):
     )
     summary: ClassVar[str] = "the order that hurts most, searched"
     doing: ClassVar[str] = "Search for the worst case of"
+    sample: ClassVar[Mapping[str, Any]] = {
+        "rankers": ("dlcm", "setrank-imsab-init", "setrank-imsab"),
+        "budgets": (1, 2, 5),
+        "queries": 50,
+    }
+    answers: ClassVar[Mapping[str, str]] = {
+        **CONVENTION,
+        "table": "a row a ranker and budget: random mean, worst found",
+        "certificates": "of rankers that no order of the input moves",
+        "maps": "with --map: what each exchange of two places costs, by ranker",
+    }
 
     rankers: tuple[str, ...] = parameter(help=RANKERS, names="rankers")
     target: str = parameter(
