@@ -74,7 +74,7 @@ def fields(kind):
     from shuffleproof.core.studies.registry import STUDIES
 
     return {
-        one.name: ["needed" if one.required else one.default, one.low, one.high]
+        one.name: f"{'needed' if one.required else one.default!r}, {one.low} to {one.high}"
         for one in (parameters(STUDIES[kind]) if kind in STUDIES else ())
     }
 
