@@ -15,8 +15,9 @@ import pandas as pd
 import streamlit as st
 
 from shuffleproof.app import services
+from shuffleproof.app.plain import escaped
 from shuffleproof.core import jobs as work
-from shuffleproof.core.errors import JobError
+from shuffleproof.core.errors import JobError, ShuffleproofError
 from shuffleproof.core.execution.jobs import HIGHEST, LOWEST, Job, Jobs
 from shuffleproof.core.execution.jobs_history import Step
 from shuffleproof.core.progress import Progress
@@ -60,6 +61,50 @@ def submit(kind: str, parameters: dict[str, Any]) -> Job:
         st.session_state[SEEN] = frozenset(st.session_state.get(SEEN, ())) | {job.id}
         work.ensure_running(services.store())
     return job
+
+
+def anew(kind: str, parameters: dict[str, Any]) -> Job:
+    """Hand in work that is done again even where it was done before: its result may be gone.
+
+    Raises:
+        ShuffleproofError: the work is impossible, or the table cannot be used.
+    """
+    job = submit(kind, parameters)
+    if job.state == "done":
+        act("retry", job.id)
+    return job
+
+
+def remembered(own: str) -> Job | None:
+    """The job that this session remembers under a name; None where there is none any more."""
+    identifier = st.session_state.get(own)
+    try:
+        return None if identifier is None else table().get(identifier)
+    except ShuffleproofError:  # it was removed from the list in another tab
+        del st.session_state[own]
+        return None
+
+
+def watched(job: Job, words: str) -> None:
+    """Draw how far a job is, anew every second, until the page runs again at its end.
+
+    Args:
+        job: one that has not ended.
+        words: what it does.
+    """
+    st.fragment(_running, run_every=FAST)(job.id, words)
+
+
+def _running(identifier: str, words: str) -> None:
+    try:
+        job = table().get(identifier)
+    except ShuffleproofError:
+        st.rerun()
+    if job.ended:
+        st.rerun()
+    how = far(job, table().history(identifier))
+    st.progress(how.share, escaped(f"{words}: {how.words}"))
+    st.button("Cancel", key=f"cancel {identifier}", on_click=act, args=("cancel", identifier))
 
 
 def looked() -> tuple[tuple[Job, ...], bool]:

@@ -1,12 +1,26 @@
-"""Files that a browser sent: written to the store at once, and let go from the session's memory."""
+"""Files that a browser sent: written to the store at once, and let go from the session's memory.
+
+What a person is choosing is a draft, which the session holds under a name of its own.
+"""
+
+from collections.abc import Sequence
+from typing import Literal
 
 import streamlit as st
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
+from shuffleproof.app import services
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.uploads import Draft, Spooled
+from shuffleproof.core.errors import ShuffleproofError
+
 LARGEST_FILE = 500
 """Megabytes of one file."""
+
+Taken = Literal["last", "all", "directory"]
+"""Which of the files chosen at once count."""
 
 
 def limit() -> int:
@@ -14,11 +28,97 @@ def limit() -> int:
     return min(LARGEST_FILE, int(st.get_option("server.maxUploadSize")))
 
 
-def forget(file: UploadedFile) -> None:
+def uploader(
+    own: str, part: str, label: str, taken: Taken = "all", hint: str | None = None
+) -> None:
+    """Draw an uploader and what was chosen with it so far.
+
+    Args:
+        own: name of the draft in this session.
+        part: of the draft.
+        label: of the uploader.
+        taken: which files count.
+        hint: a sentence of help.
+    """
+    turn = st.session_state.get(f"{own} turn {part}", 0)
+    files = st.file_uploader(
+        label, accept_multiple_files="directory" if taken == "directory" else True,
+        key=f"{own} {part} {turn}", max_upload_size=limit(), help=hint,
+    )  # fmt: skip
+    if files:
+        _spool(own, part, files, taken)
+        st.session_state[f"{own} turn {part}"] = turn + 1
+        st.rerun()
+    with st.container(gap="xxsmall"):
+        for file in chosen(own, part):
+            _chosen(own, file)
+
+
+def draft(own: str) -> Draft | None:
+    """What has been chosen in this session, if anything."""
+    held: Draft | None = st.session_state.get(own)
+    if held is None or held.over:
+        return None
+    held.keep()
+    return held
+
+
+def chosen(own: str, *parts: str) -> list[Spooled]:
+    """The files of these parts of a draft."""
+    held = draft(own)
+    return held.files(*parts) if held else []
+
+
+def errors(own: str) -> None:
+    """Say which files could not be taken, once."""
+    for error in st.session_state.pop(f"{own} errors", []):
+        st.error(escaped(error))
+
+
+def clear(own: str) -> None:
+    """Forget what was chosen."""
+    held = st.session_state.pop(own, None)
+    if held:
+        held.clear()
+
+
+def _spool(own: str, part: str, files: Sequence[UploadedFile], taken: Taken) -> None:
+    """Write the files to the disk and drop them from the session's memory."""
+    held = st.session_state[own] = draft(own) or Draft(services.store())
+    if taken == "last":
+        for old in held.files(part):
+            held.remove(old)
+    refused = st.session_state.setdefault(f"{own} errors", [])
+    for file in files:
+        try:
+            if taken != "last" or file is files[-1]:
+                held.add(part, file.name, file)
+        except (ShuffleproofError, OSError) as error:
+            refused.append(str(error))
+        finally:
+            _forget(file)
+
+
+def _forget(file: UploadedFile) -> None:
     """Drop a file from the session's memory."""
     context = get_script_run_ctx()
     if context and isinstance(context.uploaded_file_mgr, MemoryUploadedFileManager):
         context.uploaded_file_mgr.remove_file(context.session_id, file.file_id)
+
+
+def _chosen(own: str, file: Spooled) -> None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f":material/description: {escaped(file.name)} ({in_words(file.bytes)})")
+        st.button(
+            "Remove", key=f"{own} remove {file.part} {file.name}", on_click=_remove,
+            args=(own, file), type="tertiary", icon=":material/close:",
+        )  # fmt: skip
+
+
+def _remove(own: str, file: Spooled) -> None:
+    held = draft(own)
+    if held:
+        held.remove(file)
 
 
 def in_words(size: int) -> str:

@@ -144,7 +144,7 @@ def exports_row(shared: Shared, key: str) -> None:
     fill: dict[tuple[str, str], Callable[[], None]] = {
         ("Link", "link"): lambda: _link(shared.link()),
         ("Command", "terminal"): lambda: command(shared.command),
-        ("Python", "code"): lambda: _python(shared.python()),
+        ("Python", "code"): lambda: command(shared.python, "python"),
         ("Figure", "show_chart"): lambda: _downloads(shared.figures, key),
         ("Table", "table"): lambda: _downloads(shared.tables(), key),
         ("Recipe and report", "description"): lambda: _downloads(
@@ -166,14 +166,10 @@ def _link(link: Mapping[str, Sequence[str]]) -> None:
     st.code(f"{_address()}?{urlencode(link, doseq=True)}", language=None, wrap_lines=True)
 
 
-def _python(lines: str) -> None:
-    st.code(lines, language="python", wrap_lines=True)
-
-
-def command(written: Callable[[], str]) -> None:
-    """Draw a command line, or say why there is none."""
+def command(written: Callable[[], str], language: str = "bash") -> None:
+    """Draw a command line, or the same in another language, or say why there is none."""
     try:
-        st.code(written(), language="bash", wrap_lines=True)
+        st.code(written(), language=language, wrap_lines=True)
     except ShuffleproofError as error:
         st.caption(escaped(str(error)))
 

@@ -6,11 +6,9 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from shuffleproof.app import outside as doors
 from shuffleproof.app import proposals
 from shuffleproof.app.uploads import Draft
 from shuffleproof.app.views.outside import page as view
-from shuffleproof.app.views.outside import runs as outside_runs
 from shuffleproof.core import jobs
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.jobs import Jobs
@@ -98,23 +96,23 @@ def test_the_page_says_what_comes_first_and_what_is_lacking(store):
     assert "Judgments come first." in words(test)
     assert test.button(key="compare runs").disabled
     draft = draft_of(store, **{QRELS: {"qrels.txt": GRADES}})
-    test = opened(**{outside_runs.DRAFT: draft})
+    test = opened(**{view.RUNS_DRAFT: draft})
     assert "qrels.txt (24 bytes)" in words(test)
     assert "Now the runs." in words(test)
 
 
 def test_runs_are_handed_in_compared_and_linked(store):
     draft = runs_of(store)
-    test = opened(**{outside_runs.DRAFT: draft})
+    test = opened(**{view.RUNS_DRAFT: draft})
     test.button(key="compare runs").click().run()
     assert not test.exception
     (job,) = jobs.jobs_of(store).list()
-    assert job.kind == doors.RUNS_JOB
+    assert job.kind == "runs"
     assert "Compare runs by qrels.txt: waiting" in test.get("progress")[0].proto.text
     done = worked(store, job)
     test = opened(**{
-        outside_runs.MINE: done.id, f"{outside_runs.MINE} files": outside_runs.DRAFT,
-        outside_runs.DRAFT: draft,
+        view.RUNS_JOB: done.id, f"{view.RUNS_JOB} files": view.RUNS_DRAFT,
+        view.RUNS_DRAFT: draft,
     })  # fmt: skip
     assert "Compared:" in words(test)
     assert "2 runs · qrels.txt, 2 topics" in words(test)
@@ -126,7 +124,7 @@ def test_runs_are_handed_in_compared_and_linked(store):
     (study,) = store.artefacts("study")
     assert list(study.recipe["runs"]) == ["first.run", "second.run"]  # the tags are the same
     assert f"study={study.key}" in str(test.get("page_link")[0].proto)
-    again = doors.compare(runs_of(store), ["NDCG@10", "AP", "P@10", "RR"])
+    again = view.compare(runs_of(store), ["NDCG@10", "AP", "P@10", "RR"])
     assert again.id == job.id
     assert again.state == "done"
 
@@ -136,7 +134,7 @@ def test_runs_are_compared_under_the_conventions_that_stand_in_the_address(store
     pinned = {"ties": "trec", "gain": "linear", "columns": ["NDCG@10", "AP"]}
     test = AppTest.from_function(page, default_timeout=60)
     test.session_state["data"] = tables.DATA
-    test.session_state[outside_runs.DRAFT] = runs_of(store)
+    test.session_state[view.RUNS_DRAFT] = runs_of(store)
     for name, value in pinned.items():
         test.query_params[name] = value
     test.run()
@@ -161,11 +159,11 @@ REFUSED = [
 def test_files_that_cannot_be_read_are_refused_by_name_and_line(store):
     for second, grades, said in REFUSED:
         draft = runs_of(store, second, grades)
-        job = worked(store, doors.compare(draft, ["AP"]))
+        job = worked(store, view.compare(draft, ["AP"]))
         assert str(job.reason).startswith(said)
         assert str(store.root) not in job.reason
-    test = opened(**{outside_runs.MINE: job.id, f"{outside_runs.MINE} files": outside_runs.DRAFT,
-                     outside_runs.DRAFT: draft})  # fmt: skip
+    test = opened(**{view.RUNS_JOB: job.id, f"{view.RUNS_JOB} files": view.RUNS_DRAFT,
+                     view.RUNS_DRAFT: draft})  # fmt: skip
     assert f"Refused. {said}" in words(test)
     assert len(draft.files(QRELS, RUNS)) == 3  # kept, to be mended
 
@@ -192,7 +190,7 @@ def test_scores_become_a_ranker_that_forms_offer(store):
 
 def test_scores_that_do_not_fit_are_refused(store):
     draft = draft_of(store, **{FILE: {"mine.txt": b"1\nx\n"}})
-    job = worked(store, doors.bring(draft, "scores", tables.DATA))
+    job = worked(store, view.bring(draft, "scores", tables.DATA))
     test = opened(have=view.SCORED, **{view.MINE: job.id})
     assert "Refused. mine.txt:2: no score in 'x'" in words(test)
 

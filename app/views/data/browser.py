@@ -4,9 +4,10 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import data_sets, services
+from shuffleproof.app import address, data_sets, services
 from shuffleproof.app.figures import distributions
 from shuffleproof.app.plain import escaped
+from shuffleproof.app.study import parts
 from shuffleproof.core.data import browse
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.doctor import Finding
@@ -36,7 +37,7 @@ def show_finding(finding: Finding) -> None:
 
 def queries(name: str, artefact: Artefact) -> None:
     """Draw the browser of queries and their documents."""
-    part = _part()
+    part = chosen_part()
     dataset: RankingDataset = getattr(services.fold(str(artefact.key)), data_sets.PART_OF[part])
     frame = data_sets.query_frame(dataset, dataset.fingerprint)
     left, middle, right = st.columns([3, 2, 1.4], vertical_alignment="bottom")
@@ -52,16 +53,18 @@ def queries(name: str, artefact: Artefact) -> None:
         "Label", [ANY, *grades], key="label", bind="query-params",
         help="Of queries: the best label; of documents: their own",
     )  # fmt: skip
-    wanted = None if label == ANY else float(label)
-    filtered = (text.strip(), wanted)
+    filtered = (text.strip(), None if label == ANY else float(label))
     if among == "documents":
-        _documents_found(dataset, filtered)
+        query = _documents_found(dataset, filtered)
     else:
-        _queries_found(dataset, frame, filtered, _of_finding(artefact, part))
+        query = _queries_found(dataset, frame, filtered, _of_finding(artefact, part))
+    if query is not None:
+        _open(dataset, query)
     _one_query(name, dataset, frame)
 
 
-def _part() -> str:
+def chosen_part() -> str:
+    """Draw the choice of a part of the data; in words."""
     part = st.segmented_control(
         "Part", list(data_sets.PART_OF), default="test", required=True, key="part",
         bind="query-params",
@@ -74,10 +77,9 @@ def _of_finding(artefact: Artefact, part: str) -> Finding | None:
     code, found = st.query_params.get("finding"), data_sets.examined(artefact)
     if code is None or found is None:
         return None
-    own = data_sets.PART_OF[part]
-    return next(
-        (each for each in found.findings if (each.code, each.part or "train") == (code, own)), None
-    )
+    wanted = code, data_sets.PART_OF[part]
+    findings = (each for each in found.findings if (each.code, each.part or "train") == wanted)
+    return next(findings, None)
 
 
 def _queries_found(
@@ -85,9 +87,8 @@ def _queries_found(
     frame: pd.DataFrame,
     filtered: tuple[str, float | None],
     finding: Finding | None,
-) -> None:
-    text, label = filtered
-    shown = frame
+) -> int | None:
+    (text, label), shown = filtered, frame
     if text:
         shown = shown.loc[browse.matching_queries(dataset, text)]
     if label is not None:
@@ -96,61 +97,52 @@ def _queries_found(
         shown = shown[shown.index.isin(finding.queries)]
         words, out = st.columns([5, 1], vertical_alignment="center")
         words.markdown(f":material/filter_alt: {escaped(finding.message)}")
-        out.button("Show all", on_click=_drop_finding, width="stretch")
+        out.button("Show all", on_click=address.pin, args=("finding",), width="stretch")
     st.caption(
         f"{len(shown):,} of {counted(len(frame), 'query')}. Choose a line to see its documents."
     )
+    row = _row(shown, f"queries {dataset.fingerprint[:8]} {filtered} {finding and finding.code}")
+    return None if row is None else int(shown.index[row])
+
+
+def _row(shown: pd.DataFrame, key: str) -> int | None:
+    """Draw a table; the row chosen in it."""
     chosen = st.dataframe(
         shown,
-        key=f"queries {dataset.fingerprint[:8]} {filtered} {finding and finding.code}",
+        key=key,
         on_select="rerun",
         selection_mode="single-row",
         hide_index=True,
         height=TABLE if len(shown) > 7 else "auto",
         column_config=SETTINGS,
     )
-    if chosen.selection.rows:
-        _open(dataset, int(shown.index[chosen.selection.rows[0]]))
+    return next(iter(chosen.selection.rows), None)
 
 
-def _documents_found(dataset: RankingDataset, filtered: tuple[str, float | None]) -> None:
+def _documents_found(dataset: RankingDataset, filtered: tuple[str, float | None]) -> int | None:
     text, label = filtered
     if not text and label is None:
         st.caption("Type part of a document's id or choose a label.")
-        return
+        return None
     if text and dataset.doc_ids is None:
         st.info("The documents of this data have no ids: only a label can be searched for.")
-        return
+        return None
     rows = browse.matching_documents(dataset, text, label)
     owners = browse.queries_of(dataset, rows)
     shown = data_sets.document_frame(dataset, rows.tolist())
     shown.insert(0, "query", [dataset.query_ids[query] for query in owners])
     most = "at least " if len(rows) == browse.MOST_FOUND else ""
     st.caption(f"{most}{counted(len(rows), 'document')} found. Choose a line to see its query.")
-    chosen = st.dataframe(
-        shown,
-        key=f"documents {dataset.fingerprint[:8]} {filtered}",
-        on_select="rerun",
-        selection_mode="single-row",
-        hide_index=True,
-        height=TABLE if len(shown) > 7 else "auto",
-        column_config=SETTINGS,
-    )
-    if chosen.selection.rows:
-        _open(dataset, int(owners[chosen.selection.rows[0]]))
-
-
-def _drop_finding() -> None:
-    st.query_params.pop("finding", None)
+    row = _row(shown, f"documents {dataset.fingerprint[:8]} {filtered}")
+    return None if row is None else int(owners[row])
 
 
 def _open(dataset: RankingDataset, query: int) -> None:
     """Put a query into the address: its id, and its place where the id stands for several."""
-    st.query_params["query"] = dataset.query_ids[query]
-    if dataset.query_ids.count(dataset.query_ids[query]) > 1:
-        st.query_params["place"] = str(query)
-    else:
-        st.query_params.pop("place", None)
+    name = dataset.query_ids[query]
+    several = dataset.query_ids.count(name) > 1
+    address.pin("query", name)
+    address.pin("place", *([str(query)] if several else []))
 
 
 def _opened(dataset: RankingDataset) -> int | None:
@@ -194,7 +186,7 @@ def features(_name: str, artefact: Artefact) -> None:
     if found is None:
         st.info("The Facts tab examines this data set first.")
         return
-    part = _part()
+    part = chosen_part()
     table = data_sets.feature_table(found, data_sets.PART_OF[part])
     if table.empty:
         st.info("This part has no documents.")
@@ -203,7 +195,7 @@ def features(_name: str, artefact: Artefact) -> None:
     bins = data_sets.feature_bins(found, chosen)
     alt = distributions.feature_alt(bins, f"feature {chosen}")
     figure = distributions.feature(bins, f"feature {chosen}")
-    st.plotly_chart(figure, key="one feature", config={"displayModeBar": False}, alt=alt)
+    st.plotly_chart(figure, key="one feature", config=parts.PLAIN, alt=alt)
     st.markdown(f"**{_sentence(table, chosen, part)}**")
     st.dataframe(
         table,

@@ -8,12 +8,12 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import address, data_sets, services, state, uploads
+from shuffleproof.app import address, data_sets, jobs, services, state, uploads
 from shuffleproof.app.figures import distributions
 from shuffleproof.app.plain import escaped
+from shuffleproof.app.study import parts
 from shuffleproof.app.views.data import browser as data_browser
 from shuffleproof.app.views.data import upload as data_upload
-from shuffleproof.core import jobs
 from shuffleproof.core.answers.trained import studied_on, trained_on
 from shuffleproof.core.data import examination, trec
 from shuffleproof.core.data.catalogue import SAMPLE
@@ -33,39 +33,32 @@ ICONS = {
     "warning": ":material/warning: :orange[warning]",
     "info": ":material/info: :gray[remark]",
 }
-CHART = {"displayModeBar": False}
 
 
 def page() -> None:
     """Draw the page for the data set in use."""
-    st.title("Data")
-    st.markdown(QUESTION)
+    parts.header("Data", QUESTION)
     tabs = st.tabs(TABS, key="view", bind="query-params")
     for tab, title in zip(tabs, TABS, strict=True):
         if tab.open:
-            with tab:
-                _explained(title)
+            with tab, parts.errors_shown(again=True):
+                _tab(title)
 
 
-def _explained(title: str) -> None:
-    """One tab; what a user's data or store can cause is a sentence."""
-    try:
-        if title == "Add data":
-            data_upload.section()
-        elif title == "Side by side":
-            side_by_side(state.data_sets(), state.data())
-        else:
-            name = state.data()
-            own = {
-                "Facts": _facts,
-                "Queries": data_browser.queries,
-                "Features": data_browser.features,
-                "Manage": _manage,
-            }
-            own[title](name, services.data_set(name))
-    except ShuffleproofError as error:
-        st.error(escaped(str(error)))
-        st.button("Try again", key="again")
+def _tab(title: str) -> None:
+    name = state.data()
+    if title == "Add data":
+        data_upload.section()
+    elif title == "Side by side":
+        side_by_side(state.data_sets(), name)
+    else:
+        drawn = {
+            "Facts": _facts,
+            "Queries": data_browser.queries,
+            "Features": data_browser.features,
+            "Manage": _manage,
+        }
+        drawn[title](name, services.data_set(name))
 
 
 def _facts(name: str, artefact: Artefact) -> None:
@@ -77,11 +70,11 @@ def _facts(name: str, artefact: Artefact) -> None:
     with left:
         st.markdown("**Labels**")
         alt = distributions.labels_alt(labels)
-        st.plotly_chart(distributions.labels(labels), key="labels", config=CHART, alt=alt)
+        st.plotly_chart(distributions.labels(labels), key="labels", config=parts.PLAIN, alt=alt)
     with right:
         st.markdown("**Documents of a query**")
         alt = distributions.lengths_alt(lengths)
-        st.plotly_chart(distributions.lengths(lengths), key="lengths", config=CHART, alt=alt)
+        st.plotly_chart(distributions.lengths(lengths), key="lengths", config=parts.PLAIN, alt=alt)
     st.markdown(f"**{escaped(data_sets.headline(name, found))}**")
     _findings(found, list(artefact.facts["notes"]))
     with st.expander("Every fact"):
@@ -94,24 +87,17 @@ def _examine(artefact: Artefact) -> Examination | None:
     if artefact.size <= data_sets.AT_ONCE:
         with st.spinner("Examining the data …", show_time=True):
             return finished(examination.examined(artefact, services.store()))
-    store = services.store()
     st.info(
         f"This data set has {artefact.size / 1e6:,.0f} MB and has not been examined: "
         "labels, list lengths, features and findings are counted in the background."
     )
     key = f"{artefact.key.kind}-{artefact.key.digest}"
-    running = [
-        job
-        for job in jobs.jobs_of(store).list("waiting", "running")
-        if job.kind == "examine" and job.parameters["artefact"] == key
-    ]
-    if running:
-        st.fragment(_wait, run_every=1.0)(artefact)
+    if any(
+        (job.kind, job.parameters.get("artefact")) == ("examine", key) for job in jobs.under_way()
+    ):
+        st.fragment(_wait, run_every=jobs.FAST)(artefact)
     elif st.button("Examine it", type="primary"):
-        job = jobs.submit(store, "examine", {"artefact": key})
-        if job.state in {"failed", "cancelled"}:
-            jobs.jobs_of(store).retry(job.id)
-        jobs.ensure_running(store)
+        jobs.submit("examine", {"artefact": key})
         st.rerun()
     return None
 
@@ -229,24 +215,19 @@ def _manage(name: str, artefact: Artefact) -> None:
 
 
 def _export(name: str, artefact: Artefact) -> None:
-    words = st.segmented_control(
-        "Part", list(data_sets.PART_OF), default="test", required=True, key="part",
-        bind="query-params",
-    )  # fmt: skip
-    part = data_sets.PART_OF[str(words or "test")]
+    part = data_sets.PART_OF[data_browser.chosen_part()]
     with st.container(horizontal=True):
         for ending, label, write in (
             ("txt.gz", "LETOR text", letor.write),
             ("qrels", "Judgments (TREC qrels)", lambda data, path: trec.write_qrels(path, data)),
         ):
-            large = artefact.size > data_sets.AT_ONCE
             st.download_button(
                 label,
                 _file(artefact, part, ending, write),
                 file_name=f"{name}-{part}.{ending}",
                 mime="application/octet-stream",
                 on_click="ignore",
-                disabled=large,
+                disabled=artefact.size > data_sets.AT_ONCE,
                 key=f"download {ending}",
             )
         facts = data_sets.facts(artefact, data_sets.examined(artefact))
@@ -283,14 +264,11 @@ def _renamed(old: str, new: str, artefact: Artefact) -> None:
     store = services.store()
     if new == old:
         return
-    try:
+    with parts.errors_shown():
         uploads.check_name(new, store)
         store.set_name(new, artefact.key)
         store.remove_name(old)
-    except ShuffleproofError as error:
-        st.error(escaped(str(error)))
-        return
-    state.use_data(new)
+        state.use_data(new)
 
 
 @st.dialog("Delete this data set?")
@@ -299,11 +277,8 @@ def _ask(name: str, artefact: Artefact) -> None:
     fold = services.fold(str(artefact.key))
     rankers = trained_on(store, fold.train.fingerprint, fold.valid.fingerprint)
     studies = studied_on(store, str(artefact.facts["fingerprint"]))
-    running = [
-        job
-        for job in jobs.jobs_of(store).list("waiting", "running")
-        if job.parameters.get("pinned") == f"{artefact.key.kind}-{artefact.key.digest}"
-    ]
+    pinned = f"{artefact.key.kind}-{artefact.key.digest}"
+    running = [job for job in jobs.under_way() if job.parameters.get("pinned") == pinned]
     names = [text for text, key in store.names().items() if key == artefact.key and text != name]
     st.markdown(f"**{escaped(name)}**, {artefact.size / 1e6:,.1f} MB, is removed for good.")
     depend = "No trained ranker and no study depends on it."

@@ -1,15 +1,13 @@
 """Bringing data in: files are chosen, leave the session's memory at once, and a job reads them."""
 
 import streamlit as st
-from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-from shuffleproof.app import received, services, uploads
+from shuffleproof.app import jobs, received, services, uploads
 from shuffleproof.app.data_sets import WORDS
 from shuffleproof.app.plain import escaped
-from shuffleproof.app.uploads import FOLDER, PARTS, WHOLE, Draft, Reading, Spooled
-from shuffleproof.core import jobs
+from shuffleproof.app.uploads import FOLDER, PARTS, WHOLE, Draft, Reading
 from shuffleproof.core.errors import ShuffleproofError
-from shuffleproof.core.execution.jobs import Job, Jobs
+from shuffleproof.core.execution.jobs import Job
 
 WAYS = {
     "Files of each part": PARTS,
@@ -32,7 +30,7 @@ STEPS = {
     "bytes": "reading the files",
     "parts examined": "examining the parts",
 }
-POLL = 1.0
+DRAFT = "upload"
 
 
 def section() -> None:
@@ -53,11 +51,11 @@ def section() -> None:
     how = WAYS[way or "Files of each part"]
     _choose(how)
     reading = _reading(how)
-    draft = _draft()
-    chosen = draft.files(*how) if draft else []
-    ready = bool(name.strip() and chosen)
+    ready = bool(name.strip() and received.chosen(DRAFT, *how))
     words = "" if ready else "A name and files are needed first."
-    if st.button("Read it in", type="primary", disabled=not ready, help=words) and draft:
+    pressed = st.button("Read it in", type="primary", disabled=not ready, help=words)
+    draft = received.draft(DRAFT)
+    if pressed and draft:
         _submit(draft, how, name.strip(), reading)
 
 
@@ -67,72 +65,13 @@ def _choose(how: tuple[str, ...]) -> None:
         for column, part in zip(st.columns(3), PARTS, strict=True):
             with column:
                 optional = " (a fifth of training if none)" if part == "valid" else ""
-                _uploader(part, f"{WORDS[part].capitalize()}{optional}")
+                received.uploader(DRAFT, part, f"{WORDS[part].capitalize()}{optional}")
     elif how == (WHOLE,):
-        _uploader(WHOLE, "The file, and its group file if it has one")
+        received.uploader(DRAFT, WHOLE, "The file, and its group file if it has one")
     else:
-        _uploader(FOLDER, "A folder with train, vali and test files, or with Fold1 … FoldK")
-    for error in st.session_state.pop("upload errors", []):
-        st.error(escaped(error))
-
-
-def _uploader(part: str, label: str) -> None:
-    turn = st.session_state.get(f"upload turn {part}", 0)
-    key = f"upload {part} {turn}"
-    if part == FOLDER:
-        files = st.file_uploader(
-            label, accept_multiple_files="directory", key=key, max_upload_size=received.limit()
-        )
-    else:
-        files = st.file_uploader(
-            label, accept_multiple_files=True, key=key, max_upload_size=received.limit()
-        )
-    if files:
-        _spool(part, files)
-        st.session_state[f"upload turn {part}"] = turn + 1
-        st.rerun()
-    draft = _draft()
-    for file in draft.files(part) if draft else ():
-        _chosen(file)
-
-
-def _chosen(file: Spooled) -> None:
-    with st.container(horizontal=True, vertical_alignment="center"):
-        size = received.in_words(file.bytes)
-        st.markdown(f":material/description: {escaped(file.name)} ({size})")
-        st.button(
-            "Remove", key=f"remove {file.part} {file.name}", on_click=_remove, args=(file,),
-            type="tertiary", icon=":material/close:",
-        )  # fmt: skip
-
-
-def _remove(file: Spooled) -> None:
-    draft = _draft()
-    if draft:
-        draft.remove(file)
-
-
-def _draft() -> Draft | None:
-    """What has been chosen in this session, if anything."""
-    draft: Draft | None = st.session_state.get("upload draft")
-    if draft is None or draft.over:
-        return None
-    draft.keep()
-    return draft
-
-
-def _spool(part: str, files: list[UploadedFile]) -> None:
-    """Write the files to the disk and drop them from the session's memory."""
-    draft = _draft() or Draft(services.store())
-    st.session_state["upload draft"] = draft
-    errors = st.session_state.setdefault("upload errors", [])
-    for file in files:
-        try:
-            draft.add(part, file.name, file)
-        except (ShuffleproofError, OSError) as error:
-            errors.append(str(error))
-        finally:
-            received.forget(file)
+        label = "A folder with train, vali and test files, or with Fold1 … FoldK"
+        received.uploader(DRAFT, FOLDER, label, "directory")
+    received.errors(DRAFT)
 
 
 def _reading(how: tuple[str, ...]) -> Reading:
@@ -173,20 +112,19 @@ def _submit(draft: Draft, how: tuple[str, ...], name: str, reading: Reading) -> 
 
 def _work() -> None:
     """Draw ingestions under way, and how those of this session ended."""
-    known = jobs.jobs_of(services.store())
     own: dict[str, str] = st.session_state.setdefault("upload jobs", {})
-    listed = [job for job in known.list() if job.kind == "ingest"]
+    listed = [job for job in jobs.table().list() if job.kind == "ingest"]
     for job in listed:
         if job.state == "done":  # others may be tried again
             uploads.discard(services.store(), job)
     if any(not job.ended for job in listed):
-        st.fragment(_under_way, run_every=POLL)()
+        st.fragment(_under_way, run_every=jobs.FAST)()
     for job in listed:
         if job.ended and own.get(job.id) == "running":
             own[job.id] = job.state
             _ended(job)
         if job.state == "failed" or (job.ended and job.id in own):
-            _result(job, known)
+            _result(job)
 
 
 def _ended(job: Job) -> None:
@@ -195,75 +133,67 @@ def _ended(job: Job) -> None:
     if job.state == "done":
         st.toast(f"{name} is read in.", icon=":material/check_circle:")
         st.session_state["upload name"] = ""
-        draft = st.session_state.pop("upload draft", None)
-        if draft:
-            draft.clear()
+        received.clear(DRAFT)
     elif job.state == "failed":
         st.toast(f"{name} could not be read.", icon=":material/error:")
 
 
 def _under_way() -> None:
-    known = jobs.jobs_of(services.store())
-    running = [job for job in known.list("running", "waiting") if job.kind == "ingest"]
+    running = [job for job in jobs.under_way() if job.kind == "ingest"]
     for job in running:
-        done, total, words = 0, 1, "waiting for a worker"
-        if job.progress:
-            done, total = job.progress["done"], job.progress["total"]
-            unit = job.progress["unit"]
-            words = STEPS.get(unit, unit) + _so_far(done, total, unit)
         name = escaped(str(job.parameters["name"]))
+        share, words = _how_far(job)
         bar, stop = st.columns([5, 1], vertical_alignment="center")
-        share = min(max(done / total, 0.0), 1.0) if total else 0.0
         bar.progress(share, text=f"{name}: {words}")
         stop.button(
-            "Cancel", key=f"cancel {job.id}", on_click=_cancel, args=(job,), width="stretch"
-        )
+            "Cancel", key=f"cancel {job.id}", on_click=jobs.act, args=("cancel", job.id),
+            width="stretch",
+        )  # fmt: skip
     before = st.session_state.get("upload running", 0)
     st.session_state["upload running"] = len(running)
     if len(running) < before or not running:
         st.rerun()
 
 
-def _so_far(done: int, total: int, unit: str) -> str:
+def _how_far(job: Job) -> tuple[float, str]:
+    """The share of an ingestion that is done, and in words."""
+    if not job.progress:
+        return 0.0, "waiting for a worker"
+    done, total, unit = (job.progress[name] for name in ("done", "total", "unit"))
+    so_far = f", {done} of {total}" if total > 1 else ""
     if unit == "bytes":
-        return f", {done / 1e6:,.1f} of {total / 1e6:,.1f} MB"
-    return f", {done} of {total}" if total > 1 else ""
+        so_far = f", {done / 1e6:,.1f} of {total / 1e6:,.1f} MB"
+    share = min(max(done / total, 0.0), 1.0) if total else 0.0
+    return share, STEPS.get(unit, unit) + so_far
 
 
-def _cancel(job: Job) -> None:
-    jobs.jobs_of(services.store()).cancel(job.id)
-
-
-def _result(job: Job, known: Jobs) -> None:
+def _result(job: Job) -> None:
     """How an ingestion ended, and what can be done now."""
     name = escaped(str(job.parameters["name"]))
     if job.state == "done":
-        keys = set(job.result["artefacts"])
-        meant = services.store().names().items()
-        names = [text for text, key in meant if f"{key.kind}-{key.digest}" in keys]
+        keys, named = set(job.result["artefacts"]), services.store().names().items()
+        names = [name for name, key in named if f"{key.kind}-{key.digest}" in keys]
         with st.container(border=True):
             st.markdown(f":material/check_circle: **{name}** is read in and examined.")
-            for text in names[:10]:
+            for each in names[:10]:
                 st.button(
-                    f"Open {escaped(text)}", key=f"open {job.id} {text}", on_click=open_data,
-                    args=(text,), type="primary",
+                    f"Open {escaped(each)}", key=f"open {job.id} {each}", on_click=_open,
+                    args=(each,), type="primary",
                 )  # fmt: skip
         return
     reason = f"**{name}** was cancelled." if job.state == "cancelled" else escaped(job.reason)
     words, out = st.columns([5, 1], vertical_alignment="center")
     words.error(f"{name}: {reason}" if job.state == "failed" else reason)
-    out.button(
-        "Dismiss", key=f"dismiss {job.id}", on_click=_dismiss, args=(job, known), width="stretch"
-    )
+    out.button("Dismiss", key=f"dismiss {job.id}", on_click=_dismiss, args=(job,), width="stretch")
 
 
-def _dismiss(job: Job, known: Jobs) -> None:
+def _dismiss(job: Job) -> None:
     st.session_state.get("upload jobs", {}).pop(job.id, None)
     uploads.discard(services.store(), job)
-    known.forget(job.id)
+    jobs.act("forget", job.id)
 
 
-def open_data(name: str) -> None:
+def _open(name: str) -> None:
     """Use this data set from now on and show its facts; a callback."""
     st.session_state["data"] = name
     st.session_state["view"] = "Facts"

@@ -2,7 +2,8 @@
 
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 
 import streamlit as st
 
@@ -40,11 +41,11 @@ def section(chosen: Sequence[Entry], every: Sequence[Entry]) -> None:
             with st.popover("Rename", icon=":material/edit:", disabled=chosen[0].bundled):
                 _rename(chosen[0])
         with st.popover("Take along", icon=":material/archive:"):
-            exporting(chosen)
+            _exporting(chosen)
         if any(entry.key.kind == "study" for entry in chosen):
             with st.popover("Report", icon=":material/description:"):
                 _report(chosen)
-        button(chosen, every)
+        _delete_button(chosen, every)
     studies = [entry for entry in chosen if entry.key.kind in {"study", "ranker"}]
     if len(chosen) == 1 and studies:
         _again(studies[0])
@@ -112,12 +113,9 @@ def _tags(chosen: Sequence[Entry]) -> None:
         help="1 to 40 letters, digits, blanks and . _ + @ = -",
     )  # fmt: skip
     if st.button("Set these tags", key="tags now"):
-        try:
+        with parts.errors_shown():
             library.tagged(chosen, tags)
-        except ShuffleproofError as error:
-            st.error(escaped(str(error)))
-            return
-        st.rerun()
+            st.rerun()
 
 
 def _rename(entry: Entry) -> None:
@@ -128,16 +126,13 @@ def _rename(entry: Entry) -> None:
     old, new = entry.name, name.strip()
     if new == old:
         return
-    try:
+    with parts.errors_shown():
         if entry.key.kind == "data":
             uploads.check_name(new, services.store())
         shelf.rename(services.store(), entry, new)
-    except ShuffleproofError as error:
-        st.error(escaped(str(error)))
-        return
-    if entry.key.kind == "data" and old == state.data():
-        state.use_data(new)
-    st.rerun()
+        if entry.key.kind == "data" and old == state.data():
+            state.use_data(new)
+        st.rerun()
 
 
 def _report(chosen: Sequence[Entry]) -> None:
@@ -167,23 +162,16 @@ def _downloads(files: Sequence[File]) -> None:
 
 def _again(entry: Entry) -> None:
     st.subheader("Make it again")
-    try:
-        st.code(library.command(entry), language="bash", wrap_lines=True)
-    except ShuffleproofError as error:
-        st.caption(escaped(str(error)))
-    if entry.key.kind != "study":
-        return
-    with st.expander("The same in Python"):
-        try:
-            st.code(library.python(entry), language="python", wrap_lines=True)
-        except ShuffleproofError as error:
-            st.caption(escaped(str(error)))
+    parts.command(lambda: library.command(entry))
+    if entry.key.kind == "study":
+        with st.expander("The same in Python"):
+            parts.command(lambda: library.python(entry), "python")
 
 
 PLURAL = {"data set": "data sets", "ranker": "rankers", "study": "studies", "scores": "scores"}
 
 
-def button(chosen: Sequence[Entry], every: Sequence[Entry]) -> None:
+def _delete_button(chosen: Sequence[Entry], every: Sequence[Entry]) -> None:
     """Draw the button that asks before anything is deleted."""
     own = [entry for entry in chosen if not entry.bundled]
     if st.button(
@@ -203,10 +191,8 @@ def _ask(chosen: Sequence[Entry], every: Sequence[Entry]) -> None:
     st.markdown(f"**{escaped(names)}**, {size:,.1f} MB, is removed for good.")
     if made:
         counts = Counter(KINDS[one.key.kind] for one in made)
-        said = ", ".join(
-            f"{count} {kind if count == 1 else PLURAL[kind]}" for kind, count in counts.items()
-        )
-        st.markdown(escaped(f"Made from it, directly or not: {said}."))
+        kinds = ", ".join(counted(count, kind, PLURAL[kind]) for kind, count in counts.items())
+        st.markdown(escaped(f"Made from it, directly or not: {kinds}."))
         st.dataframe(
             library.table(made, every)[["name", "kind", "what", "megabytes"]],
             hide_index=True, key="made from it", height=200,
@@ -235,16 +221,23 @@ def _ask(chosen: Sequence[Entry], every: Sequence[Entry]) -> None:
 
 def _delete(gone: Sequence[Entry]) -> None:
     store = services.store()
-    try:
+    with noting_errors():
         shelf.remove(store, gone)
         for entry in gone:
             if entry.key.kind == "data" and "fingerprint" in entry.artefact.facts:
                 examination.forget(str(entry.artefact.facts["fingerprint"]), store)
-    except ShuffleproofError as error:
-        st.session_state["library errors"] = [str(error)]
     st.session_state["chosen"] = []
     if state.data() not in state.data_sets():
         st.session_state["data"] = SAMPLE
+
+
+@contextmanager
+def noting_errors() -> Generator[None]:
+    """Keep an error until the page is drawn again, which shows it at its top."""
+    try:
+        yield
+    except ShuffleproofError as error:
+        st.session_state["library errors"] = [str(error)]
 
 
 EXPORT = "library-export"
@@ -252,7 +245,7 @@ LARGEST = 500_000_000
 """Bytes of an archive up to which the browser is handed it; larger ones stay where they lie."""
 
 
-def exporting(chosen: Sequence[Entry]) -> None:
+def _exporting(chosen: Sequence[Entry]) -> None:
     """Draw what goes along, how large it is, and how to get it."""
     whole = library.taken_along(chosen)
     size = sum(entry.artefact.size for entry in whole)
@@ -263,13 +256,10 @@ def exporting(chosen: Sequence[Entry]) -> None:
     st.caption(escaped(names))
     keys = [str(entry.key) for entry in chosen]
     if size <= library.AT_ONCE:
-        st.download_button(
-            "Archive (zip)", lambda: library.archive_of(chosen),
-            file_name="shuffleproof-library.zip", mime="application/zip", on_click="ignore",
-            key="library archive", width="stretch",
-        )  # fmt: skip
+        _archive_button(lambda: library.archive_of(chosen), "shuffleproof-library.zip")
     else:
-        _by_job(keys)
+        with parts.errors_shown():
+            _by_job(keys)
     st.caption("Another machine reads it below this page's table, or on the command line:")
     st.code(
         f"shuffleproof library export library.zip {shlex.join(keys)}\n"
@@ -279,39 +269,28 @@ def exporting(chosen: Sequence[Entry]) -> None:
 
 def _by_job(keys: list[str]) -> None:
     """A large archive is written outside the web process."""
-    store = services.store()
-    out = exported(store, keys)
-    try:
-        found = [job for job in jobs.table().list() if job.kind == EXPORT
-                 and job.parameters["keys"] == keys]  # fmt: skip
-    except ShuffleproofError as error:
-        st.error(escaped(str(error)))
-        return
-    job = found[0] if found else None
+    out = exported(services.store(), keys)
+    archives = [job for job in jobs.table().list() if job.kind == EXPORT]
+    job = next((job for job in archives if job.parameters["keys"] == keys), None)
     if job is not None and not job.ended:
-        st.progress(jobs.far(job).share, escaped(f"Writing it: {jobs.far(job).words}"))
+        how = jobs.far(job)
+        st.progress(how.share, escaped(f"Writing it: {how.words}"))
         return
     if job is not None and job.state == "done" and out.is_file():
         size = out.stat().st_size
         st.caption(escaped(f"Written: {out}, {size / 1e6:,.1f} MB"))
         if size <= LARGEST:
-            st.download_button(
-                "Archive (zip)", out.read_bytes, file_name=out.name, mime="application/zip",
-                on_click="ignore", key="library archive", width="stretch",
-            )  # fmt: skip
+            _archive_button(out.read_bytes, out.name)
         return
     if job is not None and job.state == "failed":
         st.error(escaped(f"It could not be written: {job.reason}"))
     if st.button("Write the archive", key="write archive", width="stretch"):
-        _hand_in(keys)
+        jobs.anew(EXPORT, {"keys": keys})  # its file may have been removed since
+        st.rerun()
 
 
-def _hand_in(keys: list[str]) -> None:
-    try:
-        job = jobs.submit(EXPORT, {"keys": keys})
-        if job.state == "done":  # its file was removed since
-            jobs.act("retry", job.id)
-    except ShuffleproofError as error:
-        st.error(escaped(str(error)))
-        return
-    st.rerun()
+def _archive_button(content: Callable[[], bytes], name: str) -> None:
+    st.download_button(
+        "Archive (zip)", content, file_name=name, mime="application/zip", on_click="ignore",
+        key="library archive", width="stretch",
+    )  # fmt: skip

@@ -10,8 +10,6 @@ from shuffleproof.app.library import Filter
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import parts
 from shuffleproof.app.views.library import chosen as chosen_entries
-from shuffleproof.core.errors import ShuffleproofError
-from shuffleproof.core.execution.jobs import Job
 from shuffleproof.core.library import cleaning, uploads
 from shuffleproof.core.library.entries import KINDS, Entry
 from shuffleproof.core.store.damaged import Damaged, remove
@@ -23,8 +21,8 @@ TOOK = (
     "Of a ranker: its training. Of a study: the seconds of its trials added up, training left out; "
     "less time passed where several ran side by side or were there before."
 )
-TABLE, PLURAL = "library", {"data": "Data sets", "ranker": "Rankers", "study": "Studies",
-                            "scores": "Scores"}  # fmt: skip
+TABLE = "library"
+PLURAL = {"data": "Data sets", "ranker": "Rankers", "study": "Studies", "scores": "Scores"}
 
 
 def page() -> None:
@@ -32,14 +30,14 @@ def page() -> None:
     parts.header("Library", QUESTION)
     for error in st.session_state.pop("library errors", []):
         st.error(escaped(error))
-    try:
-        every = library.entries()
-    except ShuffleproofError as error:
-        st.error(escaped(str(error)))
-        importing()
-        return
-    wanted = _filter(every)
-    shown = library.filtered(every, wanted)
+    with parts.errors_shown():
+        _everything(library.entries())
+    _importing()
+
+
+def _everything(every: list[Entry]) -> None:
+    """Draw the table, what can be done with what is chosen in it, and the store's size."""
+    shown = library.filtered(every, _filter(every))
     if not every:
         parts.not_yet(
             "Nothing is stored yet.",
@@ -51,10 +49,8 @@ def page() -> None:
         st.info("Nothing fits these filters.", icon=":material/filter_alt_off:")
     else:
         _said(shown, every)
-        chosen = _table(shown, every)
-        chosen_entries.section(chosen, every)
+        chosen_entries.section(_table(shown, every), every)
     _storage()
-    importing()
 
 
 def _filter(every: list[Entry]) -> Filter:
@@ -183,10 +179,8 @@ def _clean() -> None:
 
 
 def _cleaned(found: list[cleaning.Waste]) -> None:
-    try:
+    with chosen_entries.noting_errors():
         cleaning.clean(found, services.store())
-    except ShuffleproofError as error:
-        st.session_state["library errors"] = [str(error)]
     library.measured_again()
 
 
@@ -211,23 +205,22 @@ def _broken(found: Sequence[Damaged]) -> None:
 
 
 def _remove(one: Damaged) -> None:
-    try:
+    with chosen_entries.noting_errors():
         remove(services.store(), one)
         library.verification().damaged[:] = [
             other for other in library.verification().damaged if other.path != one.path
         ]
-    except ShuffleproofError as error:
-        st.session_state["library errors"] = [str(error)]
 
 
 IMPORT = "library-import"
 MINE, TURN = "archive handed in", "archive turn"
-EVERY_SECONDS = 1.0
 
 
-def importing() -> None:
+def _importing() -> None:
     """Draw the uploader and what became of the last archive."""
-    with st.expander("Bring in an archive", icon=":material/unarchive:", expanded=_active()):
+    with st.expander(
+        "Bring in an archive", icon=":material/unarchive:", expanded=MINE in st.session_state
+    ):
         st.markdown(
             "A file that a library exported, here or elsewhere. Every file in it must have the "
             "digest that its manifest says, and every key must follow from its recipe, or the "
@@ -244,57 +237,25 @@ def importing() -> None:
         st.caption("Larger ones: `shuffleproof library import archive.zip`")
 
 
-def _active() -> bool:
-    return MINE in st.session_state
-
-
 def _hand_in(name: str, file: uploads.Readable) -> None:
     """Spool the file, hand it in, and let go of its bytes."""
     st.session_state[TURN] = st.session_state.get(TURN, 0) + 1
-    try:
+    with chosen_entries.noting_errors():
         upload = uploads.spooled(services.store(), [(name, file)])
-        job = jobs.submit(IMPORT, {"upload": upload, "name": name})
-        if job.state == "done":  # it may have been deleted since
-            jobs.act("retry", job.id)
-    except ShuffleproofError as error:
-        st.session_state["library errors"] = [str(error)]
-    else:
+        job = jobs.anew(IMPORT, {"upload": upload, "name": name})  # it may have been deleted since
         st.session_state[MINE] = job.id
     st.rerun()
 
 
 def _watch() -> None:
-    identifier = st.session_state.get(MINE)
-    if identifier is None:
+    job = jobs.remembered(MINE)
+    if job is None:
         return
-    try:
-        job = jobs.table().get(identifier)
-    except ShuffleproofError:  # it was removed from the list in another tab
-        del st.session_state[MINE]
-        return
-    if job.ended:
-        _ended(job)
-    else:
-        st.fragment(_running, run_every=EVERY_SECONDS)(identifier)
-
-
-def _running(identifier: str) -> None:
-    try:
-        job = jobs.table().get(identifier)
-    except ShuffleproofError:
-        st.rerun()
-    if job.ended:
-        st.rerun()
-    told = jobs.far(job)
-    st.progress(told.share, escaped(f"Taking in {job.parameters['name']}: {told.words}"))
-    st.button("Cancel", key="cancel archive", on_click=jobs.act, args=("cancel", identifier))
-
-
-def _ended(job: Job) -> None:
     name = str(job.parameters["name"])
-    if job.state == "done":
-        count = len(job.result["artefacts"])
-        st.success(escaped(f"{name}: {count} entr{'y' if count == 1 else 'ies'} taken in."))
+    if not job.ended:
+        jobs.watched(job, f"Taking in {name}")
+    elif job.state == "done":
+        st.success(escaped(f"{name}: {counted(len(job.result['artefacts']), 'entry')} taken in."))
     elif job.state == "failed":
         st.error(escaped(f"Refused. {job.reason}"))
     else:

@@ -4,18 +4,164 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from shuffleproof.app import jobs, outside, proposals, services, state
+from shuffleproof.app import benchmarks, jobs, opened, proposals, received, services, state
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import parts
-from shuffleproof.app.views.outside import runs
+from shuffleproof.app.study.benchmark_table import CHOOSABLE, conventions
+from shuffleproof.app.uploads import Draft
 from shuffleproof.core.answers.trained import TrainedRanker
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.jobs import Job
-from shuffleproof.core.jobs import FILE
+from shuffleproof.core.jobs import FILE, MEASURES, QRELS, RUNS
+from shuffleproof.core.library import uploads
+from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.rankers.name import FILES, LIGHTGBM, SCORES, XGBOOST, RankerName
+from shuffleproof.core.store.keys import ArtefactKey
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.kinds.benchmark import outside_runs
+from shuffleproof.core.words import counted, number
 
 QUESTION = "You have a ranker of your own: how good is it, and does it survive?"
-RUNS, SCORED, FUNCTION = "TREC runs", "Scores or a model", "A Python function"
+OF_RUNS, SCORED, FUNCTION = "TREC runs", "Scores or a model", "A Python function"
+
+
+def page() -> None:
+    """Draw the choice of what there is, then what is to be done with it."""
+    parts.header("From outside", QUESTION)
+    ways = {OF_RUNS: _runs, SCORED: _ranker, FUNCTION: _function}
+    way = st.segmented_control(
+        "What you have", list(ways), default=OF_RUNS, required=True, key="have",
+        bind="query-params",
+    )  # fmt: skip
+    ways[way or OF_RUNS]()
+
+
+RUNS_DRAFT, RUNS_JOB = "runs chosen", "runs handed in"
+"""Where the session remembers the files and the job of runs; below those of a ranker."""
+
+OFFERED = (
+    "NDCG@10", "AP", "P@10", "RR", "NDCG@1", "NDCG@3", "NDCG@5", "NDCG@20", "NDCG@100", "P@5",
+    "P@20", "P@100", "ERR@10", "ERR@20",
+)  # fmt: skip
+SHOWN = 8
+
+
+def _runs() -> None:
+    """Draw the uploaders, the job under way and the comparisons that are stored."""
+    _forget_read(RUNS_JOB, RUNS_DRAFT)
+    st.markdown(
+        "First the judgments (qrels), then any number of runs over the same topics. They are "
+        "measured topic by topic and compared like trained rankers: table, tests, critical "
+        "differences, every topic."
+    )
+    left, right = st.columns(2, gap="medium")
+    with left:
+        received.uploader(
+            RUNS_DRAFT, QRELS, "Judgments (one file)", "last",
+            "Lines of: topic 0 document grade. Plain or .gz.",
+        )  # fmt: skip
+    with right:
+        received.uploader(
+            RUNS_DRAFT, RUNS, "Runs (one file each)", "all",
+            "Lines of: topic Q0 document rank score tag. Plain or .gz. The scores decide, "
+            "not the ranks; a run is called by its tag, or by its file where tags repeat.",
+        )  # fmt: skip
+    received.errors(RUNS_DRAFT)
+    _compare_button(_measures())
+    if not _watch(RUNS_JOB, _compared):
+        _stored()
+    st.caption("Larger files, or a folder full: `shuffleproof runs --qrels qrels.txt *.run`")
+
+
+def _measures() -> list[str]:
+    """The columns with their conventions, changeable where they stand."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        words = st.container(width="stretch")
+        with st.popover("Measures and conventions", icon=":material/tune:"):
+            named = st.multiselect(
+                "Measures", OFFERED, default=MEASURES, key="columns", bind="query-params",
+                help="The columns of the table; NDCG can be switched to other cut-offs on the "
+                "stored comparison.",
+            )  # fmt: skip
+            wanted = conventions({}, (*CHOOSABLE, "gain", "short"))
+    measures = [Measure.parse(name).under(**wanted) for name in named]
+    with words:
+        st.caption(escaped(" · ".join(map(str, measures))))
+        if measures:
+            parts.convention(measures[0].convention())
+    return list(map(str, measures))
+
+
+def _compare_button(measures: list[str]) -> None:
+    lacking = ""
+    if not received.chosen(RUNS_DRAFT, QRELS):
+        lacking = "Judgments come first."
+    elif not received.chosen(RUNS_DRAFT, RUNS):
+        lacking = "Now the runs."
+    elif not measures:
+        lacking = "At least one measure is needed."
+    pressed = st.button(
+        "Compare the runs", type="primary", disabled=bool(lacking), help=lacking or None,
+        key="compare runs",
+    )  # fmt: skip
+    if lacking:
+        st.caption(lacking)
+    draft = received.draft(RUNS_DRAFT)
+    if pressed and draft:
+        _hand_in(RUNS_JOB, lambda: compare(draft, measures))
+
+
+def compare(draft: Draft, measures: list[str]) -> Job:
+    """Hand in runs with their judgments; what ended without a result runs again.
+
+    Args:
+        draft: with one file in `qrels` and one or more in `runs`.
+        measures: the columns.
+
+    Raises:
+        ShuffleproofError: files are missing, or the table of jobs cannot be used.
+    """
+    (judgments,) = draft.files(QRELS)
+    upload = draft.spooled(QRELS, RUNS)
+    uploads.clear(services.store(), jobs.table())
+    return jobs.submit("runs", {"upload": upload, "name": judgments.name, "measures": measures})
+
+
+def _compared(job: Job) -> None:
+    kind, _, digest = str(job.result["artefact"]).rpartition("-")
+    artefact = benchmarks.of_runs().get(str(ArtefactKey(kind, digest)))
+    if artefact is None:
+        st.info("That comparison is not stored any more.")
+        return
+    st.success(escaped(f"Compared: {_words(artefact)}."))
+    warnings = outside_runs.warnings(artefact.facts)
+    if warnings:
+        st.warning(escaped(" ".join(warnings)))
+    _link(artefact, "Open the comparison")
+
+
+def _stored() -> None:
+    stored = list(benchmarks.of_runs().values())
+    if not stored:
+        return
+    st.subheader("Stored comparisons")
+    for artefact in stored[:SHOWN]:
+        _link(artefact, escaped(_words(artefact)))
+    if len(stored) > SHOWN:
+        st.caption(f"{len(stored) - SHOWN} more are in the library.")
+
+
+def _words(artefact: Artefact) -> str:
+    """A comparison in a line."""
+    facts, runs = artefact.facts, counted(len(artefact.recipe["runs"]), "run")
+    topics = counted(facts["queries"], "topic")
+    return f"{opened.day(artefact)} · {runs} · {facts['data']}, {topics}"
+
+
+def _link(artefact: Artefact, label: str) -> None:
+    parts.link("benchmark", label, query={"study": str(artefact.key)})
+
+
 EXAMPLE = '''# mine.py
 def score(features, ranks):
     """One list: float32 [documents, features], int32 [documents, rankings] -> [documents]."""
@@ -26,16 +172,6 @@ def score_many(features, mask, ranks):
     """Several lists at once: a leading axis more, mask True = a document."""
     return features[:, :, 2] - 0.1 * ranks[:, :, 0]
 '''
-
-
-def page() -> None:
-    """Draw the choice of what there is, then what is to be done with it."""
-    parts.header("From outside", QUESTION)
-    ways = {RUNS: runs.section, SCORED: ranker, FUNCTION: _function}
-    way = st.segmented_control(
-        "What you have", list(ways), default=RUNS, required=True, key="have", bind="query-params"
-    )
-    ways[way or RUNS]()
 
 
 def _function() -> None:
@@ -89,39 +225,56 @@ ALIVE = (
 )
 
 
-def ranker() -> None:
+def _ranker() -> None:
     """Draw the form, the job under way, and what was brought before."""
-    settle(MINE)
+    _forget_read(MINE, DRAFT)
     data = state.data()
     words = list(KINDS.values())
     what = st.segmented_control(
         "What it is", words, default=words[0], required=True, key="brought", bind="query-params"
     )
     kind = list(KINDS)[words.index(what or words[0])]
-    st.markdown(_asked(data, kind))
-    runs.uploader(DRAFT, FILE, KINDS[kind], hint=HINTS[kind])
-    runs.errors(DRAFT)
-    draft = runs.draft(DRAFT)
-    chosen = bool(draft and draft.files(FILE))
+    st.markdown(_due(data, kind))
+    received.uploader(DRAFT, FILE, KINDS[kind], "last", HINTS[kind])
+    received.errors(DRAFT)
+    ready = bool(received.chosen(DRAFT, FILE))
     pressed = st.button(
-        f"Bring it to {escaped(data)}", type="primary", disabled=not chosen, key="bring ranker",
-        help=None if chosen else "Choose its file first.",
+        f"Bring it to {escaped(data)}", type="primary", disabled=not ready, key="bring ranker",
+        help=None if ready else "Choose its file first.",
     )  # fmt: skip
+    draft = received.draft(DRAFT)
     if pressed and draft:
-        hand_in(MINE, DRAFT, lambda: outside.bring(draft, kind, data))
-    watch(MINE, _done)
+        _hand_in(MINE, lambda: bring(draft, kind, data))
+    _watch(MINE, _arrived)
     _brought(data)
     st.caption(escaped(FROZEN if kind == SCORES else ALIVE))
 
 
-def _asked(data: str, kind: str) -> str:
+def bring(draft: Draft, kind: str, data: str) -> Job:
+    """Hand in a ranker's file; what ended without a result runs again.
+
+    Args:
+        draft: with one file in `file`.
+        kind: scores, lightgbm or xgboost.
+        data: the data set that it is brought to.
+
+    Raises:
+        ShuffleproofError: no file, or the table of jobs cannot be used.
+    """
+    (file,) = draft.files(FILE)
+    given = {"upload": draft.spooled(FILE), "file": f"{FILE}/{file.name}"}
+    uploads.clear(services.store(), jobs.table())
+    return jobs.submit("bring", {"data": data, "kind": kind} | given)
+
+
+def _due(data: str, kind: str) -> str:
     """What the file must hold, for the data set in use."""
     try:
-        parts = services.data_set(data).facts.get("parts", {})
+        sizes = services.data_set(data).facts.get("parts", {})
     except ShuffleproofError as error:
         return escaped(str(error))
     if kind == SCORES:
-        count = parts.get("test", {}).get("documents")
+        count = sizes.get("test", {}).get("documents")
         lines = f"**{count:,} lines**" if count else "A line each"
         command = f"shuffleproof export {data} test.txt --part test"
         return (
@@ -134,24 +287,23 @@ def _asked(data: str, kind: str) -> str:
     )
 
 
-def _done(job: Job) -> None:
+def _arrived(job: Job) -> None:
     digest = str(job.result["artefact"]).rpartition("-")[2]
     name = f"{job.parameters['kind']}#{digest[: proposals.DIGITS]}"
     st.success(escaped(f"{job.parameters['data']} has it now. Its name in every study: {name}"))
 
 
 def _brought(data: str) -> None:
-    found = outside.imported(data)
-    if not found:
+    rankers = [ranker for ranker in proposals.trained(data) if ranker.name in FILES]
+    if not rankers:
         return
     st.subheader("Brought to this data set")
+    valid = [ranker.valid.get("NDCG@10") for ranker in rankers]
     st.table(
         {
-            "Name in studies": [escaped(proposals.as_asked(one, data)) for one in found],
-            "What": [escaped(_what(one)) for one in found],
-            "Validation NDCG@10": [
-                f"{one.valid['NDCG@10']:.3f}" if "NDCG@10" in one.valid else "–" for one in found
-            ],
+            "Name in studies": [escaped(proposals.as_asked(ranker, data)) for ranker in rankers],
+            "What": [escaped(_what(ranker)) for ranker in rankers],
+            "Validation NDCG@10": list(map(number, valid)),
         }
     )
     with st.container(horizontal=True):
@@ -164,73 +316,46 @@ def _what(ranker: TrainedRanker) -> str:
     return f"{FILES[ranker.name]}{f', {file}' if file else ''}"
 
 
-EVERY_SECONDS = 1.0
-
-
-def watch(own: str, done: Callable[[Job], None]) -> bool:
-    """Draw the job that this session handed in last; whether it is still under way.
-
-    Args:
-        own: where the session remembers its id.
-        done: draws what became of one that is done.
-    """
-    identifier = st.session_state.get(own)
-    if identifier is None:
-        return False
-    try:
-        job = jobs.table().get(identifier)
-    except ShuffleproofError:  # it was removed from the list in another tab
-        del st.session_state[own]
-        return False
-    if not job.ended:
-        st.fragment(_running, run_every=EVERY_SECONDS)(identifier)
-        return True
-    if job.state == "done":
-        done(job)
-    elif job.state == "failed":
-        st.error(escaped(f"Refused. {job.reason}"))
-        st.caption("The files above are kept: take the one that is named out, or put another in.")
-    else:
-        st.info(escaped(f"{jobs.name(job)}: cancelled."))
-    return False
-
-
-def settle(own: str) -> None:
-    """Forget the files of a job that is done, once; call it before they are drawn."""
-    if f"{own} files" not in st.session_state or own not in st.session_state:
-        return
-    try:
-        is_done = jobs.table().get(st.session_state[own]).state == "done"
-    except ShuffleproofError:
-        return
-    if is_done:
-        runs.clear(st.session_state.pop(f"{own} files"))
-
-
-def hand_in(own: str, draft: str, job: Callable[[], Job]) -> None:
+def _hand_in(own: str, job: Callable[[], Job]) -> None:
     """Hand work in and show it; what makes it impossible is said where the button is.
 
     Args:
         own: where the session remembers the job's id.
-        draft: the name of its files' draft.
         job: hands it in.
     """
     try:
         st.session_state[own] = job().id
-        st.session_state[f"{own} files"] = draft
+        st.session_state[f"{own} files"] = True
     except (ShuffleproofError, OSError) as error:
         st.error(escaped(str(error)))
         return
     st.rerun()
 
 
-def _running(identifier: str) -> None:
-    try:
-        job = jobs.table().get(identifier)
-    except ShuffleproofError:
-        st.rerun()
-    if job.ended:
-        st.rerun()
-    told = jobs.far(job, jobs.table().history(identifier))
-    st.progress(told.share, escaped(f"{jobs.name(job)}: {told.words}"))
-    st.button("Cancel", key=f"cancel {identifier}", on_click=jobs.act, args=("cancel", identifier))
+def _forget_read(own: str, draft: str) -> None:
+    """Forget the files of a job that is done, once; call it before they are drawn."""
+    job = jobs.remembered(own)
+    if job is not None and job.state == "done" and st.session_state.pop(f"{own} files", None):
+        received.clear(draft)
+
+
+def _watch(own: str, done: Callable[[Job], None]) -> bool:
+    """Draw the job that this session handed in last; whether it is still under way.
+
+    Args:
+        own: where the session remembers its id.
+        done: draws what became of one that is done.
+    """
+    job = jobs.remembered(own)
+    if job is None:
+        return False
+    if not job.ended:
+        jobs.watched(job, jobs.name(job))
+    elif job.state == "done":
+        done(job)
+    elif job.state == "failed":
+        st.error(escaped(f"Refused. {job.reason}"))
+        st.caption("The files above are kept: take the one that is named out, or put another in.")
+    else:
+        st.info(escaped(f"{jobs.name(job)}: cancelled."))
+    return not job.ended
