@@ -1,7 +1,6 @@
 """Cached doors to stored studies of set size: every answer by the study's content key."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.set_size import sections
 from shuffleproof.core.studies.kinds.set_size.question import SetSize
-from shuffleproof.core.studies.kinds.set_size.sections import Drop, Sentences
+from shuffleproof.core.studies.kinds.set_size.sections import Sentences
 from shuffleproof.core.studies.kinds.set_size.study import ANY, CEILING
 from shuffleproof.core.words import counted
 
@@ -83,16 +82,8 @@ curves = door(sections.curves)
 """Every ranker at every N0 and N1."""
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
-def drops(key: str, measure: str) -> pd.DataFrame:
-    """What every ranker loses between its smallest N0 and the largest N1, least first."""
-    return pd.DataFrame([asdict(drop) for drop in _drops(key, measure)])
-
-
-@st.cache_data(max_entries=64, show_spinner=False)
-def _drops(key: str, measure: str) -> list[Drop]:
-    return sections.drops(result(key), measure)
-
+drops = door(sections.drops)
+"""What every ranker loses between its smallest N0 and the largest N1, least first."""
 
 claim = door(sections.claim)
 """Whether the paper's claim holds here; empty where its three rankers are not there."""
@@ -101,7 +92,7 @@ claim = door(sections.claim)
 @st.cache_data(max_entries=64, show_spinner=False)
 def sentences(key: str, measure: str) -> Sentences:
     """What the numbers amount to, in words."""
-    return sections.claim_sentences(curves(key, measure), _drops(key, measure), claim(key, measure))
+    return sections.claim_sentences(curves(key, measure), drops(key, measure), claim(key, measure))
 
 
 queries = door(sections.queries)

@@ -6,9 +6,10 @@ leaves out 0 exactly where p ≤ 0.05.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float64
 
 from shuffleproof.core.metrics.significance import holm, paired_t, t_interval
@@ -32,55 +33,33 @@ STEPS = (
     tables.Column("p", "p", tables.P, "Paired t, two-sided, adjusted by Holm."),
     tables.QUERIES,
 )
-"""Of a table of steps."""
+"""Of the neighbouring pairs of a claimed order."""
 
 
-@dataclass(frozen=True)
-class Step:
-    """One neighbouring pair of the claimed order.
-
-    Attributes:
-        less: who is claimed to be below.
-        more: who is claimed to be above.
-        difference: mean of more − less over the queries.
-        low: of its interval, adjusted as p is: it leaves out 0 where p ≤ 0.05.
-        high: likewise.
-        p: of the paired t test, two-sided, adjusted by Holm over the steps.
-        n: queries counted.
-    """
-
-    less: str
-    more: str
-    difference: float
-    low: float
-    high: float
-    p: float
-    n: int
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Verdict:
     """Whether a claimed order holds.
 
     Attributes:
         word: holds, does not hold, cannot be told.
-        steps: the pairs that it rests on.
+        steps: the neighbouring pairs that it rests on: STEPS.
     """
 
     word: str
-    steps: tuple[Step, ...]
+    steps: pd.DataFrame
 
     @property
     def text(self) -> str:
         """The verdict with its numbers, as it stands at the end of a sentence."""
-        said = [
+        steps: list[Any] = list(self.steps.itertuples())
+        pairs = [
             f"{step.more} − {step.less} = {signed(step.difference)} "
             f"({interval(step.low, step.high)}, {p_value(step.p)}, n = {step.n})"
-            for step in self.steps
+            for step in steps
         ]
-        count = counted(len(self.steps), "comparison")
+        count = counted(len(pairs), "comparison")
         how = f"paired t and 95 % intervals after Holm's adjustment for {count}"
-        return f"{self.word} here ({how}): {'; '.join(said)}."
+        return f"{self.word} here ({how}): {'; '.join(pairs)}."
 
 
 def rising(values: Sequence[tuple[str, Float64[np.ndarray, " queries"]]]) -> Verdict:
@@ -96,25 +75,20 @@ def rising(values: Sequence[tuple[str, Float64[np.ndarray, " queries"]]]) -> Ver
     >>> rising([("a", low), ("b", high)]).word, rising([("b", high), ("a", low)]).word
     ('holds', 'does not hold')
     """
-    pairs = list(pairwise(values))
-    differences = np.array([two[1] - one[1] for one, two in pairs]).reshape(len(pairs), -1)
+    names = [name for name, _ in values]
+    differences = np.diff([of_queries for _, of_queries in values], axis=0)
     p, low, high = adjusted(differences)
-    steps = tuple(
-        Step(
-            less=one[0],
-            more=two[0],
-            difference=float(np.nanmean(differences[at])),
-            low=float(low[at]),
-            high=float(high[at]),
-            p=float(p[at]),
-            n=int((~np.isnan(differences[at])).sum()),
-        )
-        for at, (one, two) in enumerate(pairs)
-    )
-    if all(step.p <= ALPHA and step.difference > 0 for step in steps):
+    means = np.nanmean(differences, axis=1)
+    steps = pd.DataFrame(
+        {
+            "less": names[:-1], "more": names[1:], "difference": means, "low": low, "high": high,
+            "p": p, "n": (~np.isnan(differences)).sum(axis=1),
+        }
+    )  # fmt: skip
+    told = p <= ALPHA
+    if np.all(told & (means > 0)):
         return Verdict(HOLDS, steps)
-    against = any(step.p <= ALPHA and step.difference < 0 for step in steps)
-    return Verdict(NOT if against else UNTOLD, steps)
+    return Verdict(NOT if np.any(told & (means < 0)) else UNTOLD, steps)
 
 
 def adjusted(

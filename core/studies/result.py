@@ -183,6 +183,12 @@ def _is_measure(text: str) -> bool:
 Values = Float[np.ndarray, " queries"]
 
 
+def known_mean(values: Values) -> float:
+    """The mean over the queries that count; NaN where none does."""
+    known = values[~np.isnan(values)]
+    return float(known.mean(dtype=np.float64)) if len(known) else float("nan")
+
+
 def by_query(  # noqa: PLR0913 (each argument is one fact of the columns)
     query_ids: Sequence[str],
     before: tuple[str, Values],
@@ -260,8 +266,8 @@ def disturbed(
 
 
 def most_damaged(
-    before: Float32[np.ndarray, " queries"],
-    after: Mapping[Any, Float32[np.ndarray, " queries"]],
+    before: Values,
+    after: Mapping[Any, Values],
     query_ids: Sequence[str],
     *,
     every: bool = False,

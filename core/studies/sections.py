@@ -8,38 +8,41 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.studies.tables import DIGITS, Table
+from shuffleproof.core.words import counted
 
 if TYPE_CHECKING:
     from shuffleproof.core.studies.result import StudyResult
 
 
 @dataclass(frozen=True)
-class Heading:
+class Text:
+    """Something in words; nothing is shown of an empty one."""
+
+    text: str
+
+
+class Heading(Text):
     """What the next sections are about: one ranker, one family."""
 
-    text: str
+
+class Finding(Text):
+    """What the numbers amount to."""
 
 
-@dataclass(frozen=True)
-class Finding:
-    """What the numbers amount to; nothing is shown of an empty one."""
-
-    text: str
+class Sentence(Text):
+    """A sentence beside."""
 
 
-@dataclass(frozen=True)
-class Sentence:
-    """A sentence beside; nothing is shown of an empty one."""
-
-    text: str
-
-
-@dataclass(frozen=True)
-class Convention:
+class Convention(Text):
     """What the numbers are: measure, queries, draws."""
 
-    text: str
+    @classmethod
+    def of(cls, measure: str, queries: int, *more: str) -> "Convention":
+        """The measure's convention, the number of queries and what else there is to say."""
+        parts = [Measure.parse(measure).convention(), f"N = {counted(queries, 'query')}", *more]
+        return cls(" · ".join(parts))
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,10 @@ class View:
     baselines: Sequence[str] | None = None
     test: str = "paired t"
     symbols: str = "abcdefghijklmnopqrstuvwxyz"
+
+    def measure(self, result: "StudyResult") -> str:
+        """The first measure of the tables."""
+        return str([*self.measures, *result.measures][0])
 
 
 Section = Heading | Finding | Sentence | Convention | Picture | Details | Table

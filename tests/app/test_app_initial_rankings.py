@@ -100,7 +100,9 @@ def words(test):
 def test_dots_finding_verdict_and_exports(stored):
     test = opened()
     result = StudyResult.open(stored.path)
-    said = sections.sentences(result, "NDCG@5")
+    said = sections.claim_sentences(
+        sections.table(result, "NDCG@5"), sections.claim(result, "NDCG@5")
+    )
     assert said.rankers in words(test)
     assert said.verdict in words(test)
     assert "NDCG@5 · gain: 2^y − 1 · ideal: judged" in words(test)

@@ -1,7 +1,7 @@
 """The page of Table 4: none, one or many initial rankings, left out and exchanged."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -299,7 +299,7 @@ def _claim(key: str, measure: str) -> None:
         return
     st.subheader("The paper's claim, step by step")
     title = "The two steps of the paper's claim with intervals and p"
-    data_frame(Table(pd.DataFrame([asdict(step) for step in found.steps]), STEPS, title), "steps")
+    data_frame(Table(found.steps, STEPS, title), "steps")
     st.caption(
         escaped(
             f"Many initial rankings beat one, and one beats none (SetRank, Table 4): {found.word} "

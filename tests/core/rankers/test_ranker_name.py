@@ -1,7 +1,7 @@
 """A ranker's name: every way to say one parses and prints back, and means one ranker."""
 
 import re
-from dataclasses import asdict, fields
+from dataclasses import fields
 
 import numpy as np
 import pandas as pd
@@ -149,7 +149,7 @@ def result_of(labels, family, levels):
     }
     values = np.random.default_rng(0).random((len(rows), len(stored), 12), np.float32)
     ids = tuple(map(str, range(12)))
-    return StudyResult(recipe, pd.DataFrame(rows), values, ids, {})
+    return StudyResult(recipe, pd.DataFrame(rows), values, ids, {"queries": 12})
 
 
 def claimed(figure, labels):
@@ -162,7 +162,7 @@ def claimed(figure, labels):
         found = set_size_sections.claim(result_of(labels, "40", [40.0, 240.0]), "NDCG@10")
         return steps_of(found.get("steps", ()))
     verdict = multi_ranking_sections.claim(result_of(labels, TRAINED, [0.0]), "NDCG@10")
-    return [] if verdict is None else steps_of([asdict(step) for step in verdict.steps])
+    return [] if verdict is None else steps_of(verdict.steps.to_dict("records"))
 
 
 def steps_of(steps):

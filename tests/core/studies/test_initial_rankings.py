@@ -293,7 +293,7 @@ def test_a_verdict_needs_every_step_to_be_more_than_chance():
     assert rising([("a", low), ("b", low + 0.1 + noise), ("c", low + 0.2)]).word == HOLDS
     assert rising([("a", low), ("b", low + 0.1 + noise), ("c", low)]).word == NOT
     assert rising([("a", low), ("b", low + noise), ("c", low + 0.2)]).word == UNTOLD
-    (step,) = rising([("a", low), ("b", low + 0.1 + noise)]).steps
+    (step,) = rising([("a", low), ("b", low + 0.1 + noise)]).steps.itertuples()
     assert step.difference == pytest.approx(0.1)
     assert step.low < 0.1 < step.high
 
@@ -308,8 +308,9 @@ def test_a_step_among_two_counts_after_holms_adjustment():
     assert rising([("a", start), ("b", down)]).word == NOT
     told = rising([("a", start), ("b", down), ("c", down + 0.01 * noise)])
     assert told.word == UNTOLD
-    assert told.steps[0].p == pytest.approx(2 * stats.ttest_rel(down, start).pvalue)
-    assert told.steps[0].low < 0 < told.steps[0].high
+    step, _ = told.steps.itertuples()
+    assert step.p == pytest.approx(2 * stats.ttest_rel(down, start).pvalue)
+    assert step.low < 0 < step.high
     assert "after Holm's adjustment for 2 comparisons" in told.text
 
 
@@ -319,7 +320,7 @@ def test_an_interval_leaves_out_0_exactly_where_the_verdict_is_told():
     for shift in np.linspace(-1.2, 1.2, 41):
         values = draw.exponential(1.0, 12) - 1.0 + shift  # skewed, so that a bootstrap's differs
         verdict = rising([("a", np.zeros(12)), ("b", values)])
-        (step,) = verdict.steps
+        (step,) = verdict.steps.itertuples()
         expected = stats.ttest_1samp(values, 0.0).confidence_interval(0.95)
         assert (step.low, step.high) == pytest.approx((expected.low, expected.high))
         word = HOLDS if step.low > 0 else NOT if step.high < 0 else UNTOLD

@@ -1,8 +1,7 @@
 """A study of several initial rankings, told: conditions, what hurts most, the claim."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -16,7 +15,7 @@ from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.claims import ADJUSTED, ALPHA, Verdict, adjusted, rising
 from shuffleproof.core.studies.kinds.multi_ranking.question import MultiRanking
 from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import NONE, TRAINED
-from shuffleproof.core.studies.result import StudyResult, by_query, most_damaged
+from shuffleproof.core.studies.result import StudyResult, by_query, known_mean, most_damaged
 from shuffleproof.core.studies.sections import Convention, Finding, Picture, Section, View
 from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.studies.tables import Table
@@ -25,26 +24,22 @@ from shuffleproof.core.words import counted, listed, p_value, signed
 
 def sections(result: StudyResult, view: View) -> Iterator[Section]:
     """What is said of a study, in order."""
-    measure = next(iter(view.measures), str(result.measures[0]))
+    measure = view.measure(result)
     frame = table(result, measure)
     yield Picture("conditions", (frame, measure))
-    found = sentences(result, measure)
-    yield Finding(found.rankers)
-    yield Finding(found.verdict)
-    queries = counted(result.facts["queries"], "query")
-    convention = Measure.parse(measure).convention()
-    yield Convention(f"{convention} · N = {queries} · 95 % intervals over queries")
-    title = f"{measure} of every ranker under every condition"
-    yield Table(frame, COLUMNS, title)
+    yield from map(Finding, claim_sentences(frame, claim(result, measure)))
+    yield Convention.of(measure, result.facts["queries"], "95 % intervals over queries")
+    yield Table(frame, COLUMNS, f"{measure} of every ranker under every condition")
 
 
 def answer(result: StudyResult, _view: View) -> dict[str, Any]:
     """What the command answers in JSON."""
     measure = str(result.measures[0])
     verdict = claim(result, measure)
+    steps = {"word": verdict.word, "steps": records(verdict.steps)} if verdict else None
     return {
         "table": records(table(result, measure)),
-        "claim": None if verdict is None else asdict(verdict),
+        "claim": steps,
         "finding": finding(result, measure),
         "convention": Measure.parse(measure).convention(),
     }
@@ -71,35 +66,25 @@ COLUMNS = (
 
 
 def table(result: StudyResult, measure: str) -> pd.DataFrame:
-    """COLUMNS, one row a ranker and condition; a ranker as trained has no change.
-
-    Args:
-        result: a study of initial rankings.
-        measure: one that follows from what is stored.
-    """
+    """COLUMNS, one row a ranker and condition; a ranker as trained has no change."""
     points = _points(result)
+    frame = pd.DataFrame(points, columns=["ranker", "condition"])
     values = np.stack([_values(result, *point, measure) for point in points])
-    at = {point: row for row, point in enumerate(points)}
-    before = [at.get((label, TRAINED), row) for row, (label, _) in enumerate(points)]
-    changed = np.array([row != one for row, one in enumerate(before)])
-    changes = np.where(changed[:, None], values - values[before], np.nan)
+    as_trained = [points.index((label, TRAINED)) for label, _ in points]
+    changes = values - values[as_trained]
+    changes[frame["condition"] == TRAINED] = np.nan
     low, high = bootstrap_intervals(values, generator(0, "table"))
     change_p, change_low, change_high = adjusted(changes)
-    frame = pd.DataFrame(
-        {
-            "ranker": [label for label, _ in points],
-            "condition": [condition for _, condition in points],
-            "mean": [_mean(own) for own in values],
-            "low": low,
-            "high": high,
-            "change": [_mean(own) for own in changes],
-            "change_low": change_low,
-            "change_high": change_high,
-            "change_p": change_p,
-            "n": (~np.isnan(values)).sum(axis=1),
-        }
+    return frame.assign(
+        mean=[known_mean(row) for row in values],
+        low=low,
+        high=high,
+        change=[known_mean(row) for row in changes],
+        change_low=change_low,
+        change_high=change_high,
+        change_p=change_p,
+        n=(~np.isnan(values)).sum(axis=1),
     )
-    return frame[tables.keys(COLUMNS)]
 
 
 def queries(result: StudyResult, point: tuple[str, str], measure: str) -> pd.DataFrame:
@@ -114,7 +99,7 @@ def queries(result: StudyResult, point: tuple[str, str], measure: str) -> pd.Dat
         Columns query, as_trained, here, change; queries that the measure leaves out are left out.
     """
     ranker, condition = point
-    before, after = (_values(result, ranker, one, measure) for one in (TRAINED, condition))
+    before, after = (_values(result, ranker, each, measure) for each in (TRAINED, condition))
     return by_query(result.query_ids, ("as_trained", before), ("here", after))
 
 
@@ -125,30 +110,27 @@ def by_condition(result: StudyResult, ranker: str, measure: str) -> pd.DataFrame
         A column a condition, a row a query (its id is the index), the most damaged first; queries
         that the measure leaves out are left out.
     """
-    before = result.per_query(ranker, TRAINED, 0.0, measure)
-    asked = [condition for label, condition in _points(result) if label == ranker]
-    after = {
-        condition: result.per_query(ranker, condition, 0.0, measure)
-        for condition in asked
-        if condition != TRAINED
+    values = {
+        condition: _values(result, ranker, condition, measure)
+        for label, condition in _points(result)
+        if label == ranker
     }
-    return most_damaged(before, after, result.query_ids)
+    return most_damaged(values.pop(TRAINED), values, result.query_ids)
 
 
 def claim(result: StudyResult, measure: str) -> Verdict | None:
     """The paper's Table 4: one initial ranking beats none, and many beat one; None without them."""
-    points = _points(result)
-    found = []
+    ordered = []
     for name in MultiRanking.rankers:
-        labels = [label for label, _ in points if RankerName.of(label).base == name]
-        if not labels:
+        labels = (label for label, _ in _points(result) if RankerName.of(label).base == name)
+        label = next(labels, None)
+        if label is None:
             return None
-        found.append((labels[0], _values(result, labels[0], TRAINED, measure)))
-    return rising(found)
+        ordered.append((label, _values(result, label, TRAINED, measure)))
+    return rising(ordered)
 
 
-@dataclass(frozen=True)
-class Sentences:
+class Sentences(NamedTuple):
     """What a study says, written from the numbers; empty where it has nothing to say.
 
     Attributes:
@@ -160,29 +142,21 @@ class Sentences:
     verdict: str
 
 
-def sentences(result: StudyResult, measure: str) -> Sentences:
-    """What a study says of its rankers and of the paper's claim."""
-    return claim_sentences(table(result, measure), claim(result, measure))
-
-
-def claim_sentences(frame: pd.DataFrame, found: Verdict | None) -> Sentences:
-    """The sentences from what was computed before: `table` and `claim`."""
-    said = []
-    for label, own in frame.groupby("ranker", sort=False):
-        rows = own.to_dict("records")
-        changed = [row for row in rows if not np.isnan(row["change"])]
-        if not changed:
-            continue
-        (start,) = (row["mean"] for row in rows if row["condition"] == TRAINED)
+def claim_sentences(frame: pd.DataFrame, verdict: Verdict | None) -> Sentences:
+    """What a study says of its rankers and of the paper's claim: of its `table` and `claim`."""
+    lines = []
+    for label, of_ranker in frame.groupby("ranker", sort=False):
+        start = of_ranker.loc[of_ranker["condition"] == TRAINED, "mean"].iloc[0]
+        changed = of_ranker[of_ranker["change"].notna()].to_dict("records")
         without = [row["change"] for row in changed if row["condition"] == NONE]
         none = f" without any initial ranking {signed(without[0])};" if without else ""
-        said.append(f"{label} reaches {start:.3f};{none} {_worst(changed)}.")
-    if said:
-        said.append(f"{adjustment(frame)}.")
-    if found is None:
-        return Sentences(" ".join(said), "")
+        if changed:
+            lines.append(f"{label} reaches {start:.3f};{none} {_worst(changed)}.")
+    if lines:
+        lines.append(f"{adjustment(frame)}.")
     claimed = "many initial rankings beat one and one beats none"
-    return Sentences(" ".join(said), f"The paper's claim that {claimed} {found.text}")
+    told = "" if verdict is None else f"The paper's claim that {claimed} {verdict.text}"
+    return Sentences(" ".join(lines), told)
 
 
 def adjustment(frame: pd.DataFrame) -> str:
@@ -197,8 +171,8 @@ def adjustment(frame: pd.DataFrame) -> str:
 
 def finding(result: StudyResult, measure: str) -> str:
     """A paragraph from the numbers: what many give, what the ordinals are worth, what hurts."""
-    said = sentences(result, measure)
-    return " ".join(filter(None, (said.rankers, said.verdict)))
+    said = claim_sentences(table(result, measure), claim(result, measure))
+    return " ".join(filter(None, said))
 
 
 def _worst(changed: Sequence[Mapping[Any, Any]]) -> str:
@@ -208,18 +182,13 @@ def _worst(changed: Sequence[Mapping[Any, Any]]) -> str:
         return "nothing that was left out or exchanged hurts"
     bounds = f"{signed(worst['change_low'])} to {signed(worst['change_high'])}"
     chance = "" if worst["change_p"] <= ALPHA else ": may be chance"
-    said = f"{signed(worst['change'])}, {bounds}, {p_value(worst['change_p'])}{chance}"
-    return f"what hurts most is {worst['condition']} ({said})"
-
-
-def _mean(values: Float64[np.ndarray, " queries"]) -> float:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) else float("nan")
+    numbers = f"{signed(worst['change'])}, {bounds}, {p_value(worst['change_p'])}{chance}"
+    return f"what hurts most is {worst['condition']} ({numbers})"
 
 
 def _points(result: StudyResult) -> list[tuple[str, str]]:
-    pairs = zip(result.trials.ranker, result.trials.family, strict=True)
-    return list(dict.fromkeys((str(label), str(condition)) for label, condition in pairs))
+    """Rankers and conditions, in the study's order."""
+    return list(dict.fromkeys(zip(result.trials.ranker, result.trials.family, strict=True)))
 
 
 def _values(

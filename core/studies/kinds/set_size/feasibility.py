@@ -55,8 +55,8 @@ def train_sizes(sizes: Sequence[int]) -> tuple[int, ...]:
     >>> train_sizes((40, 240, 500)), train_sizes((20, 40, 121)), train_sizes((20, 40))
     ((40,), (20, 40), (20,))
     """
-    own = tuple(sorted(set(sizes)))
-    return own[:2] if len(own) > 2 and own[1] <= CHEAP else own[:1]
+    rising = tuple(sorted(set(sizes)))
+    return rising[:2] if len(rising) > 2 and rising[1] <= CHEAP else rising[:1]
 
 
 def checked(name: str, sizes: Sequence[int]) -> list[int]:
@@ -73,28 +73,13 @@ def checked(name: str, sizes: Sequence[int]) -> list[int]:
     return sorted(set(sizes))
 
 
-def reaching(facts: Mapping[str, Any], size: int) -> int | None:
-    """How many test lists have at least so many documents; None where a study noted nothing.
+def reaching(facts: Mapping[str, Any], size: int) -> int:
+    """How many test lists have at least so many documents; all where a study noted nothing.
 
     >>> reaching({"queries": 3, "shorter": {"40": 1}}, 40)
     2
     """
-    short = facts.get("shorter", {}).get(str(size))
-    return None if short is None else int(facts["queries"]) - int(short)
-
-
-def is_reached(facts: Mapping[str, Any], size: int) -> bool:
-    """Whether some test list has so many documents, as far as the study noted it."""
-    return reaching(facts, size) != 0
-
-
-def differing(facts: Mapping[str, Any], size: int) -> int | None:
-    """How many test lists are cut at a size and so differ from those of every longer size.
-
-    None where a study noted nothing, as those stored before this was counted.
-    """
-    longer = facts.get("longer", {}).get(str(size))
-    return None if longer is None else int(longer)
+    return int(facts["queries"]) - int(facts.get("shorter", {}).get(str(size), 0))
 
 
 def counts(lengths: Integer[np.ndarray, " queries"], sizes: Sequence[int]) -> dict[str, Any]:
@@ -117,9 +102,9 @@ def beyond(sizes: Sequence[int]) -> str:
     """
     if not sizes:
         return ""
-    *first, last = map(str, sorted(set(sizes)))
-    said = f"{', '.join(first)} or {last}" if first else last
-    return f"No test list has {said} documents: there the lists are whole, and nothing is claimed."
+    *smaller, largest = map(str, sorted(set(sizes)))
+    words = f"{', '.join(smaller)} or {largest}" if smaller else largest
+    return f"No test list has {words} documents: there the lists are whole, and nothing is claimed."
 
 
 def compared(facts: Mapping[str, Any], short: int, long: int) -> str:
@@ -129,12 +114,12 @@ def compared(facts: Mapping[str, Any], short: int, long: int) -> str:
     >>> print(compared(facts, 40, 500))
     Between 40 and 500 candidates 9 of 12 lists differ; 1 of 12 has 500 documents or more.
     """
-    there, differ = reaching(facts, long), differing(facts, short)
-    if there is None or there == facts["queries"]:
+    there, of = reaching(facts, long), f"of {counted(facts['queries'], 'list')}"
+    if there == facts["queries"]:
         return ""
-    of = f"of {counted(facts['queries'], 'list')}"
     verb = "has" if there == 1 else "have"
-    if differ is None:
+    differ = facts.get("longer", {}).get(str(short))
+    if differ is None:  # stored before this was counted
         return f"{there} {of} {verb} {long} documents or more."
     differs = "differs" if differ == 1 else "differ"
     return (
