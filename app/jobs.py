@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import services
+from shuffleproof.app import services, uploads
 from shuffleproof.app.plain import escaped
 from shuffleproof.core import jobs as work
 from shuffleproof.core.errors import JobError, ShuffleproofError
@@ -314,6 +314,18 @@ def curve(steps: Iterable[Step]) -> pd.DataFrame:
             )
     columns = ["done", "loss", "valid", "valid_loss", "lists_per_second"]
     return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(columns, float))
+
+
+def pressed(verb: str, identifier: str) -> None:
+    """Do what a button says, as `act` does; the reason why not is a toast."""
+    try:
+        if verb == "forget":
+            job = table().get(identifier)
+            if job.kind == "ingest":
+                uploads.discard(services.store(), job)
+        act(verb, identifier)
+    except ShuffleproofError as error:
+        st.toast(escaped(str(error)), icon=":material/error:")
 
 
 def act(verb: str, identifier: str) -> None:

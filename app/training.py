@@ -4,7 +4,7 @@ Only manifests, offsets and recipes are read: no ranker is opened, nothing is fi
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import combinations, services
+from shuffleproof.app import services
 from shuffleproof.core.answers.trained import trained_on
 from shuffleproof.core.data import stored
 from shuffleproof.core.data.catalogue import find
@@ -24,12 +24,15 @@ from shuffleproof.core.experiment import cost
 from shuffleproof.core.experiment.cost import Cost, Measured, Sizes
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.base import RankerSpec
+from shuffleproof.core.rankers.ensemble.saved import FAMILY as ENSEMBLE
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, ranker_key
 from shuffleproof.core.rankers.initial import ListRecipe, initial_spec, scores_key
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.rankers.neural.recipes import rankings_of
+from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import differences
 from shuffleproof.core.studies.question import preset_of
+from shuffleproof.core.words import counted
 
 PRESETS = {
     "small": "trained in a minute on two cores",
@@ -234,18 +237,18 @@ def preparing(data: Fitting, lists: ListRecipe) -> Cost | None:
     Raises:
         ShuffleproofError: a ranker that cannot be the initial one.
     """
-    total: list[Cost] = []
+    fits: list[Cost] = []
     for text in lists.initial:
         spec: RankerSpec = initial_spec(text, lists.seed)
         if cost.family(spec) is None:
             continue
         if services.store().find(scores_key(spec, lists, data.fingerprints)) is None:
-            fits = 1 + (lists.folds if lists.scores == "cross-fitted" else 0)
-            total += [cost.estimate(spec, data.sizes(None))] * fits
-    if not total:
+            folds = lists.folds if lists.scores == "cross-fitted" else 0
+            fits += [cost.estimate(spec, data.sizes(None))] * (1 + folds)
+    if not fits:
         return None
-    low, high = cost.added(total)
-    return replace(total[0], steps=len(total), low=low, high=high)
+    low, high = cost.added(fits)
+    return replace(fits[0], steps=len(fits), low=low, high=high)
 
 
 def parameters(data: Fitting, lists: ListRecipe, plan: Plan) -> dict[str, Any]:
@@ -275,29 +278,53 @@ def _trained(parts: tuple[str, str], stored: services.Now) -> pd.DataFrame:
     del stored  # part of the memory's key alone
     artefacts = {str(artefact.key): artefact for artefact in services.artefacts("ranker")}
     own = trained_on(services.store(), *parts)
-    rows: list[dict[str, Any]] = []
+    rows = []
     for ranker in own:
         if RankerName.of(ranker.name).feature is not None or ranker.name in NOT_LEARNT:
             continue
         artefact = artefacts[ranker.key]
         preset, changed = differences.from_preset(artefact.recipe["ranker"])
         lists = {} if ranker.lists is None else differences.from_usual_lists(ranker.lists)
+        recipe = ", ".join(filter(None, (preset, differences.in_words(changed))))
         rows.append(
-            {
-                "ranker": ranker.name,
-                "recipe": ", ".join(filter(None, (preset, differences.in_words(changed)))),
-                "lists": differences.in_words(lists) or ALL_DOCUMENTS,
-                "valid": ranker.valid.get("NDCG@10"),
-                "epochs": artefact.facts.get("epochs"),
-                "seconds": artefact.facts.get("seconds"),
-                "created": datetime.fromisoformat(ranker.created).astimezone(UTC),
-                "key": ranker.key,
-            }
+            _row(artefact, ranker.name, recipe)
+            | {"lists": differences.in_words(lists) or ALL_DOCUMENTS}
         )
-    rows += combinations.made_of(artefacts.values(), {ranker.key for ranker in own})
+    rows += _combinations(artefacts.values(), {ranker.key for ranker in own})
     rows.sort(key=lambda row: row["created"], reverse=True)
     columns = ["ranker", "recipe", "lists", "valid", "epochs", "seconds", "created", "key"]
     return pd.DataFrame(rows, columns=columns)
+
+
+def _combinations(artefacts: Iterable[Artefact], keys: set[str]) -> Iterator[dict[str, Any]]:
+    """The stored combinations of rankers of these keys, and combinations of combinations.
+
+    Their `lists` is empty, since members may differ in theirs.
+    """
+    stored = [artefact for artefact in artefacts if artefact.recipe.get("family") == ENSEMBLE]
+    for artefact in sorted(stored, key=lambda artefact: artefact.created):
+        members = artefact.facts["members"]
+        if keys.isdisjoint(members):
+            continue
+        keys = keys | {str(artefact.key)}
+        digits = " + ".join(member.rpartition("-")[2][:6] for member in members)
+        scorings = counted(artefact.facts["passes"], "scoring")
+        row = _row(artefact, artefact.facts["name"], f"{scorings} a list, of {digits}")
+        yield row | {"epochs": None, "seconds": None}  # those of its members
+
+
+def _row(artefact: Artefact, name: str, recipe: str) -> dict[str, Any]:
+    facts = artefact.facts
+    return {
+        "ranker": name,
+        "recipe": recipe,
+        "lists": "",
+        "valid": facts.get("valid", {}).get("NDCG@10"),
+        "epochs": facts.get("epochs"),
+        "seconds": facts.get("seconds"),
+        "created": datetime.fromisoformat(artefact.created).astimezone(UTC),
+        "key": str(artefact.key),
+    }
 
 
 def together(costs: Sequence[Cost], first: Cost | None) -> tuple[float, float]:

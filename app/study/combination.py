@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from shuffleproof.app import combinations
 from shuffleproof.app.plain import escaped
+from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.combining import Fusion, Shuffling
 from shuffleproof.core.rankers.name import RankerName
 
@@ -44,7 +44,7 @@ def drawn(offered: Sequence[str], key: str) -> RankerName | None:
 
 
 def _shuffled(offered: Sequence[str], aggregate: str, key: str) -> RankerName | None:
-    following = [name for name in offered if combinations.follows_the_order(name)]
+    following = [name for name in offered if follows_the_order(name)]
     member = st.selectbox(
         "Around", [*following, *(name for name in offered if name not in following)],
         key=f"{key}.member", help="Rankers that follow the order shown stand first.",
@@ -55,6 +55,16 @@ def _shuffled(offered: Sequence[str], aggregate: str, key: str) -> RankerName | 
     if member not in following:
         st.caption(escaped(f"{member} does not read the order shown: shuffling changes nothing."))
     return RankerName.made_of([str(member)], Shuffling(shuffles, aggregate))
+
+
+def follows_the_order(name: str) -> bool:
+    """Whether a ranker's answer depends on the order in which documents are shown.
+
+    >>> follows_the_order("dlcm@small"), follows_the_order("setrank-imsab")
+    (True, False)
+    """
+    ranker = RankerName.of(name).base
+    return ranker in registry.RANKERS and "order" in registry.RANKERS[ranker].reads
 
 
 def cost(made: RankerName) -> str:

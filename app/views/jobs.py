@@ -12,7 +12,6 @@ from shuffleproof.app import jobs, services, state, uploads
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import parts
 from shuffleproof.app.when import age_in_words
-from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.jobs import STATES, Job
 
 QUESTION = "What is being computed, what waits, and what became of the rest?"
@@ -57,10 +56,10 @@ def page() -> None:
 
 def _listed(states: tuple[str, ...], data: str | None) -> None:
     """The jobs in these states, drawn anew as they go on; ended ones of one data set, or of all."""
-    try:
+    with parts.errors_shown():
         every = jobs.table().list()
         others = () if data is None else [name for name in state.data_sets() if name != data]
-        found = [job for job in every if not job.ended or _data(job) not in others]
+        listed = [job for job in every if not job.ended or _data(job) not in others]
         if not every:
             st.info(
                 "No work has been handed in yet. Trainings, studies and uploads stand here "
@@ -68,14 +67,11 @@ def _listed(states: tuple[str, ...], data: str | None) -> None:
                 icon=":material/inbox:",
             )
         for each in HEADINGS:
-            own = [job for job in found if job.state == each]
+            own = [job for job in listed if job.state == each]
             if own and each in states:
                 _section(each, own)
-        hidden = len(every) - len(found)
-        if hidden:
-            _hidden(hidden, str(data))
-    except ShuffleproofError as error:
-        st.error(escaped(str(error)))
+        if len(listed) < len(every):
+            _hidden(len(every) - len(listed), str(data))
 
 
 def _data(job: Job) -> str:
@@ -86,11 +82,7 @@ def _data(job: Job) -> str:
 def _hidden(count: int, data: str) -> None:
     words = "1 job that ended is" if count == 1 else f"{count:,} jobs that ended are"
     st.caption(escaped(f"{words} of other data sets than {data}, and not shown."))
-    st.button("Show all", on_click=_show_all)
-
-
-def _show_all() -> None:
-    st.session_state["every"] = True
+    st.button("Show all", on_click=st.session_state.update, args=({"every": True},))
 
 
 def _section(heading: str, found: list[Job]) -> None:
@@ -107,7 +99,14 @@ def _card(job: Job, place: int) -> None:
     with st.container(border=True, key=f"job-{job.id[:16]}"):
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(f"{ICONS[job.state]} **{escaped(jobs.name(job))}**")
-            _buttons(job, place)
+            for verb, label in _verbs(job, place):
+                st.button(
+                    label,
+                    key=f"{verb} {job.id}",
+                    on_click=jobs.pressed,
+                    args=(verb, job.id),
+                    disabled=verb == "cancel" and job.cancel_wanted,
+                )
         if job.state == "running":
             how = jobs.far(job, jobs.table().history(job.id))
             st.progress(how.share, escaped(how.words))
@@ -127,17 +126,6 @@ def _card(job: Job, place: int) -> None:
         if more.open:
             with more:
                 _details(job)
-
-
-def _buttons(job: Job, place: int) -> None:
-    for verb, label in _verbs(job, place):
-        st.button(
-            label,
-            key=f"{verb} {job.id}",
-            on_click=_act,
-            args=(verb, job.id),
-            disabled=verb == "cancel" and job.cancel_wanted,
-        )
 
 
 def _standing(job: Job, place: int) -> str:
@@ -164,18 +152,6 @@ def _lost(job: Job) -> bool:
     """Whether this is an ingestion that cannot be tried again because its files are gone."""
     unfinished = job.kind == "ingest" and job.state in {"failed", "cancelled"}
     return unfinished and not uploads.kept(services.store(), job)
-
-
-def _act(verb: str, identifier: str) -> None:
-    """Do what a button says; the reason why not is a toast."""
-    try:
-        if verb == "forget":
-            job = jobs.table().get(identifier)
-            if job.kind == "ingest":
-                uploads.discard(services.store(), job)
-        jobs.act(verb, identifier)
-    except ShuffleproofError as error:
-        st.toast(escaped(str(error)), icon=":material/error:")
 
 
 def _details(job: Job) -> None:

@@ -5,20 +5,21 @@ What it will cost stands above the button; what is trained already is said and n
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields, replace
+from itertools import chain
 from typing import Any
 
 import streamlit as st
 
-from shuffleproof.app import address, combinations, forms, jobs, proposals, state, training
+from shuffleproof.app import address, forms, jobs, proposals, state, training
 from shuffleproof.app.jobs import duration
 from shuffleproof.app.plain import escaped
-from shuffleproof.app.study import combination
+from shuffleproof.app.study import combination, parts
 from shuffleproof.app.training import Fitting, Plan
-from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.parameters import parsed
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.neural.recipes import FIXED, NeuralSpec
+from shuffleproof.core.words import counted
 
 OPENED = "settings opened"
 RUNS, DIGITS = "runs", 16
@@ -29,10 +30,8 @@ RUNS, DIGITS = "runs", 16
 def form(data: Fitting) -> None:
     """Draw the form; a change draws it alone, the rest of the page stays as it is."""
     st.subheader("New training")
-    try:
+    with parts.errors_shown():
         _form(data)
-    except ShuffleproofError as error:
-        st.error(escaped(str(error)))
 
 
 def _form(data: Fitting) -> None:
@@ -75,9 +74,14 @@ def _combined(data: Fitting, lists: ListRecipe) -> None:
     if not more.open:
         return
     with more:
-        there = training.trained(data)
-        known = (there["ranker"] + "@" + there["recipe"]).tolist()
-        made = combination.drawn(combinations.members(known, training.FITTED), "combine")
+        every = [
+            f"{name}@{preset}"
+            for name in training.FITTED
+            for preset in registry.RANKERS[name].presets
+        ]
+        stored = training.trained(data)
+        trained = [name for name in stored["ranker"] + "@" + stored["recipe"] if name in every]
+        made = combination.drawn(list(dict.fromkeys([*trained, *every])), "combine")
         if made is None:
             return
         name = str(made)
@@ -109,7 +113,7 @@ def _three(data: Fitting) -> tuple[list[str], str | None, ListRecipe | None]:
     """The controls that matter: rankers, preset, initial rankers."""
     usual, lists = proposals.for_training()
     groups = training.groups()
-    offered = [name for own in groups.values() for name in own]
+    offered = list(chain.from_iterable(groups.values()))
     missing = state.absent("train", offered)
     names = st.multiselect(
         "Rankers", offered, default=list(proposals.TELLING), key="train", bind="query-params",
@@ -210,7 +214,7 @@ def _fields(name: str, preset: str) -> dict[str, str]:
 
 def _costs(data: Fitting, lists: ListRecipe, plans: list[Plan]) -> None:
     """What the button will cost, before it is pressed."""
-    lines = [_line(plan) for plan in plans]
+    lines = [f"- **{plan.name}**: {_summary(plan.name)}. {_takes(plan)}" for plan in plans]
     wanted = [plan.cost for plan in plans if not plan.there]
     first = training.preparing(data, lists) if wanted else None
     if first is not None:
@@ -225,34 +229,27 @@ def _costs(data: Fitting, lists: ListRecipe, plans: list[Plan]) -> None:
             icon=":material/bolt:",
         )
         return
-    low, high = training.together(wanted, first)
     rests = min(cost.measured for cost in wanted)
     basis = (
-        f"It rests on {rests} training{'s' if rests > 1 else ''} like it on this machine."
+        f"It rests on {counted(rests, 'training')} like it on this machine."
         if rests
         else "Nothing like it was trained on this machine yet, so the range is wide."
     )
     side = training.at_once()
     slots = "one after the other" if side == 1 else f"{side} at a time"
-    together = f"**Together {_span(low, high)}**, {slots}. " if len(wanted) > 1 or first else ""
+    span = _span(*training.together(wanted, first))
+    together = f"**Together {span}**, {slots}. " if len(wanted) > 1 or first else ""
     st.caption(f"{together}{basis}")
-
-
-def _line(plan: Plan) -> str:
-    """What a ranker is, and what training it takes, as an item of a list."""
-    return f"- **{plan.name}**: {_summary(plan.name)}. {_takes(plan)}"
 
 
 def _takes(plan: Plan) -> str:
     if plan.there:
         return f":green[Trained already] as {plan.key}."
     cost = plan.cost
-    size = f"{cost.parameters:,} parameters, " if cost.parameters else ""
     if not cost.low:
         return "How long this kind takes was not measured yet."
-    unit = cost.unit
-    span = _span(cost.low, cost.high)
-    return f"**{span}**, {size}at most {cost.steps:,} {unit}."
+    size = f"{cost.parameters:,} parameters, " if cost.parameters else ""
+    return f"**{_span(cost.low, cost.high)}**, {size}at most {cost.steps:,} {cost.unit}."
 
 
 def _summary(name: str) -> str:
@@ -267,5 +264,4 @@ def _span(low: float, high: float) -> str:
     >>> _span(3, 65), _span(0.2, 0.9)
     ('3 s to 1 min 5 s', '1 s')
     """
-    ends = list(dict.fromkeys((duration(low), duration(high))))
-    return " to ".join(ends)
+    return " to ".join(dict.fromkeys((duration(low), duration(high))))

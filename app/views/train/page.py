@@ -7,6 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from shuffleproof.app import address, jobs, proposals, state, training
+from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures.training import alt_text, compared, curves, losses_alt_text
 from shuffleproof.app.jobs import duration
 from shuffleproof.app.plain import escaped
@@ -14,14 +15,14 @@ from shuffleproof.app.study import parts
 from shuffleproof.app.training import Fitting
 from shuffleproof.app.views.train import form as train_form
 from shuffleproof.app.when import age_in_words
-from shuffleproof.core.errors import JobError, ShuffleproofError
+from shuffleproof.core.errors import JobError
 from shuffleproof.core.execution.jobs import Job
 from shuffleproof.core.execution.jobs_history import Step
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS
+from shuffleproof.core.studies.tables import COUNT, VALUE, Column, Table, keys
 
 QUESTION = "Which rankers should learn from this data set, and how do they come along?"
-CHART = {"displayModeBar": False}
 CONVENTION = Measure("NDCG", 10).convention()
 SHOWN, LISTED = 4, 50
 RUNS, COMPARED = train_form.RUNS, "compared"
@@ -33,25 +34,18 @@ DIGITS = train_form.DIGITS
 def page() -> None:
     """Draw the page for the data set in use."""
     parts.header("Train", QUESTION)
-    try:
+    with parts.errors_shown(again=True):
         data = training.fitting(state.data())
         picture, form = st.columns([4, 3], gap="medium")
         with form:
             train_form.form(data)
-        mine = _trainings(data)
+        trainings = [job for job in jobs.table().list() if job.kind == "train"]
+        mine = [job for job in trainings if job.parameters["data"] == data.data]
         table = training.trained(data)
         with picture:
             _learning(data, mine, table)
         _trained(table)
         _history(mine)
-    except ShuffleproofError as error:
-        st.error(escaped(str(error)))
-        st.button("Try again", key="again")
-
-
-def _trainings(data: Fitting) -> list[Job]:
-    found = jobs.table().list()
-    return [job for job in found if job.kind == "train" and job.parameters["data"] == data.data]
 
 
 def _learning(data: Fitting, mine: list[Job], table: pd.DataFrame) -> None:
@@ -106,7 +100,7 @@ def _side_by_side(table: pd.DataFrame, data: Fitting) -> None:
         st.plotly_chart(
             compared(shown),
             key="compared",
-            config=CHART,
+            config=parts.PLAIN,
             alt=losses_alt_text(shown),
         )
         best = shown.iloc[int(shown["value"].argmax())]
@@ -127,8 +121,7 @@ def _watched(identifiers: list[str]) -> None:
         found.append((job, jobs.table().history(job.id)))
     runs = _runs(found)
     if runs:
-        figure, alt = curves(runs), alt_text(runs)
-        st.plotly_chart(figure, key="learning", config=CHART, alt=alt)
+        st.plotly_chart(curves(runs), key="learning", config=parts.PLAIN, alt=alt_text(runs))
         parts.finding(_finding(runs))
         parts.convention(CONVENTION, "○ best")
     elif not any(not job.ended for job, _ in found):
@@ -173,7 +166,7 @@ def _under_way(job: Job, how: jobs.Far) -> None:
     button.button(
         "Cancel",
         key=f"cancel {job.id}",
-        on_click=_act,
+        on_click=jobs.pressed,
         args=("cancel", job.id),
         disabled=job.cancel_wanted,
         width="stretch",
@@ -188,15 +181,7 @@ def _unfinished(job: Job) -> None:
         st.markdown(said if job.state == "cancelled" else f":material/error: {said}")
         with st.container(horizontal=True):
             for verb, label in (("retry", "Try again"), ("forget", "Remove")):
-                st.button(label, key=f"{verb} {job.id}", on_click=_act, args=(verb, job.id))
-
-
-def _act(verb: str, identifier: str) -> None:
-    """Do what a button says; the reason why not is a toast."""
-    try:
-        jobs.act(verb, identifier)
-    except ShuffleproofError as error:
-        st.toast(escaped(str(error)), icon=":material/error:")
+                st.button(label, key=f"{verb} {job.id}", on_click=jobs.pressed, args=(verb, job.id))
 
 
 def _trained(table: pd.DataFrame) -> None:
@@ -209,28 +194,25 @@ def _trained(table: pd.DataFrame) -> None:
     table["age"] = [age_in_words((now - made).total_seconds()) for made in table["created"]]
     table["took"] = [None if pd.isna(took) else duration(took) for took in table["seconds"]]
     on_lists = table.loc[~table["lists"].isin([ALL_DOCUMENTS, ""]), "lists"]  # "": combinations
-    varying = ["lists"] if len(set(on_lists)) > 1 else []
-    st.dataframe(
-        table[["ranker", "recipe", *varying, "valid", "epochs", "took", "age", "key"]],
-        hide_index=True,
-        key="trained",
-        placeholder="",
-        alt="Trained rankers: recipe, validation NDCG@10, cost and age",
-        column_config={
-            "ranker": "Ranker",
-            "recipe": st.column_config.TextColumn(
-                "Recipe", help="The nearest preset, and what differs from it."
-            ),
-            "lists": st.column_config.TextColumn("Lists", help="How its lists were made."),
-            "valid": st.column_config.NumberColumn(
-                "Validation NDCG@10", format="%.3f", help=CONVENTION
-            ),
-            "epochs": st.column_config.NumberColumn("Epochs", help="Or trees, rounds, steps."),
-            "took": "Took",
-            "age": "Made",
-            "key": "Key",
-        },
+    varying = len(set(on_lists)) > 1
+    columns = (
+        Column("ranker", "Ranker"),
+        Column("recipe", "Recipe", help="The nearest preset, and what differs from it."),
+        *([Column("lists", "Lists", help="How its lists were made.")] if varying else []),
+        Column("valid", "Validation NDCG@10", VALUE, CONVENTION),
+        Column("epochs", "Epochs", COUNT, "Or trees, rounds, steps."),
+        Column("took", "Took"),
+        Column("age", "Made"),
+        Column("key", "Key"),
     )
+    title = "Trained rankers: recipe, validation NDCG@10, cost and age"
+    data_frame(Table(table[keys(columns)], columns, title), "trained")
+
+
+HISTORY = (
+    Column("recipe", "Recipe"), Column("ending", "Ended"), Column("when", "When"),
+    Column("reason", "Reason"), Column("job", "Job"),
+)  # fmt: skip
 
 
 def _history(mine: list[Job]) -> None:
@@ -246,26 +228,15 @@ def _history(mine: list[Job]) -> None:
     st.subheader("History")
     st.caption("Tick rows to see their curves above.")
     now = datetime.now(UTC).timestamp()
-    st.dataframe(
-        pd.DataFrame(
-            {
-                "recipe": [jobs.recipe(job) for job in ended],
-                "ending": [jobs.outcome(job) for job in ended],
-                "when": [age_in_words(now - (job.finished or now)) for job in ended],
-                "reason": [job.reason.partition("\n")[0] for job in ended],
-                "job": [job.id[:8] for job in ended],
-            }
-        ),
-        hide_index=True,
-        key="train history",
-        on_select=taken,
-        selection_mode="multi-row",
-        alt="Trainings that ended",
-        column_config={
-            "recipe": "Recipe",
-            "ending": "Ended",
-            "when": "When",
-            "reason": "Reason",
-            "job": "Job",
-        },
-    )
+    rows = [
+        (
+            jobs.recipe(job),
+            jobs.outcome(job),
+            age_in_words(now - (job.finished or now)),
+            job.reason.partition("\n")[0],
+            job.id[:8],
+        )
+        for job in ended
+    ]
+    table = Table(pd.DataFrame(rows, columns=keys(HISTORY)), HISTORY, "Trainings that ended")
+    data_frame(table, "train history", on_select=taken, selection_mode="multi-row")
