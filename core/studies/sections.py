@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from shuffleproof.core.studies.result import StudyResult
 
 
+UNDEFINED = "Under this convention the means are undefined: some queries have no relevant document."
+"""The finding, where that is all there is to say."""
+
+
 @dataclass(frozen=True)
 class Text:
     """Something in words; nothing is shown of an empty one."""

@@ -17,7 +17,14 @@ from shuffleproof.core.studies.kinds.ablation.sources import (
 from shuffleproof.core.studies.kinds.ablation.study import BASE, MEASURE
 from shuffleproof.core.studies.result import StudyResult, in_words
 from shuffleproof.core.studies.result import by_query as changes
-from shuffleproof.core.studies.sections import Convention, Finding, Picture, Section, View
+from shuffleproof.core.studies.sections import (
+    UNDEFINED,
+    Convention,
+    Finding,
+    Picture,
+    Section,
+    View,
+)
 from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.studies.tables import Table
 from shuffleproof.core.words import counted, signed
@@ -172,9 +179,7 @@ def finding(result: StudyResult, measure: str = ablation.MEASURE) -> str:
     if not len(frame):
         return "No variant has been measured yet."
     if frame["mean"].isna().any():
-        return (
-            "Under this convention the means are undefined: some queries have no relevant document."
-        )
+        return UNDEFINED
     parsed = Measure.parse(measure)
     short = parsed.name if parsed.cutoff is None else f"{parsed.name}@{parsed.cutoff}"
     level = result.trials.level.max()

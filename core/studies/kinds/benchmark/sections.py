@@ -21,6 +21,7 @@ from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS, groups_of
 from shuffleproof.core.studies.kinds.benchmark.table import LETTERS
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import (
+    UNDEFINED,
     Finding,
     Heading,
     Picture,
@@ -118,9 +119,7 @@ def finding(result: StudyResult, measure: str, test: str = "paired t") -> str:
     if not len(ranked):
         return "No ranker has been measured yet."
     if ranked.isna().any():
-        return (
-            "Under this convention the means are undefined: some queries have no relevant document."
-        )
+        return UNDEFINED
     best = str(ranked.idxmax())
     parsed = Measure.parse(measure)
     short = parsed.name if parsed.cutoff is None else f"{parsed.name}@{parsed.cutoff}"

@@ -6,28 +6,28 @@ queries, and Holm's adjustment covers all answers to the same question in the ta
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float32
+from jaxtyping import Float64
 
 from shuffleproof.core.errors import UnknownNameError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.randomisation import randomised
 from shuffleproof.core.metrics.relevance import mean_of
-from shuffleproof.core.metrics.significance import PairedTest, holm, paired_t, t_interval
+from shuffleproof.core.metrics.significance import PairedTest, holm, paired_t
 from shuffleproof.core.perturb.registry import entry_of
 from shuffleproof.core.rankers.name import INITIAL, RankerName
 from shuffleproof.core.rankers.neural.recipes import rankings_of
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.claims import ALPHA, PAPER_FAMILY
+from shuffleproof.core.studies.claims import ALPHA, PAPER_FAMILY, rising
 from shuffleproof.core.studies.noise import within
 from shuffleproof.core.studies.result import SUMMARY, StudyResult, disturbed
 from shuffleproof.core.studies.sections import (
+    UNDEFINED,
     Convention,
     Finding,
     Picture,
@@ -35,112 +35,35 @@ from shuffleproof.core.studies.sections import (
     Sentence,
     View,
 )
+from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.words import counted, interval, number, p_value, signed
 
+Queries = Float64[np.ndarray, " queries"]
+NO_TEST = PairedTest(float("nan"), float("nan"), float("nan"), float("nan"), 0)
 
-@dataclass(frozen=True)
-class Compared:
-    """One level of one ranker beside the undisturbed initial ranking.
 
-    Attributes:
-        level: of the disturbance.
-        difference: mean of the ranker − the initial ranking over the queries.
-        share: that difference, as a share of the initial ranking's mean.
-        p: of the paired t test, adjusted by Holm over all levels of all rankers.
-        n: queries counted.
+def falls(result: StudyResult, family: str, measure: str) -> pd.DataFrame:
+    """Every ranker at every level beside the undisturbed initial ranking; one family of tests.
+
+    Returns:
+        Columns ranker, level (outwards from the unchanged one), mean; difference of the means,
+        share of the reference's mean, p (paired t, adjusted by Holm over all rows) and n, where
+        the study has the initial ranking, NaN and 0 elsewhere.
     """
-
-    level: float
-    difference: float
-    share: float
-    p: float
-    n: int
-
-    @property
-    def is_below(self) -> bool:
-        """Whether it lies below by more than chance."""
-        return self.difference < 0 and self.p <= ALPHA
-
-
-@dataclass(frozen=True)
-class Fall:
-    """How one ranker's curve fell between the undisturbed lists and the highest level.
-
-    Attributes:
-        ranker: its label.
-        means: over the queries, level by level, the lists as they are first.
-        levels: measured levels, outwards from the unchanged one.
-        compared: every level beside the undisturbed initial ranking, where the study has it.
-    """
-
-    ranker: str
-    means: tuple[float, ...]
-    levels: tuple[float, ...]
-    compared: tuple[Compared, ...]
-
-    @property
-    def below(self) -> tuple[float, ...]:
-        """The levels at which it lies below the undisturbed initial ranking by more than chance."""
-        return tuple(one.level for one in self.compared if one.is_below)
-
-    @property
-    def loss(self) -> float:
-        """What was lost at the last level, in the measure's own unit."""
-        return self.means[0] - self.means[-1]
-
-
-def falls(
-    result: StudyResult, family: str, measure: str, rankers: Sequence[str] | None = None
-) -> list[Fall]:
-    """The fall of every ranker of a stored study, or of those named, in the study's order.
-
-    Args:
-        result: of an initial-ranking study.
-        family: of perturbations.
-        measure: one that follows from what is stored.
-        rankers: labels; by default all.
-    """
-    levels = tuple(float(level) for name, level in result.recipe["perturbations"] if name == family)
-    known = [label for label, _ in result.recipe["rankers"]]
-    curves = {
-        label: [result.per_query(label, family, level, measure) for level in levels]
-        for label in known
-    }
-    compared = _levels_compared(curves, levels, Measure.parse(measure))
-    return [
-        Fall(
-            label,
-            tuple(mean_of(Measure.parse(measure), values) for values in curves[label]),
-            levels,
-            compared.get(label, ()),
-        )
-        for label in (known if rankers is None else [one for one in known if one in rankers])
-    ]
-
-
-def _levels_compared(
-    curves: Mapping[str, Sequence[Float32[np.ndarray, " queries"]]],
-    levels: Sequence[float],
-    measure: Measure,
-) -> dict[str, tuple[Compared, ...]]:
-    """Every ranker's levels beside the undisturbed initial ranking; one family of tests."""
-    if INITIAL not in curves:
-        return {}
-    reference = curves[INITIAL][0]
-    points = [
-        (label, level, paired_t(values, reference))
-        for label, curve in curves.items()
-        if label != INITIAL
-        for level, values in zip(levels, curve, strict=True)
-    ]
-    p = holm(np.array([test.p_value for _, _, test in points]))
-    start = mean_of(measure, reference)
-    found: dict[str, tuple[Compared, ...]] = {}
-    for (label, level, test), adjusted in zip(points, p, strict=True):
+    labels, levels = [label for label, _ in result.recipe["rankers"]], _levels(result, family)
+    parsed = Measure.parse(measure)
+    reference = result.per_query(INITIAL, family, levels[0], measure) if INITIAL in labels else None
+    start = float("nan") if reference is None else mean_of(parsed, reference)
+    rows = []
+    for label, level in product(labels, levels):
+        values = result.per_query(label, family, level, measure)
+        test = NO_TEST if reference is None or label == INITIAL else paired_t(values, reference)
         share = test.difference / start if start else float("nan")
-        one = Compared(level, test.difference, share, float(adjusted), test.n)
-        found[label] = (*found.get(label, ()), one)
-    return found
+        rows.append(
+            (label, level, mean_of(parsed, values), test.difference, share, test.p_value, test.n)
+        )
+    frame = pd.DataFrame(rows, columns=["ranker", "level", "mean", "difference", "share", "p", "n"])
+    return frame.assign(p=holm(frame["p"].to_numpy()))
 
 
 def finding(
@@ -148,74 +71,83 @@ def finding(
 ) -> str:
     """One paragraph, written from the numbers: who stays, who falls, how far, and past what.
 
-    Arguments as those of `falls`.
+    Args:
+        result: of an initial-ranking study.
+        family: of perturbations.
+        measure: one that follows from what is stored.
+        rankers: labels; by default all.
     """
-    found = falls(result, family, measure, rankers)
-    if any(np.isnan(fall.means).any() for fall in found):
-        return (
-            "Under this convention the means are undefined: some queries have no relevant document."
-        )
-    flat = [fall for fall in found if np.ptp(fall.means) == 0]
-    falling = sorted(
-        (fall for fall in found if np.ptp(fall.means) > 0), key=lambda fall: -fall.loss
+    frame = falls(result, family, measure)
+    comparisons = counted(int((frame["ranker"] != INITIAL).sum()), "comparison")
+    shown = frame if rankers is None else frame[frame["ranker"].isin(rankers)]
+    if shown["mean"].isna().any():
+        return UNDEFINED
+    curves = [curve for _, curve in shown.groupby("ranker", sort=False)]
+    falling = sorted((curve for curve in curves if np.ptp(curve["mean"]) > 0), key=_gain)
+    kept = "; ".join(
+        f"{curve['ranker'].iloc[0]} keeps {curve['mean'].iloc[0]:.3f} at every level"
+        for curve in curves
+        if np.ptp(curve["mean"]) == 0
     )
-    kept = "; ".join(f"{fall.ranker} keeps {fall.means[0]:.3f} at every level" for fall in flat)
-    sentences = [f"{kept}."] if flat else []
-    for fall in falling:
-        noise = within(result, fall.ranker, family, fall.levels[-1])
-        sentences.append(_sentence(fall, family, noise))
-    if any(fall.compared for fall in falling):
-        sentences.append(_tested(result, falling))
+    sentences = [f"{kept}."] if kept else []
+    for curve in falling:
+        label, level = curve["ranker"].iloc[0], curve["level"].iloc[-1]
+        sentences.append(_sentence(curve, family, within(result, label, family, level)))
+    if any(curve["difference"].notna().any() for curve in falling):
+        sentences.append(
+            f"Levels are compared with it by paired t after Holm's adjustment for {comparisons}."
+        )
     return " ".join(sentences)
 
 
-def _sentence(fall: Fall, family: str, noise: str) -> str:
-    verb, start = "loses" if fall.loss >= 0 else "gains", fall.means[0]
-    share = f" ({number(abs(fall.loss) / start, '.1%')})" if start else ""
-    text = (
-        f"{fall.ranker} {verb} {number(abs(fall.loss))}{share} {_reached(family, fall.levels[-1])}"
-    )
+def _gain(curve: pd.DataFrame) -> float:
+    """What the last level gained, in the measure's own unit."""
+    return float(curve["mean"].iloc[-1] - curve["mean"].iloc[0])
+
+
+def _sentence(curve: pd.DataFrame, family: str, noise: str) -> str:
+    label, start, gain = curve["ranker"].iloc[0], curve["mean"].iloc[0], _gain(curve)
+    level = curve["level"].iloc[-1]
+    verb = "gains" if gain > 0 else "loses"
+    share = f" ({number(abs(gain) / start, '.1%')})" if start else ""
+    reached = f"by {level:g} {family}" if entry_of(family).whole else f"by {family} at {level:g}"
+    text = f"{label} {verb} {number(abs(gain))}{share} {reached}"
     if noise:
         return f"{text}, {noise}."
-    return f"{text} and is {_where_below(fall)}." if fall.compared else f"{text}."
+    tested = curve["difference"].notna().any()
+    return f"{text} and is {_where_below(curve)}." if tested else f"{text}."
 
 
-def _where_below(fall: Fall) -> str:
+def _where_below(curve: pd.DataFrame) -> str:
     """At which of the measured levels it is below the undisturbed initial ranking, in words."""
     reference = "the undisturbed initial ranking"
-    what, below = f"significantly below {reference}", fall.below
-    if below == fall.levels:
+    what = f"significantly below {reference}"
+    levels = curve["level"].tolist()
+    below = curve.loc[(curve["difference"] < 0) & (curve["p"] <= ALPHA), "level"].tolist()
+    if below == levels:
         return f"{what} at every level"
-    if below and below == fall.levels[-len(below) :]:
+    if below and below == levels[-len(below) :]:
         return f"{what} from level {below[0]:g} on"
     if below:
         return f"{what} at level {', '.join(f'{level:g}' for level in below)}"
-    lowest = min(fall.compared, key=lambda one: one.difference)
-    if lowest.difference >= 0:
+    lowest = min(curve.to_dict("records"), key=lambda row: row["difference"])
+    if lowest["difference"] >= 0:
         return f"nowhere below {reference}"
     return (
-        f"not told apart from {reference}: {number(lowest.share, '+.1%')} at level "
-        f"{lowest.level:g}, {p_value(lowest.p)}, n = {lowest.n}"
+        f"not told apart from {reference}: {number(lowest['share'], '+.1%')} at level "
+        f"{lowest['level']:g}, {p_value(lowest['p'])}, n = {lowest['n']}"
     )
 
 
-def _tested(result: StudyResult, falling: Sequence[Fall]) -> str:
-    """How many comparisons the adjustment covers, in words."""
-    rankers = sum(1 for label, _ in result.recipe["rankers"] if label != INITIAL)
-    count = counted(rankers * len(falling[0].levels), "comparison")
-    return f"Levels are compared with it by paired t after Holm's adjustment for {count}."
-
-
-def _reached(family: str, level: float) -> str:
-    """The last level in words: by 80 transpositions, by shuffle at level 0.4."""
-    return f"by {level:g} {family}" if entry_of(family).whole else f"by {family} at {level:g}"
+def _levels(result: StudyResult, family: str) -> list[float]:
+    """The levels of a family, outwards from the unchanged one."""
+    return [float(level) for name, level in result.recipe["perturbations"] if name == family]
 
 
 def claim(result: StudyResult, family: str, measure: str) -> dict[str, Any]:
     """Whether the paper's order holds here: DLCM falls further than SetRank with ordinals.
 
-    Compares the per-query falls of the two at the highest level by a paired t test; holds /
-    does not / cannot be told at p ≤ 0.05; the difference has the 95 % interval of the same test.
+    Compares the per-query falls of the two at the highest level (`core.studies.claims.rising`).
     Empty where the study lacks one of the two.
     """
     labels = [label for label, _ in result.recipe["rankers"]]
@@ -223,31 +155,23 @@ def claim(result: StudyResult, family: str, measure: str) -> dict[str, Any]:
     setrank = next((one for one in labels if rankings_of(RankerName.of(one).base)), None)
     if dlcm is None or setrank is None:
         return {}
-    levels = [level for name, level in result.recipe["perturbations"] if name == family]
-    drop = {
-        label: result.per_query(label, family, levels[0], measure)
+    levels = _levels(result, family)
+    drops = [
+        result.per_query(label, family, levels[0], measure)
         - result.per_query(label, family, levels[-1], measure)
-        for label in (dlcm, setrank)
-    }
-    counted = ~np.isnan(drop[dlcm]) & ~np.isnan(drop[setrank])
-    further = drop[dlcm][counted].astype(np.float64) - drop[setrank][counted].astype(np.float64)
-    p = paired_t(drop[dlcm][counted].astype(np.float64), drop[setrank][counted].astype(np.float64))
-    low, high = t_interval(further)
-    verdict = "cannot be told"
-    if p.p_value <= ALPHA:
-        verdict = "holds" if further.mean() > 0 else "does not hold"
+        for label in (setrank, dlcm)
+    ]
+    verdict = rising([(setrank, drops[0].astype(np.float64)), (dlcm, drops[1].astype(np.float64))])
+    (step,) = records(verdict.steps.drop(columns=["less", "more"]))
+    by_the_paper = family == PAPER_FAMILY
     return {
         "claim": f"{dlcm} falls further than {setrank}",
         "whose": "The paper's claim"
-        if family == PAPER_FAMILY
+        if by_the_paper
         else f"What the paper claims of {PAPER_FAMILY},",
-        "verdict": verdict,
-        "difference": float(further.mean()),
-        "low": low,
-        "high": high,
-        "p": float(p.p_value),
-        "n": int(counted.sum()),
-        "level": float(levels[-1]),
+        "verdict": verdict.word,
+        **step,
+        "level": levels[-1],
     }
 
 
@@ -312,25 +236,28 @@ TESTS = {
 
 def columns(baseline: str = INITIAL) -> tuple[tables.Column, ...]:
     """The columns of `marks`, compared with a baseline."""
-    column, unchanged = tables.Column, "Mean minus its mean, undisturbed."
+    column = tables.Column
+    compared = {
+        "change": ("− unchanged", "Mean minus its mean, undisturbed."),
+        "against": (f"− {baseline}", "Mean minus that ranker's, same level."),
+    }
     return (
         tables.RANKER,
         column("level", "Level", tables.LEVEL),
         column("tau", "τ left", tables.TAU),
         column("mean", "Mean", tables.VALUE),
         tables.QUERIES,
-        column("change", "− unchanged", tables.CHANGE, unchanged),
-        column("change_p", "p", tables.P, tables.HOLM),
-        column("change_effect", "d", tables.EFFECT, "Cohen's d of the differences."),
-        column("change_mark", "▲▼", help="p ≤ 0.05."),
-        column("against", f"− {baseline}", tables.CHANGE, "Mean minus that ranker's, same level."),
-        column("against_p", "p", tables.P, tables.HOLM),
-        column("against_effect", "d", tables.EFFECT, "Cohen's d of the differences."),
-        column("against_mark", "▲▼", help="p ≤ 0.05."),
+        *(
+            each
+            for name, (label, words) in compared.items()
+            for each in (
+                column(name, label, tables.CHANGE, words),
+                column(f"{name}_p", "p", tables.P, tables.HOLM),
+                column(f"{name}_effect", "d", tables.EFFECT, "Cohen's d of the differences."),
+                column(f"{name}_mark", "▲▼", help="p ≤ 0.05."),
+            )
+        ),
     )
-
-
-NO_TEST = PairedTest(float("nan"), float("nan"), float("nan"), float("nan"), 0)
 
 
 def marks(
@@ -359,63 +286,48 @@ def marks(
         raise UnknownNameError("ranker of the study", baseline, labels)
     if test not in TESTS:
         raise UnknownNameError("test", test, TESTS)
-    chosen = result.trials[result.trials.family == family]
-    levels = list(dict.fromkeys(chosen.level))
-    points = chosen.groupby(["ranker", "level"])["tau"].mean().reset_index()
-    taus = {(row[0], row[1]): row[2] for row in points.itertuples(index=False)}
+    trials = result.trials[result.trials.family == family]
+    taus = trials.groupby(["ranker", "level"])["tau"].mean().to_dict()
+    levels = list(dict.fromkeys(trials.level))
+    points = [point for point in product(labels, levels) if point in taus]  # all but those to come
     values = {
-        point: result.per_query(point[0], family, point[1], measure).astype(np.float64)
-        for point in taus
+        (label, level): result.per_query(label, family, level, measure).astype(np.float64)
+        for label, level in points
     }
-    rows = []
-    for label, level in product(labels, levels):
-        own = values.get((label, level))
-        if own is None:  # a study under way
-            continue
-        first = None if level == levels[0] else values.get((label, levels[0]))
-        other = None if label == baseline else values.get((baseline, level))
-        rows.append(
-            {"ranker": label, "level": level, "tau": taus[label, level]}
-            | {"mean": _mean(measure, own), "n": int((~np.isnan(own)).sum())}
-            | _compared("change", own, first)
-            | _compared("against", own, other)
-        )
-    frame = pd.DataFrame(rows)
-    if test != "paired t":
-        for name in ("change", "against"):
-            frame[f"{name}_p"] = _randomised(frame[f"{name}_by_query"], name)
-    return _adjusted(frame)
+    parsed = Measure.parse(measure)
+    frame = pd.DataFrame(points, columns=["ranker", "level"]).assign(
+        tau=[taus[point] for point in points],
+        mean=[mean_of(parsed, values[point].astype(np.float32)) for point in points],
+        n=[int((~np.isnan(values[point])).sum()) for point in points],
+    )
+    beside = {
+        "change": [(label, levels[0]) for label, _ in points],
+        "against": [(baseline, level) for _, level in points],
+    }
+    for name, others in beside.items():
+        pairs = [
+            (values[point], values[other]) if other != point and other in values else None
+            for point, other in zip(points, others, strict=True)
+        ]
+        compared = [NO_TEST if pair is None else paired_t(*pair) for pair in pairs]
+        raw = np.array([each.p_value for each in compared])
+        p = holm(raw if test == "paired t" else _randomised(pairs, name))
+        difference = np.array([each.difference for each in compared])
+        frame[name], frame[f"{name}_p"] = difference, p
+        frame[f"{name}_effect"] = [each.effect_size for each in compared]
+        frame[f"{name}_mark"] = np.where(p <= ALPHA, np.where(difference > 0, "▲", "▼"), "")
+    return frame
 
 
-def _compared(name: str, own: Any, other: Any) -> dict[str, Any]:
-    found = NO_TEST if other is None else paired_t(own, other)
-    return {
-        name: found.difference, f"{name}_p": found.p_value, f"{name}_effect": found.effect_size,
-        f"{name}_by_query": None if other is None else own - other,
-    }  # fmt: skip
-
-
-def _randomised(by_query: pd.Series, name: str) -> Any:
+def _randomised(
+    pairs: Sequence[tuple[Queries, Queries] | None], name: str
+) -> Float64[np.ndarray, " rows"]:
     """The p values of a column by Fisher's test, all rows with the same exchanges of a column."""
-    p = np.full(len(by_query), np.nan)
-    tested = [at for at, own in enumerate(by_query) if own is not None]
-    if tested:
-        differences = np.stack([by_query.iloc[at] for at in tested])
-        p[tested] = randomised(differences, generator(0, name))
+    p = np.full(len(pairs), np.nan)
+    differences = {row: pair[0] - pair[1] for row, pair in enumerate(pairs) if pair is not None}
+    if differences:
+        p[[*differences]] = randomised(np.stack([*differences.values()]), generator(0, name))
     return p
-
-
-def _adjusted(frame: pd.DataFrame) -> pd.DataFrame:
-    for name in ("change", "against"):
-        p = frame[f"{name}_p"] = holm(frame[f"{name}_p"].to_numpy(float))
-        counts = p <= ALPHA
-        marked = np.where(frame[name].to_numpy(float) > 0, "▲", "▼")
-        frame[f"{name}_mark"] = np.where(counts, marked, "")
-    return frame[tables.keys(columns())]
-
-
-def _mean(measure: str, values: Any) -> float:
-    return mean_of(Measure.parse(measure), values.astype(np.float32))
 
 
 def damage(
