@@ -90,8 +90,13 @@ def recipe_file(recipe: Mapping[str, Any], facts: Mapping[str, Any], stem: str) 
     return File("Recipe (JSON)", f"{stem}.json", text.encode)
 
 
-def figure_as(figure: go.Figure, kind: str) -> bytes:
+def figure_as(figure: go.Figure, kind: str, size: tuple[int, int] = (WIDTH, HEIGHT)) -> bytes:
     """A figure as the bytes of a file: html, svg, pdf or png.
+
+    Args:
+        figure: what is drawn.
+        kind: the file's ending.
+        size: width and height in pixels, 96 an inch; HTML takes the window's.
 
     Raises:
         ExportError: nothing here can draw it, or the drawing failed.
@@ -108,7 +113,7 @@ def figure_as(figure: go.Figure, kind: str) -> bytes:
         drawn: bytes = kaleido.calc_fig_sync(
             on_paper(figure).to_plotly_json(),
             opts={
-                "format": kind, "width": WIDTH, "height": HEIGHT,
+                "format": kind, "width": size[0], "height": size[1],
                 "scale": PNG_SCALE if kind == "png" else 1,
             },
             kopts={"path": browser(), "timeout": SECONDS},

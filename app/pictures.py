@@ -1,10 +1,17 @@
-"""The pictures of studies by the names that their sections call them."""
+"""The pictures of studies by the names that their sections call them.
 
+`python -m shuffleproof.app.pictures STUDY OUT HOW` writes one of a stored study into a file.
+"""
+
+import json
+import sys
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import plotly.graph_objects as go
 
+from shuffleproof.app import exports
 from shuffleproof.app.figures import (
     ablation,
     attention_heads,
@@ -19,6 +26,11 @@ from shuffleproof.app.figures import (
     set_size_map,
     worst_case,
 )
+from shuffleproof.core.errors import ShuffleproofError, UsageError
+from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.sections import Picture, View
+from shuffleproof.core.words import counted
 
 Draw = Callable[..., go.Figure]
 Words = Callable[..., str]
@@ -46,3 +58,38 @@ def drawn(name: str, facts: Sequence[Any]) -> tuple[go.Figure, str]:
     """A picture and what it shows in words."""
     draw, words, count = PICTURES[name]
     return draw(*facts), words(*facts[:count])
+
+
+def write(directory: Path, out: Path, how: Mapping[str, Any]) -> None:
+    """Write one picture of a stored study as PDF, SVG or PNG.
+
+    Args:
+        directory: of the study.
+        out: the file, whose ending says the format.
+        how: measures, number (from 1, in the order of its sections) and size in pixels.
+
+    Raises:
+        UsageError: it has no such picture.
+        ExportError: nothing here can draw it.
+    """
+    result = StudyResult.open(directory)
+    telling = STUDIES[result.recipe["kind"]].telling()
+    sections = telling.sections(result, View(measures=how["measures"]))
+    there = [section for section in sections if isinstance(section, Picture)]
+    if not 1 <= how["number"] <= len(there):
+        raise UsageError(
+            f"it has {counted(len(there), 'figure')}: --figure takes 1 to {len(there)}"
+            if there
+            else "a study of this kind has no figure: export its tables"
+        )
+    chosen = there[how["number"] - 1]
+    figure, _ = drawn(chosen.name, chosen.facts)
+    out.write_bytes(exports.figure_as(figure, out.suffix[1:], tuple(how["size"])))
+
+
+if __name__ == "__main__":
+    study, file, told = sys.argv[1:]
+    try:
+        write(Path(study), Path(file), json.loads(told))
+    except ShuffleproofError as error:
+        sys.exit(str(error))

@@ -61,6 +61,25 @@ def _count(text: str) -> int:
     return int(text)
 
 
+SIZES = {"column": (480, 420), "page": (840, 400)}
+"""Pixels: letters stay readable where the figure is as wide as a column or the page."""
+
+
+def _size(text: str) -> tuple[int, int]:
+    """Width and height of a figure.
+
+    >>> _size("640x360"), _size("column")
+    ((640, 360), (480, 420))
+    """
+    width, _, height = text.partition("x")
+    if text in SIZES:
+        return SIZES[text]
+    if not (is_count(width) and is_count(height) and min(int(width), int(height)) >= 100):
+        told = "is not WIDTHxHEIGHT of 100 pixels or more, column or page"
+        raise argparse.ArgumentTypeError(f"{text!r} {told}")
+    return int(width), int(height)
+
+
 def parser() -> argparse.ArgumentParser:
     """The whole command line."""
     root = argparse.ArgumentParser(
@@ -215,8 +234,22 @@ def _other_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParse
     )
     export.add_argument(
         "--format",
-        choices=("run", "qrels", "letor", "csv", "parquet", "latex", "markdown", "html", "json"),
+        choices=(
+            "run", "qrels", "letor", "csv", "parquet", "latex", "markdown", "html", "json", "pdf",
+            "svg", "png",
+        ),
+    )  # fmt: skip
+    export.add_argument(
+        "--per-query", action="store_true", help="of a study: every query's value, not the means"
     )
+    export.add_argument(
+        "--figure", type=_count, help="of a study: which of its figures, from 1 (default 1)"
+    )
+    export.add_argument(
+        "--size", type=_size, default="900x500", metavar="WIDTHxHEIGHT",
+        help="of a figure, in pixels, 96 an inch (default 900x500); `column` and `page` fit a "
+        "column and a page of a paper",
+    )  # fmt: skip
     export.add_argument(
         "--against", default="initial ranking", help="of a benchmark: baselines for its marks"
     )

@@ -6,9 +6,7 @@ from pathlib import Path
 
 from shuffleproof.core.cli.answer import Answer
 from shuffleproof.core.cli.open import done, measures_of, one_fold, store_of, workbench_of
-from shuffleproof.core.cli.work import (
-    report,
-)
+from shuffleproof.core.cli.work import drawn, report
 from shuffleproof.core.data import catalogue, table_write, trec
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.letor import write as letor_write
@@ -27,15 +25,18 @@ from shuffleproof.core.studies.kinds.ablation.question import Ablation
 from shuffleproof.core.studies.kinds.benchmark import retrieved, sections
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
+from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.result import SUMMARY, StudyResult
-from shuffleproof.core.studies.sections import View
+from shuffleproof.core.studies.sections import View, tables_in
 from shuffleproof.core.studies.tables import DIGITS, Table, inferred
 
 ENDINGS = {
     ".run": "run", ".qrels": "qrels", ".txt": "letor", ".gz": "letor", "": "letor", ".csv": "csv",
     ".parquet": "parquet", ".tex": "latex", ".md": "markdown", ".zip": "run", ".html": "html",
-    ".json": "json",
+    ".json": "json", ".pdf": "pdf", ".svg": "svg", ".png": "png",
 }  # fmt: skip
+FIGURES = ("pdf", "svg", "png")
+TITLES = {"markdown": "**{}**\n\n", "latex": ""}
 
 
 def export(arguments: argparse.Namespace) -> Answer:
@@ -50,7 +51,13 @@ def export(arguments: argparse.Namespace) -> Answer:
     if chosen in {"qrels", "letor"} or (chosen in WRITERS and is_data(arguments.what, store)):
         _no_measures(arguments, "data has labels and no measures")
         told = {"part": write(arguments, chosen)}
-    elif chosen in TABLE_FORMATS and (table := table_of(arguments.what, store)):
+    elif chosen not in FIGURES and arguments.figure:
+        raise UsageError("--figure goes with a file that ends in .pdf, .svg or .png")
+    elif (
+        not arguments.per_query
+        and chosen in TABLE_FORMATS
+        and (table := table_of(arguments.what, store))
+    ):
         view = view_of(arguments, table)
         write_table(table, chosen, store, arguments.out, view)
     elif arguments.out.suffix == ".zip":
@@ -88,15 +95,39 @@ def _run(arguments: argparse.Namespace) -> str:
 
 
 def _study(artefact: Artefact, chosen: str, arguments: argparse.Namespace) -> None:
-    """Write a study's numbers, or its report; under other measures where the flags name any."""
+    """Write a study's figure, report, tables or values, under the measures that the flags name.
+
+    CSV, Parquet and JSON hold the exact summary, or with --per-query every value; LaTeX and
+    Markdown the tables that the terminal shows.
+
+    Raises:
+        UsageError: flags that the file has no use for.
+    """
+    if arguments.per_query and chosen not in table_text.EXACT:
+        raise UsageError("--per-query goes with a file that ends in .csv, .parquet or .json")
     if chosen == "html":
         _no_measures(arguments, "a report is drawn of the study's own measures")
         report([artefact], arguments.out)
         return
     view = view_of(arguments, artefact)
-    summary = StudyResult.open(artefact.path).summarised(view.measures)
-    table = inferred(summary, str(artefact.key), SUMMARY)
-    written(table, chosen, arguments.out, view.digits)
+    if chosen in FIGURES:
+        drawn(artefact, arguments.out, view.measures, arguments.figure or 1, arguments.size)
+        return
+    result = StudyResult.open(artefact.path)
+    if chosen in table_text.EXACT:
+        frame_of = result.every_value if arguments.per_query else result.summarised
+        table = inferred(frame_of(view.measures), str(artefact.key), SUMMARY)
+        written(table, chosen, arguments.out, view.digits)
+        return
+    sections = STUDIES[artefact.recipe["kind"]].telling().sections(result, view)
+    text, title = table_text.WRITERS[TABLE_ENDINGS[chosen]], TITLES[chosen]
+    tables = [title.format(one.title) + text(one, view.digits) for one in tables_in(sections)]
+    arguments.out.write_text("\n".join(tables), encoding="utf-8")
+
+
+def _has_form(chosen: str, arguments: argparse.Namespace) -> bool:
+    """Whether some kinds of study have a form of their own for what is asked."""
+    return chosen in TABLE_FORMATS and not arguments.per_query
 
 
 def _no_measures(arguments: argparse.Namespace, why: str) -> None:

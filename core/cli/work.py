@@ -2,11 +2,12 @@
 
 import argparse
 import importlib
+import json
 import os
 import pkgutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from subprocess import run
@@ -89,6 +90,9 @@ def _studies(workbench: Workbench, rankers: tuple[str, ...]) -> tuple[Artefact, 
     return figure, cards
 
 
+FIGURE_REMEDY = "Mend what it names, or export .html, which needs no browser."
+
+
 def report(studies: list[Artefact], out: Path) -> None:
     """Write stored studies as one self-contained HTML file, drawn by the app's figures.
 
@@ -103,6 +107,29 @@ def report(studies: list[Artefact], out: Path) -> None:
             str(out), f"the report could not be written ({finished.stderr[-500:].strip()})",
             "Mend what it names, or export .csv, .json, .parquet or .tex instead.",
         )  # fmt: skip
+
+
+def drawn(
+    study: Artefact, out: Path, measures: Sequence[str], number: int, size: tuple[int, int]
+) -> None:
+    """Write one picture of a stored study as PDF, SVG or PNG, drawn by the app's figures.
+
+    Args:
+        study: the study.
+        out: the file, whose ending says the format.
+        measures: to be drawn; none: those of the study.
+        number: which of its pictures, from 1.
+        size: width and height in pixels, 96 an inch.
+
+    Raises:
+        DataError: it could not be drawn.
+    """
+    how = {"measures": list(measures), "number": number, "size": list(size)}
+    words = ["-m", "shuffleproof.app.pictures", str(study.path), str(out), json.dumps(how)]
+    finished = run([sys.executable, *words], capture_output=True, text=True, check=False)
+    if finished.returncode:
+        said = finished.stderr.strip().splitlines()[-1:] or ["its process ended"]
+        raise DataError(str(out), f"the figure could not be drawn ({said[0]})", FIGURE_REMEDY)
 
 
 def app(arguments: argparse.Namespace) -> Answer:

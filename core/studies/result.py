@@ -138,6 +138,28 @@ class StudyResult:
             return self.summary(measures or None)
         return stored_summary(self.directory)
 
+    def every_value(self, measures: Sequence[str] = ()) -> pd.DataFrame:
+        """The value of every query under every draw: what statistics of one's own begin with.
+
+        Args:
+            measures: by default those that the study was asked for.
+
+        Returns:
+            Columns ranker, family, level, draw, query, measure and value, a row each; NaN where a
+            measure leaves the query out.
+        """
+        trials = self.trials[["ranker", "family", "level", "draw"]]
+        keys = trials.loc[trials.index.repeat(len(self.query_ids))].reset_index(drop=True)
+        keys["query"] = list(self.query_ids) * len(trials)
+        every = np.arange(len(trials))
+        return pd.concat(
+            [
+                keys.assign(measure=measure, value=self._values(every, measure).ravel())
+                for measure in measures or self.measures
+            ],
+            ignore_index=True,
+        )
+
     def _rows(self, ranker: str, family: str, level: float) -> Any:
         trials = self.trials
         chosen = (trials.ranker == ranker) & (trials.family == family) & (trials.level == level)

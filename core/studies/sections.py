@@ -4,7 +4,7 @@ The terminal, the files of its tables and the report walk them; the pages show t
 what is chosen leads to it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -96,6 +96,15 @@ class View:
 
 
 Section = Heading | Finding | Sentence | Convention | Picture | Details | Table
+
+
+def tables_in(sections: Iterable[Section]) -> Iterator[Table]:
+    """The tables that a reader sees at once: those of pictures among them, folded ones not."""
+    for section in sections:
+        if isinstance(section, Picture):
+            yield from section.tables
+        elif isinstance(section, Table) and not section.folded:
+            yield section
 
 
 class Telling(Protocol):

@@ -2,6 +2,7 @@
 
 import io
 import json
+import struct
 import sys
 
 import numpy as np
@@ -10,7 +11,9 @@ import plotly.graph_objects as go
 import pytest
 
 from shuffleproof.app import exports
+from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.studies import table_text, tables
+from tests import places
 
 FRAME = pd.DataFrame(
     {
@@ -133,6 +136,19 @@ def test_what_is_missing_is_said(figure, monkeypatch):
 def test_drawn_by_a_browser(figure, kind, begins):
     drawn = exports.figure_as(figure, kind)
     assert drawn.startswith(begins)
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+@pytest.mark.skipif(bool(exports.drawing_lacks()), reason="no kaleido or no browser")
+def test_the_shell_draws_a_picture_of_a_study_in_the_size_of_a_column(tmp_path, capsys):
+    (study,) = (places.ROOT / "sample_data" / "artefacts").glob("study-a6474184*")
+    words = ["export", study.name, str(tmp_path / "f.png"), "--size", "column"]
+    assert main(words) == 0
+    head = (tmp_path / "f.png").read_bytes()[:24]
+    assert struct.unpack(">II", head[16:]) == (2 * 480, 2 * 420)
+    assert main([*words, "--figure", "9"]) == 1
+    assert "--figure takes 1 to 1" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -152,7 +152,7 @@ def studies(answered):
     return {row["key"] for row in rows if row["kind"] == "study"}
 
 
-def test_study_certify_and_exports(answered, folder, tmp_path):
+def test_study_certify_and_exports(answered, refused, folder, tmp_path):
     rankers = "feature:1,dlcm@small,setrank-imsab@small"
     study = answered(
         *("study", "initial-ranking", "--data", folder, *SMALL, "--rankers", rankers),
@@ -169,6 +169,19 @@ def test_study_certify_and_exports(answered, folder, tmp_path):
     pd.testing.assert_frame_equal(
         pd.read_csv(tmp_path / "x.csv"), pd.read_parquet(tmp_path / "x.parquet"), rtol=1e-9
     )
+    answered("export", study["result"], tmp_path / "q.csv", "--per-query")
+    every = pd.read_csv(tmp_path / "q.csv", dtype={"query": str})
+    over_draws = every.groupby(["ranker", "level", "measure", "query"])["value"].mean()
+    means = over_draws.groupby(["ranker", "level", "measure"]).mean()
+    of_summary = summary.set_index(["ranker", "level", "measure"])["mean"]
+    np.testing.assert_allclose(means, of_summary.loc[means.index], atol=1e-6)
+    answered("export", study["result"], tmp_path / "x.md")
+    table = (tmp_path / "x.md").read_text()
+    assert "| Ranker | 0 | 5 | 20 |" in table
+    assert f"| setrank-imsab@small | {flat['mean'].iloc[0]:.3f} |" in table
+    for name in ("x.md", "x.html"):
+        assert refused("export", study["result"], tmp_path / name, "--per-query")[0] == 2
+    assert refused("export", study["result"], tmp_path / "y.csv", "--figure", "1")[0] == 2
     answered("export", study["result"], tmp_path / "x.html")
     page = (tmp_path / "x.html").read_text()
     assert "setrank-imsab@small keeps" in page
