@@ -1,15 +1,36 @@
-"""Two answers to one query of a study that trains, asked of the resident scoring process."""
+"""Lists of a study that the resident scoring process scores again, as frames for bump charts."""
 
+from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import disturbed, scoring, services, state
-from shuffleproof.core.errors import UsageError
+from shuffleproof.app import scoring, services, state
+from shuffleproof.core.answers.scoring import documents_moved
+from shuffleproof.core.errors import ShuffleproofError, UsageError
+from shuffleproof.core.experiment.score_floor import of_scores
 from shuffleproof.core.rankers.name import INITIAL
+from shuffleproof.core.store.manifest import Artefact
 
-QUERY = "shuffleproof.core.studies.query_answers"
+TRAINED = "shuffleproof.core.studies.query_answers"
+"""What answers for studies that train a ranker for each of their conditions."""
+
+NUMBERS = ("shown", "answered", "shown_before", "answered_before", "score", "score_before")
+
+
+def features() -> tuple[int, ...]:
+    """The ids of the features of the data set in use; none where it cannot be asked."""
+    try:
+        return scoring.described(state.data()).features
+    except ShuffleproofError:
+        return ()
+
+
+def digest_of(artefact: Artefact, label: str) -> str:
+    """The digest of a ranker of a study whose rankers were trained before it."""
+    return INITIAL if label == INITIAL else str(dict(artefact.recipe["rankers"])[label])
 
 
 def ranker_of(trials: pd.DataFrame, seed: int) -> str:
@@ -22,8 +43,8 @@ def ranker_of(trials: pd.DataFrame, seed: int) -> str:
     Raises:
         UsageError: one from outside, which is not stored and cannot be asked again.
     """
-    own = trials[trials["draw"] == seed]
-    row = (own if len(own) else trials).iloc[0]
+    of_seed = trials[trials["draw"] == seed]
+    row = (of_seed if len(of_seed) else trials).iloc[0]
     if row["ranker"] == INITIAL:
         return INITIAL
     if not row["artefacts"]:
@@ -34,22 +55,51 @@ def ranker_of(trials: pd.DataFrame, seed: int) -> str:
     return str(row["artefacts"])
 
 
-def moves(what: str, question: dict[str, Any]) -> pd.DataFrame:
-    """Both answers as a bump chart takes them.
+def answer(function: str, artefact: Artefact, query: str, **question: Any) -> dict[str, Any]:
+    """What a function says of a query's list.
 
     Args:
-        what: a function of `core.studies.query_answers`.
-        question: all that it needs but the store and the data set in use.
+        function: `module:name`, in the scoring process.
+        artefact: the study.
+        query: its id.
+        question: what the function needs beside store, data set, lists and query.
 
     Raises:
         ShuffleproofError: the scoring process has no answer, or what is asked for is gone.
     """
-    # the data set's name by now; the lists' digest says that it is the same set
-    where = {"store": str(services.store().root), "data": state.data()}
-    return disturbed.moves_of(_asked(what, where | question))
+    where = {
+        "store": str(services.store().root),
+        "data": state.data(),  # its name by now; the lists' digest says that it is the same set
+        "recipe": artefact.facts["lists"],
+        "query": query,
+    }
+    return _answer(function, where | question)
 
 
-@st.cache_data(max_entries=256, show_spinner=False)
-def _asked(what: str, question: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = scoring.resident().ask(f"{QUERY}:{what}", question)
-    return found
+@st.cache_data(max_entries=512, show_spinner=False)
+def _answer(function: str, question: dict[str, Any]) -> dict[str, Any]:
+    answered: dict[str, Any] = scoring.resident().ask(function, question)
+    return answered
+
+
+def moves(function: str, artefact: Artefact, query: str, **question: Any) -> pd.DataFrame:
+    """Both answers to a list with kind and scores; moved: passed another document. See `answer`."""
+    return _moves(answer(function, artefact, query, **question))
+
+
+def _moves(answered: Mapping[str, Any]) -> pd.DataFrame:
+    frame = pd.DataFrame({name: answered[name] for name in ("document", "label", "kind", *NUMBERS)})
+    frame = frame.astype(dict.fromkeys(NUMBERS, float))
+    kept = (frame["kind"] == "kept").to_numpy()
+    before, after = (
+        frame.loc[kept, name].to_numpy(np.float32) for name in ("score_before", "score")
+    )
+    floor = of_scores(np.array([0, len(before)]), before).doubt
+    moved = np.zeros(len(frame), dtype=bool)
+    moved[kept] = documents_moved(before, after, floor)
+    pairs = {
+        f"feature {name}{when}": [pair[at] for pair in values]
+        for name, values in answered["features"].items()
+        for at, when in enumerate((" as it is", ""))
+    }
+    return frame.assign(moved=moved, **pairs)

@@ -1,8 +1,9 @@
 """Stored studies for every page: those of a data set, one of them opened, when it was made."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from types import FunctionType
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import streamlit as st
@@ -11,7 +12,7 @@ from shuffleproof.app import services
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.result import StudyResult
 
-Asked = ParamSpec("Asked")
+Given = ParamSpec("Given")
 Value = TypeVar("Value")
 
 
@@ -31,28 +32,43 @@ def result(key: str) -> StudyResult:
     return StudyResult.open(path(key))
 
 
-def door(
-    answer: Callable[Concatenate[StudyResult, Asked], Value],
-) -> Callable[Concatenate[str, Asked], Value]:
-    """What a function says of a stored study, asked by the study's key and remembered."""
-    name = f"{answer.__module__}.{answer.__qualname__}"
+def computed(
+    key: str,
+    compute: Callable[Concatenate[StudyResult, Given], Value],
+    /,
+    *given: Given.args,
+    **more: Given.kwargs,
+) -> Value:
+    """What a function says of a stored study, remembered by the study's key and the arguments."""
+    answer: Value = _computed(key, compute, given, more)
+    return answer
 
-    def asked(key: str, /, *args: Asked.args, **more: Asked.kwargs) -> Value:
-        found: Value = _remembered(answer, name, key, args, more)
-        return found
+
+@st.cache_data(
+    max_entries=1024, show_spinner=False,
+    hash_funcs={FunctionType: lambda named: f"{named.__module__}.{named.__qualname__}"},
+)  # fmt: skip
+def _computed(key: str, compute: Callable[..., Any], given: Any, more: Any) -> Any:
+    """The answer; every session gets a copy of its own."""
+    return compute(result(key), *given, **more)
+
+
+def door(
+    answer: Callable[Concatenate[StudyResult, Given], Value],
+) -> Callable[Concatenate[str, Given], Value]:
+    """What a function says of a stored study, asked by the study's key and remembered."""
+
+    def asked(key: str, /, *given: Given.args, **more: Given.kwargs) -> Value:
+        return computed(key, answer, *given, **more)
 
     return asked
-
-
-@st.cache_data(max_entries=1024, show_spinner=False)
-def _remembered(
-    _answer: Callable[..., Any], name: str, key: str, args: tuple[Any, ...], more: Mapping[str, Any]
-) -> Any:
-    """The answer; every session gets a copy of its own."""
-    del name  # the memory's key: which function answers
-    return _answer(result(key), *args, **more)
 
 
 def day(artefact: Artefact) -> str:
     """When a study was stored, as it stands before what tells it from others."""
     return datetime.fromisoformat(artefact.created).astimezone(UTC).strftime("%d %b %H:%M")
+
+
+def dated(artefact: Artefact, words: str) -> str:
+    """What tells a stored study from others in a narrow place: its day, and these words."""
+    return f"{day(artefact)} · {words}"

@@ -5,13 +5,17 @@ from datetime import UTC, datetime
 
 import streamlit as st
 
-from shuffleproof.app import curves, proposals, rankings, services, set_sizes, state
+from shuffleproof.app import proposals, services, state
+from shuffleproof.app.opened import computed
 from shuffleproof.app.when import age_in_words
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.invariance.verdict import UNTOLD
+from shuffleproof.core.studies.kinds.multi_ranking import sections as multi_ranking
+from shuffleproof.core.studies.kinds.set_size import sections as set_size
+from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.words import counted, signed
 
 
@@ -112,16 +116,16 @@ def _verdict(key: str, kind: str) -> str:
     """Whether the claim of the paper's table holds; empty where the study cannot say."""
     measure = str(services.store().resolve(key, "study").recipe["measures"][0])
     if kind == "set-size":
-        word = set_sizes.claim(key, measure).get("verdict", "")
+        word = computed(key, set_size.claim, measure).get("verdict", "")
         return f"the claim of Table 3 {word}" if word else ""
-    found = rankings.claim(key, measure)
-    return f"the claim of Table 4 {found.word}" if found else ""
+    claim = computed(key, multi_ranking.claim, measure)
+    return f"the claim of Table 4 {claim.word}" if claim else ""
 
 
 def _fall(key: str) -> str:
     """Who falls furthest, and how far, at the last level of the first family."""
     measure = str(services.store().resolve(key, "study").recipe["measures"][0])
-    summary = curves.summary(key, measure)
+    summary = computed(key, StudyResult.summary, [measure])
     family = summary.family.iloc[0]
     own = summary[summary.family == family]
     means = own[own.ranker != INITIAL].pivot_table(index="ranker", columns="level", values="mean")

@@ -1,69 +1,16 @@
-"""Table 2 on the page: groups, best in bold, letters, and the conventions that it stands under."""
+"""Table 2 on the page: groups, best in bold, letters."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import pandas as pd
-import streamlit as st
 
-from shuffleproof.app import curves
 from shuffleproof.app.plain import escaped
-from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.parameters import parameters
-from shuffleproof.core.studies.conventions import SWITCHED
 from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS
 from shuffleproof.core.studies.kinds.benchmark.sections import heads
 from shuffleproof.core.studies.tables import Cell
 
-CHOOSABLE = ("ideal", "empty", "ties", "discount")
-SAID = {
-    "ideal": "Ideal ranking of", "empty": "No relevant document", "ties": "Equal scores",
-    "short": "Lists shorter than the cut-off",
-}  # fmt: skip
 MOST_BASELINES = 3
 NO_BREAK = "\u00a0"
-
-
-def measures(recipe: Mapping[str, Any], offered: Mapping[str, Measure]) -> dict[str, Measure]:
-    """Draw the switches of the conventions; every measure under what they say.
-
-    A study that was asked for other conventions than the usual ones shows those until they are
-    switched.
-
-    Args:
-        recipe: of the study.
-        offered: its measures under default conventions, by text.
-    """
-    asked: dict[str, Measure] = {}
-    for one in map(Measure.parse, recipe["measures"]):
-        asked.setdefault(str(Measure(one.name, one.cutoff)), one)
-    if any(str(one) != text for text, one in asked.items()) and st.toggle(
-        "As the study was asked", value=True, key="asked", bind="query-params",
-        help="Off: under conventions chosen here, as far as stored values give them.",
-    ):  # fmt: skip
-        return dict(offered) | {text: one for text, one in asked.items() if text in offered}
-    wanted = conventions(SWITCHED)
-    return {text: curves.drawable(recipe, one.under(**wanted)) for text, one in offered.items()}
-
-
-def conventions(
-    limits: Mapping[str, Sequence[str]], names: Sequence[str] = CHOOSABLE
-) -> dict[str, str]:
-    """Draw the switches of conventions; what was chosen, by field of `Measure`.
-
-    Args:
-        limits: the choices of some of them, where not all can be had.
-        names: which ones.
-    """
-    declared, found = {one.name: one for one in parameters(Measure)}, {}
-    for name in names:
-        one = declared[name]
-        chosen = st.segmented_control(
-            SAID.get(name, name.capitalize()), list(limits.get(name, one.choices)),
-            default=one.default, required=True, key=name, bind="query-params", help=one.help,
-        )  # fmt: skip
-        found[name] = str(chosen or one.default)
-    return found
 
 
 def frame(

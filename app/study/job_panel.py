@@ -6,13 +6,15 @@ from typing import Any
 
 import streamlit as st
 
-from shuffleproof.app import services
+from shuffleproof.app import pictures, services
 from shuffleproof.app.jobs import act, far, submit, table
 from shuffleproof.app.plain import escaped
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.jobs import Job
 from shuffleproof.core.store.keys import ArtefactKey
 from shuffleproof.core.studies.engine import RunningStudy, running_studies
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.sections import Picture
 
 EVERY_SECONDS = 1.0
 """How often work under way is drawn again."""
@@ -29,6 +31,24 @@ def anybody(_job: Job) -> bool:
 
 def nothing(_study: RunningStudy) -> None:
     """Draw nothing of what has been found so far."""
+
+
+def pictured(
+    first: Callable[[StudyResult], tuple[Picture | None, str]],
+) -> Callable[[RunningStudy], None]:
+    """Draws of a study under way the picture and the words that a function makes of its result."""
+
+    def draw(study: RunningStudy) -> None:
+        result = study.result(services.store())
+        if result is None:
+            return
+        picture, words = first(result)
+        if picture is not None:
+            figure, alt = pictures.drawn(picture.name, picture.facts)
+            st.plotly_chart(figure, key="first results", alt=alt)
+        st.caption(f"First results: {words}")
+
+    return draw
 
 
 @dataclass(frozen=True)

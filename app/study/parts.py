@@ -9,11 +9,11 @@ from urllib.parse import urlencode
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from shuffleproof.app import address, curves
+from shuffleproof.app import address
 from shuffleproof.app.exports import File
 from shuffleproof.app.figures.text import unescaped
 from shuffleproof.app.plain import escaped
-from shuffleproof.app.study import benchmark_table as conventions
+from shuffleproof.app.study import measures
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.metrics.measure import Measure
 
@@ -194,17 +194,27 @@ def _address() -> str:
     return str(st.context.url or "").partition("?")[0]
 
 
-def choice(recipe: Mapping[str, Any]) -> Measure:
-    """Draw the measure and the switches of its conventions; what was chosen.
+def convention_line(width: Any = "stretch") -> tuple[DeltaGenerator, DeltaGenerator]:
+    """The places of what the numbers are, and of the menu that changes it.
 
     Args:
-        recipe: of the study; what it keeps beside measures of relevance is not offered.
+        width: of the words; a number: where the screen is narrow the menu goes below them.
     """
-    stored = [text for text in recipe["stored"] if text[:1].isupper()]
-    found = curves.offered({"measures": recipe["measures"], "stored": stored})
-    offered = {str(one): one for one in found}
-    usual = Measure.parse(recipe["measures"][0])
-    first = str(Measure(usual.name, usual.cutoff))
-    address.one("measure", address.named(*offered), first)
-    name = st.selectbox("Measure", list(offered), key="measure")
-    return conventions.measures(recipe, offered)[name]
+    with st.container(horizontal=True, vertical_alignment="center", key="convention"):
+        words = st.container(width=width)
+        return words, st.popover("Measure and conventions", icon=":material/tune:")
+
+
+def measure_line(recipe: Mapping[str, Any], *facts: str) -> Measure:
+    """Draw the measure with its conventions, changeable where they stand; what was chosen.
+
+    Args:
+        recipe: of the study.
+        facts: what else the numbers are.
+    """
+    words, menu = convention_line()
+    with menu:
+        measure = measures.choice(recipe)
+    with words:
+        convention(measure.convention(), *facts)
+    return measure

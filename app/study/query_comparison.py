@@ -1,5 +1,6 @@
 """One query as a study answered it twice: choosing it, both answers as a bump chart, documents."""
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,12 +10,20 @@ import streamlit as st
 
 from shuffleproof.app import address
 from shuffleproof.app.data_frame import data_frame
+from shuffleproof.app.figures import query_map
+from shuffleproof.app.figures.perturbations import MOST_QUERIES
 from shuffleproof.app.plain import escaped
-from shuffleproof.app.study import rescored_list
+from shuffleproof.app.study import parts, rescored_list
+from shuffleproof.app.study.picture import Takes, chart, drawn
 from shuffleproof.core.studies import tables
+from shuffleproof.core.studies.result import in_words
+from shuffleproof.core.words import counted
 
 LONG, FIRST = 100, 10
 """Documents beyond which a list is drawn in part, and how many of each answer always are."""
+
+FEATURE = re.compile("feature .* as it is")
+MAP = "query map"
 
 Replay = Callable[[str, int, tuple[int, ...]], pd.DataFrame]
 """Query, seed and features to both answers."""
@@ -39,16 +48,60 @@ class Compared:
     now: str
 
 
+def by_damage(
+    frame: pd.DataFrame, start: str, measure: str, columns: Sequence[tables.Column], *, height: int
+) -> bool:
+    """Draw what disturbing did to the queries, in words and as rows; whether there are any.
+
+    Args:
+        frame: query, unchanged, disturbed and change, the most damaged first.
+        start: what was done, and to whom.
+        measure: that changed.
+        columns: of the table.
+        height: of the table in pixels.
+    """
+    if not len(frame):
+        st.caption("Every query is left out by this measure.")
+        return False
+    st.markdown(escaped(in_words(frame, start, measure, ("unchanged", "disturbed"))))
+    alt = "Queries, the most damaged first; choose a row to see its list"
+    rows(frame, columns, alt, height=height)
+    return True
+
+
+def by_column(
+    frame: pd.DataFrame, columns: tuple[str, str], measure: str, origin: str, takes: Takes
+) -> None:
+    """Draw the map of queries and what they were compared under.
+
+    Args:
+        frame: a column a size or condition, a row a query.
+        columns: what they are, and what several of them are called.
+        measure: that changed.
+        origin: what it changed from.
+        takes: what a click on a cell does.
+    """
+    axis, several = columns
+    figure = drawn(query_map.queries, frame, axis, measure)
+    alt = query_map.alt_text(frame, several, measure)
+    chart(figure, alt, MAP, takes, config=parts.PLAIN)
+    more = f" The {MOST_QUERIES} most damaged of {len(frame)}." if len(frame) > MOST_QUERIES else ""
+    st.caption(escaped(f"Change from {origin}. Click a cell for its list.{more}"))
+
+
 @st.fragment
-def one_query(ids: Sequence[str], seeds: Sequence[int], compared: Compared, replay: Replay) -> None:
+def one_query(
+    frame: pd.DataFrame, seeds: Sequence[int], compared: Compared, replay: Replay
+) -> None:
     """Draw the choice of a query and, once there is one, both answers to it.
 
     Args:
-        ids: of the queries, the most damaged first.
+        frame: the queries, the most damaged first.
         seeds: that the ranker was trained with.
         compared: what is compared.
         replay: scores the list again.
     """
+    ids = list(map(str, frame["query"]))
     if st.session_state.get("of") not in {None, *ids}:  # of another study
         del st.session_state["of"]
     left, right = st.columns(2)
@@ -64,56 +117,47 @@ def one_query(ids: Sequence[str], seeds: Sequence[int], compared: Compared, repl
         )  # fmt: skip
     moves = rescored_list.rescored(lambda: replay(chosen, int(seed or 0), rescored_list.features()))
     if moves is not None:
-        _drawn(moves, f"Query {chosen}", compared)
+        _both_answers(moves, f"Query {chosen}. {compared.caption}", compared)
 
 
-def _drawn(moves: pd.DataFrame, query: str, compared: Compared) -> None:
-    telling = moves if len(moves) <= LONG else moves[_telling(moves)]
-    rescored_list.chart(telling, compared.ranker, compared.heads)
+def _both_answers(moves: pd.DataFrame, caption: str, compared: Compared) -> None:
+    first = (moves["answered"] <= FIRST) | (moves["answered_before"] <= FIRST)
+    telling = moves[(moves["kind"] == "kept") | (moves["label"] > 0) | first]
+    shown = moves if len(moves) <= LONG else telling
+    rescored_list.chart(shown, compared.ranker, compared.heads)
     gone, new = (int((moves["kind"] == kind).sum()) for kind in ("gone", "new"))
-    other = f" {new} {_documents(new)} joined the list." if new else ""
-    other += f" {gone} {_documents(gone)} left the list." if gone else ""
-    if len(telling) < len(moves):
+    other = f" {counted(new, 'document')} joined the list." if new else ""
+    other += f" {counted(gone, 'document')} left the list." if gone else ""
+    if len(shown) < len(moves):
         other += (
-            f" Drawn are {len(telling)} of {len(moves)}: those of both lists, the relevant ones "
+            f" Drawn are {len(shown)} of {len(moves)}: those of both lists, the relevant ones "
             f"and the first {FIRST} of each answer."
         )
     st.caption(
         escaped(
-            f"{query}. {compared.caption} Full marks are relevant documents, strong lines are "
+            f"{caption} Full marks are relevant documents, strong lines are "
             f"documents that passed another.{other}"
         )
     )
-    now, before, count = compared.now, compared.before, tables.COUNT
-    columns = (
-        tables.Column("shown", f"Shown: {now}", count),
-        tables.Column("answered", f"Answered: {now}", count),
-        tables.Column("shown_before", f"Shown: {before}", count),
-        tables.Column("answered_before", f"Answered: {before}", count),
-        tables.Column("score", f"Score: {now}", ".4g"),
-        tables.Column("score_before", f"Score: {before}", ".4g"),
-    )
+    sides = (("", compared.now), ("_before", compared.before))
+    columns = [
+        tables.Column(f"{name}{side}", f"{name.capitalize()}: {words}", tables.COUNT)
+        for side, words in sides
+        for name in ("shown", "answered")
+    ]
+    columns += [tables.Column(f"score{side}", f"Score: {words}", ".4g") for side, words in sides]
     alt = "Every document of the list with both answers"
     rescored_list.documents(_once(moves), columns, "Of every document of the list.", alt)
 
 
-def _telling(moves: pd.DataFrame) -> pd.Series:
-    """Which documents of a long list are drawn: some lists hold hundreds that only fill it."""
-    first = (moves["answered"] <= FIRST) | (moves["answered_before"] <= FIRST)
-    return (moves["kind"] == "kept") | (moves["label"] > 0) | first
-
-
-def _documents(count: int) -> str:
-    return "document" if count == 1 else "documents"
-
-
 def _once(moves: pd.DataFrame) -> pd.DataFrame:
     """The documents with each feature once: what they hold does not change here."""
-    names = [str(name) for name in moves]
-    kept = [name for name in names if not name.startswith("feature ")]
-    there = [name for name in names if name not in kept and not name.endswith(" as it is")]
-    features = {name: moves[name].combine_first(moves[f"{name} as it is"]) for name in there}
-    return moves[kept].assign(**features)
+    before = [name for name in map(str, moves) if FEATURE.fullmatch(name)]
+    features = {
+        name: moves[name].combine_first(moves[f"{name} as it is"])
+        for name in (name.removesuffix(" as it is") for name in before)
+    }
+    return moves.drop(columns=[*before, *features]).assign(**features)
 
 
 def rows(

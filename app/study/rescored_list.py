@@ -6,7 +6,7 @@ from typing import TypeVar
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import disturbed
+from shuffleproof.app import answering
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import bump
 from shuffleproof.app.plain import escaped
@@ -74,7 +74,7 @@ def documents(moves: pd.DataFrame, columns: Sequence[tables.Column], of: str, al
         return
     with place:
         st.multiselect(
-            "Features", disturbed.features(), key=FEATURES, wrap=True, placeholder="none", help=of
+            "Features", answering.features(), key=FEATURES, wrap=True, placeholder="none", help=of
         )
         known = (*DOCUMENT, tables.Column("kind", "In", help="kept: in both lists"), *columns)
         data_frame(tables.inferred(moves, alt, known), "documents")

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from shuffleproof.app import disturbed, proposals, training
+from shuffleproof.app import disturbed, opened, proposals, training
 from shuffleproof.app.jobs import duration
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study.form import Asked
@@ -68,7 +68,9 @@ def trainings(asked: Asked) -> str:
 
 def _timed(shown: Artefact, data: str) -> dict[str, float]:
     """Seconds of a trial by ranker, under the study's own names and as a job names them now."""
-    known = disturbed.seconds_a_trial(str(shown.key))
+    trials = opened.result(str(shown.key)).trials
+    means = trials.groupby("ranker")["seconds"].mean()
+    known = {str(name): float(seconds) for name, seconds in means.items()}
     labels = [label for label in disturbed.rankers(shown.recipe) if label != INITIAL]
     named = proposals.for_study(data, shown).rankers
     return known | {

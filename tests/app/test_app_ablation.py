@@ -6,7 +6,8 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from shuffleproof.app import ablations, report
+from shuffleproof.app import report
+from shuffleproof.app.opened import computed
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.views.ablation import page as view
 from shuffleproof.core import jobs
@@ -107,7 +108,7 @@ def test_conventions_change_at_once_from_stored_values(stored):
     test.run()
     assert not test.exception
     assert "NDCG@3 · gain: 2^y − 1 · ideal: judged · no relevant: left out" in plain(test)
-    wanted = ablations.table(str(stored.key), "NDCG(empty=skip)@3")
+    wanted = computed(str(stored.key), sections.table, "NDCG(empty=skip)@3")
     np.testing.assert_allclose(test.dataframe[0].value["mean"], wanted["mean"])
     undefined = opened(empty="nan")
     assert "undefined" in words(undefined)

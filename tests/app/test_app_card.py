@@ -8,12 +8,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shuffleproof.app import disturbed, exports, report
+from shuffleproof.app import exports, report
 from shuffleproof.app.figures import card as figure
 from shuffleproof.app.figures.card import Mark
+from shuffleproof.app.opened import computed
+from shuffleproof.app.study.picture import clicked
 from shuffleproof.app.views.card import page as view
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.studies.kinds.card import sections as card_table
+from shuffleproof.core.studies.kinds.perturbations.sections import damage
 from shuffleproof.core.studies.reproduce import study_command, study_python
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.words import signed
@@ -38,9 +41,13 @@ def desk(bench, stored, monkeypatch):
     shutil.rmtree(desk.jobs.folder, ignore_errors=True)
 
 
+def whole(stored, family, measure):
+    return card_table.pareto(card_table.cards(StudyResult.open(stored.path), family, measure))
+
+
 def test_a_stored_card_is_drawn_with_its_finding_cards_and_files(desk, stored):
     page = made.opened("card")
-    frame = disturbed.cards(str(stored.key), "transpositions", "NDCG@10")
+    frame = whole(stored, "transpositions", "NDCG@10")
     assert card_table.finding(frame, "transpositions", "NDCG@10") in made.words(page)
     (alt,) = made.alts(page)
     assert alt.startswith("Robustness against NDCG@10")
@@ -60,13 +67,13 @@ def test_family_and_conventions_change_at_once(desk, stored):
     said = made.words(page)
     assert "Under shuffle-shown" in said
     assert "ideal: shown" in said
-    wanted = disturbed.cards(str(stored.key), "shuffle-shown", "NDCG(ideal=shown)@10")
+    wanted = whole(stored, "shuffle-shown", "NDCG(ideal=shown)@10")
     pd.testing.assert_series_equal(page.dataframe[0].value["start"], wanted["start"])
 
 
 def test_behind_a_mark_are_its_queries_and_the_list_of_one(desk, stored):
     point = (INITIAL, "transpositions", 80.0)
-    worst = disturbed.damage(str(stored.key), point, "NDCG@10")
+    worst = computed(str(stored.key), damage, *point, "NDCG@10")
     page = made.opened("card", point=INITIAL, of=worst["query"][0])
     said = made.words(page)
     assert f"query {worst['query'][0]} loses most: {signed(worst['change'][0])}" in said
@@ -79,7 +86,7 @@ def test_behind_a_mark_are_its_queries_and_the_list_of_one(desk, stored):
 
 def test_a_click_on_a_mark_chooses_the_ranker(monkeypatch):
     session = made.clicked(view, monkeypatch, view.CHART, "feature:1", 0.5, 1.0, "beaten")
-    view._take()
+    clicked(view.CHART, view.CLICK)
     assert session["point"] == "feature:1"
 
 
@@ -111,7 +118,9 @@ def test_a_running_card_shows_its_first_marks(desk, bench):
 def test_the_report_has_picture_sentence_and_numbers(desk, stored):
     page = report.report([stored.path])
     said = card_table.finding(
-        disturbed.cards(str(stored.key), "shuffle-shown", "NDCG@10"), "shuffle-shown", "NDCG@10"
+        whole(stored, "shuffle-shown", "NDCG@10"),
+        "shuffle-shown",
+        "NDCG@10",
     )
     assert f"<b>{html.escape(said)}</b>" in page
     assert "<figure role='img'" in page

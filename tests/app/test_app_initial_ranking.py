@@ -10,8 +10,10 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from shuffleproof.app import curves, services
+from shuffleproof.app import services
+from shuffleproof.app.opened import computed
 from shuffleproof.app.plain import escaped
+from shuffleproof.app.study.picture import clicked
 from shuffleproof.app.views.ranking_degradation import page as view
 from shuffleproof.core import jobs
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
@@ -146,7 +148,7 @@ def test_conventions_change_at_once_from_stored_values(stored, made):
     assert not test.exception
     assert "NDCG@3 · gain: 2^y − 1 · ideal: shown · no relevant: 1" in words(test).replace("\\", "")
     frame = test.dataframe[1].value
-    wanted = curves.summary(str(stored.key), "NDCG(ideal=shown,empty=one)@3")
+    wanted = computed(str(stored.key), StudyResult.summary, ["NDCG(ideal=shown,empty=one)@3"])
     pd.testing.assert_series_equal(
         frame["mean"], wanted[wanted.family == "shuffle"]["mean"], check_index=False
     )
@@ -171,8 +173,8 @@ def test_family_axis_and_rankers_are_choices(stored):
 def test_behind_a_point_stand_its_queries_worst_first(stored, monkeypatch):
     asked = []
 
-    def replayed(artefact, point, family, query, draw):
-        asked.append((point, family, query, draw))
+    def replayed(artefact, point, query, draw):
+        asked.append((point, query, draw))
         return pd.DataFrame(
             {
                 "document": ["a", "b"], "label": [1.0, 0.0], "shown": [2, 1], "answered": [2, 1],
@@ -180,15 +182,15 @@ def test_behind_a_point_stand_its_queries_worst_first(stored, monkeypatch):
             }
         )  # fmt: skip
 
-    monkeypatch.setattr(curves, "replayed", replayed)
+    monkeypatch.setattr(view, "replayed", replayed)
     test = opened(point="dlcm", at=1.0)
-    frame = curves.damage(str(stored.key), ("dlcm", 1.0), "shuffle", "NDCG@5")
+    frame = computed(str(stored.key), sections.damage, "dlcm", "shuffle", 1.0, "NDCG@5")
     assert list(test.dataframe[0].value["query"]) == list(frame["query"])
     assert f"query {frame['query'][0]} loses most" in words(test)
     assert not asked
     test.selectbox(key="of").set_value(frame["query"][3]).run()
     assert not test.exception
-    assert asked == [(("dlcm", 1.0), "shuffle", frame["query"][3], frame.worst_draw[3])]
+    assert asked == [(("dlcm", "shuffle", 1.0), frame["query"][3], frame.worst_draw[3])]
     test.selectbox(key="draw").set_value("1").run()
     assert asked[-1][-1] == 1
     assert "Bump chart of 2 documents" in test.get("plotly_chart")[1].proto.alt
@@ -198,8 +200,8 @@ def test_a_list_that_cannot_be_scored_is_explained(stored, monkeypatch):
     def replayed(*_):
         raise ScoringError("it died", "Try again.")
 
-    monkeypatch.setattr(curves, "replayed", replayed)
-    frame = curves.damage(str(stored.key), ("dlcm", 1.0), "shuffle", "NDCG@5")
+    monkeypatch.setattr(view, "replayed", replayed)
+    frame = computed(str(stored.key), sections.damage, "dlcm", "shuffle", 1.0, "NDCG@5")
     test = opened(point="dlcm", at=1.0, of=frame["query"][0])
     assert "it died" in words(test)
 
@@ -292,7 +294,7 @@ def test_what_this_session_handed_in_is_shown_when_it_is_done(store, stored, mad
 def test_a_click_on_the_figure_chooses_its_point(monkeypatch):
     state = {view.CHART: {"selection": {"points": [{"customdata": ["dlcm", 5, 0.1]}]}}}
     monkeypatch.setattr(view.st, "session_state", state)
-    view.take_point()
+    clicked(view.CHART, view.CLICK)
     assert (state["point"], state["at"]) == ("dlcm", 5.0)
 
 

@@ -8,8 +8,11 @@ import streamlit as st
 from safetensors.numpy import save_file
 from streamlit.testing.v1 import AppTest
 
-from shuffleproof.app import disturbed, rankings, report
+from shuffleproof.app import answering, report
+from shuffleproof.app.opened import computed
+from shuffleproof.app.study.picture import clicked
 from shuffleproof.app.views.multi_ranking import page as view
+from shuffleproof.app.views.multi_ranking import queries
 from shuffleproof.core import jobs
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.seeds import generator
@@ -133,7 +136,7 @@ def test_changes_conventions_and_rankers_are_choices(stored):
 def test_behind_a_dot_stand_its_queries(stored):
     point = ("setrank-imsab-init", "without any")
     test = opened(**{"behind dot": point})
-    frame = rankings.queries(str(stored.key), point, "NDCG@5")
+    frame = computed(str(stored.key), sections.queries, point, "NDCG@5")
     assert f"query {frame['query'][0]} loses most: {signed(frame['change'][0])}" in words(test)
     table = next(one.value for one in test.dataframe if "as_trained" in one.value)
     assert list(table["query"]) == list(frame["query"])
@@ -147,13 +150,13 @@ def test_behind_a_dot_stand_its_queries(stored):
 def test_behind_a_query_stand_both_answers(stored, monkeypatch):
     asked = []
 
-    def moves(what, question):
-        asked.append((what, question))
+    def moves(function, _artefact, query, **question):
+        asked.append((function.rpartition(":")[2], question | {"query": query}))
         return tables.two_answers()
 
-    monkeypatch.setattr(rankings.answering, "ranker_of", lambda _trials, _seed: "ranker-1")
-    monkeypatch.setattr(rankings.answering, "moves", moves)
-    monkeypatch.setattr(disturbed, "features", lambda: (7,))
+    monkeypatch.setattr(answering, "ranker_of", lambda _trials, _seed: "ranker-1")
+    monkeypatch.setattr(answering, "moves", moves)
+    monkeypatch.setattr(answering, "features", lambda: (7,))
     test = opened(**{"behind dot": ("setrank-imsab-init", "oracle for mart@small")})
     query = test.selectbox(key="of").options[0]
     test.selectbox(key="of").set_value(query).run()
@@ -169,7 +172,7 @@ def test_a_click_chooses_its_dot(monkeypatch):
     points = [{"customdata": ["dlcm", "without any", 0.5]}]
     state = {view.CHART: {"selection": {"points": points}}}
     monkeypatch.setattr(view.st, "session_state", state)
-    view._take()
+    clicked(view.CHART, view.queries.choose)
     assert state["behind dot"] == ("dlcm", "without any")
 
 
@@ -177,8 +180,7 @@ def test_the_geometry_of_each_table_is_drawn(stored):
     test = opened(table="ranksvm@small")
     charts = test.get("plotly_chart")
     assert len(charts) == 4
-    second = rankings.learnt(tables.DATA, None)[0]
-    found = rankings.geometry(second.key, 12)[1]
+    found = queries.geometries(next(iter(queries.learnt(tables.DATA, None))), 12)["ranksvm@small"]
     assert found.similarity.shape == (12, 12)
     assert f"lengths from {found.lengths.min():.2f} to {found.lengths.max():.2f}" in words(test)
     assert "Cosine between ranks" in charts[1].proto.alt

@@ -10,7 +10,9 @@ import pytest
 from shuffleproof.app import disturbed, report
 from shuffleproof.app.figures import perturbations as figure
 from shuffleproof.app.figures import ranking_degradation
+from shuffleproof.app.opened import computed
 from shuffleproof.app.study import perturbed_queries as queries
+from shuffleproof.app.study.picture import clicked
 from shuffleproof.app.views.perturbations import page as view
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.perturb.registry import PERTURBATIONS
@@ -66,7 +68,7 @@ def test_empty_says_what_is_missing_and_shows_the_catalogue(tmp_path, monkeypatc
 
 def test_a_stored_study_is_drawn_with_its_finding_and_numbers(desk, stored):
     page = made.opened("perturbations")
-    frame = disturbed.losses(str(stored.key), "NDCG@10")
+    frame = computed(str(stored.key), sections.losses, "NDCG@10")
     rankers = [INITIAL, *made.RANKERS]
     said = sections.finding(frame, "NDCG@10", rankers, "last")
     assert said in made.words(page)
@@ -114,7 +116,7 @@ def test_strength_rankers_and_conventions_are_choices(desk, stored):
 
 def test_behind_a_cell_are_curves_levels_queries_and_both_lists(desk, stored):
     point = (INITIAL, "distractors", 3.0)
-    worst = disturbed.damage(str(stored.key), point, "NDCG@10")
+    worst = computed(str(stored.key), sections.damage, *point, "NDCG@10")
     query = worst["query"][0]
     page = made.opened("perturbations", point=INITIAL, family="distractors", of=query)
     said = made.words(page)
@@ -129,11 +131,11 @@ def test_behind_a_cell_are_curves_levels_queries_and_both_lists(desk, stored):
 
 
 def test_a_chain_is_played_again_too(desk, stored):
-    query = disturbed.result(str(stored.key)).query_ids[3]
+    query = StudyResult.open(stored.path).query_ids[3]
     moves = disturbed.replayed(stored, (INITIAL, CHAIN, 1.0), query, 1)
     assert sorted(moves["shown"]) == list(range(1, 13))
     assert list(moves["shown_before"]) == list(range(1, 13))
-    value = disturbed.result(str(stored.key)).draws(INITIAL, CHAIN, 1.0, "NDCG(ideal=shown)@10")
+    value = StudyResult.open(stored.path).draws(INITIAL, CHAIN, 1.0, "NDCG(ideal=shown)@10")
     order = moves.sort_values("answered")["label"].to_numpy()[:10]
     ideal = np.sort(moves["label"].to_numpy())[::-1][:10]
     discount = 1 / np.log2(np.arange(2, 12))
@@ -142,7 +144,7 @@ def test_a_chain_is_played_again_too(desk, stored):
 
 
 def test_features_of_documents_stand_as_they_were_and_as_they_are(desk, stored):
-    query = disturbed.result(str(stored.key)).query_ids[3]
+    query = StudyResult.open(stored.path).query_ids[3]
     page = made.opened("perturbations", point=INITIAL, family="distractors", of=query)
     folded.tables(page)
     page.multiselect(key="features").set_value([3]).run()
@@ -156,13 +158,13 @@ def test_features_of_documents_stand_as_they_were_and_as_they_are(desk, stored):
 
 def test_clicks_choose_cell_point_and_query(monkeypatch):
     session = made.clicked(view, monkeypatch, view.MAP, "dlcm", "cut", 0.1, "level 1", -0.1)
-    view.take_cell()
+    clicked(view.MAP, view.CELL)
     assert (session["point"], session["family"]) == ("dlcm", "cut")
     session = made.clicked(view, monkeypatch, view.CURVES, "gsf", 0.5)
-    view._take_point()
+    clicked(view.CURVES, view.POINT)
     assert (session["point"], session["at"]) == ("gsf", 0.5)
     session = made.clicked(queries, monkeypatch, queries.MAP, "q7", 2, -0.1)
-    queries._take_cell()
+    clicked(queries.MAP, queries.CLICK)
     assert (session["of"], session["at"]) == ("q7", 2.0)
 
 
@@ -227,7 +229,7 @@ def test_a_running_study_shows_its_first_cells(desk, bench):
 def test_the_report_has_picture_sentence_and_numbers(desk, stored):
     page = report.report([stored.path])
     said = sections.finding(
-        disturbed.losses(str(stored.key), "NDCG@10"), "NDCG@10", made.RANKERS, "last"
+        computed(str(stored.key), sections.losses, "NDCG@10"), "NDCG@10", made.RANKERS, "last"
     )
     assert f"<b>{html.escape(said)}</b>" in page
     assert "<figure role='img'" in page
@@ -243,7 +245,7 @@ def otherwise(bench):
 
 def test_lists_are_answered_by_the_ranker_as_it_is_and_trained_otherwise(desk, otherwise):
     point = ("ranksvm", "label-noise", 1.0)
-    query = disturbed.damage(str(otherwise.key), point, "NDCG@10")["query"][0]
+    query = computed(str(otherwise.key), sections.damage, *point, "NDCG@10")["query"][0]
     chosen = {"study": str(otherwise.key), "family": "label-noise", "of": query, "point": "ranksvm"}
     page = made.opened("perturbations", query=chosen)
     said = made.words(page)
@@ -257,8 +259,8 @@ def test_lists_are_answered_by_the_ranker_as_it_is_and_trained_otherwise(desk, o
     moves = disturbed.replayed(otherwise, point, str(query), 0)
     assert moves["moved"].any()
     assert (moves["shown"] == moves["shown_before"]).all()
-    value = disturbed.result(str(otherwise.key)).draws(*point, "score-change")[0]
-    at = disturbed.result(str(otherwise.key)).query_ids.index(query)
+    value = StudyResult.open(otherwise.path).draws(*point, "score-change")[0]
+    at = StudyResult.open(otherwise.path).query_ids.index(query)
     change = (moves["score"] - moves["score_before"]).abs().max()
     assert change == pytest.approx(float(value[at]), abs=1e-5)
     same = disturbed.replayed(otherwise, ("random", "batches", 1.0), str(query), 0)

@@ -5,8 +5,10 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from shuffleproof.app import disturbed, report, set_sizes
+from shuffleproof.app import answering, report
+from shuffleproof.app.opened import computed
 from shuffleproof.app.plain import escaped
+from shuffleproof.app.study.picture import clicked
 from shuffleproof.app.views.set_size import page as run
 from shuffleproof.app.views.set_size import queries
 from shuffleproof.core import jobs
@@ -103,7 +105,7 @@ def test_curves_map_finding_verdict_and_exports(stored):
 def test_conventions_and_the_size_trained_on_change_at_once(stored):
     test = opened(home=6, ideal="shown", measure="NDCG@10", cells="shift")
     curves, cells = test.get("plotly_chart")
-    frame = set_sizes.curves(str(stored.key), "NDCG(ideal=shown)@10")
+    frame = computed(str(stored.key), sections.curves, "NDCG(ideal=shown)@10")
     frame = frame.set_index(["ranker", "trained_on", "size"])["mean"]
     assert f"from {frame['setrank-msab', '6', 3]:.3f}" in curves.proto.alt
     relevant = (frame["ideal", "any", 3] * 40).round(4)  # 1 where a relevant document is shown
@@ -114,7 +116,8 @@ def test_conventions_and_the_size_trained_on_change_at_once(stored):
 
 def test_behind_a_cell_stand_its_queries(stored):
     test = opened(cell="dlcm-without-init|3|12")
-    at, frame = set_sizes.queries(str(stored.key), ("dlcm-without-init", "3", 12), "NDCG@5")
+    key, point = str(stored.key), ("dlcm-without-init", "3", 12)
+    at, frame = computed(key, sections.queries, point, "NDCG@5")
     assert at == ("3", 3)
     assert f"query {frame['query'][0]} loses most: {signed(frame['change'][0])}" in words(test)
     table = next(one.value for one in test.dataframe if "home" in one.value)
@@ -123,9 +126,7 @@ def test_behind_a_cell_stand_its_queries(stored):
     charts = test.get("plotly_chart")
     assert "Map of the change in NDCG@5 of 40 queries over 3 sizes" in charts[2].proto.alt
     test.selectbox(key="against").set_value("6|12").run()
-    _, other = set_sizes.queries(
-        str(stored.key), ("dlcm-without-init", "3", 12), "NDCG@5", ("6", 12)
-    )
+    _, other = computed(key, sections.queries, point, "NDCG@5", ("6", 12))
     table = next(one.value for one in test.dataframe if "home" in one.value)
     assert list(table["change"]) == list(other["change"])
     assert "From trained on 6, lists of 12 to trained on 3, lists of 12" in words(test)
@@ -139,13 +140,13 @@ def test_behind_a_query_stand_both_answers(stored, monkeypatch):
     assert "is not stored, so it cannot be asked again here" in words(test)
     asked = []
 
-    def moves(what, question):
-        asked.append((what, question))
+    def moves(function, _artefact, query, **question):
+        asked.append((function.rpartition(":")[2], question | {"query": query}))
         return tables.two_answers()
 
-    monkeypatch.setattr(set_sizes.answering, "ranker_of", lambda _trials, _seed: "ranker-1")
-    monkeypatch.setattr(set_sizes.answering, "moves", moves)
-    monkeypatch.setattr(disturbed, "features", lambda: (7,))
+    monkeypatch.setattr(answering, "ranker_of", lambda _trials, _seed: "ranker-1")
+    monkeypatch.setattr(answering, "moves", moves)
+    monkeypatch.setattr(answering, "features", lambda: (7,))
     folded.tables(test)
     assert not test.exception, test.exception
     ((what, question),) = asked
@@ -160,9 +161,9 @@ def test_behind_a_query_stand_both_answers(stored, monkeypatch):
 
 def test_a_click_chooses_its_cell(monkeypatch):
     points = [{"customdata": ["dlcm", "3", 12, 0.5]}]
-    state = {queries.SIZES_MAP: {"selection": {"points": points}}}
+    state = {run.MAP: {"selection": {"points": points}}}
     monkeypatch.setattr(queries.st, "session_state", state)
-    queries.take(queries.SIZES_MAP)
+    clicked(run.MAP, queries.choose)
     assert state["cell"] == "dlcm|3|12"
 
 
@@ -253,7 +254,7 @@ def test_the_report_has_pictures_verdict_methods_and_references(stored):
 
 
 def test_the_drawn_values_are_those_stored(stored):
-    frame = set_sizes.curves(str(stored.key), "NDCG@5")
+    frame = computed(str(stored.key), sections.curves, "NDCG@5")
     values = StudyResult.open(stored.path).per_query("setrank-imsab", "3", 6.0, "NDCG@5")
     row = frame[
         (frame.ranker == "setrank-imsab") & (frame.trained_on == "3") & (frame["size"] == 6)

@@ -6,11 +6,11 @@ from typing import Any
 
 import streamlit as st
 
-from shuffleproof.app import address, benchmarks, curves, exports, opened, state
+from shuffleproof.app import address, benchmarks, exports, opened, state
 from shuffleproof.app.figures import benchmark as figure
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import benchmark_table as printed
-from shuffleproof.app.study import choice, form, job_panel, parts
+from shuffleproof.app.study import choice, form, job_panel, measures, parts
 from shuffleproof.app.views.benchmark import form as run
 from shuffleproof.app.views.benchmark import queries
 from shuffleproof.app.views.benchmark.queries import Chosen, marks
@@ -119,7 +119,7 @@ def _against(labels: list[str]) -> tuple[str, str]:
 def _measures(artefact: Artefact) -> tuple[Measure, tuple[str, ...]]:
     """The measure and the columns with their conventions, changeable where they stand."""
     recipe = artefact.recipe
-    offered = {str(one): one for one in curves.offered(recipe)}
+    offered = measures.offered(recipe)
     asked_for = map(Measure.parse, recipe["measures"])  # each under default conventions:
     asked = list(dict.fromkeys(str(Measure(one.name, one.cutoff)) for one in asked_for))
     with st.container(horizontal=True, vertical_alignment="center", key="convention"):
@@ -135,7 +135,7 @@ def _measures(artefact: Artefact) -> tuple[Measure, tuple[str, ...]]:
                 "Columns of the table", list(offered), default=asked, key="columns",
                 bind="query-params",
             )  # fmt: skip
-            of_name = printed.measures(recipe, offered)
+            of_name = measures.under_conventions(recipe, offered)
     measure = of_name[name]
     with words:
         parts.convention(

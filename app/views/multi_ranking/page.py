@@ -1,78 +1,40 @@
 """The page of Table 4: none, one or many initial rankings, left out and exchanged."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import proposals, rankings, services, state, training
+from shuffleproof.app import proposals, state, training
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import multi_ranking as figure
+from shuffleproof.app.opened import computed, dated
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.proposals import Proposal
-from shuffleproof.app.study import choice, parts, trial_cost
+from shuffleproof.app.study import choice, job_panel, measures, parts, trial_cost
 from shuffleproof.app.study import form as shell
 from shuffleproof.app.study.form import Asked, Form
-from shuffleproof.app.study.job_panel import Panel
-from shuffleproof.app.study.parts import choice as measure_choice
+from shuffleproof.app.study.picture import chart, drawn
 from shuffleproof.app.views.multi_ranking import queries
+from shuffleproof.app.views.multi_ranking.queries import is_by_itself
 from shuffleproof.core.errors import MissingRankingError
-from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.parameters import Parameter
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.claims import STEPS
-from shuffleproof.core.studies.engine import RunningStudy
 from shuffleproof.core.studies.kinds.multi_ranking import sections
 from shuffleproof.core.studies.kinds.multi_ranking.question import MultiRanking
 from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import swap_named
-from shuffleproof.core.studies.kinds.multi_ranking.sections import COLUMNS
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.sections import Picture
 from shuffleproof.core.studies.tables import Table
 from shuffleproof.core.words import counted
 
 CHART = "conditions"
 AXES: dict[figure.Shown, str] = {"mean": "Measure", "change": "Change"}
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """What is drawn of a stored study.
-
-    Attributes:
-        artefact: the study.
-        measure: under the conventions chosen.
-        rankers: in the study's order, without the initial rankings by themselves.
-        shown: means, or changes from the ranker as trained.
-        alone: whether the initial rankings stand in the picture by themselves.
-    """
-
-    artefact: Artefact
-    measure: Measure
-    rankers: tuple[str, ...]
-    shown: figure.Shown
-    alone: bool
-
-    @property
-    def key(self) -> str:
-        """The study's key."""
-        return str(self.artefact.key)
-
-    @cached_property
-    def drawn(self) -> pd.DataFrame:
-        """The rows of the picture."""
-        frame = rankings.table(self.key, str(self.measure))
-        own = frame["ranker"].isin(self.rankers)
-        if self.alone and self.shown == "mean":
-            own |= frame["ranker"].map(rankings.is_by_itself)
-        rows = frame[own]
-        if self.shown == "mean":
-            return rows
-        changed = rows[rows["change"].notna()]["ranker"]
-        return rows[rows["ranker"].isin(changed)]
+ADJUSTED = "Intervals of changes are adjusted as p is: they leave out 0 where p ≤ .05."
 
 
 def page() -> None:
@@ -89,101 +51,118 @@ def page() -> None:
         queries.geometry(state.data(), None, None)
 
 
+def rankers_of(recipe: Mapping[str, Any]) -> list[str]:
+    """The rankers that a study was asked for, without the initial rankings by themselves."""
+    labels = dict.fromkeys(row["label"] for row in recipe["rows"])
+    return [label for label in labels if not is_by_itself(label)]
+
+
+def short_words(artefact: Artefact) -> str:
+    """What tells a stored study from others in a narrow place."""
+    return dated(artefact, counted(len(rankers_of(artefact.recipe)), "ranker"))
+
+
+def words(artefact: Artefact) -> str:
+    """A stored study in a line: trained on which rankings, what was put in their place."""
+    lists = artefact.facts["lists"]
+    swaps = artefact.recipe["initial"][len(lists["initial"]) :]
+    seeds = max((row["seeds"] for row in artefact.recipe["rows"]), default=1)
+    text = f"initial rankings: {', '.join(lists['initial'])}"
+    text += f" · exchanged for: {', '.join(swaps)}" if swaps else ""
+    return f"{text} · top {lists['depth'] or 'all'} · {counted(seeds, 'seed')}"
+
+
 @st.fragment
 def _study(data: str, stored: Mapping[str, Artefact]) -> None:
-    top = choice.top(stored, rankings.short_words, rankings.words)
-    artefact = top.artefact
+    top = choice.top(stored, short_words, words)
+    artefact, key = top.artefact, str(top.artefact.key)
     with top.controls:
-        shown = _shown()
-        labels = rankings.rankers(artefact.recipe)
-        rankers = choice.rankers(labels, top.notices, str(artefact.key))
+        shown = st.segmented_control(
+            "Horizontal axis", list(AXES), default="mean", required=True,
+            format_func=AXES.__getitem__, key="x", bind="query-params",
+            help="The mean, or its change from the ranker as trained.",
+        )  # fmt: skip
+        rankers = choice.rankers(rankers_of(artefact.recipe), top.notices, key)
     with top.picture:
-        drawing, said = st.container(), st.container()
-        measure, alone = _measure(artefact)
-    chosen = Chosen(artefact, measure, rankers, shown, alone)
-    drawn = _picture(chosen, drawing)
-    with said:
-        _said(chosen)
-    _details(artefact, str(measure))
-    queries.geometry(data, chosen.key, artefact.facts["lists"]["depth"])
-    frame = rankings.table(chosen.key, str(measure))
-    table = Table(frame, COLUMNS, f"{measure} of every ranker under every condition")
-    choice.export_row(artefact, drawn, table)
-
-
-def _shown() -> figure.Shown:
-    shown = st.segmented_control(
-        "Horizontal axis", list(AXES), default="mean", required=True, format_func=AXES.__getitem__,
-        key="x", bind="query-params", help="The mean, or its change from the ranker as trained.",
-    )  # fmt: skip
-    return shown or "mean"
-
-
-def _measure(artefact: Artefact) -> tuple[Measure, bool]:
-    """The measure with its conventions, changeable where they stand."""
-    with st.container(horizontal=True, vertical_alignment="center", key="convention"):
-        words = st.container(width="stretch")
-        with st.popover("Measure and conventions", icon=":material/tune:"):
-            measure = measure_choice(artefact.recipe)
+        drawing, finding = st.container(), st.container()
+        line, menu = parts.convention_line()
+        with menu:
+            measure = measures.choice(artefact.recipe)
             alone = st.toggle(
                 "The initial rankings by themselves too", key="alone", bind="query-params",
                 help="What each of them reaches without any ranker, the oracle included.",
             )  # fmt: skip
-    with words:
-        parts.convention(
-            measure.convention(),
-            f"N = {artefact.facts['queries']} queries",
-            "95 % intervals over queries",
-        )
-    return measure, alone
+        with line:
+            queried = f"N = {artefact.facts['queries']} queries"
+            parts.convention(measure.convention(), queried, "95 % intervals over queries")
+    frame = computed(key, sections.table, str(measure))
+    rows = frame[frame["ranker"].isin(rankers)]
+    if shown == "change":
+        rows = rows[rows["ranker"].isin(rows[rows["change"].notna()]["ranker"])]
+    elif alone:
+        by_themselves = frame["ranker"].map(is_by_itself)
+        rows = frame[frame["ranker"].isin(rankers) | by_themselves]
+    dots = _picture(rows, str(measure), shown or "mean", drawing)
+    with finding:
+        _verdict(frame, key, str(measure))
+    queries.section(artefact, frame, str(measure))
+    table = Table(frame, sections.COLUMNS, f"{measure} of every ranker under every condition")
+    _numbers(table)
+    _claim(key, str(measure))
+    queries.geometry(data, key, artefact.facts["lists"]["depth"])
+    choice.export_row(artefact, dots, table)
 
 
-def _picture(chosen: Chosen, place: Any) -> Any:
-    if chosen.drawn.empty:
+def _picture(rows: pd.DataFrame, measure: str, shown: figure.Shown, place: Any) -> Any:
+    if rows.empty:
         place.info("Nothing to draw: choose a ranker that reads an initial ranking, or the means.")
         return None
-    identity = (chosen.key, str(chosen.measure), chosen.rankers, chosen.shown, chosen.alone)
-    drawn = _drawn(chosen, identity)
-    place.plotly_chart(
-        drawn,
-        key=CHART,
-        alt=figure.alt_text(chosen.drawn, str(chosen.measure)),
-        on_select=_take,
-        selection_mode="points",
-        config=parts.CLICKABLE,
-    )
+    dots = drawn(figure.conditions, rows, measure, shown)
+    chart(dots, figure.alt_text(rows, measure), CHART, queries.choose, place=place)
     place.caption(
         "Full dots under a ranker: the change is more than chance (p ≤ .05 after Holm's "
-        f"adjustment). {ADJUSTED if chosen.shown == 'change' else ''} Click one."
+        f"adjustment). {ADJUSTED if shown == 'change' else ''} Click one."
     )
-    return drawn
+    return dots
 
 
-@st.cache_resource(max_entries=128, show_spinner=False)
-def _drawn(_chosen: Chosen, identity: tuple[Any, ...]) -> Any:
-    """The figure; shared between sessions and never changed (files are made from copies)."""
-    del identity  # the memory's key: `_chosen` in values that can be compared
-    return figure.conditions(_chosen.drawn, str(_chosen.measure), _chosen.shown)
-
-
-def _take() -> None:
-    """A click on a dot chooses the condition whose queries are shown below."""
-    facts = parts.clicked(CHART)
-    if facts:
-        st.session_state[queries.POINT] = (str(facts[0]), str(facts[1]))
-
-
-def _said(chosen: Chosen) -> None:
-    found = rankings.sentences(chosen.key, str(chosen.measure))
-    if found.rankers:
-        parts.finding(found.rankers)
-    if found.verdict:
-        st.markdown(escaped(found.verdict))
+def _verdict(frame: pd.DataFrame, key: str, measure: str) -> None:
+    sentences = sections.claim_sentences(frame, computed(key, sections.claim, measure))
+    if sentences.rankers:
+        parts.finding(sentences.rankers)
+    if sentences.verdict:
+        st.markdown(escaped(sentences.verdict))
     else:
         st.caption(
             "The paper's claim is about setrank-imsab, setrank-imsab-init and "
             "setrank-imsab-multi-init: with all three in a study, the verdict stands here."
         )
+
+
+def _numbers(table: Table) -> None:
+    st.subheader("Is it more than chance?")
+    data_frame(table, "numbers")
+    parts.convention(
+        "Every condition is scored on the same candidates; DLCM is fed in the order of what stands "
+        "in the initial ranking's place",
+        escaped(sections.adjustment(table.frame)),
+        ADJUSTED,
+    )
+
+
+def _claim(key: str, measure: str) -> None:
+    claim = computed(key, sections.claim, measure)
+    if claim is None:
+        return
+    st.subheader("The paper's claim, step by step")
+    title = "The two steps of the paper's claim with intervals and p"
+    data_frame(Table(claim.steps, STEPS, title), "steps")
+    st.caption(
+        escaped(
+            f"Many initial rankings beat one, and one beats none (SetRank, Table 4): {claim.word} "
+            "here. It holds where both steps are above 0 at p ≤ .05."
+        )
+    )
 
 
 GIVEN = {registry.FEATURE, "random", "ideal", "file-order"}
@@ -194,19 +173,12 @@ SAID = {
 }
 
 
-def first(found: RunningStudy) -> None:
-    """Draw the dots that are there."""
-    result = found.result(services.store())
-    if result is None:
-        return
-    measure = str(found.recipe["measures"][0])
-    frame = sections.table(result, measure)
-    st.plotly_chart(
-        figure.conditions(frame, measure),
-        key="first results",
-        alt=figure.alt_text(frame, measure),
-    )
-    st.caption(f"First results: {len(result.trials)} rankers and conditions so far.")
+@job_panel.pictured
+def first(result: StudyResult) -> tuple[Picture, str]:
+    """The dots that are there."""
+    measure = str(result.recipe["measures"][0])
+    picture = Picture("conditions", (sections.table(result, measure), measure))
+    return picture, f"{len(result.trials)} rankers and conditions so far."
 
 
 def proposed(_data: str, shown: Artefact | None) -> Proposal:
@@ -253,7 +225,7 @@ def cost(asked: Asked) -> str:
 
 
 FORM = Form(
-    Panel(rankings.KIND, "study of several rankings", first),
+    job_panel.Panel(MultiRanking.kind, "study of several rankings", first),
     "Run a study of several rankings",
     "Run this study",
     rows=(("rankers",), ("initial", "swaps")),
@@ -267,42 +239,3 @@ FORM = Form(
     "stands in its place.",
     list_fields=("depth", "scores", "folds", "seed"),
 )
-
-
-ADJUSTED = "Intervals of changes are adjusted as p is: they leave out 0 where p ≤ .05."
-
-
-def _details(artefact: Artefact, measure: str) -> None:
-    """Draw the queries behind a dot to be chosen, then the table and the claim's steps."""
-    key = str(artefact.key)
-    queries.section(artefact, measure)
-    _numbers(key, measure)
-    _claim(key, measure)
-
-
-def _numbers(key: str, measure: str) -> None:
-    st.subheader("Is it more than chance?")
-    frame = rankings.table(key, measure)
-    title = f"{measure} of every ranker under every condition"
-    data_frame(Table(frame, sections.COLUMNS, title), "numbers")
-    parts.convention(
-        "Every condition is scored on the same candidates; DLCM is fed in the order of what stands "
-        "in the initial ranking's place",
-        escaped(sections.adjustment(frame)),
-        ADJUSTED,
-    )
-
-
-def _claim(key: str, measure: str) -> None:
-    found = rankings.claim(key, measure)
-    if found is None:
-        return
-    st.subheader("The paper's claim, step by step")
-    title = "The two steps of the paper's claim with intervals and p"
-    data_frame(Table(found.steps, STEPS, title), "steps")
-    st.caption(
-        escaped(
-            f"Many initial rankings beat one, and one beats none (SetRank, Table 4): {found.word} "
-            "here. It holds where both steps are above 0 at p ≤ .05."
-        )
-    )

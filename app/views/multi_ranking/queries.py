@@ -1,41 +1,62 @@
 """The queries behind a dot of several rankings: by condition, by damage, one answered twice."""
 
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import rankings
+from shuffleproof.app import answering, proposals, services
 from shuffleproof.app.figures import multi_ranking as figure
-from shuffleproof.app.figures import query_map
-from shuffleproof.app.figures.perturbations import MOST_QUERIES
+from shuffleproof.app.opened import computed, result
 from shuffleproof.app.plain import escaped
-from shuffleproof.app.rankings import Learnt
 from shuffleproof.app.study import parts, query_comparison
+from shuffleproof.app.study.picture import chart, drawn
+from shuffleproof.core.answers.trained import as_they_came
 from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.rankers.neural import ordinal_geometry
 from shuffleproof.core.rankers.neural.ordinal_geometry import OrdinalGeometry
+from shuffleproof.core.rankers.neural.recipes import rankings_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import tables
+from shuffleproof.core.studies.kinds.multi_ranking import sections
 from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import TRAINED
 from shuffleproof.core.studies.result import in_words
 
-POINT, DOT, MAP = "behind dot", "dot", "query map"
+POINT, DOT = "behind dot", "dot"
+COLUMNS = (
+    tables.Column("as_trained", "as trained", tables.VALUE),
+    tables.Column("here", "here", tables.VALUE),
+    tables.Column("change", "change", tables.CHANGE),
+)
 Point = tuple[str, str]
 """Ranker and condition."""
 
 
+def is_by_itself(label: str) -> bool:
+    """Whether a label is an initial ranking's that stands in the study by itself."""
+    return RankerName.of(label).is_initial
+
+
+def choose(facts: Sequence[Any]) -> None:
+    """A click on a dot chooses the condition whose queries are shown."""
+    st.session_state[POINT] = (str(facts[0]), str(facts[1]))
+
+
 @st.fragment
-def section(artefact: Artefact, measure: str) -> None:
+def section(artefact: Artefact, table: pd.DataFrame, measure: str) -> None:
     """Draw the choice of a dot; once there is one, its queries and one query's two answers."""
     key = str(artefact.key)
-    point = _point(key, measure)
+    dots = [(str(a), str(b)) for a, b in zip(table["ranker"], table["condition"], strict=True)]
+    point = _point(dots)
     st.subheader("Queries behind a dot")
-    _dot(key, measure, point)
+    _dot(dots, point)
     if point is None:
         return
     ranker, condition = point
-    frame = rankings.queries(key, point, measure)
+    frame = computed(key, sections.queries, point, measure)
     if not len(frame):
         st.caption("Every query is left out by this measure.")
         return
@@ -44,29 +65,22 @@ def section(artefact: Artefact, measure: str) -> None:
     else:
         start = "Against the ranker as trained"
         st.markdown(escaped(in_words(frame, start, measure, ("as_trained", "here"))))
-    picture, table = st.columns([3, 2], gap="medium")
-    with picture:
-        _map(key, measure, ranker)
-    with table:
-        columns = [
-            tables.Column("as_trained", "as trained", tables.VALUE),
-            tables.Column("here", "here", tables.VALUE),
-            tables.Column("change", "change", tables.CHANGE),
-        ]
+    left, right = st.columns([3, 2], gap="medium")
+    with left:
+        _map(computed(key, sections.by_condition, ranker, measure), ranker, measure)
+    with right:
         alt = f"Queries of {ranker} {condition}, the most damaged first"
-        query_comparison.rows(frame, columns, alt, height=330)
-    if not rankings.is_by_itself(ranker):
-        _answers(artefact, point, [str(query) for query in frame["query"]])
+        query_comparison.rows(frame, COLUMNS, alt, height=330)
+    if not is_by_itself(ranker):
+        _answers(artefact, point, frame)
 
 
-def _point(key: str, measure: str) -> Point | None:
+def _point(dots: Sequence[Point]) -> Point | None:
     """The ranker and condition that the address asks for, where the study has them."""
     asked = st.session_state.get(POINT)
     if asked is None and "ranker" in st.query_params:
         asked = (st.query_params["ranker"], st.query_params.get("condition", ""))
-    frame = rankings.table(key, measure)
-    known = set(zip(frame["ranker"], frame["condition"], strict=True))
-    if asked is None or tuple(asked) not in known:
+    if asked is None or tuple(asked) not in dots:
         st.query_params.pop("ranker", None)
         st.query_params.pop("condition", None)
         return None
@@ -74,10 +88,8 @@ def _point(key: str, measure: str) -> Point | None:
     return str(asked[0]), str(asked[1])
 
 
-def _dot(key: str, measure: str, point: Point | None) -> None:
+def _dot(dots: Sequence[Point], point: Point | None) -> None:
     """The choice of a dot; a click on the picture or the map sets it too."""
-    frame = rankings.table(key, measure)
-    dots = [(str(a), str(b)) for a, b in zip(frame["ranker"], frame["condition"], strict=True)]
     st.session_state[DOT] = point
 
     def take() -> None:
@@ -90,54 +102,57 @@ def _dot(key: str, measure: str, point: Point | None) -> None:
     )  # fmt: skip
 
 
-def _map(key: str, measure: str, ranker: str) -> None:
-    frame = rankings.by_condition(key, ranker, measure)
+def _map(frame: pd.DataFrame, ranker: str, measure: str) -> None:
     if not len(frame.columns):
         st.caption(escaped(f"{ranker} reads no initial ranking: there is one condition."))
         return
-    st.plotly_chart(
-        _by_condition(frame, measure, (key, ranker)), key=MAP, config=parts.PLAIN,
-        alt=query_map.alt_text(frame, "conditions", measure), on_select=_take(ranker),
-        selection_mode="points",
-    )  # fmt: skip
-    more = f" The {MOST_QUERIES} most damaged of {len(frame)}." if len(frame) > MOST_QUERIES else ""
-    st.caption(escaped(f"Change from the ranker as trained. Click a cell for its list.{more}"))
+
+    def take(facts: Sequence[Any]) -> None:
+        st.session_state["of"], st.session_state[POINT] = str(facts[0]), (ranker, str(facts[1]))
+
+    columns, origin = ("what it reads", "conditions"), "the ranker as trained"
+    query_comparison.by_column(frame, columns, measure, origin, take)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _by_condition(_frame: pd.DataFrame, measure: str, identity: tuple[str, ...]) -> Any:
-    """The figure; shared between sessions and never changed."""
-    del identity  # the memory's key: study and ranker
-    return query_map.queries(_frame, "what it reads", measure)
-
-
-def _take(ranker: str) -> Any:
-    """A click on the map chooses its query and condition."""
-
-    def taken() -> None:
-        facts = parts.clicked(MAP)
-        if facts:
-            st.session_state["of"], st.session_state[POINT] = str(facts[0]), (ranker, str(facts[1]))
-
-    return taken
-
-
-def _answers(artefact: Artefact, point: Point, ids: list[str]) -> None:
+def _answers(artefact: Artefact, point: Point, frame: pd.DataFrame) -> None:
     ranker, condition = point
     put, _, place = condition.partition(" for ")
-    left = put if place else artefact.recipe["initial"][0]
+    initial = artefact.recipe["initial"][0]
+    left = put if place else initial
     compared = query_comparison.Compared(
         ranker,
-        (left, condition if not place else f"answer with\n{put}", "answer as\ntrained"),
+        (left, f"answer with\n{put}" if place else condition, "answer as\ntrained"),
         f"Left: the list by {left}. Middle: what {ranker} answers {_reading(condition)}. Right: "
-        f"what it answers as trained. Dotted: from the list by {artefact.recipe['initial'][0]} to "
-        "that answer.",
+        f"what it answers as trained. Dotted: from the list by {initial} to that answer.",
         before=TRAINED,
         now=condition,
     )
-    query_comparison.one_query(
-        ids, rankings.seeds(str(artefact.key), point), compared,
-        lambda query, seed, features: rankings.replayed(artefact, point, query, seed, features),
+    seeds = [int(seed) for seed in _trials(artefact, point)["draw"]]
+    query_comparison.one_query(frame, seeds, compared, partial(_replayed, artefact, point))
+
+
+def _trials(artefact: Artefact, point: Point) -> pd.DataFrame:
+    """The trials of a ranker under a condition."""
+    trials = result(str(artefact.key)).trials
+    return trials[(trials["ranker"] == point[0]) & (trials["family"] == point[1])]
+
+
+def _replayed(
+    artefact: Artefact, point: Point, query: str, seed: int, columns: Sequence[int]
+) -> pd.DataFrame:
+    """One query as a ranker answers it under a condition and as trained, for the bump chart.
+
+    Raises:
+        ShuffleproofError: the scoring process has no answer, or the ranker, the data set or a
+            ranking that was put in another's place is gone.
+    """
+    recipe = artefact.recipe
+    rows = [row for row in recipe["rows"] if (row["label"], row["condition"]) == point]
+    return answering.moves(
+        f"{answering.TRAINED}:conditions", artefact, query, lists=recipe["lists"],
+        preset=artefact.facts["preset"], initial=list(recipe["initial"]),
+        ranker=answering.ranker_of(_trials(artefact, point), seed), before=None,
+        now=None if point[1] == TRAINED else list(rows[0]["columns"]), features=list(columns),
     )  # fmt: skip
 
 
@@ -156,6 +171,46 @@ def _reading(condition: str) -> str:
 RANKS = 40
 
 
+def learnt(data: str, study: str | None) -> dict[str, str]:
+    """The labels of the trained rankers that read initial rankings, by key; the study's first."""
+    labels = _of_study(study) if study else {}
+    for ranker in as_they_came(proposals.trained(data)):
+        if rankings_of(ranker.name):
+            labels.setdefault(ranker.key, f"{ranker.label} {ranker.preset or ''}".strip())
+    return labels
+
+
+def _of_study(key: str) -> dict[str, str]:
+    """The artefacts of a study's rankers with ordinal embeddings, by key; those still stored."""
+    frame = result(key).trials
+    seeds = frame.groupby("ranker")["draw"].nunique()
+    there = {str(artefact.key) for artefact in services.artefacts("ranker")}
+    labels: dict[str, str] = {}
+    for row in frame.to_dict("records"):
+        reads = rankings_of(RankerName.of(str(row["ranker"])).base)
+        if reads and row["artefacts"] in there:
+            seed = f", seed {row['draw']}" if seeds[row["ranker"]] > 1 else ""
+            labels.setdefault(str(row["artefacts"]), f"{row['ranker']}{seed}")
+    return labels
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def geometries(ranker: str, ranks: int) -> dict[str, OrdinalGeometry]:
+    """The geometry of every ordinal table of a trained ranker, by the initial ranking's name.
+
+    Raises:
+        DataError: it reads no initial ranking.
+    """
+    stored = services.store().resolve(ranker, "ranker")
+    lists = stored.recipe.get("lists")
+    names = list(map(str, lists["initial"])) if isinstance(lists, Mapping) else []
+    of_tables = ordinal_geometry.geometries(stored.path, ranks)
+    return {
+        names[at] if at < len(names) else f"{at + 1}": geometry
+        for at, geometry in enumerate(of_tables)
+    }
+
+
 @st.fragment
 def geometry(data: str, study: str | None, depth: int | None) -> None:
     """Draw the geometry of a ranker to be chosen; nothing where none with ordinals is trained.
@@ -165,50 +220,38 @@ def geometry(data: str, study: str | None, depth: int | None) -> None:
         study: the study shown, whose rankers come first.
         depth: how many ranks its lists have; ranks beyond were never trained.
     """
-    found = {ranker.key: ranker for ranker in rankings.learnt(data, study)}
-    if not found:
+    labels = learnt(data, study)
+    if not labels:
         return
     st.subheader("What was learnt of ranks")
     left, right = st.columns(2)
     key = left.selectbox(
-        "Trained ranker", list(found), format_func=lambda key: found[key].label, key="learnt",
+        "Trained ranker", list(labels), format_func=labels.__getitem__, key="learnt",
         bind="query-params", help="Every SetRank with ordinal embeddings of this data set.",
     )  # fmt: skip
     try:
-        tables = rankings.geometry(str(key), depth or RANKS)
-        names = rankings.tables(str(key))
+        of_tables = geometries(str(key), depth or RANKS)
     except ShuffleproofError as error:
         st.warning(escaped(str(error)), icon=":material/info:")
         return
-    at = 0
-    if len(tables) > 1:
-        labels = [names[one] if one < len(names) else f"{one + 1}" for one in range(len(tables))]
-        chosen = right.selectbox("Of the initial ranking", labels, key="table", bind="query-params")
-        at = labels.index(chosen) if chosen in labels else 0
-    _drawn(found[str(key)], tables[at], (str(key), depth, at))
-
-
-def _drawn(ranker: Learnt, found: OrdinalGeometry, identity: tuple[Any, ...]) -> None:
-    words = ordinal_geometry.words(found)
-    for column, (title, picture) in zip(st.columns(3), _pictures(found, identity), strict=True):
+    shown = next(iter(of_tables.values()))
+    if len(of_tables) > 1:
+        name = right.selectbox(
+            "Of the initial ranking", list(of_tables), key="table", bind="query-params"
+        )
+        shown = of_tables.get(str(name), shown)
+    words = ordinal_geometry.words(shown)
+    pictures = {
+        "Cosine between ranks": drawn(figure.similarity, shown.similarity),
+        "Length by rank": drawn(figure.lengths, shown.lengths),
+        "Path through the two main components": drawn(figure.path, shown.plane, shown.explained),
+    }
+    for column, (title, picture) in zip(st.columns(3), pictures.items(), strict=True):
         with column:
             st.caption(title)
-            st.plotly_chart(
-                picture, key=f"geometry {title}", alt=f"{title}. {words}", config=parts.PLAIN
-            )
-    st.markdown(escaped(f"{ranker.label}. {words}"))
+            chart(picture, f"{title}. {words}", f"geometry {title}", config=parts.PLAIN)
+    st.markdown(escaped(f"{labels[str(key)]}. {words}"))
     st.caption(
         "Where ranks mean something to the ranker, neighbours are alike and the path bends "
         "steadily; ranks that training never reached are as they were drawn."
     )
-
-
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _pictures(_found: OrdinalGeometry, identity: tuple[Any, ...]) -> list[tuple[str, Any]]:
-    """The figures under their titles; shared between sessions and never changed."""
-    del identity  # the memory's key: ranker, depth and which of its initial rankings
-    return [
-        ("Cosine between ranks", figure.similarity(_found.similarity)),
-        ("Length by rank", figure.lengths(_found.lengths)),
-        ("Path through the two main components", figure.path(_found.plane, _found.explained)),
-    ]

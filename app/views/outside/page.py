@@ -7,7 +7,7 @@ import streamlit as st
 from shuffleproof.app import benchmarks, jobs, opened, proposals, received, services, state
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import parts
-from shuffleproof.app.study.benchmark_table import CHOOSABLE, conventions
+from shuffleproof.app.study.measures import CHOOSABLE, conventions
 from shuffleproof.app.uploads import Draft
 from shuffleproof.core.answers.trained import TrainedRanker
 from shuffleproof.core.errors import ShuffleproofError

@@ -1,74 +1,38 @@
 """The page of everything that may happen to an input: rankers × families, curves, queries."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import disturbed, services, training
+from shuffleproof.app import disturbed, opened, training
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import perturbations as figure
 from shuffleproof.app.figures import ranking_degradation as curves
-from shuffleproof.app.figures.perturbations import fitted_axis
 from shuffleproof.app.jobs import duration
 from shuffleproof.app.plain import escaped
-from shuffleproof.app.study import choice, families, parts, trial_cost
+from shuffleproof.app.study import choice, families, job_panel, parts, perturbed_queries, trial_cost
 from shuffleproof.app.study import form as shell
-from shuffleproof.app.study import perturbed_queries as queries
 from shuffleproof.app.study.form import Asked, Form
-from shuffleproof.app.study.job_panel import Panel
-from shuffleproof.app.study.parts import choice as measure_choice
+from shuffleproof.app.study.picture import chart, chooses, drawn
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.experiment import cost
-from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.parameters import Parameter
 from shuffleproof.core.perturb.registry import PERTURBATIONS, attacked, entry_of
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.engine import RunningStudy
 from shuffleproof.core.studies.kinds.perturbations import sections, study
 from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
 from shuffleproof.core.studies.kinds.perturbations.sections import STRENGTHS, headed
+from shuffleproof.core.studies.result import StudyResult, stored_summary
+from shuffleproof.core.studies.sections import Picture
 from shuffleproof.core.studies.study import pairs_of
 from shuffleproof.core.studies.tables import Table, inferred
 from shuffleproof.core.words import counted
 
 SHORT = {"last": "Last", "worst": "Worst", "mean": "Mean"}
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """What is drawn of a stored study.
-
-    Attributes:
-        artefact: the study.
-        measure: under the conventions chosen.
-        rankers: in the study's order.
-        strength: how the levels of a family become one number.
-    """
-
-    artefact: Artefact
-    measure: Measure
-    rankers: tuple[str, ...]
-    strength: str
-
-    @property
-    def key(self) -> str:
-        """The study's key."""
-        return str(self.artefact.key)
-
-    @cached_property
-    def losses(self) -> pd.DataFrame:
-        """A row a ranker, family and level."""
-        frame = disturbed.losses(self.key, str(self.measure))
-        return frame[frame["ranker"].isin(self.rankers)]
-
-    @cached_property
-    def cells(self) -> pd.DataFrame:
-        """A row a ranker and family."""
-        return sections.condensed(self.losses, self.strength)
+MAP, CELL = "losses", chooses(point=str, family=str)
+CURVES, POINT = "curves", chooses(point=str, at=float)
 
 
 def page() -> None:
@@ -86,101 +50,55 @@ def page() -> None:
 @st.fragment
 def _study(stored: Mapping[str, Artefact]) -> None:
     top = choice.top(stored, disturbed.short_words, disturbed.words)
-    artefact = top.artefact
+    artefact, key, recipe = top.artefact, str(top.artefact.key), top.artefact.recipe
     with top.controls:
         strength = _strength()
-        labels = disturbed.rankers(artefact.recipe)
-        rankers = choice.rankers(labels, top.notices, str(artefact.key))
+        rankers = choice.rankers(disturbed.rankers(recipe), top.notices, key)
     with top.picture:
-        drawing, said = st.container(), st.container()
-        measure = _measure(artefact, strength)
+        drawing, finding = st.container(), st.container()
+        queries = f"N = {counted(artefact.facts['queries'], 'query')}"
+        draws = counted(recipe["draws"], "draw")
+        measure = str(parts.measure_line(recipe, queries, draws, STRENGTHS[strength]))
     if not rankers:
         drawing.info("Choose at least one ranker.")
         return
-    chosen = Chosen(artefact, measure, rankers, strength)
-    drawn = _picture(chosen, drawing)
-    with said:
-        parts.finding(sections.finding(chosen.losses, str(measure), rankers, strength))
-        left = disturbed.left_out(artefact, disturbed.families(artefact.recipe))
+    losses = opened.computed(key, sections.losses, measure)
+    losses = losses[losses["ranker"].isin(rankers)]
+    cells = sections.condensed(losses, strength)
+    groups = headed(cells["family"])
+    cells_map = drawn(figure.losses, cells, groups, measure, _without_values(artefact))
+    chart(cells_map, figure.alt_text(cells, measure), MAP, CELL, place=drawing)
+    with finding:
+        parts.finding(sections.finding(losses, measure, rankers, strength))
+        left = sections.left_out(artefact.facts, disturbed.families(recipe))
         if left:
             st.caption(escaped(f"–: {left}"))
-    _behind(artefact, rankers, chosen.losses, str(measure))
-    table = Table(chosen.losses, sections.COLUMNS, "Losses by ranker, family and level")
+    _behind(artefact, rankers, losses, measure)
+    table = Table(losses, sections.COLUMNS, "Losses by ranker, family and level")
     place = parts.folded("Every level, and what became of the answers", "every number")
     if place is not None:
         data_frame(table, "numbers", place)
-    choice.export_row(artefact, drawn, table)
+    choice.export_row(artefact, cells_map, table)
 
 
 def _strength() -> str:
-    found = st.segmented_control(
+    chosen = st.segmented_control(
         "Change at which level", list(SHORT), default="last", required=True,
         format_func=SHORT.__getitem__, key="cells", bind="query-params",
         help="Levels of different families count different things. "
         + "; ".join(f"{SHORT[name]}: {words}" for name, words in STRENGTHS.items()) + ".",
     )  # fmt: skip
-    return str(found or "last")
+    return str(chosen or "last")
 
 
-def _measure(artefact: Artefact, strength: str) -> Measure:
-    """The measure with its conventions, changeable where they stand."""
-    recipe, facts = artefact.recipe, artefact.facts
-    asked = [text for text in recipe["measures"] if text[:1].isupper()]
-    with st.container(horizontal=True, vertical_alignment="center", key="convention"):
-        words = st.container(width="stretch")
-        with st.popover("Measure and conventions", icon=":material/tune:"):
-            measure = measure_choice({"measures": asked, "stored": recipe["stored"]})
-    with words:
-        parts.convention(
-            measure.convention(),
-            f"N = {counted(facts['queries'], 'query')}",
-            counted(recipe["draws"], "draw"),
-            STRENGTHS[strength],
-        )
-    return measure
-
-
-def _picture(chosen: Chosen, place: Any) -> Any:
-    identity = (chosen.key, str(chosen.measure), chosen.rankers, chosen.strength)
-    drawn = _drawn(chosen, identity)
-    place.plotly_chart(
-        drawn, key=MAP, alt=figure.alt_text(chosen.cells, str(chosen.measure)),
-        on_select=take_cell, selection_mode="points", config=parts.CLICKABLE,
-    )  # fmt: skip
-    return drawn
-
-
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _drawn(_chosen: Chosen, identity: tuple[Any, ...]) -> Any:
-    """The figure; shared between sessions and never changed (files are made from copies)."""
-    del identity  # the memory's key: `_chosen` in values that can be compared
-    groups = sections.headed(_chosen.cells["family"])
-    return figure.losses(
-        _chosen.cells, groups, str(_chosen.measure), disturbed.no_values(_chosen.artefact)
-    )
-
-
-MAP, CURVES = "losses", "curves"
-
-
-def take_cell() -> None:
-    """A click on the map chooses its ranker and family."""
-    facts = parts.clicked(MAP)
-    if facts:
-        st.session_state["point"], st.session_state["family"] = str(facts[0]), str(facts[1])
-
-
-def _take_point() -> None:
-    """A click on a curve chooses its ranker and level."""
-    facts = parts.clicked(CURVES)
-    if facts:
-        st.session_state["point"], st.session_state["at"] = str(facts[0]), float(facts[1])
+def _without_values(artefact: Artefact) -> list[tuple[str, str]]:
+    """The (ranker, family) pairs of a study of which the family means nothing for the ranker."""
+    left_out = artefact.facts.get("left_out", {})
+    return [(ranker, family) for family, reasons in left_out.items() for ranker in reasons]
 
 
 @st.fragment
-def _behind(
-    artefact: Artefact, rankers: tuple[str, ...], losses: pd.DataFrame, measure: str
-) -> None:
+def _behind(artefact: Artefact, rankers: Sequence[str], losses: pd.DataFrame, measure: str) -> None:
     """Draw the curves of a family, and the queries of a ranker under it.
 
     Args:
@@ -189,56 +107,55 @@ def _behind(
         losses: theirs, as `core.studies.kinds.perturbations.sections.losses` gives them.
         measure: that is lost.
     """
-    families = list(disturbed.families(artefact.recipe))
+    known = list(disturbed.families(artefact.recipe))
     st.subheader("One family, level by level", anchor=False)
     left, right = st.columns(2)
-    family = left.selectbox(
-        "Family", families, key="family", bind="query-params",
+    chosen = left.selectbox(
+        "Family", known, key="family", bind="query-params",
         help="Or click a cell of the map.",
     )  # fmt: skip
     ranker = right.selectbox(
         "Queries of", rankers, index=None, key="point", bind="query-params",
         placeholder="Click a cell or a point, or choose",
     )  # fmt: skip
-    family = family if family in families else families[0]
+    family = chosen if chosen in known else known[0]
     entry = disturbed.entry(family)
     if entry is not None:
         words = f"{entry.summary} Level: {entry.unit}. From: {entry.source}."
-        st.caption(escaped(f"{words} {disturbed.short_of(artefact, [family])}"))
-    summary = disturbed.summary(str(artefact.key), family, measure)
-    _curves(str(artefact.key), summary[summary["ranker"].isin(rankers)], family, measure)
+        st.caption(escaped(f"{words} {sections.short_of(artefact.facts, [family])}"))
+    summary = _summary(str(artefact.key), family, measure)
+    _curves(summary[summary["ranker"].isin(rankers)], family, measure)
     if attacked(family):
         _transfer(losses, measure)
-    if ranker is None:
-        if summary.empty:
-            st.info(escaped(disturbed.left_out(artefact, [family])))
-        return
-    if (ranker, family) in disturbed.no_values(artefact):
-        st.info(escaped(disturbed.left_out(artefact, [family])))
-        return
-    queries.section(artefact, str(ranker), family, measure)
+    without = (ranker, family) in _without_values(artefact)
+    if without or (ranker is None and summary.empty):
+        st.info(escaped(sections.left_out(artefact.facts, [family])))
+    elif ranker is not None:
+        perturbed_queries.section(artefact, ranker, family, measure)
 
 
-def _curves(key: str, summary: pd.DataFrame, family: str, measure: str) -> None:
+@st.cache_data(max_entries=128, show_spinner=False)
+def _summary(key: str, family: str, measure: str) -> pd.DataFrame:
+    """Means and intervals of one family's points under one measure; as stored where they are."""
+    stored = stored_summary(opened.path(key))
+    rows = stored[(stored["family"] == family) & (stored["measure"] == measure)]
+    if len(rows):
+        return rows.reset_index(drop=True)
+    return sections.of_family(opened.result(key), family).summary([measure])
+
+
+def _curves(summary: pd.DataFrame, family: str, measure: str) -> None:
     levels = set(summary["level"])
-    if not levels:
-        return
-    if len(levels) < 2:
+    if len(levels) == 1:
         st.caption("This family stands at one level alone: there is no curve.")
-        return
-    st.plotly_chart(
-        _curved(summary, family, measure, (key, *dict.fromkeys(summary["ranker"]))), key=CURVES,
-        alt=curves.alt_text(summary, family, measure), on_select=_take_point,
-        selection_mode="points", config=parts.CLICKABLE,
-    )  # fmt: skip
+    elif levels:
+        alt = curves.alt_text(summary, family, measure)
+        chart(drawn(_curved, summary, family, measure), alt, CURVES, POINT)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _curved(_summary: pd.DataFrame, family: str, measure: str, identity: tuple[str, ...]) -> Any:
-    """The figure; shared between sessions and never changed."""
-    del identity  # the memory's key: study and rankers
+def _curved(summary: pd.DataFrame, family: str, measure: str) -> Any:
     unit = disturbed.unit(family)
-    return fitted_axis(curves.curves(_summary, family, measure, unit), f"{family}: {unit}")
+    return figure.fitted_axis(curves.curves(summary, family, measure, unit), f"{family}: {unit}")
 
 
 def _transfer(losses: pd.DataFrame, measure: str) -> None:
@@ -246,29 +163,28 @@ def _transfer(losses: pd.DataFrame, measure: str) -> None:
     table = sections.transfer_table(losses, measure)
     st.markdown(f"**{escaped(table.title)}**")
     data_frame(table, "transfer")
-    wide = sections.transfer(losses)
-    said = sections.transferred(wide, measure)
-    st.caption(escaped(f"At the last level of each attack. {said}"))
+    reached = sections.transferred(sections.transfer(losses), measure)
+    st.caption(escaped(f"At the last level of each attack. {reached}"))
 
 
 def catalogue() -> None:
     """Draw all families of the registry by what they change, one line each."""
     with st.expander("Everything that can happen to an input", icon=":material/menu_book:"):
-        for heading, families in headed(PERTURBATIONS).items():
+        for heading, names in headed(PERTURBATIONS).items():
             st.markdown(f"**{heading}**")
+            entries = [PERTURBATIONS[name] for name in names]
             frame = pd.DataFrame(
                 {
-                    "family": families,
-                    "what happens": [PERTURBATIONS[name].summary for name in families],
-                    "level": [PERTURBATIONS[name].unit for name in families],
+                    "family": names,
+                    "what happens": [entry.summary for entry in entries],
+                    "level": [entry.unit for entry in entries],
                     "levels": [
-                        ", ".join(f"{level:g}" for level in PERTURBATIONS[name].default_levels)
-                        for name in families
+                        ", ".join(f"{level:g}" for level in entry.default_levels)
+                        for entry in entries
                     ],
                 }
             )
-            table = inferred(frame, f"Families that change: {heading}")
-            data_frame(table, f"catalogue {heading}")
+            data_frame(inferred(frame, f"Families that change: {heading}"), f"catalogue {heading}")
         st.caption(
             "Families can be chained, one on what the other left: transpositions:5+shuffle-shown. "
             "gradient-sign@RANKER attacks one network; the others are hit too. "
@@ -281,18 +197,13 @@ FIRST = ("shuffle-shown", "transpositions", "sample", "distractors", "feature-no
 """What a first study asks: one family of each kind that takes no training."""
 
 
-def first(found: RunningStudy) -> None:
-    """Draw the cells that are there."""
-    result = found.result(services.store())
-    if result is None:
-        return
-    measure = str(found.recipe["measures"][0])
+@job_panel.pictured
+def first(result: StudyResult) -> tuple[Picture, str]:
+    """The cells that are there."""
+    measure = str(result.recipe["measures"][0])
     cells = sections.condensed(sections.losses(result, measure), "last")
-    st.plotly_chart(
-        figure.losses(cells, sections.headed(cells["family"]), measure), key="first results",
-        alt=figure.alt_text(cells, measure),
-    )  # fmt: skip
-    st.caption(f"First results: {counted(len(result.trials), 'trial')} so far.")
+    picture = Picture("losses", (cells, headed(cells["family"]), measure))
+    return picture, f"{counted(len(result.trials), 'trial')} so far."
 
 
 def disturbing(declared: Parameter, now: Any) -> Any:
@@ -334,7 +245,7 @@ def _retrained(asked: Asked) -> str:
 
 
 FORM = Form(
-    Panel(Perturbations.kind, "study of perturbations", first),
+    job_panel.Panel(Perturbations.kind, "study of perturbations", first),
     "Run a study of perturbations",
     "Run this study",
     rows=(("rankers",), ("perturbations",), ("draws",)),

@@ -4,30 +4,59 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import streamlit as st
+from numpy.typing import NDArray
 
-from shuffleproof.app import services, set_sizes, training
+from shuffleproof.app import services, training
+from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import set_size as figure
+from shuffleproof.app.figures import set_size_map
+from shuffleproof.app.opened import computed, dated
 from shuffleproof.app.plain import escaped
-from shuffleproof.app.study import choice, parts, trial_cost
+from shuffleproof.app.study import choice, job_panel, measures, parts, trial_cost
 from shuffleproof.app.study import form as shell
 from shuffleproof.app.study.form import Asked, Form, to_train
-from shuffleproof.app.study.job_panel import Panel
-from shuffleproof.app.study.parts import choice as measure_choice
+from shuffleproof.app.study.picture import chart, drawn
 from shuffleproof.app.views.set_size import queries
-from shuffleproof.app.views.set_size.queries import Chosen, of_home
-from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.data import stored as stored_data
+from shuffleproof.core.data.catalogue import find
+from shuffleproof.core.errors import ArtefactError, ShuffleproofError
 from shuffleproof.core.experiment.ranker_sets import expanded
-from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.engine import RunningStudy
+from shuffleproof.core.studies.claims import STEPS
 from shuffleproof.core.studies.kinds.set_size import feasibility, sections
-from shuffleproof.core.studies.kinds.set_size.sections import CURVES
+from shuffleproof.core.studies.kinds.set_size.question import SetSize
+from shuffleproof.core.studies.kinds.set_size.sections import CURVES, DROPS
+from shuffleproof.core.studies.kinds.set_size.study import ANY, CEILING
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.sections import Picture
 from shuffleproof.core.studies.tables import Table
 from shuffleproof.core.words import counted
 
-CHART = "sizes"
+CHART, MAP = "sizes", "map"
+CANDIDATES = (CEILING, INITIAL)
+"""What the candidates alone do, before any ranker."""
+
+SHOWN = {
+    "quality": "Measure",
+    "shift": "Δ against N0 = N1",
+    "order": "Order kept (τ)",
+    "scores": "Scores shifted",
+}
+EXPLAINED = {
+    "quality": "The mean on lists of N1. It mixes the candidates that are there with the model's "
+    "own shift: the ceiling and the initial ranking in the picture above say the first.",
+    "shift": "The mean minus that of the same ranker trained on lists of N1: the shift of the "
+    "model alone, since both see the same candidates. Empty where nothing was trained on N1.",
+    "order": "Kendall's τ-b between the orders of the documents that a list of N1 shares with the "
+    "list of N0. 1: another size changes no order, as for every ranker of single documents.",
+    "scores": "How far the scores of the shared documents moved against each other, in standard "
+    "deviations of them.",
+}
 
 
 def page() -> None:
@@ -42,97 +71,100 @@ def page() -> None:
     )
 
 
+def rankers_of(recipe: Mapping[str, Any]) -> list[str]:
+    """The rankers that a study was asked for, without the two curves of the candidates."""
+    labels = dict.fromkeys(row["label"] for row in recipe["rows"])
+    return [label for label in labels if label not in CANDIDATES]
+
+
+def trained_on(recipe: Mapping[str, Any]) -> list[int]:
+    """The sizes that rankers of a study were trained on, rising."""
+    return sorted({int(row["size"]) for row in recipe["rows"] if row["size"] is not None})
+
+
+def short_words(artefact: Artefact) -> str:
+    """What tells a stored study from others in a narrow place."""
+    return dated(artefact, counted(len(rankers_of(artefact.recipe)), "ranker"))
+
+
+def words(artefact: Artefact) -> str:
+    """A stored study in a line: which sizes, how often, on which lists."""
+    recipe = artefact.recipe
+    seeds = max((row["seeds"] for row in recipe["rows"]), default=1)
+    homes = ", ".join(map(str, trained_on(recipe))) or ANY
+    tested = ", ".join(map(str, recipe["sizes"]))
+    initial = ", ".join(artefact.facts["lists"]["initial"])
+    return (
+        f"trained on {homes} · tested on {tested} · {counted(seeds, 'seed')} · lists by {initial}"
+    )
+
+
 @st.fragment
 def _study(stored: Mapping[str, Artefact]) -> None:
-    top = choice.top(stored, set_sizes.short_words, set_sizes.words)
-    artefact = top.artefact
+    top = choice.top(stored, short_words, words)
+    artefact, key = top.artefact, str(top.artefact.key)
     with top.controls:
-        home = _home(set_sizes.trained_on(artefact.recipe))
-        labels = set_sizes.rankers(artefact.recipe)
-        rankers = choice.rankers(labels, top.notices, str(artefact.key))
+        home = _home(trained_on(artefact.recipe))
+        rankers = choice.rankers(rankers_of(artefact.recipe), top.notices, key)
     with top.picture:
-        drawing, said = st.container(), st.container()
-        measure, from_zero = _measure(artefact)
-    chosen = Chosen(artefact, measure, home, rankers)
-    drawn = _picture(chosen, drawing, from_zero=from_zero)
-    with said:
-        _said(chosen)
-    queries.details(chosen)
-    frame = set_sizes.curves(chosen.key, str(measure))
-    table = Table(frame, CURVES, f"{measure} by ranker, N0 and N1")
-    choice.export_row(artefact, drawn, table)
-
-
-def _home(trained_on: list[int]) -> int | None:
-    """The size trained on."""
-    home: int | None = trained_on[0] if trained_on else None
-    if len(trained_on) > 1:
-        chosen = st.selectbox(
-            "Trained on lists of (N0)", trained_on, key="home", bind="query-params",
-            help="Which size the rankers of the picture were trained on; the map below has all.",
-        )  # fmt: skip
-        home = chosen if chosen in trained_on else trained_on[0]
-    return home
-
-
-def _measure(artefact: Artefact) -> tuple[Measure, bool]:
-    """The measure with its conventions, changeable where they stand, and where the axis begins."""
-    with st.container(horizontal=True, vertical_alignment="center", key="convention"):
-        words = st.container(width="stretch")
-        with st.popover("Measure and conventions", icon=":material/tune:"):
-            measure = measure_choice(artefact.recipe)
+        drawing, finding = st.container(), st.container()
+        line, menu = parts.convention_line()
+        with menu:
+            measure = measures.choice(artefact.recipe)
             from_zero = st.toggle(
                 "Vertical axis from 0", value=True, key="zero", bind="query-params"
             )
-    with words:
-        parts.convention(
-            measure.convention(),
-            f"N = {artefact.facts['queries']} queries",
-            "95 % intervals over queries",
-        )
-    parts.convention(*_shorter(artefact))
-    return measure, from_zero
+        queried = f"N = {artefact.facts['queries']} queries"
+        with line:
+            parts.convention(measure.convention(), queried, "95 % intervals over queries")
+        short = sections.shorter(artefact.facts) or "every list is as long as asked"
+        parts.convention(escaped(short), *artefact.facts["left_out"])
+    name = str(measure)
+    frame = computed(key, sections.curves, name)
+    rows = of_home(frame[frame["ranker"].isin((*CANDIDATES, *rankers))], home)
+    curves = drawn(figure.curves, rows, name, home, from_zero=from_zero)
+    chart(curves, figure.alt_text(rows, name), CHART, queries.choose, place=drawing)
+    drops = computed(key, sections.drops, name)
+    claim = computed(key, sections.claim, name)
+    with finding:
+        _verdict(frame, drops, claim)
+    points = frame[frame["ranker"].isin(rankers)]
+    if len(points):
+        _sizes_map(points, name)
+        queries.section(artefact, points, name)
+    if len(drops):
+        _drops(drops, name, queried)
+    if claim:
+        _claim(claim)
+    place = parts.folded("Every number of the picture and the map", "every number")
+    if place is not None:
+        data_frame(Table(frame, CURVES, "Means by ranker, N0 and N1"), "numbers", place)
+    choice.export_row(artefact, curves, Table(frame, CURVES, f"{name} by ranker, N0 and N1"))
 
 
-def _shorter(artefact: Artefact) -> list[str]:
-    """How many lists are shorter than a size, and who was left out."""
-    short = sections.shorter(artefact.facts) or "every list is as long as asked"
-    return [escaped(short), *artefact.facts["left_out"]]
+def of_home(frame: pd.DataFrame, home: int | None) -> pd.DataFrame:
+    """The rows of rankers that were trained on lists of one size, or on no lists."""
+    return frame[frame["trained_on"].isin((ANY, str(home)))]
 
 
-def _picture(chosen: Chosen, place: Any, *, from_zero: bool) -> Any:
-    identity = (chosen.key, str(chosen.measure), chosen.home, chosen.rankers, from_zero)
-    drawn = _drawn(chosen, from_zero, identity)
-    place.plotly_chart(
-        drawn,
-        key=CHART,
-        alt=figure.alt_text(chosen.drawn, str(chosen.measure)),
-        on_select=_take,
-        selection_mode="points",
-        config=parts.CLICKABLE,
-    )
-    return drawn
+def _home(trained_on: list[int]) -> int | None:
+    """The size trained on; None: lists play no part in any training."""
+    if len(trained_on) < 2:
+        return next(iter(trained_on), None)
+    chosen = st.selectbox(
+        "Trained on lists of (N0)", trained_on, key="home", bind="query-params",
+        help="Which size the rankers of the picture were trained on; the map below has all.",
+    )  # fmt: skip
+    return chosen if chosen in trained_on else trained_on[0]
 
 
-@st.cache_resource(max_entries=128, show_spinner=False)
-def _drawn(_chosen: Chosen, from_zero: bool, identity: tuple[Any, ...]) -> Any:  # noqa: FBT001 (part of the key)
-    """The figure; shared between sessions and never changed (files are made from copies)."""
-    del identity  # the memory's key: `_chosen` in values that can be compared
-    return figure.curves(_chosen.drawn, str(_chosen.measure), _chosen.home, from_zero=from_zero)
-
-
-def _take() -> None:
-    """A click on a point chooses the cell whose queries are shown below."""
-    queries.take(CHART)
-
-
-def _said(chosen: Chosen) -> None:
-    found = set_sizes.sentences(chosen.key, str(chosen.measure))
-    parts.finding(found.losses or found.candidates)
-    if found.losses:
-        st.markdown(escaped(found.candidates))
-    if found.verdict:
-        st.markdown(escaped(found.verdict))
+def _verdict(frame: pd.DataFrame, drops: pd.DataFrame, claim: Mapping[str, object]) -> None:
+    sentences = sections.claim_sentences(frame, drops, claim)
+    parts.finding(sentences.losses or sentences.candidates)
+    if sentences.losses:
+        st.markdown(escaped(sentences.candidates))
+    if sentences.verdict:
+        st.markdown(escaped(sentences.verdict))
     else:
         st.caption(
             "The paper's claim is about setrank-imsab, setrank-msab and dlcm-without-init, each "
@@ -140,33 +172,74 @@ def _said(chosen: Chosen) -> None:
         )
 
 
+def _sizes_map(points: pd.DataFrame, measure: str) -> None:
+    st.subheader("Every size trained on, every size tested on")
+    chosen = st.segmented_control(
+        "Cells show", list(SHOWN), default="quality", required=True, key="cells",
+        format_func=SHOWN.__getitem__, bind="query-params",
+    )  # fmt: skip
+    name = str(chosen or "quality")
+    alt = set_size_map.alt_text(points, name, measure)
+    chart(drawn(set_size_map.sizes, points, name), alt, MAP, queries.choose)
+    st.caption(f"{EXPLAINED[name]} Click a cell for its queries.")
+
+
+def _drops(drops: pd.DataFrame, measure: str, queried: str) -> None:
+    st.subheader("Who loses what")
+    title = f"Loss of {measure} between the smallest and the largest lists"
+    data_frame(Table(drops, DROPS, title), "drops")
+    parts.convention(
+        "A negative loss is a gain: longer lists also hold more relevant documents", queried
+    )
+
+
+def _claim(claim: Mapping[str, Any]) -> None:
+    st.subheader("The paper's claim, step by step")
+    title = "The two steps of the paper's claim with intervals and p"
+    data_frame(Table(pd.DataFrame(claim["steps"]), STEPS, title), "steps")
+    st.caption(escaped(f"{claim['claim']} (SetRank, Table 3): {claim['verdict']} here."))
+
+
 GIVEN = {registry.FEATURE, "random", "ideal"}
 
 
-def first(found: RunningStudy) -> None:
-    """Draw the curves that are there."""
-    result = found.result(services.store())
-    if result is None:
-        return
-    measure = str(found.recipe["measures"][0])
-    trained_on = set_sizes.trained_on(found.recipe)
-    home = trained_on[0] if trained_on else None
+@job_panel.pictured
+def first(result: StudyResult) -> tuple[Picture, str]:
+    """The curves that are there."""
+    measure = str(result.recipe["measures"][0])
+    home = next(iter(trained_on(result.recipe)), None)
     frame = of_home(sections.curves(result, measure), home)
-    st.plotly_chart(
-        figure.curves(frame, measure, home),
-        key="first results",
-        alt=figure.alt_text(frame, measure),
-    )
-    st.caption(f"First results: {len(result.trials)} trainings and scorings so far.")
+    words = f"{len(result.trials)} trainings and scorings so far."
+    return Picture("set size", (frame, measure, home)), words
 
 
 def usual(data: str) -> Mapping[str, Any]:
     """The paper's sizes that test lists reach; where they are shorter, steps up to the longest."""
     try:
-        sizes = feasibility.proposed(set_sizes.lengths(data))
+        sizes = feasibility.proposed(lengths(data))
     except ShuffleproofError:  # the data set is gone, its studies are not
         sizes = feasibility.SIZES
     return {"sizes": tuple(sizes), "trained_on": tuple(feasibility.train_sizes(sizes))}
+
+
+def lengths(data: str) -> NDArray[np.int64]:
+    """Documents of every test list of a data set, uncut.
+
+    Raises:
+        ShuffleproofError: there is no such data set, or it cannot be read.
+    """
+    named = services.store().names().get(data)
+    return _lengths(data, str(services.store().root), str(named))
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _lengths(data: str, root: str, named: str) -> NDArray[np.int64]:
+    del root, named  # part of the memory's key alone
+    place = find(data, services.store()).path
+    try:
+        return np.diff(stored_data.open_fold(place).test.offsets)
+    except OSError as error:
+        raise ArtefactError(data, f"cannot be opened ({error})", "Bring it in again.") from error
 
 
 def cost(asked: Asked) -> str:
@@ -176,28 +249,28 @@ def cost(asked: Asked) -> str:
         ShuffleproofError: a data set that cannot be read, or a ranker that cannot be trained.
     """
     fitting, question, preset = training.fitting(asked.data), asked.question, asked.preset
-    trained_on = feasibility.checked("trained on", list(question.trained_on))
+    homes = feasibility.checked("trained on", list(question.trained_on))
     tested = feasibility.checked("sizes", list(question.sizes))
     plans = []
     for name, seeds in trial_cost.fitted(question.rankers, question.seeds):
         spec = registry.spec(name, preset)
-        for size in [None] if spec.fits_documents else trained_on:
+        for size in [None] if spec.fits_documents else homes:
             for seed in range(seeds):
                 changes = {"seed": str(seed)} if seeds > 1 else {}
                 of_size = replace(asked.lists, depth=size)
                 plans.append(training.planned(fitting, of_size, name, preset, changes))
     first = training.preparing(fitting, asked.lists)
-    sizes = {*tested, *trained_on}
+    sizes = {*tested, *homes}
     text = f"{counted(len(expanded(question.rankers)), 'ranker')} on lists of "
-    text += f"{', '.join(map(str, trained_on))}: {trial_cost.in_words(plans, first)}"
+    text += f"{', '.join(map(str, homes))}: {trial_cost.in_words(plans, first)}"
     text += f"; each is tested at {counted(len(sizes), 'size')}"
-    longest = int(set_sizes.lengths(asked.data).max(initial=0))
+    longest = int(lengths(asked.data).max(initial=0))
     unreached = feasibility.beyond([size for size in sizes if size > longest])
     return ". ".join(filter(None, [text, unreached.rstrip(".")]))
 
 
 FORM = Form(
-    Panel(set_sizes.KIND, "study of set size", first),
+    job_panel.Panel(SetSize.kind, "study of set size", first),
     "Run a study of set size",
     "Run this study",
     rows=(("rankers",), ("trained_on", "sizes", "seeds")),

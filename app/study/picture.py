@@ -1,0 +1,75 @@
+"""A picture of a page: drawn once for all sessions, and what a click on it chooses."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from types import FunctionType
+from typing import Any, ParamSpec
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from shuffleproof.app.study import parts
+
+Facts = ParamSpec("Facts")
+
+Takes = Callable[[Sequence[Any]], None]
+"""What is done with that for which the point clicked stands."""
+
+
+def drawn(draw: Callable[Facts, go.Figure], *facts: Facts.args, **more: Facts.kwargs) -> go.Figure:
+    """What a function draws, remembered by its arguments; shared by sessions and never changed."""
+    return _drawn(draw, facts, more)
+
+
+@st.cache_resource(
+    max_entries=512, show_spinner=False,
+    hash_funcs={FunctionType: lambda named: f"{named.__module__}.{named.__qualname__}"},
+)  # fmt: skip
+def _drawn(draw: Callable[..., go.Figure], facts: Any, more: Any) -> go.Figure:
+    return draw(*facts, **more)
+
+
+def chart(  # noqa: PLR0913 (what Streamlit takes, named)
+    figure: go.Figure,
+    alt: str,
+    key: str,
+    takes: Takes | None = None,
+    *,
+    place: Any = st,
+    config: Any = parts.CLICKABLE,
+) -> None:
+    """Show a picture.
+
+    Args:
+        figure: the picture.
+        alt: the same in words.
+        key: of the widget.
+        takes: what a click does; None: it takes no clicks.
+        place: where it is shown.
+        config: of Plotly.
+    """
+    clicks: dict[str, Any] = {}
+    if takes is not None:
+        clicks = {"on_select": partial(clicked, key, takes), "selection_mode": "points"}
+    place.plotly_chart(figure, key=key, alt=alt, config=config, **clicks)
+
+
+def chooses(**kinds: Callable[[Any], object]) -> Takes:
+    """A click that sets choices of the page.
+
+    Args:
+        kinds: the widgets' keys and the types of their values, in the order of a point's facts.
+    """
+
+    def take(facts: Sequence[Any]) -> None:
+        for (name, kind), fact in zip(kinds.items(), facts, strict=False):
+            st.session_state[name] = kind(fact)
+
+    return take
+
+
+def clicked(key: str, takes: Takes) -> None:
+    """Do what a click on a picture asks for; nothing where no point stands for anything."""
+    facts = parts.clicked(key)
+    if facts:
+        takes(facts)
