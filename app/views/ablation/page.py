@@ -30,8 +30,7 @@ from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.ablation import sections, study
 from shuffleproof.core.studies.kinds.ablation.question import Ablation
 from shuffleproof.core.studies.kinds.ablation.sections import COLUMNS, Effect
-from shuffleproof.core.studies.kinds.ablation.sources import step_of
-from shuffleproof.core.studies.kinds.ablation.study import BASE, PAPER
+from shuffleproof.core.studies.kinds.ablation.sources import BASE, PAPER, step_of
 from shuffleproof.core.studies.kinds.benchmark.query import positions_of
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import Picture
@@ -208,7 +207,7 @@ def _answers(artefact: Artefact, pair: tuple[str, str], query: str) -> pd.DataFr
 
 OWN = "each its own"
 RANKERS = tuple(
-    name for name in FIXED if {study.BASE, *Ablation.towards} <= set(registry.RANKERS[name].presets)
+    name for name in FIXED if {BASE, *Ablation.towards} <= set(registry.RANKERS[name].presets)
 )
 
 

@@ -24,6 +24,8 @@ from shuffleproof.core.studies.kinds.ablation.question import Ablation
 from shuffleproof.core.studies.kinds.ablation.sources import (
     ONLY_IMSAB,
     ONLY_ORDINALS,
+    OTHER_SOURCES,
+    SOURCES,
     STEPS,
     differences,
     step_of,
@@ -48,7 +50,7 @@ def test_all_steps_together_lead_from_one_recipe_to_the_other(ranker, other):
     start, end = NeuralSpec.preset(ranker, "paper"), NeuralSpec.preset(ranker, other)
     steps = differences(start, end)
     reached = start.changed({name: value for one in steps for name, value in one.values.items()})
-    of = {field: step.label for step in STEPS for field in step.fields}
+    of = {field: step for step, fields in STEPS.items() for field in fields}
     for name, value in flat(end).items():
         if flat(reached)[name] != value:  # only fields that have no effect on this ranker
             assert of[name] in ONLY_ORDINALS | ONLY_IMSAB
@@ -123,7 +125,8 @@ def test_claims_of_a_paper_that_compares_nothing_are_refused_before_anything_is_
 
 @pytest.mark.parametrize("ranker", NETS)
 def test_every_field_of_a_recipe_is_in_a_single_step_or_fixed(ranker):
-    steps = [field for step in STEPS for field in step.fields]
+    assert STEPS.keys() == SOURCES.keys() >= set().union(*OTHER_SOURCES.values())
+    steps = [field for fields in STEPS.values() for field in fields]
     assert len(steps) == len(set(steps))
     assert set(flat(NeuralSpec.preset(ranker))) - set(steps) <= {"seed", "block", "rankings"}
 

@@ -1,6 +1,7 @@
 """An ablation, told: what each difference does to quality, to robustness and to cost."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -10,12 +11,9 @@ from jaxtyping import Float64
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.claims import ADJUSTED, ALPHA, PAPER_FAMILY, adjusted
-from shuffleproof.core.studies.kinds.ablation import study as ablation
-from shuffleproof.core.studies.kinds.ablation.sources import (
-    step_of,
-)
-from shuffleproof.core.studies.kinds.ablation.study import BASE, MEASURE
-from shuffleproof.core.studies.result import StudyResult, in_words
+from shuffleproof.core.studies.kinds.ablation.sources import BASE, step_of
+from shuffleproof.core.studies.kinds.ablation.study import MEASURE
+from shuffleproof.core.studies.result import StudyResult, in_words, known_mean
 from shuffleproof.core.studies.result import by_query as changes
 from shuffleproof.core.studies.sections import (
     UNDEFINED,
@@ -31,10 +29,9 @@ from shuffleproof.core.words import counted, signed
 
 Queries = Float64[np.ndarray, " queries"]
 LOST = "By the highest level of disturbance."
-
-
 OVER_VARIANTS = "Paired t, Holm over the variants."
-
+NAMED = 3
+"""Differences that a sentence names; more are counted."""
 
 COLUMNS = (
     tables.Column("variant", "Variant"),
@@ -57,51 +54,41 @@ def table(result: StudyResult, measure: str = MEASURE) -> pd.DataFrame:
 
     Changes are from the first variant, whose own are 0 without a test; seconds are NaN while it
     runs. Variants that are being measured are left out.
-
-    Args:
-        result: an ablation.
-        measure: one that follows from what is stored.
     """
-    facts = result.facts
-    seconds = facts.get("training_seconds", {})
-    found = points(result, measure)
-    labels = list(found)
-    if not labels:
+    facts, ends = result.facts, points(result, measure)
+    if not ends:
         return pd.DataFrame(columns=tables.keys(COLUMNS))
-    starts = np.stack([found[label][0] for label in labels])
-    losses = starts - np.stack([found[label][1] for label in labels])
+    starts = np.stack([start for start, _ in ends.values()])
+    losses = starts - np.stack([end for _, end in ends.values()])
+    seconds = facts.get("training_seconds", {})
     frame = pd.DataFrame(
         {
-            "variant": labels,
+            "variant": [*ends],
             "mean": _defined(measure, starts),
             "loss": _defined(measure, losses),
-            "seconds": [seconds.get(label, float("nan")) for label in labels],
-            "parameters": [facts["parameters"][label] for label in labels],
-            "source": [facts["sources"][label] for label in labels],
+            "seconds": [seconds.get(label, float("nan")) for label in ends],
+            "parameters": [facts["parameters"][label] for label in ends],
+            "source": [facts["sources"][label] for label in ends],
         }
     )
-    own, fall = _changes(starts, "change"), _changes(losses, "loss")
-    return frame.assign(**own, **fall)[tables.keys(COLUMNS)]
+    changes = _changes(starts, "change") | _changes(losses, "loss")
+    return frame.assign(**changes)[tables.keys(COLUMNS)]
 
 
 def points(result: StudyResult, measure: str) -> dict[str, tuple[Queries, Queries]]:
-    """Every whole variant's values at the lowest level and at the highest, by label.
+    """Every whole variant's values at the lowest level and at the highest, by label."""
+    trials = result.trials
+    lowest, highest = trials.level.min(), trials.level.max()
+    measured = set(zip(trials.ranker, trials.level, strict=True))
 
-    Args:
-        result: an ablation, finished or not.
-        measure: one that follows from what is stored.
-    """
-    ends = (result.trials.level.min(), result.trials.level.max())
-    measured = set(zip(result.trials.ranker, result.trials.level, strict=True))
-    found = {}
-    for label in dict.fromkeys(result.trials.ranker):
-        if all((label, level) in measured for level in ends):
-            start, end = (
-                result.per_query(label, PAPER_FAMILY, level, measure).astype(np.float64)
-                for level in ends
-            )
-            found[str(label)] = (start, end)
-    return found
+    def at(label: str, level: float) -> Queries:
+        return result.per_query(label, PAPER_FAMILY, level, measure).astype(np.float64)
+
+    return {
+        label: (at(label, lowest), at(label, highest))
+        for label in dict.fromkeys(trials.ranker)
+        if {(label, lowest), (label, highest)} <= measured
+    }
 
 
 def _changes(values: Float64[np.ndarray, "variants queries"], name: str) -> dict[str, Any]:
@@ -110,27 +97,14 @@ def _changes(values: Float64[np.ndarray, "variants queries"], name: str) -> dict
     p, low, high = adjusted(np.where(np.arange(len(values))[:, None] > 0, differences, np.nan))
     low[:1] = high[:1] = 0.0
     change = name if name == "change" else f"{name}_change"
-    return {
-        change: _means(differences), f"{name}_low": low, f"{name}_high": high, f"{name}_p": p,
-    }  # fmt: skip
+    means = [known_mean(row) for row in differences]
+    return {change: means, f"{name}_low": low, f"{name}_high": high, f"{name}_p": p}
 
 
-def _defined(
-    measure: str, values: Float64[np.ndarray, "variants queries"]
-) -> Float64[np.ndarray, " variants"]:
+def _defined(measure: str, values: Float64[np.ndarray, "variants queries"]) -> list[float]:
     """Means under the measure's own convention: NaN where a query has no value and counts."""
-    means = _means(values)
-    if Measure.parse(measure).empty != "skip":
-        means[np.isnan(values).any(axis=1)] = np.nan
-    return means
-
-
-def _means(values: Float64[np.ndarray, "variants queries"]) -> Float64[np.ndarray, " variants"]:
-    """Means over the queries that count; NaN where none does."""
-    known = ~np.isnan(values)
-    counts = known.sum(axis=1)
-    sums = np.where(known, values, 0.0).sum(axis=1)
-    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+    skips = Measure.parse(measure).empty == "skip"
+    return [known_mean(row) if skips else float(row.mean()) for row in values]
 
 
 def sections(result: StudyResult, _view: View) -> Iterator[Section]:
@@ -138,43 +112,33 @@ def sections(result: StudyResult, _view: View) -> Iterator[Section]:
     frame = table(result)
     if len(frame) > 1:
         for effect in ("quality", "robustness"):
-            yield Picture("ablation", (frame, effect, ablation.MEASURE, step_of))
+            yield Picture("ablation", (frame, effect, MEASURE, step_of))
     yield Finding(finding(result))
-    level = max(level for _, level in result.recipe["perturbations"])
-    convention = (
-        Measure.parse(ablation.MEASURE).convention(),
-        f"N = {counted(result.facts['queries'], 'query')}",
-        f"lost: by {counted(int(level), 'transposition')} of the initial ranking",
+    level = int(max(level for _, level in result.recipe["perturbations"]))
+    yield Convention.of(
+        MEASURE,
+        result.facts["queries"],
+        f"lost: by {counted(level, 'transposition')} of the initial ranking",
         "paired t, Holm over the variants",
     )
-    yield Convention(" · ".join(convention))
     shown = Table(frame, COLUMNS, f"Variants of {result.facts['ranker']}")
     yield shown.without("source")
-    sources = [column for column in COLUMNS if column.key in {"variant", "source"}]
-    frame = frame[["variant", "source"]]
-    yield Table(frame, sources, "Where each difference comes from", folded=True)
+    others = set(tables.keys(COLUMNS)) - {"variant", "source"}
+    sources = shown.without(*others)
+    yield replace(sources, title="Where each difference comes from", folded=True)
 
 
 def answer(result: StudyResult, _view: View) -> dict[str, Any]:
     """What the command answers in JSON."""
     return {
         "table": records(table(result)),
-        "convention": Measure.parse(ablation.MEASURE).convention(),
+        "convention": Measure.parse(MEASURE).convention(),
         "queries": result.facts["queries"],
     }
 
 
-NAMED = 3
-"""Differences that a sentence names; more are counted."""
-
-
-def finding(result: StudyResult, measure: str = ablation.MEASURE) -> str:
-    """One paragraph, written from the numbers.
-
-    Args:
-        result: an ablation, finished or not.
-        measure: one that follows from what is stored.
-    """
+def finding(result: StudyResult, measure: str = MEASURE) -> str:
+    """One paragraph, written from the numbers of an ablation, finished or not."""
     frame = table(result, measure)
     if not len(frame):
         return "No variant has been measured yet."
@@ -183,13 +147,14 @@ def finding(result: StudyResult, measure: str = ablation.MEASURE) -> str:
     parsed = Measure.parse(measure)
     short = parsed.name if parsed.cutoff is None else f"{parsed.name}@{parsed.cutoff}"
     level = result.trials.level.max()
+    exchanges = "1 transposition" if level == 1 else f"{level:g} transpositions"
     first = frame.iloc[0]
     text = (
         f"As the {first['variant']} says, {short} is {first['mean']:.3f} and "
         f"{abs(first['loss']):.3f} is {'lost' if first['loss'] >= 0 else 'gained'} by "
-        f"{_exchanges(level)} of the initial ranking."
+        f"{exchanges} of the initial ranking."
     )
-    single = frame["variant"].str.startswith(f"{ablation.BASE} + ")
+    single = frame["variant"].str.startswith(f"{BASE} + ")
     for row in frame[~single].iloc[1:].to_dict("records"):
         text += f" {row['variant'].capitalize()} as a whole: {signed(row['change'])}"
         text += f"{_verdict(row['change_p'])}."
@@ -198,10 +163,6 @@ def finding(result: StudyResult, measure: str = ablation.MEASURE) -> str:
         return text
     moved = _moved(alone, "change", short)
     return f"{text} {moved} {_moved(alone, 'loss_change', 'what is lost')}"
-
-
-def _exchanges(level: float) -> str:
-    return "1 transposition" if level == 1 else f"{level:g} transpositions"
 
 
 def _verdict(p: float) -> str:
@@ -220,12 +181,12 @@ def _moved(frame: pd.DataFrame, column: str, what: str) -> str:
     if not len(counted):
         return f"None of {of} is shown to change {what}."
     ordered = counted.iloc[counted[column].abs().argsort(kind="stable")[::-1]]
-    said = [
+    steps = [
         f"{_label(row['variant'])} ({signed(row[column])})" for row in ordered.to_dict("records")
     ]
-    more = f" and {len(said) - NAMED} more" if len(said) > NAMED else ""
-    verb = "changes" if len(said) == 1 else "change"
-    return f"{len(said)} of {of} {verb} {what}: {', '.join(said[:NAMED])}{more}."
+    more = f" and {len(steps) - NAMED} more" if len(steps) > NAMED else ""
+    verb = "changes" if len(steps) == 1 else "change"
+    return f"{len(steps)} of {of} {verb} {what}: {', '.join(steps[:NAMED])}{more}."
 
 
 def _label(variant: str) -> str:
@@ -234,7 +195,7 @@ def _label(variant: str) -> str:
     >>> _label("paper + loss softmax-ce")
     'loss softmax-ce'
     """
-    return variant.removeprefix(f"{ablation.BASE} + ")
+    return variant.removeprefix(f"{BASE} + ")
 
 
 Effect = Literal["quality", "robustness"]
@@ -255,21 +216,19 @@ def by_query(
     Returns:
         Columns query, variant, base, difference; queries without a value are left out.
     """
-    found = points(result, measure)
-    own, first = (_value(found[label], effect) for label in (variant, next(iter(found))))
+    ends = points(result, measure)
+    base, values = (
+        start if effect == "quality" else end - start
+        for start, end in (next(iter(ends.values())), ends[variant])
+    )
     frame = changes(
-        result.query_ids, ("base", first), ("variant", own), "difference", gains_first=True
+        result.query_ids, ("base", base), ("variant", values), "difference", gains_first=True
     )
     return frame[["query", "variant", "base", "difference"]]
 
 
 def most_changed(table: pd.DataFrame, effect: Effect = "quality") -> str:
-    """The single difference that changes most, chance or not; else the last variant.
-
-    Args:
-        table: as `core.studies.kinds.ablation.sections.table` makes it.
-        effect: quality or robustness.
-    """
+    """The single difference that changes most, chance or not; else the last variant of `table`."""
     column = "change" if effect == "quality" else "loss_change"
     single = table[table["variant"].str.startswith(f"{BASE} + ") & table[column].notna()]
     if single.empty:
@@ -281,8 +240,3 @@ def query_finding(frame: pd.DataFrame, variant: str, effect: Effect, measure: st
     """How many queries gain and lose, and the one that loses most."""
     what = measure if effect == "quality" else f"what disturbance leaves of {measure}"
     return in_words(frame, f"{variant} against {BASE}", what, ("base", "variant"), "difference")
-
-
-def _value(pair: tuple[np.ndarray, np.ndarray], effect: Effect) -> np.ndarray:
-    start, end = pair
-    return start if effect == "quality" else end - start

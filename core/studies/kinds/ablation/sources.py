@@ -26,37 +26,50 @@ BATCHES = (
 """Fields that say how long it is trained, on how much at a time."""
 
 
-@dataclass(frozen=True)
-class Step:
-    """Fields that change together.
-
-    Attributes:
-        label: what they decide, in the field's words.
-        fields: of the architecture or of the training.
-        source: what SetRank's paper and released code have, or those of the only family that has
-            the fields, as the papers' reading list says it; `ours: …` where it says nothing.
-        dlcm: the same for DLCM, where SetRank has them too.
-        gsf: for GSF.
-        nets: for nets of single documents (RankNet and its successors).
-    """
-
-    label: str
-    fields: tuple[str, ...]
-    source: str
-    dlcm: str = ""
-    gsf: str = ""
-    nets: str = ""
-
-    def source_for(self, spec: NeuralSpec) -> str:
-        """The line for a ranker."""
-        match spec.model:
-            case DLCMConfig():
-                return self.dlcm or self.source
-            case GroupConfig():
-                return self.gsf or self.source
-            case UnivariateConfig():
-                return self.nets or self.source
-        return self.source
+STEPS: Mapping[str, tuple[str, ...]] = {
+    "input layer": ("input_layer",),
+    "kernel width": ("kernel_width",),
+    "Q/K/V bias": ("projection_bias",),
+    "Q/K/V activation": ("projection_activation",),
+    "logit scale": ("scale",),
+    "first rFF of IMSAB": ("inducing_feed_forward",),
+    "induced deviation": ("inducing_deviation",),
+    "layer norm ε": ("norm_epsilon",),
+    "ordinal index": ("ordinal_direction",),
+    "ordinals": ("ordinal_place",),
+    "relative ordinals": ("relative_ordinals",),
+    "tied initial ranks": ("tied_ranks",),
+    "ordinal table": ("ordinal_table",),
+    "ordinal deviation": ("ordinal_deviation",),
+    "context φ": ("context",),
+    "direction": ("direction",),
+    "two directions": ("two_directions",),
+    "cell": ("cell",),
+    "groups": ("grouping", "shuffles"),
+    "group size": ("group",),
+    "aggregation": ("aggregation",),
+    "order fed": ("feed",),
+    "activation": ("activation",),
+    "normalised layers": ("norm",),
+    "reset gate": ("reset",),
+    "loss": ("loss",),
+    "target temper": ("temper",),
+    "noise of SoftRank": ("deviation",),
+    "form of the loss": ("temperature", "pair_weights", "cutoff", "steepness"),
+    "unit scores": ("unit_norm",),
+    "optimiser": ("optimiser",),
+    "learning rate": ("learning_rate",),
+    "schedule": ("schedule", "decay", "stall_epochs", "warm_up"),
+    "weight decay": ("weight_decay",),
+    "hidden features": ("hidden_features",),
+    "gradient clip": ("clip",),
+    "selection": ("selection",),
+    "normalisation": ("normalisation",),
+    "precision": ("precision",),
+    "size": SIZES,
+    "batches and epochs": BATCHES,
+}
+"""The fields that change together, by what they decide, in the papers' reading list's order."""
 
 
 def ours(what: str) -> str:
@@ -68,219 +81,107 @@ def ours(what: str) -> str:
     return f"ours: {what}, not in the papers"
 
 
+PROJECTION = (
+    "paper: LN(Q + Multihead(Q, K, V)), linear alone; released: Q, K, V linear + bias + relu"
+)
+ADAM = "paper: Adam 0.001; released: Adam 0.0005"
+SGD = "DLCM, released: SGD 0.5; the paper: none stated"
 OURS_OF_GSF = ours("GSF's training, after TF-Ranking's example where it is called released")
 OURS_OF_NETS = ours("the nets' training, after TF-Ranking's example where it is called released")
 
-STEPS: tuple[Step, ...] = (
-    Step(
-        "input layer",
-        ("input_layer",),
-        "paper: one row-wise linear layer; released: 100 Gaussian kernels a feature (width 0.01, "
-        "trainable centres ~ U(−1, 1)), then 1024-relu-LN, 256-LN: about 20.8 M of 25 M weights",
-    ),
-    Step(
-        "kernel width",
-        ("kernel_width",),
-        "released: 100 Gaussian kernels a feature, width 0.01; the paper has none",
-    ),
-    Step(
-        "Q/K/V bias",
-        ("projection_bias",),
-        "paper: LN(Q + Multihead(Q, K, V)), linear alone; released: Q, K, V linear + bias + relu",
-    ),
-    Step(
-        "Q/K/V activation",
-        ("projection_activation",),
-        "paper: LN(Q + Multihead(Q, K, V)), linear alone; released: Q, K, V linear + bias + relu",
-    ),
-    Step("logit scale", ("scale",), "paper: √E in Eq. 3; released: √(E/h)"),
-    Step(
-        "first rFF of IMSAB",
-        ("inducing_feed_forward",),
-        "paper: H = MAB(I, X, X), then MAB(X, H, H), two rFF; released: one rFF only, after the "
-        "second attention",
-    ),
-    Step(
-        "induced deviation",
-        ("inducing_deviation",),
-        "paper: none stated; released: I ~ N(0, 0.1), its own per block",
-    ),
-    Step("layer norm ε", ("norm_epsilon",), "paper: none stated; released: LN eps 1e-8"),
-    Step(
-        "ordinal index",
-        ("ordinal_direction",),
-        "paper: p_i = P(rank i); released: index 0 = worst, the best document has the top index",
-    ),
-    Step(
-        "ordinals",
-        ("ordinal_place",),
-        "paper: added once to the input; released: added before every block",
-    ),
-    Step(
-        "relative ordinals",
-        ("relative_ordinals",),
-        "paper: start s sampled, ranks s … s + N − 1; released: commented out",
-    ),
-    Step(
-        "tied initial ranks",
-        ("tied_ranks",),
-        "released: by shown position, which breaks invariance; "
-        + ours("the mean ordinal of the tied block"),
-    ),
-    Step(
-        "ordinal table",
-        ("ordinal_table",),
-        "paper: several rankings are summed; " + ours("a table for each ranking"),
-    ),
-    Step(
-        "ordinal deviation",
-        ("ordinal_deviation",),
-        "paper: none stated; released: table N(0, 0.1)",
-    ),
-    Step(
-        "context φ",
-        ("context",),
-        "paper: φ = v · (o · tanh(W s_n + b)); released default: another variant (add)",
-    ),
-    Step(
-        "direction",
-        ("direction",),
-        "DLCM: fed from the lowest rank to the highest; the paper: the other direction is worse",
-    ),
-    Step("two directions", ("two_directions",), "DLCM: one; the paper: two do not help"),
-    Step("cell", ("cell",), "DLCM: a GRU; " + ours("an LSTM beside it")),
-    Step(
-        "groups",
-        ("grouping", "shuffles"),
-        "GSF: circular windows after a shuffle (TF-Ranking), S sampled shuffles, or all pairs for "
-        "m = 2; which of them SetRank's paper took is not stated",
-    ),
-    Step(
-        "group size",
-        ("group",),
-        "GSF: groups of m documents scored jointly by an MLP; " + ours("which m"),
-    ),
-    Step("aggregation", ("aggregation",), "GSF: averaged over the groups a document is in"),
-    Step(
-        "order fed",
-        ("feed",),
-        "GSF: circular windows after a shuffle; TF-Ranking: order-dependent at serving",
-    ),
-    Step(
-        "activation",
-        ("activation",),
-        ours("relu or tanh in the hidden layers of GSF"),
-        nets=ours("relu or tanh in the hidden layers"),
-    ),
-    Step(
-        "normalised layers",
-        ("norm",),
-        ours("whether hidden layers of GSF are normalised"),
-        nets=ours("whether hidden layers are normalised"),
-    ),
-    Step(
-        "reset gate",
-        ("reset",),
-        "DLCM: a GRU as in Eq. 4; " + ours("cuDNN's reset after the product"),
-    ),
-    Step(
-        "loss",
-        ("loss",),
-        "paper: attention rank with both terms; released: softmax cross entropy alone, no "
-        "(1 − a) term; the target is the same",
-        dlcm="DLCM: ListMLE, SoftRank, attention rank; the paper: attention rank trains twice as "
-        "fast as ListMLE and twenty times as fast as SoftRank",
-        gsf=ours("the loss that GSF is trained with"),
-        nets=ours("the loss of a net that is not named after one"),
-    ),
-    Step(
-        "target temper",
-        ("temper",),
-        "paper: τ(y) = exp(y) if y > 0 else 0, normalised in the list; released: exp(y · temper)",
-        dlcm=ours("DLCM's target is not tempered"),
-        gsf=ours("the target is not tempered"),
-        nets=ours("the target is not tempered"),
-    ),
-    Step("noise of SoftRank", ("deviation",), "DLCM: SoftRank with σ 0.1"),
-    Step(
-        "form of the loss",
-        ("temperature", "pair_weights", "cutoff", "steepness"),
-        ours("how smooth a loss is, and what its pairs weigh"),
-    ),
-    Step(
-        "unit scores",
-        ("unit_norm",),
-        "DLCM, released: L2-normalises scores before ListMLE and SoftRank, a handicap; ours: not",
-    ),
-    Step(
-        "optimiser",
-        ("optimiser",),
-        "paper: Adam 0.001; released: Adam 0.0005",
-        dlcm="DLCM, released: SGD 0.5; the paper: none stated",
-        gsf=OURS_OF_GSF,
-        nets=OURS_OF_NETS,
-    ),
-    Step(
-        "learning rate",
-        ("learning_rate",),
-        "paper: Adam 0.001; released: Adam 0.0005",
-        dlcm="DLCM, released: SGD 0.5; the paper: none stated",
-        gsf=OURS_OF_GSF,
-        nets=OURS_OF_NETS,
-    ),
-    Step(
-        "schedule",
-        ("schedule", "decay", "stall_epochs", "warm_up"),
-        ours("any schedule but a constant rate"),
-        dlcm="DLCM, released: × 0.8 when the loss stalls",
-    ),
-    Step("weight decay", ("weight_decay",), ours("any weight decay")),
-    Step("hidden features", ("hidden_features",), ours("any hiding of features")),
-    Step(
-        "gradient clip",
-        ("clip",),
-        "paper: none stated; released: clip 5",
-        dlcm="DLCM, released: clip 5",
-        gsf=OURS_OF_GSF,
-        nets=OURS_OF_NETS,
-    ),
-    Step(
-        "selection",
-        ("selection",),
-        "paper: validation NDCG@10; released: validation loss every 100 steps",
-        dlcm=ours("what DLCM's epoch is selected by"),
-        gsf=ours("what GSF's epoch is selected by"),
-        nets=ours("what an epoch is selected by"),
-    ),
-    Step(
-        "normalisation",
-        ("normalisation",),
-        "paper: not stated; released: min-max over train + valid + test together (a leak), ours "
-        "over train alone",
-        dlcm=ours("the features' normalisation for DLCM"),
-        gsf=ours("the features' normalisation for GSF"),
-        nets=ours("the features' normalisation"),
-    ),
-    Step("precision", ("precision",), ours("float32, or bfloat16 where it is faster")),
-    Step(
-        "size",
-        SIZES,
-        "paper and released: depth 6, width 256, 8 heads",
-        dlcm="DLCM: two elu layers (512, then max(1024 − α, 0)); k = 3 heads",
-        gsf=ours("the widths of GSF's net"),
-        nets=ours("the widths of the net"),
-    ),
-    Step(
-        "batches and epochs",
-        BATCHES,
-        "paper: none stated; released: batch 32 lists, 10 000 steps with replacement",
-        dlcm="DLCM, released: batch 256 lists, about 10 000 steps",
-        gsf=OURS_OF_GSF,
-        nets=OURS_OF_NETS,
-    ),
-)
-"""In the order of the table in which the papers' reading lists them."""
+SOURCES: Mapping[str, str] = {
+    "input layer": "paper: one row-wise linear layer; released: 100 Gaussian kernels a feature "
+    "(width 0.01, trainable centres ~ U(−1, 1)), then 1024-relu-LN, 256-LN: about 20.8 M of 25 M "
+    "weights",
+    "kernel width": "released: 100 Gaussian kernels a feature, width 0.01; the paper has none",
+    "Q/K/V bias": PROJECTION,
+    "Q/K/V activation": PROJECTION,
+    "logit scale": "paper: √E in Eq. 3; released: √(E/h)",
+    "first rFF of IMSAB": "paper: H = MAB(I, X, X), then MAB(X, H, H), two rFF; released: one rFF "
+    "only, after the second attention",
+    "induced deviation": "paper: none stated; released: I ~ N(0, 0.1), its own per block",
+    "layer norm ε": "paper: none stated; released: LN eps 1e-8",
+    "ordinal index": "paper: p_i = P(rank i); released: index 0 = worst, the best document has the "
+    "top index",
+    "ordinals": "paper: added once to the input; released: added before every block",
+    "relative ordinals": "paper: start s sampled, ranks s … s + N − 1; released: commented out",
+    "tied initial ranks": "released: by shown position, which breaks invariance; "
+    + ours("the mean ordinal of the tied block"),
+    "ordinal table": "paper: several rankings are summed; " + ours("a table for each ranking"),
+    "ordinal deviation": "paper: none stated; released: table N(0, 0.1)",
+    "context φ": "paper: φ = v · (o · tanh(W s_n + b)); released default: another variant (add)",
+    "direction": "DLCM: fed from the lowest rank to the highest; the paper: the other direction is "
+    "worse",
+    "two directions": "DLCM: one; the paper: two do not help",
+    "cell": "DLCM: a GRU; " + ours("an LSTM beside it"),
+    "groups": "GSF: circular windows after a shuffle (TF-Ranking), S sampled shuffles, or all "
+    "pairs for m = 2; which of them SetRank's paper took is not stated",
+    "group size": "GSF: groups of m documents scored jointly by an MLP; " + ours("which m"),
+    "aggregation": "GSF: averaged over the groups a document is in",
+    "order fed": "GSF: circular windows after a shuffle; TF-Ranking: order-dependent at serving",
+    "activation": ours("relu or tanh in the hidden layers of GSF"),
+    "normalised layers": ours("whether hidden layers of GSF are normalised"),
+    "reset gate": "DLCM: a GRU as in Eq. 4; " + ours("cuDNN's reset after the product"),
+    "loss": "paper: attention rank with both terms; released: softmax cross entropy alone, no "
+    "(1 − a) term; the target is the same",
+    "target temper": "paper: τ(y) = exp(y) if y > 0 else 0, normalised in the list; released: "
+    "exp(y · temper)",
+    "noise of SoftRank": "DLCM: SoftRank with σ 0.1",
+    "form of the loss": ours("how smooth a loss is, and what its pairs weigh"),
+    "unit scores": "DLCM, released: L2-normalises scores before ListMLE and SoftRank, a handicap; "
+    "ours: not",
+    "optimiser": ADAM,
+    "learning rate": ADAM,
+    "schedule": ours("any schedule but a constant rate"),
+    "weight decay": ours("any weight decay"),
+    "hidden features": ours("any hiding of features"),
+    "gradient clip": "paper: none stated; released: clip 5",
+    "selection": "paper: validation NDCG@10; released: validation loss every 100 steps",
+    "normalisation": "paper: not stated; released: min-max over train + valid + test together (a "
+    "leak), ours over train alone",
+    "precision": ours("float32, or bfloat16 where it is faster"),
+    "size": "paper and released: depth 6, width 256, 8 heads",
+    "batches and epochs": "paper: none stated; released: batch 32 lists, 10 000 steps with "
+    "replacement",
+}
+"""What SetRank's paper and released code have, or those of the only family that has the fields."""
 
+OTHER_SOURCES: Mapping[type, Mapping[str, str]] = {
+    DLCMConfig: {
+        "loss": "DLCM: ListMLE, SoftRank, attention rank; the paper: attention rank trains twice "
+        "as fast as ListMLE and twenty times as fast as SoftRank",
+        "target temper": ours("DLCM's target is not tempered"),
+        "optimiser": SGD,
+        "learning rate": SGD,
+        "schedule": "DLCM, released: × 0.8 when the loss stalls",
+        "gradient clip": "DLCM, released: clip 5",
+        "selection": ours("what DLCM's epoch is selected by"),
+        "normalisation": ours("the features' normalisation for DLCM"),
+        "size": "DLCM: two elu layers (512, then max(1024 − α, 0)); k = 3 heads",
+        "batches and epochs": "DLCM, released: batch 256 lists, about 10 000 steps",
+    },
+    GroupConfig: {
+        "loss": ours("the loss that GSF is trained with"),
+        "target temper": ours("the target is not tempered"),
+        **dict.fromkeys(("optimiser", "learning rate", "gradient clip"), OURS_OF_GSF),
+        "selection": ours("what GSF's epoch is selected by"),
+        "normalisation": ours("the features' normalisation for GSF"),
+        "size": ours("the widths of GSF's net"),
+        "batches and epochs": OURS_OF_GSF,
+    },
+    UnivariateConfig: {
+        "activation": ours("relu or tanh in the hidden layers"),
+        "normalised layers": ours("whether hidden layers are normalised"),
+        "loss": ours("the loss of a net that is not named after one"),
+        "target temper": ours("the target is not tempered"),
+        **dict.fromkeys(("optimiser", "learning rate", "gradient clip"), OURS_OF_NETS),
+        "selection": ours("what an epoch is selected by"),
+        "normalisation": ours("the features' normalisation"),
+        "size": ours("the widths of the net"),
+        "batches and epochs": OURS_OF_NETS,
+    },
+}
+"""What those of other families have in place of SetRank's, by architecture."""
 
 BASE, PAPER = "paper", "claims"
 """The recipe that all others are compared with, and what its paper compares beside it."""
@@ -325,20 +226,17 @@ def differences(base: NeuralSpec, other: NeuralSpec) -> list[Difference]:
     >>> [one.label for one in differences(small, small.changed({"loss": "softmax-ce"}))]
     ['loss softmax-ce']
     """
-    one, two = _flat(base), _flat(other)
-    found = []
-    for step in STEPS:
-        if step.label in _without_effect(base):
+    have, want = _flat(base), _flat(other)
+    sources = {**SOURCES, **OTHER_SOURCES.get(type(base.model), {})}
+    steps = []
+    for step, fields in STEPS.items():
+        if step in _without_effect(base):
             continue
-        changed = {
-            field: two[field]
-            for field in step.fields
-            if field in one and field in two and one[field] != two[field]
-        }
+        common = [field for field in fields if field in have and field in want]
+        changed = {field: want[field] for field in common if have[field] != want[field]}
         if changed:
-            label = f"{step.label} {_words(changed)}"
-            found.append(Difference(label, changed, step.source_for(base)))
-    return found
+            steps.append(Difference(f"{step} {_words(changed)}", changed, sources[step]))
+    return steps
 
 
 def claimed(base: NeuralSpec) -> list[Difference]:
@@ -347,9 +245,9 @@ def claimed(base: NeuralSpec) -> list[Difference]:
     >>> [one.label for one in claimed(NeuralSpec.preset("dlcm", "small"))][:2]
     ['direction highest-first', 'two directions on']
     """
-    changes = [dict(one) for one in CLAIMS.get(type(base.model), ())]
-    free = [one for one in changes if not one.keys() & FIXED[base.name].keys()]
-    return [one for change in free for one in differences(base, base.changed(change))]
+    changes = CLAIMS.get(type(base.model), ())
+    free = [change for change in changes if not change.keys() & FIXED[base.name].keys()]
+    return [step for change in free for step in differences(base, base.changed(dict(change)))]
 
 
 def rankers_with_claims() -> list[str]:
@@ -367,8 +265,7 @@ def step_of(label: str) -> str:
     >>> step_of("batches and epochs epochs 40, patience 12"), step_of("my own")
     ('batches and epochs', '')
     """
-    found = [step.label for step in STEPS if label.startswith(f"{step.label} ")]
-    return max(found, key=len, default="")
+    return max((step for step in STEPS if label.startswith(f"{step} ")), key=len, default="")
 
 
 def check(ranker: str, towards: Sequence[str]) -> None:
@@ -400,8 +297,8 @@ def _without_effect(spec: NeuralSpec) -> frozenset[str]:
 
 def _words(changed: Mapping[str, Any]) -> str:
     """A single value as it is; several with their names; truth as on and off."""
-    said = [(name.replace("_", " "), _word(value)) for name, value in changed.items()]
-    return said[0][1] if len(said) == 1 else ", ".join(" ".join(pair) for pair in said)
+    words = {name.replace("_", " "): _word(value) for name, value in changed.items()}
+    return ", ".join([*words.values()] if len(words) == 1 else map(" ".join, words.items()))
 
 
 def _word(value: Any) -> str:

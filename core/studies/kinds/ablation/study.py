@@ -20,10 +20,11 @@ from shuffleproof.core.rankers.neural.recipes import NeuralSpec
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import conventions, engine
 from shuffleproof.core.studies.claims import PAPER_FAMILY
-from shuffleproof.core.studies.kinds.ablation import sources
 from shuffleproof.core.studies.kinds.ablation.question import Ablation
 from shuffleproof.core.studies.kinds.ablation.sources import (
+    BASE,
     BATCHES,
+    PAPER,
     SIZES,
     check,
     claimed,
@@ -34,13 +35,6 @@ from shuffleproof.core.studies.run import measured_by, query_ids_of, run_study
 from shuffleproof.core.studies.study import Study
 from shuffleproof.core.studies.workbench import Workbench
 
-
-def _source(line: str, towards: str) -> str:
-    """The line of a difference; where a value of `tuned` stands beside a paper's, that is said."""
-    return f"{line}; this value is ours" if towards == "tuned" and "ours: " not in line else line
-
-
-BASE, PAPER = sources.BASE, sources.PAPER
 MEASURE = "NDCG@10"
 
 
@@ -78,9 +72,10 @@ def variants(asked: Ablation) -> list[Variant]:
         steps = claimed(made[BASE]) if name == PAPER else differences(made[BASE], made[name])
         for difference in steps:
             spec = made[BASE].changed(difference.values)
-            label = f"{BASE} + {difference.label}"
-            source = _source(difference.source, name)
-            same = next((at for at, one in enumerate(found) if one.spec == spec), None)
+            label, source = f"{BASE} + {difference.label}", difference.source
+            if name == "tuned" and "ours: " not in source:
+                source = f"{source}; this value is ours"
+            same = next((at for at, variant in enumerate(found) if variant.spec == spec), None)
             if same is None:
                 found.append(Variant(label, spec, source, name, sizes))
             elif not found[same].source:  # a preset that is this single step away
