@@ -76,11 +76,11 @@ def write(directory: Path, out: Path, how: Mapping[str, Any]) -> None:
     telling = STUDIES[result.recipe["kind"]].telling()
     sections = telling.sections(result, View(measures=how["measures"]))
     there = [section for section in sections if isinstance(section, Picture)]
+    if not there:
+        raise UsageError("a study of this kind has no figure: write its tables, to .csv or .md")
     if not 1 <= how["number"] <= len(there):
         raise UsageError(
-            f"it has {counted(len(there), 'figure')}: --figure takes 1 to {len(there)}"
-            if there
-            else "a study of this kind has no figure: export its tables"
+            f"it has {counted(len(there), 'figure')}: give --figure a number from 1 to {len(there)}"
         )
     chosen = there[how["number"] - 1]
     figure, _ = drawn(chosen.name, chosen.facts)

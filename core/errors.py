@@ -39,8 +39,9 @@ class UnknownNameError(UsageError):
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         all_known = sorted(known)
-        near = get_close_matches(name.partition("@")[0], all_known, n=1)
-        meant = f" (did you mean {near[0]}?)" if near else ""
+        letters = {one.casefold(): one for one in all_known}
+        near = get_close_matches(name.partition("@")[0].casefold(), letters, n=1)
+        meant = f" (did you mean {letters[near[0]]}?)" if near else ""
         super().__init__(
             f"no {kind} is called {quoted(name)}{meant}; known: {', '.join(all_known)}"
         )

@@ -6,12 +6,16 @@ import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from shuffleproof.core.cli import flags_measures, flags_studies
 from shuffleproof.core.cli.answer import Answer, show, warn
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.numerals import is_count, number, whole
 from shuffleproof.core.store.manifest import remedy_of
+
+INTERRUPTED = 130
+"""As shells have it: 128 and the signal's number."""
 
 RUNS = "NDCG@10,AP,P@10,RR"
 BENCH_JOBS = (
@@ -25,8 +29,8 @@ BENCH_JOBS = (
 def main(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code.
 
-    0 done · 1 wrong input or failed work · 2 wrong usage · 3 `doctor` found a problem. A defect of
-    ours prints its traceback.
+    0 done · 1 wrong input or failed work · 2 wrong usage · 3 `doctor` found a problem · 130 stopped
+    by Ctrl-C. A defect of ours prints its traceback.
     """
     chosen = parser().parse_args(list(arguments))
     module, _, name = chosen.answer.partition(":")
@@ -39,7 +43,7 @@ def main(arguments: Sequence[str]) -> int:
         return error.exit_code
     except KeyboardInterrupt:
         warn("shuffleproof: stopped. What was finished is stored; the same command goes on.")
-        return 1
+        return INTERRUPTED
     except BrokenPipeError:
         sys.stderr.close()
         return 1
@@ -80,12 +84,24 @@ def _size(text: str) -> tuple[int, int]:
     return int(width), int(height)
 
 
+class _Version(argparse.Action):
+    """Prints the version, which is looked up only then."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        """Print it and end."""
+        from importlib.metadata import version  # noqa: PLC0415 (only who asks waits for it)
+
+        print(f"shuffleproof {version('shuffleproof')}")
+        parser.exit()
+
+
 def parser() -> argparse.ArgumentParser:
     """The whole command line."""
     root = argparse.ArgumentParser(
         prog="shuffleproof",
         description="Will my ranker survive? Robustness studies for learning to rank.",
     )
+    root.add_argument("--version", action=_Version, nargs=0, help="print the version and end")
     commands = root.add_subparsers(required=True, metavar="COMMAND")
     _data_commands(commands)
     _ranker_commands(commands)

@@ -52,7 +52,7 @@ def export(arguments: argparse.Namespace) -> Answer:
         _no_measures(arguments, "data has labels and no measures")
         told = {"part": write(arguments, chosen)}
     elif chosen not in FIGURES and arguments.figure:
-        raise UsageError("--figure goes with a file that ends in .pdf, .svg or .png")
+        raise UsageError("--figure is of pictures: give a file that ends in .pdf, .svg or .png")
     elif (
         not arguments.per_query
         and chosen in TABLE_FORMATS
@@ -104,7 +104,7 @@ def _study(artefact: Artefact, chosen: str, arguments: argparse.Namespace) -> No
         UsageError: flags that the file has no use for.
     """
     if arguments.per_query and chosen not in table_text.EXACT:
-        raise UsageError("--per-query goes with a file that ends in .csv, .parquet or .json")
+        raise UsageError("every query's value: give a file that ends in .csv, .parquet or .json")
     if chosen == "html":
         _no_measures(arguments, "a report is drawn of the study's own measures")
         report([artefact], arguments.out)

@@ -87,10 +87,28 @@ _ENTRIES = (
 MEASURES: dict[str, MeasureEntry] = {entry.name: entry for entry in _ENTRIES}
 _BY_LETTERS = {name.casefold(): name for name in MEASURES}
 
+ALIASES: Mapping[str, str] = {
+    "map": "AP",
+    "map_cut": "AP",
+    "mrr": "RR",
+    "recip_rank": "RR",
+    "ndcg_cut": "NDCG",
+    "precision": "P",
+    "set_p": "P",
+    "recall": "R",
+    "set_recall": "R",
+}
+"""What trec_eval and ir_measures call measures; what is printed is our name, its conventions ours
+unless a bundle of theirs is asked for (`core.metrics.bundles`)."""
+
+_BY_LETTERS |= ALIASES
+
 EMPTY_WORDS = {"zero": "0", "one": "1", "skip": "left out", "nan": "NaN"}
 GAIN_WORDS = {"exp2": "2^y − 1", "linear": "y"}
 TIES_WORDS = {"averaged": "averaged", "row": "by row", "trec": "by document id, last first"}
 _SHAPE = re.compile(r"\s*(?P<name>\w+)\s*(?:\((?P<terms>[^()]*)\))?\s*(?:@\s*(?P<cutoff>\S+))?\s*")
+_TREC = re.compile(r"\s*(?P<name>[A-Za-z]+(?:_[A-Za-z]+)?)_(?P<cutoff>\d+)\s*")
+"""With its cut-off as trec_eval writes it: ndcg_cut_10, P_5."""
 
 
 @dataclass(frozen=True)
@@ -166,6 +184,8 @@ class Measure:
     def parse(cls, text: str, conventions: Mapping[str, Any] | None = None) -> "Measure":
         """The measure that prints as `text`; spaces and the case of the name do not matter.
 
+        trec_eval's and ir_measures' names are taken too (ALIASES).
+
         Args:
             text: as printed.
             conventions: what the text leaves open, as `under` takes it; by default the defaults.
@@ -178,8 +198,11 @@ class Measure:
         Measure('P(relevant=2)@5')
         >>> Measure.parse("NDCG(empty=zero)@5", {"empty": "one", "gain": "linear"})
         Measure('NDCG(gain=linear)@5')
+        >>> [str(Measure.parse(text)) for text in ("MAP", "nDCG@10", "ndcg_cut_10", "P_5")]
+        ['AP', 'NDCG@10', 'NDCG@10', 'P@5']
         """
-        found = _SHAPE.fullmatch(text)
+        trec = _TREC.fullmatch(text)
+        found = _SHAPE.fullmatch("{name}@{cutoff}".format(**trec.groupdict()) if trec else text)
         if found is None:
             raise ParameterError("measure", text, "like NDCG@10 or NDCG(ideal=shown)@10")
         name, terms = _BY_LETTERS.get(found["name"].casefold(), ""), found["terms"] or ""

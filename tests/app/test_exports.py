@@ -148,7 +148,7 @@ def test_the_shell_draws_a_picture_of_a_study_in_the_size_of_a_column(tmp_path, 
     head = (tmp_path / "f.png").read_bytes()[:24]
     assert struct.unpack(">II", head[16:]) == (2 * 480, 2 * 420)
     assert main([*words, "--figure", "9"]) == 1
-    assert "--figure takes 1 to 1" in capsys.readouterr().err
+    assert "--figure a number from 1 to 1" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

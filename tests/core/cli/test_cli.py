@@ -421,3 +421,21 @@ def test_a_split_that_cannot_be_made_names_its_file(tmp_path, capsys):
     assert main(["ingest", str(path), "--name", "x", "--store", str(tmp_path / "store")]) == 1
     told = capsys.readouterr().err
     assert f"{path}: 1 query for 3 parts. Give each part a file" in told
+
+
+def test_the_version_is_told_and_control_c_ends_as_shells_have_it(monkeypatch, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith("shuffleproof 0.")
+
+    def interrupted(_answer, _command):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("shuffleproof.core.cli.arguments.show", interrupted)
+    assert main(["list", "measures"]) == 130
+    assert "the same command goes on" in capsys.readouterr().err
+
+
+def test_names_in_other_letters_are_named(refused):
+    assert "did you mean dlcm?" in refused("train", "DLCM")[1]
