@@ -1,6 +1,7 @@
 """Cached doors to the library: everything that is stored, filtered, compared, taken along."""
 
 import tempfile
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -10,6 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from shuffleproof.app import services, state
+from shuffleproof.app.services import Now
 from shuffleproof.app.when import age_in_words
 from shuffleproof.core import jobs
 from shuffleproof.core.data.catalogue import SAMPLE
@@ -59,18 +61,24 @@ class Filter:
 
 def entries() -> list[Entry]:
     """Everything in the store that a person has to do with, the newest first."""
-    return list(_entries(str(services.store().root), _now()))
+    return list(_entries(_now()))
+
+
+@st.cache_resource(max_entries=2, show_spinner="Looking through the store …")
+def _entries(now: Now) -> list[Entry]:
+    """Manifests are read again only when something was stored, removed, named or tagged."""
+    del now  # part of the memory's key alone
+    return library.entries(services.store())
 
 
 def damaged() -> list[Damaged]:
     """What lies in the store and cannot be an entry."""
-    return list(_damaged(str(services.store().root), _now()))
+    return list(_damaged(_now()))
 
 
 @st.cache_resource(max_entries=2, show_spinner=False)
-def _damaged(root: str, now: tuple[tuple[str, int], ...]) -> list[Damaged]:
-    """Files are looked at again only when something was stored, removed, named or tagged."""
-    del root, now  # part of the memory's key alone
+def _damaged(now: Now) -> list[Damaged]:
+    del now  # part of the memory's key alone
     return library.damaged(services.store())
 
 
@@ -86,8 +94,8 @@ def _verification(root: str) -> InBackground:
 
 
 def size() -> int:
-    """Bytes of everything in the store's folder."""
-    return _size(str(services.store().root), _now())
+    """Bytes of everything in the store's folder, counted again every five minutes at least."""
+    return _size(_now())
 
 
 def measured_again() -> None:
@@ -96,10 +104,14 @@ def measured_again() -> None:
 
 
 @st.cache_data(max_entries=2, ttl=300, show_spinner=False)
-def _size(root: str, now: tuple[tuple[str, int], ...]) -> int:
-    """Files are counted again when something was stored, and every five minutes."""
-    del root, now  # part of the memory's key alone
+def _size(now: Now) -> int:
+    del now  # part of the memory's key alone
     return cleaning.size(services.store())
+
+
+def _now() -> Now:
+    """What changes whenever something is stored, removed, named or tagged."""
+    return services.changed((*services.KEPT, "tags"))
 
 
 def waste_table(found: Sequence[cleaning.Waste]) -> pd.DataFrame:
@@ -108,29 +120,15 @@ def waste_table(found: Sequence[cleaning.Waste]) -> pd.DataFrame:
     return frame.groupby("what", as_index=False).sum().sort_values("MB", ascending=False)
 
 
-@st.cache_resource(max_entries=2, show_spinner="Looking through the store …")
-def _entries(root: str, now: tuple[tuple[str, int], ...]) -> list[Entry]:
-    """Manifests are read again only when something was stored, removed, named or tagged."""
-    del root, now  # part of the memory's key alone
-    return library.entries(services.store())
-
-
-def _now() -> tuple[tuple[str, int], ...]:
-    store = services.store()
-    places = [root / kind for root in (store.root, *store.bundled) for kind in (
-        "artefacts", "names", "tags")]  # fmt: skip
-    return tuple((str(at), at.stat().st_mtime_ns if at.is_dir() else 0) for at in places)
-
-
 def data_of(every: Sequence[Entry]) -> dict[str, str]:
     """The name of the data set of every entry, by its key; empty where none is stored."""
     names = {entry.key: entry.name for entry in every if entry.key.kind == "data"}
-    found = {}
+    data = {}
     for entry in every:
-        own = [names[key] for key in (entry.key, *sorted(entry.needs, key=str)) if key in names]
-        said = str(entry.artefact.facts.get("data", "")) if entry.key.kind == "study" else ""
-        found[str(entry.key)] = own[0] if own else said
-    return found
+        needed = (entry.key, *sorted(entry.needs, key=str))
+        fact = str(entry.artefact.facts.get("data", "")) if entry.key.kind == "study" else ""
+        data[str(entry.key)] = next((names[key] for key in needed if key in names), fact)
+    return data
 
 
 def filtered(every: Sequence[Entry], wanted: Filter) -> list[Entry]:
@@ -156,10 +154,7 @@ def _has(entry: Entry, word: str) -> bool:
 def table(shown: Sequence[Entry], every: Sequence[Entry]) -> pd.DataFrame:
     """One row an entry: what it is, its size (MB), age and cost, tags, what it needs and who it."""
     data, now = data_of(every), datetime.now(UTC)
-    counts = {entry.key: 0 for entry in every}
-    for entry in every:
-        for key in entry.needs & counts.keys():
-            counts[key] += 1
+    counts = Counter(key for entry in every for key in entry.needs)
     rows = [
         {
             "name": entry.name,
@@ -178,9 +173,7 @@ def table(shown: Sequence[Entry], every: Sequence[Entry]) -> pd.DataFrame:
         }
         for entry in shown
     ]
-    columns = ["name", "kind", "what", "megabytes", "age", "seconds", "tags", "data", "needs",
-               "needed", "bundled", "from", "key"]  # fmt: skip
-    return pd.DataFrame(rows, columns=columns)
+    return pd.DataFrame(rows)
 
 
 def made(entry: Entry) -> datetime:
@@ -211,11 +204,9 @@ def page_of(entry: Entry) -> tuple[str, dict[str, str]]:
     data = data_of(entries()).get(str(entry.key), "")
     if kind == "scores" or data not in state.data_sets():
         return "", {}
-    page = str(entry.artefact.recipe["kind"]) if kind == "study" else PAGES[kind]
-    address = {state.USE: data}
     if kind == "study":
-        address["study"] = str(entry.key)
-    return page, address
+        return str(entry.artefact.recipe["kind"]), {state.USE: data, "study": str(entry.key)}
+    return PAGES[kind], {state.USE: data}
 
 
 def command(entry: Entry) -> str:

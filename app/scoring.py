@@ -130,21 +130,18 @@ def rankers_of(data: Described) -> list[TrainedRanker]:
 
 def documents(one: List, orders: tuple[str, ...]) -> Documents:
     """A list's documents, with the features that these orders sort by."""
-    return _documents(one, str(services.store().root), tuple(features_wanted(orders)))
+    return _documents(one, tuple(features_wanted(orders)))
 
 
-@st.cache_data(max_entries=256, show_spinner=False, hash_funcs={List: repr})
-def _documents(one: List, root: str, features: tuple[int, ...]) -> Documents:
-    del root
-    question = one.question() | {"features": list(features)}
-    found = resident().ask(f"{WORK}:documents", question)
-    columns = {int(name): tuple(column) for name, column in found["features"].items()}
+@st.cache_data(max_entries=256, show_spinner=False)
+def _documents(one: List, features: tuple[int, ...]) -> Documents:
+    answer = resident().ask(f"{WORK}:documents", one.question() | {"features": list(features)})
     return Documents(
-        query=found["query"],
-        ids=tuple(found["ids"]),
-        labels=tuple(map(float, found["labels"])),
-        ranks=tuple(found["ranks"]),
-        features=columns,
+        query=answer["query"],
+        ids=tuple(answer["ids"]),
+        labels=tuple(map(float, answer["labels"])),
+        ranks=tuple(answer["ranks"]),
+        features={int(name): tuple(column) for name, column in answer["features"].items()},
     )
 
 
@@ -176,7 +173,7 @@ def answers(one: List, rankers: tuple[TrainedRanker, ...], before: str, shown: s
     ]
 
 
-@st.cache_data(max_entries=256, show_spinner=False, hash_funcs={List: repr})
+@st.cache_data(max_entries=256, show_spinner=False)
 def _scored(
     one: List, rankers: tuple[str, ...], orders: tuple[tuple[int, ...], ...]
 ) -> dict[str, Any]:

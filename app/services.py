@@ -1,6 +1,6 @@
 """Cached doors to the core: what pages ask for, found without torch and without training."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -70,7 +70,12 @@ def arrived(artefact: Artefact) -> Arrival:
 
 def now() -> Now:
     """What changes whenever something is stored, removed or named."""
-    places = [root / kind for root in (store().root, *store().bundled) for kind in KEPT]
+    return changed(KEPT)
+
+
+def changed(kinds: Sequence[str]) -> Now:
+    """The store's folders of these kinds, the shipped ones included, and when each changed last."""
+    places = [root / kind for root in (store().root, *store().bundled) for kind in kinds]
     return tuple(
         (str(place), place.stat().st_mtime_ns if place.is_dir() else 0) for place in places
     )

@@ -12,7 +12,7 @@ from shuffleproof.core.answers.one_list import moves, verdicts
 from shuffleproof.core.answers.shown_order import ShownOrder
 from shuffleproof.core.answers.trained import contrast, list_recipes
 from shuffleproof.core.data.catalogue import SAMPLE
-from shuffleproof.core.errors import ParameterError, ShuffleproofError
+from shuffleproof.core.errors import ParameterError
 
 QUESTION = "Will my ranker survive when its input changes?"
 WHAT = (
@@ -45,11 +45,8 @@ def page(titles: Mapping[str, str]) -> None:
 @st.fragment
 def demonstration() -> None:
     """Draw the shuffle of one sample query; the rest of the page stays as it is."""
-    try:
+    with parts.errors_shown(again=True):
         _demonstration()
-    except ShuffleproofError as error:
-        st.error(escaped(str(error)))
-        st.button("Try again", key="again")
 
 
 def _demonstration() -> None:
@@ -78,7 +75,7 @@ def _demonstration() -> None:
             st.plotly_chart(
                 bump.bump(frame, label, height=360),
                 key=f"bump {label}",
-                config={"displayModeBar": False},
+                config=parts.PLAIN,
                 alt=bump.alt_text(frame, label),
             )
     if shown != "initial":

@@ -20,28 +20,26 @@ from shuffleproof.core.studies.kinds.invariance.verdict import INVARIANT, NOT, U
 from shuffleproof.core.studies.tables import Table
 from shuffleproof.core.words import counted
 
-PERMUTATIONS = 20
+PERMUTATIONS, ACROSS = 20, 3
 
 
 def section(data: Described, recipe: ListRecipe, rankers: list[TrainedRanker]) -> None:
     """Draw the certificates of these rankers and the queries that suffered."""
     st.subheader("Over all test queries")
-    found = services.certified(data.data, address.says("study"))
-    known = [(ranker, found[ranker.digest]) for ranker in rankers if ranker.digest in found]
+    stored = services.certified(data.data, address.says("study"))
+    known = [(ranker, stored[ranker.digest]) for ranker in rankers if ranker.digest in stored]
     address.pin("study", *dict.fromkeys(certified.study for _, certified in known))
     _newer(data.data, known)
-    across = min(3, len(known))
-    for at in range(0, len(known), across or 1):
-        for column, (ranker, certified) in zip(
-            st.columns(across), known[at : at + across], strict=False
-        ):
+    for at in range(0, len(known), ACROSS):
+        columns = st.columns(min(ACROSS, len(known)))
+        for column, (ranker, certified) in zip(columns, known[at : at + ACROSS], strict=False):
             with column.container(border=True, height="stretch"):
                 _card(ranker.label, certified)
     if any(ranker.name == "gsf" for ranker, _ in known):
         parts.link(
             "group-shuffles", "How this falls with more shuffles of GSF's groups", "trending_down"
         )
-    missing = [ranker for ranker in rankers if ranker.digest not in found]
+    missing = [ranker for ranker in rankers if ranker.digest not in stored]
     if missing:
         _offer(data, recipe, missing)
     _by_damage(known)
@@ -139,11 +137,10 @@ def _by_damage(known: list[tuple[TrainedRanker, Certified]]) -> None:
     table = services.damage(certified.study, certified.label)
 
     def open_query() -> None:
-        rows = st.session_state["queries"]["selection"]["rows"]
-        if rows:
-            st.session_state["query"] = str(table["query"].iloc[rows[0]])
+        for row in st.session_state["queries"]["selection"]["rows"]:
+            query = st.session_state["query"] = str(table["query"].iloc[row])
             shown_list.forget_hand()
-            st.toast(escaped(f"Query {table['query'].iloc[rows[0]]} is shown above."))
+            st.toast(escaped(f"Query {query} is shown above."))
 
     st.caption("Click a row to open its query above.")
     title = f"Queries by how much reordering changed {label}'s answer"

@@ -3,14 +3,13 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain
-from pathlib import Path
 
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from shuffleproof.app import address, exports, proposals, report, scoring, services, state
+from shuffleproof.app import address, exports, opened, proposals, report, scoring, services, state
 from shuffleproof.app.figures import bump
 from shuffleproof.app.figures.invariance import alt_text as scatter_words
 from shuffleproof.app.figures.invariance import scatter
@@ -18,6 +17,7 @@ from shuffleproof.app.plain import escaped
 from shuffleproof.app.proposals import as_asked
 from shuffleproof.app.scoring import List
 from shuffleproof.app.study import parts, shown_list
+from shuffleproof.app.study.picture import drawn
 from shuffleproof.app.study.shown_list import Shown
 from shuffleproof.app.views.invariance import certificates
 from shuffleproof.core.answers.one_list import Answer, explanation, moves, verdicts
@@ -29,7 +29,6 @@ from shuffleproof.core.answers.trained import (
     contrasting,
     list_recipes,
 )
-from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.reproduce import command_of, python_of
@@ -38,68 +37,46 @@ from shuffleproof.core.studies.tables import inferred
 
 @dataclass(frozen=True)
 class Answered:
-    """A ranker's answer to a list, ready to be shown.
+    """A ranker's answer to a list as it is shown, beside what it answered before.
 
     Attributes:
         ranker: who answered.
         answer: its scores before and now.
         moves: one row a document; see `core.answers.one_list.moves`.
-        bump: where documents are shown and answered.
-        scatter: scores before and now.
+        chosen: the document that the hand is on, if any.
     """
 
     ranker: TrainedRanker
     answer: Answer
     moves: pd.DataFrame
-    bump: go.Figure
-    scatter: go.Figure
+    chosen: int | None
 
     @property
     def label(self) -> str:
         """What the ranker is called on this page."""
         return self.ranker.label
 
+    @property
+    def bump(self) -> go.Figure:
+        """Where documents are shown and answered."""
+        return drawn(bump.bump, self.moves, self.label, chosen=self.chosen)
 
-def answered(
-    one: scoring.List, rankers: Sequence[TrainedRanker], shown: Shown
-) -> tuple[Answered, ...]:
-    """What each ranker answered to a list as it is shown, beside what it answered before.
+
+def _asked(one: List, rankers: Sequence[TrainedRanker], shown: Shown) -> list[Answered]:
+    """The answers of these rankers.
 
     Raises:
         ScoringError: the scoring process has no answer.
     """
-    found = scoring.answers(one, tuple(rankers), shown.before, shown.now)
-    ready = []
-    for ranker, answer in zip(rankers, found, strict=True):
-        frame = moves(shown.documents, shown.arranged_before, shown.arranged, answer)
-        asked = f"{one!r} {ranker.key} {shown.before} {shown.now}"
-        ready.append(
-            Answered(
-                ranker=ranker,
-                answer=answer,
-                moves=frame,
-                bump=_bump(asked, ranker.label, shown.chosen, frame),
-                scatter=_scatter(asked, ranker.label, frame),
-            )
-        )
-    return tuple(ready)
-
-
-@st.cache_resource(max_entries=128, show_spinner=False)
-def _bump(asked: str, label: str, chosen: int | None, _frame: pd.DataFrame) -> go.Figure:
-    """The figure by what was asked, which determines the frame; sessions share it, none writes."""
-    del asked
-    return bump.bump(_frame, label, chosen=chosen)
-
-
-@st.cache_resource(max_entries=128, show_spinner=False)
-def _scatter(asked: str, label: str, _frame: pd.DataFrame) -> go.Figure:
-    del asked
-    return scatter(_frame, label)
+    answers = scoring.answers(one, tuple(rankers), shown.before, shown.now)
+    orders = shown.documents, shown.arranged_before, shown.arranged
+    return [
+        Answered(ranker, answer, moves(*orders, answer), shown.chosen)
+        for ranker, answer in zip(rankers, answers, strict=True)
+    ]
 
 
 QUESTION = "Does the order in which documents are shown change a ranker's answer?"
-CHART = {"displayModeBar": False}
 
 
 def page() -> None:
@@ -111,16 +88,13 @@ def page() -> None:
 @st.fragment
 def _answered() -> None:
     """All below the title; a control here draws nothing else of the page."""
-    try:
+    with parts.errors_shown(again=True):
         data = scoring.described(state.data())
         rankers = scoring.rankers_of(data)
-        if not list_recipes(rankers):
+        if list_recipes(rankers):
+            _study(data, rankers)
+        else:
             _nothing_trained(data.data)
-            return
-        _study(data, rankers)
-    except ShuffleproofError as error:
-        st.error(escaped(str(error)))
-        st.button("Try again", key="again")
 
 
 def _nothing_trained(data: str) -> None:
@@ -150,31 +124,31 @@ def _study(data: scoring.Described, rankers: list[TrainedRanker]) -> None:
         return
     changed = shown.arranged != shown.arranged_before
     with picture:
-        found = answered(one, chosen, shown)
+        answers = _asked(one, chosen, shown)
         shown_list.buttons()
-        _bumps(found)
-        _said(found, shown, changed=changed)
+        _bumps(answers)
+        _sentences(answers, shown, changed=changed)
     if changed:
         st.subheader("Why")
-        for one_of in found:
-            st.markdown(f"- {escaped(explanation(one_of.answer, one_of.moves))}")
+        for answer in answers:
+            st.markdown(f"- {escaped(explanation(answer.answer, answer.moves))}")
     st.subheader("Scores before and after")
-    _scatters(found)
+    _scatters(answers)
     certificates.section(data, one.recipe, chosen)
     place = parts.folded("Every number of this list", "every number")
     if place is not None:
-        place.dataframe(numbers(found), hide_index=True, alt="Every document, ranker by ranker")
-    row(one, shown, found)
+        place.dataframe(_numbers(answers), hide_index=True, alt="Every document, ranker by ranker")
+    _row(one, shown, answers)
 
 
-def _said(found: Sequence[Answered], shown: Shown, *, changed: bool) -> None:
+def _sentences(answers: Sequence[Answered], shown: Shown, *, changed: bool) -> None:
     """What the other order did, in a sentence, and how to read the picture."""
     query = shown.documents.query
     if not changed:
         parts.finding("Nothing is shuffled: both orders are the same.")
         st.caption(escaped(f"Query {query}, shown {shown.words}."))
         return
-    parts.finding(verdicts([(one.label, one.moves) for one in found]))
+    parts.finding(verdicts([(one.label, one.moves) for one in answers]))
     st.caption(
         escaped(
             f"Query {query}, shown {shown.words}; before, it was shown {shown.words_before}. "
@@ -186,7 +160,7 @@ def _said(found: Sequence[Answered], shown: Shown, *, changed: bool) -> None:
 
 def _choices(
     data: scoring.Described, rankers: list[TrainedRanker]
-) -> tuple[scoring.List, list[TrainedRanker]]:
+) -> tuple[List, list[TrainedRanker]]:
     address.one("query", address.named(*data.queries), data.queries[data.telling])
     query = st.selectbox(
         "Query", data.queries, key="query", on_change=shown_list.forget_hand,
@@ -204,7 +178,7 @@ def _choices(
     newest = contrasting([one for one in rankers if one.lists == list_recipes(rankers)[0]])
     if first and any(one not in first and one.label not in labels for one in newest):
         _door("Newer rankers", newest)
-    return scoring.List(data.data, data.test, recipe, query), [offered[label] for label in labels]
+    return List(data.data, data.test, recipe, query), [offered[label] for label in labels]
 
 
 def _nobody(data: str, rankers: list[TrainedRanker]) -> None:
@@ -223,15 +197,11 @@ def _nobody(data: str, rankers: list[TrainedRanker]) -> None:
 
 def _door(words: str, rankers: list[TrainedRanker]) -> None:
     """Draw a button that shows these rankers: nothing else leads to them by itself."""
-
-    def taken() -> None:
-        st.session_state["lists"] = rankers[0].lists
-        st.session_state["rankers"] = [ranker.label for ranker in rankers]
-
-    label = f"{words}: {', '.join(ranker.label for ranker in rankers)}"
+    labels = [ranker.label for ranker in rankers]
     st.button(
-        escaped(label), key="other rankers", type="tertiary", icon=":material/update:",
-        on_click=taken,
+        escaped(f"{words}: {', '.join(labels)}"), key="other rankers", type="tertiary",
+        icon=":material/update:", on_click=st.session_state.update,
+        args=({"lists": rankers[0].lists, "rankers": labels},),
     )  # fmt: skip
 
 
@@ -259,60 +229,56 @@ def _lists(rankers: list[TrainedRanker], first: list[TrainedRanker]) -> ListReci
     return chosen
 
 
-def _bumps(found: Sequence[Answered]) -> None:
-    for column, one in _beside(found, min(2, len(found))):
-        key = f"bump {one.label}"
-        column.markdown(f"**{escaped(one.label)}**")
+def _bumps(answers: Sequence[Answered]) -> None:
+    for column, answer in _beside(answers, min(2, len(answers))):
+        key = f"bump {answer.label}"
+        column.markdown(f"**{escaped(answer.label)}**")
         column.plotly_chart(
-            one.bump,
+            answer.bump,
             key=key,
-            config=CHART,
-            alt=bump.alt_text(one.moves, one.label),
+            config=parts.PLAIN,
+            alt=bump.alt_text(answer.moves, answer.label),
             on_select=shown_list.take(key),
             selection_mode="points",
         )
 
 
-def _scatters(found: Sequence[Answered]) -> None:
-    for column, one in _beside(found, min(3, max(2, len(found)))):
-        column.markdown(f"**{escaped(one.label)}**")
+def _scatters(answers: Sequence[Answered]) -> None:
+    for column, answer in _beside(answers, min(3, max(2, len(answers)))):
+        column.markdown(f"**{escaped(answer.label)}**")
         column.plotly_chart(
-            one.scatter,
-            key=f"scatter {one.label}",
-            config=CHART,
-            alt=scatter_words(one.moves, one.label),
+            drawn(scatter, answer.moves, answer.label),
+            key=f"scatter {answer.label}",
+            config=parts.PLAIN,
+            alt=scatter_words(answer.moves, answer.label),
         )
 
 
-def _beside(found: Sequence[Answered], across: int) -> Iterator[tuple[DeltaGenerator, Answered]]:
+def _beside(answers: Sequence[Answered], across: int) -> Iterator[tuple[DeltaGenerator, Answered]]:
     """A column for each answer, so many beside each other."""
-    for at in range(0, len(found), across):
-        yield from zip(st.columns(across), found[at : at + across], strict=False)
+    for at in range(0, len(answers), across):
+        yield from zip(st.columns(across), answers[at : at + across], strict=False)
 
 
-def row(one: List, shown: Shown, found: Sequence[Answered]) -> None:
+def _row(one: List, shown: Shown, answers: Sequence[Answered]) -> None:
     """Draw the row of exports of this list."""
-    stem = f"invariance-{len(found)}-rankers"
-    rankers = [answer.ranker for answer in found]
+    stem = f"invariance-{len(answers)}-rankers"
+    rankers = [answer.ranker for answer in answers]
     question = Invariance(tuple(as_asked(ranker, one.data) for ranker in rankers))
     facts = {"data": one.data, "lists": asdict(one.recipe)}
-    said = {
+    recipe = {
         "data": one.data,
         "query": one.query,
         "rankers": [ranker.label for ranker in rankers],
         "before": shown.before,
         "order": shown.now,
     }
-    figures = [
-        file
-        for answer in found
-        for file in exports.figure_files(answer.bump, f"{answer.label}-bump")
-    ]
+    figures = (exports.figure_files(each.bump, f"{each.label}-bump") for each in answers)
     parts.exports_row(
         parts.Shared(
-            figures=figures,
-            tables=lambda: exports.table_files(inferred(numbers(found), stem), stem),
-            recipe=exports.recipe_file(said, facts, stem),
+            figures=list(chain.from_iterable(figures)),
+            tables=lambda: exports.table_files(inferred(_numbers(answers), stem), stem),
+            recipe=exports.recipe_file(recipe, facts, stem),
             report=_report(one.data, rankers),
             link=lambda: parts.here(data=one.data),
             command=lambda: command_of(question, facts),
@@ -322,19 +288,18 @@ def row(one: List, shown: Shown, found: Sequence[Answered]) -> None:
     )
 
 
-def numbers(found: Sequence[Answered]) -> pd.DataFrame:
+def _numbers(answers: Sequence[Answered]) -> pd.DataFrame:
     """Every number of the list: one row a ranker and document, in the order shown."""
-    tables = [one.moves.assign(ranker=one.label).sort_values("shown") for one in found]
-    table = pd.concat(tables, ignore_index=True)
-    return table[["ranker", *(name for name in table.columns if name != "ranker")]]
+    moves = {answer.label: answer.moves.sort_values("shown") for answer in answers}
+    return pd.concat(moves, names=["ranker", None]).reset_index(0).reset_index(drop=True)
 
 
 def _report(data: str, rankers: Sequence[TrainedRanker]) -> exports.File:
     """The certificates of these rankers as a page of their own."""
-    found = services.certified(data, address.says("study"))
-    studies = {found[ranker.digest].study for ranker in rankers if ranker.digest in found}
-    paths: list[Path] = [services.store().resolve(key, "study").path for key in sorted(studies)]
-    missing = "" if paths else "A report needs certificates: examine all test queries first."
+    certified = services.certified(data, address.says("study"))
+    studies = {certified[ranker.digest].study for ranker in rankers if ranker.digest in certified}
+    missing = "" if studies else "A report needs certificates: examine all test queries first."
+    paths = [opened.path(key) for key in sorted(studies)]
     return exports.File(
         "Report (HTML)", "certificates.html", lambda: report.report(paths).encode(), missing
     )
